@@ -1,0 +1,367 @@
+"""The engine: records, keys and a p-table together, ready to answer table requests."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ckm.errors import ConfigError
+from ckm.perturb import perturb
+from ckm.published import PublishedTable, publish
+from ckm.request import EmptyCells, TableRequest
+from tables import (
+    CodeTree,
+    HashedKeys,
+    Hierarchy,
+    KeyQuality,
+    Request,
+    Secret,
+    StoredKeys,
+    check_keys,
+    cube,
+    open_source,
+    require_fit,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from ptable import PTable
+    from tables.quality import Action
+
+__all__ = ["Engine"]
+
+logger = logging.getLogger(__name__)
+
+_ENV = "CKM_SECRET"
+
+
+class Engine:
+    """Answer table requests with consistently perturbed counts.
+
+    The same set of records gets the same noise in every table, whatever the request.
+
+    Parameters
+    ----------
+    data
+        A Parquet or CSV file, a glob, a DuckDB file, or a pandas, polars or Arrow table.
+    id
+        Column of a stable identifier, from which record keys are hashed.
+    record_key
+        Column of stored record keys, instead of `id`.
+    key_range
+        For stored integer keys: one more than the largest possible key.
+    weight
+        Column of weights, for the measure ``"weighted"``.
+    secret
+        The secret, or the file that holds it; by default the environment variable
+        ``CKM_SECRET``. Not needed for stored keys with ``mix=False``.
+    ptable
+        The perturbation table.
+    hierarchies
+        Dimension → columns from broad to fine, or the file of a code tree, or
+        ``{"column": …, "tree": …}``.
+    categories
+        Dimension → declared categories, or the CSV or Parquet file that lists them.
+    mix
+        Mix the cell key with the secret before the lookup. False replays other tools, at
+        the price that noises of a total and of its parts depend on each other.
+    checks
+        What a defect of the record keys does: ``"stop"``, ``"warn"`` or ``"skip"``.
+    table
+        The table inside a DuckDB file.
+    memory_limit, threads
+        DuckDB's memory (``"3GB"``) and threads. They never change a result.
+
+    Raises
+    ------
+    ConfigError
+        If parameters contradict each other.
+    tables.TablesError
+        If the data, the keys or the secret cannot be used.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from ptable import NoiseSpec, solve
+    >>> people = pa.table({"id": range(90), "sex": ["F", "M", "F"] * 30})
+    >>> engine = Engine(
+    ...     people,
+    ...     id="id",
+    ...     secret=Secret(bytes(16)),
+    ...     ptable=solve(NoiseSpec(max_noise=2, variance=1.0)),
+    ... )
+    >>> engine.tabulate(["sex"])
+    PublishedTable(sex, count; 3 cells)
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        data: object,
+        *,
+        ptable: PTable,
+        id: str | None = None,  # noqa: A002  (the word of the job file)
+        record_key: str | None = None,
+        key_range: int | None = None,
+        weight: str | None = None,
+        secret: Secret | str | os.PathLike[str] | None = None,
+        hierarchies: Mapping[str, object] | None = None,
+        categories: Mapping[str, object] | None = None,
+        mix: bool = True,
+        checks: Action = "stop",
+        table: str | None = None,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if (id is None) == (record_key is None):
+            raise ConfigError(
+                "Record keys need either id or record_key" + (", not both." if id else "."),
+                hint='id = "person_id" hashes a stable identifier',
+            )
+        self._secret = _find_secret(secret, is_needed=mix or id is not None)
+        if id is not None and self._secret is not None:
+            self._keys: HashedKeys | StoredKeys = HashedKeys(column=id, secret=self._secret)
+        else:
+            self._keys = StoredKeys(column=str(record_key), key_range=key_range)
+        self._ptable = ptable
+        self._mixes = mix
+        self._weight = weight
+        self._checks = checks
+        self._quality: KeyQuality | None = None
+        self._hierarchies = {n: _hierarchy(n, h) for n, h in (hierarchies or {}).items()}
+        self._source = open_source(
+            data, table=table, memory_limit=memory_limit, threads=threads
+        )
+        try:
+            self._categories = {
+                n: _categories(n, c, self._hierarchies.get(n)) for n, c in (categories or {}).items()
+            }
+            self._source.require(self._keys.column)
+        except BaseException:
+            self._source.close()
+            raise
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that hold the records."""
+        return self._source.files
+
+    def check_keys(self) -> KeyQuality:
+        """Check the record keys, once; see `tables.check_keys`.
+
+        Returns
+        -------
+        tables.KeyQuality
+            What was found.
+
+        Raises
+        ------
+        tables.KeyQualityError
+            If a defect was found under ``checks="stop"``.
+        """
+        if self._quality is None:
+            self._quality = check_keys(self._source, self._keys, action=self._checks)
+        return self._quality
+
+    def validate(self, requests: Mapping[str, TableRequest]) -> None:
+        """Raise one error with all problems of the requests; read no record.
+
+        Parameters
+        ----------
+        requests
+            Name → request.
+
+        Raises
+        ------
+        ConfigError, tables.RequestError
+            If requests contradict themselves or do not fit the columns.
+        """
+        require_fit({n: self._request(r) for n, r in requests.items()}, self._source)
+
+    def tabulate(
+        self,
+        dimensions: Sequence[str],
+        *,
+        margins: str | Sequence[Sequence[str]] = "all",
+        where: str | None = None,
+        measures: Sequence[str] = ("count",),
+        empty_cells: EmptyCells = "auto",
+    ) -> PublishedTable:
+        """Tabulate and protect one table.
+
+        Parameters
+        ----------
+        dimensions, margins, where, measures, empty_cells
+            See `TableRequest`.
+
+        Returns
+        -------
+        PublishedTable
+            The protected table.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError
+            If the request is wrong, or the data do not fit it.
+        """
+        request = TableRequest(
+            dimensions=dimensions,
+            margins=margins,
+            where=where,
+            measures=measures,
+            empty_cells=empty_cells,
+        )
+        return self.tabulate_all({"table": request})["table"]
+
+    def tabulate_all(
+        self,
+        requests: Mapping[str, TableRequest],
+        *,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> dict[str, PublishedTable]:
+        """Tabulate and protect several tables in one scan of the records.
+
+        Parameters
+        ----------
+        requests
+            Name → request.
+        progress
+            Called with a stage (``"keys"``, ``"scan"``, ``"protect"``), the steps done and
+            the steps in all.
+
+        Returns
+        -------
+        dict
+            Name → protected table.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError
+            If a request is wrong, or the data do not fit it.
+        """
+        tell = progress or (lambda _stage, _done, _total: None)
+        wanted = {name: self._request(request) for name, request in requests.items()}
+        require_fit(wanted if len(wanted) > 1 else list(wanted.values()), self._source)
+        tell("keys", 0, 1)
+        self.check_keys()
+        tell("keys", 1, 1)
+        scan = None if progress is None else lambda share: progress("scan", int(100 * share), 100)
+        found = cube(
+            self._source,
+            self._keys,
+            list(wanted.values()),
+            tolerate_missing_keys=self._checks == "warn",
+            progress=scan,
+        )
+        tell("scan", 100, 100)
+        started = time.perf_counter()
+        answers = {}
+        for done, ((name, request), cells) in enumerate(zip(requests.items(), found, strict=True)):
+            tell("protect", done, len(found))
+            published = perturb(
+                cells, ptable=self._ptable, secret=self._secret if self._mixes else None
+            )
+            answers[name] = publish(
+                cells,
+                published,
+                measures=request.measures,
+                empty_cells=request.empty_cells,
+            )
+        tell("protect", len(found), len(found))
+        logger.info(
+            "protected",
+            extra={"tables": len(answers), "protect_s": round(time.perf_counter() - started, 3)},
+        )
+        return answers
+
+    def close(self) -> None:
+        """Close the source."""
+        self._source.close()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Engine({self._source.label!r})"
+
+    def _request(self, request: TableRequest) -> Request:
+        is_weighted = "weighted" in request.measures
+        if is_weighted and self._weight is None:
+            raise ConfigError(
+                "The measure 'weighted' needs a weight.", hint='name its column: weight = "w"'
+            )
+        return Request(
+            dimensions=request.dimensions,
+            hierarchies=self._hierarchies,
+            margins=request.margins,
+            where=request.where,
+            weight=self._weight if is_weighted else None,
+            categories=self._categories,
+        )
+
+
+def _find_secret(
+    secret: Secret | str | os.PathLike[str] | None, *, is_needed: bool
+) -> Secret | None:
+    if isinstance(secret, Secret):
+        return secret
+    if secret is not None:
+        return Secret.from_file(secret)
+    if not is_needed:
+        return None
+    if not os.environ.get(_ENV):
+        raise ConfigError(
+            "A secret is needed to hash identifiers and to mix cell keys.",
+            hint=f"make one with 'ckm keys secret secret.key', or set {_ENV}",
+        )
+    return Secret.from_env(_ENV)
+
+
+def _hierarchy(name: str, given: object) -> Hierarchy:
+    if isinstance(given, Hierarchy):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return Hierarchy(columns=(name,), tree=CodeTree.read(given))
+    if isinstance(given, Mapping):
+        if set(given) != {"column", "tree"}:
+            raise ConfigError(
+                f"The hierarchy {name!r} needs 'column' and 'tree'.",
+                hint='{column = "age", tree = "age.csv"}',
+            )
+        return Hierarchy(columns=(str(given["column"]),), tree=CodeTree.read(given["tree"]))
+    if isinstance(given, Sequence):
+        return Hierarchy(columns=tuple(str(column) for column in given))
+    raise ConfigError(
+        f"The hierarchy {name!r} is a list of columns or the file of a code tree."
+    )
+
+
+def _categories(name: str, given: object, nested: Hierarchy | None) -> Sequence[object]:
+    if not isinstance(given, (str, os.PathLike)):
+        if not isinstance(given, Sequence):
+            raise ConfigError(f"The categories of {name!r} are a list or a file.")
+        return given
+    columns = (name,) if nested is None or nested.tree is not None else nested.columns
+    with open_source(given) as source:
+        for column in columns:
+            source.require(column)
+        rows: list[Any] = source.fetch(
+            "SELECT " + ", ".join('"' + c.replace('"', '""') + '"' for c in columns)
+            + f" FROM {source.relation}"
+        )
+    if not rows:
+        raise ConfigError(f"The file {Path(given).name!r} lists no category of {name!r}.")
+    return list(dict.fromkeys(rows if len(columns) > 1 else (row[0] for row in rows)))

@@ -1,0 +1,279 @@
+"""A published table: protected, and safe to write anywhere."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from tables import Axis, Cells
+
+    Codes = NDArray[np.int64]
+
+__all__ = ["PublishedTable"]
+
+_MAX_GRID = 40_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class PublishedTable:
+    """A protected table: categories and published numbers, nothing else.
+
+    Made by `Engine.tabulate`. Rows are ordered by category, totals before their parts.
+
+    Parameters
+    ----------
+    dimensions
+        Output column → codes into its categories, int32, and the categories as texts.
+    measures
+        Output column → published numbers: counts int64, weighted counts float64.
+    """
+
+    dimensions: Mapping[str, tuple[NDArray[np.int32], Sequence[str]]]
+    measures: Mapping[str, NDArray[Any]]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, dimensions first."""
+        return (*self.dimensions, *self.measures)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of published cells."""
+        return len(next(iter(self.measures.values())))
+
+    def to_arrow(self) -> pa.Table:
+        """Return the table as Arrow; dimensions are dictionary-encoded texts."""
+        import pyarrow as pa
+
+        columns: dict[str, Any] = {
+            name: pa.DictionaryArray.from_arrays(
+                pa.array(codes), pa.array(list(categories), pa.string())
+            )
+            for name, (codes, categories) in self.dimensions.items()
+        }
+        columns.update({name: pa.array(values) for name, values in self.measures.items()})
+        return pa.table(columns)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Hand the table to any reader of the Arrow stream protocol."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table as a data frame; dimensions are categoricals."""
+        return self.to_arrow().to_pandas()
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the table to a file, complete or not at all.
+
+        Parameters
+        ----------
+        path
+            A name that ends in ``.csv`` or ``.parquet``.
+        overwrite
+            Replace the file if it exists.
+
+        Raises
+        ------
+        ReleaseError
+            If the format is unknown, the file exists, or it cannot be written.
+        """
+        target = Path(path)
+        suffix = target.suffix.lower()
+        if suffix not in {".csv", ".parquet"}:
+            raise ReleaseError(
+                f"A table is written as .csv or .parquet, not {suffix or 'without a suffix'!r}.",
+            )
+        if target.exists() and not overwrite:
+            raise ReleaseError(
+                f"The file {target.name!r} exists.", hint="choose another, or ask to overwrite"
+            )
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            if suffix == ".csv":
+                self._write_csv(temporary)
+            else:
+                self._write_parquet(temporary)
+            os.replace(temporary, target)
+        except OSError as error:
+            raise ReleaseError(
+                f"The file {target.name!r} cannot be written: {error.strerror or 'disk error'}."
+            ) from None
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _write_csv(self, path: Path) -> None:
+        import pyarrow as pa
+        from pyarrow import csv
+
+        table = self.to_arrow()
+        plain = [
+            column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+            for column in table.columns
+        ]
+        options = csv.WriteOptions(quoting_style="needed")
+        csv.write_csv(pa.table(plain, names=table.column_names), path, options)
+
+    def _write_parquet(self, path: Path) -> None:
+        import pyarrow.parquet as pq
+
+        pq.write_table(self.to_arrow(), path, compression="zstd")
+
+    def __repr__(self) -> str:
+        return f"PublishedTable({', '.join(self.columns)}; {self.n_rows:,} cells)"
+
+    def _repr_html_(self) -> str:
+        return str(self.to_pandas().head(20).to_html(index=False))
+
+
+def publish(
+    cells: Cells,
+    published: NDArray[np.int64],
+    *,
+    measures: Sequence[str],
+    empty_cells: str,
+) -> PublishedTable:
+    """Turn cells and their published counts into a table that carries nothing else.
+
+    Parameters
+    ----------
+    cells
+        The cells.
+    published
+        Their published counts.
+    measures
+        ``"count"``, ``"weighted"``.
+    empty_cells
+        ``"auto"``, ``"grid"`` or ``"drop"``, see `TableRequest`.
+
+    Returns
+    -------
+    PublishedTable
+        The table.
+    """
+    wants_grid = empty_cells == "grid" or (
+        empty_cells == "auto" and all(axis.is_declared for axis in cells.axes)
+    )
+    numbers: dict[str, NDArray[Any]] = {}
+    if "count" in measures:
+        numbers["count"] = published
+    if "weighted" in measures and cells.weight is not None:
+        divisor = np.maximum(cells.count, 1)
+        numbers["weighted"] = published * (cells.weight / divisor)
+    if wants_grid:
+        ranks, numbers = _fill_grid(cells, numbers)
+    else:
+        ranks, numbers = _drop_zeros(cells, published, numbers)
+    dimensions: dict[str, tuple[NDArray[np.int32], Sequence[str]]] = {}
+    for axis, rank in zip(cells.axes, ranks, strict=True):
+        for name, labels in zip(axis.columns, axis.labels, strict=True):
+            dimensions[name] = _encode(labels, rank, prune=not wants_grid)
+    return PublishedTable(
+        dimensions=dimensions,
+        measures={_free_name(name, dimensions): values for name, values in numbers.items()},
+    )
+
+
+def _free_name(measure: str, dimensions: Mapping[str, object]) -> str:
+    """Name a measure's column; a dimension of that name keeps it."""
+    taken = {name.lower() for name in dimensions}
+    while measure in taken:
+        measure += "_published"
+    return measure
+
+
+def _encode(
+    labels: NDArray[np.object_], rank: Codes, *, prune: bool
+) -> tuple[NDArray[np.int32], list[str]]:
+    """Code one output column; unused categories are left out, since their names may tell."""
+    used: Sequence[int] | Codes = range(len(labels))
+    if prune:
+        is_used = np.zeros(len(labels), bool)
+        is_used[rank] = True
+        used = np.flatnonzero(is_used)
+    categories: dict[str, int] = {}
+    code = np.zeros(len(labels), np.int32)
+    for place in used:
+        code[place] = categories.setdefault(labels[place], len(categories))
+    return code[rank], list(categories)
+
+
+def _positions(ranks: Sequence[Codes], sizes: Sequence[int]) -> Codes | None:
+    """Number the cells by their categories; None when there are too many combinations."""
+    total = 1
+    position = np.zeros(len(ranks[0]) if ranks else 1, np.int64)
+    for rank, size in zip(ranks, sizes, strict=True):
+        total *= size
+        position = position * size + rank
+    return position if total < 2**62 else None
+
+
+def _drop_zeros(
+    cells: Cells, published: NDArray[np.int64], numbers: Mapping[str, NDArray[Any]]
+) -> tuple[list[Codes], dict[str, NDArray[Any]]]:
+    kept = np.flatnonzero(published)
+    ranks = [rank[kept] for rank in cells.ranks]
+    position = _positions(ranks, [axis.size for axis in cells.axes]) if ranks else None
+    if position is not None:
+        order = np.argsort(position, kind="stable")
+    elif ranks:
+        order = np.lexsort(ranks[::-1])
+    else:
+        order = np.arange(len(kept))
+    kept = kept[order]
+    return [rank[order] for rank in ranks], {n: values[kept] for n, values in numbers.items()}
+
+
+def _fill_grid(
+    cells: Cells, numbers: Mapping[str, NDArray[Any]]
+) -> tuple[list[Codes], dict[str, NDArray[Any]]]:
+    """Return all combinations of categories of the wanted levels, zeros where there is no cell."""
+    shown = [
+        [level.ranks[level.is_shown] for level in axis.levels] for axis in cells.axes
+    ]
+    size = sum(
+        int(np.prod([len(s[level]) for s, level in zip(shown, levels, strict=True)], dtype=float))
+        for levels in cells.level_sets
+    )
+    if size > _MAX_GRID:
+        raise ReleaseError(
+            f"The full grid has {size:,} cells; at most {_MAX_GRID:,} are written.",
+            hint='ask for fewer dimensions, or for empty_cells = "drop"',
+        )
+    sizes = [axis.size for axis in cells.axes]
+    everything = len(cells.level_sets) == int(np.prod([len(a.levels) for a in cells.axes], dtype=int))
+    if everything:  # the grid is the whole box: no need to sort
+        ranks = [r.ravel() for r in np.indices(sizes)] if sizes else []
+        order_of_cells = _positions(cells.ranks, sizes)
+        place = np.asarray(order_of_cells)
+    else:
+        blocks = [
+            np.meshgrid(*(s[level] for s, level in zip(shown, levels, strict=True)), indexing="ij")
+            for levels in cells.level_sets
+        ]
+        ranks = [
+            np.concatenate([block[axis].ravel() for block in blocks])
+            for axis in range(len(cells.axes))
+        ]
+        position = np.asarray(_positions(ranks, sizes))
+        order = np.argsort(position, kind="stable")
+        ranks = [rank[order] for rank in ranks]
+        place = np.searchsorted(position[order], np.asarray(_positions(cells.ranks, sizes)))
+    filled = {}
+    for name, values in numbers.items():
+        full = np.zeros(size, values.dtype)
+        full[place] = values
+        filled[name] = full
+    return ranks, filled

@@ -1,0 +1,54 @@
+"""From records to cells: sources, record keys, requests, hierarchies, cubes.
+
+The only package that reads records. What leaves it are `Cells`: counts and cell keys,
+which are disclosive until `ckm` has perturbed them.
+"""
+
+from tables.axes import Axis, Level
+from tables.cells import Cells
+from tables.cube import cube
+from tables.errors import (
+    DataError,
+    FilterError,
+    KeyQualityError,
+    KeyQualityWarning,
+    RequestError,
+    SourceError,
+    TablesError,
+)
+from tables.filters import Filter, parse_filter
+from tables.hierarchy import CodeTree, Hierarchy
+from tables.keys import HashedKeys, StoredKeys, attach_keys, draw_keys
+from tables.quality import KeyQuality, check_keys
+from tables.request import Request, require_fit
+from tables.secret import Secret
+from tables.source import Source, open_source
+
+__all__ = [
+    "Axis",
+    "Cells",
+    "CodeTree",
+    "DataError",
+    "Filter",
+    "FilterError",
+    "HashedKeys",
+    "Hierarchy",
+    "KeyQuality",
+    "KeyQualityError",
+    "KeyQualityWarning",
+    "Level",
+    "Request",
+    "RequestError",
+    "Secret",
+    "Source",
+    "SourceError",
+    "StoredKeys",
+    "TablesError",
+    "attach_keys",
+    "check_keys",
+    "cube",
+    "draw_keys",
+    "open_source",
+    "parse_filter",
+    "require_fit",
+]

@@ -1,0 +1,407 @@
+"""Records → cells: one scan for all tables and all their margins.
+
+The scan groups by the finest cells; margins are rolled up from cells. Sums of keys and
+weights are sums of integers, so no order of records, chunks or threads can change them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tables.axes import build_axis
+from tables.cells import Cells
+from tables.errors import DataError
+from tables.filters import Filter, quote
+from tables.keys import RecordKeys, require_sound
+from tables.request import Request, require_fit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from tables.axes import Axis
+    from tables.source import Source
+
+    Codes = NDArray[np.int64]
+
+__all__ = ["cube"]
+
+logger = logging.getLogger(__name__)
+
+_WEIGHT_DECIMALS = 15
+
+
+def cube(
+    source: Source,
+    keys: RecordKeys,
+    requests: Sequence[Request],
+    *,
+    tolerate_missing_keys: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> list[Cells]:
+    """Tabulate several requests in one scan of the records.
+
+    Parameters
+    ----------
+    source
+        The records.
+    keys
+        Their keys.
+    requests
+        The tables.
+    tolerate_missing_keys
+        Count a missing key as zero instead of refusing.
+    progress
+        Called with the share of the scan done.
+
+    Returns
+    -------
+    list of Cells
+        One for each request, in order.
+
+    Raises
+    ------
+    RequestError, SourceError
+        If requests do not fit the columns; all problems at once.
+    DataError
+        If keys or weights are missing or out of range, or categories are undeclared.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, open_source
+    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint8())})
+    >>> with open_source(records) as source:
+    ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
+    >>> cells.count.tolist(), cells.cell_key.tolist()
+    ([2, 1, 3], [4, 2, 6])
+    """
+    require_fit(requests, source)
+    require_sound(source, keys, tolerate_missing=tolerate_missing_keys)
+    for weight in sorted({r.weight for r in requests if r.weight is not None}):
+        _require_weights(source, weight)
+    started = time.perf_counter()
+    plan = _Plan(source, keys, requests)
+    answer = source.arrow(plan.sql, plan.parameters, progress=progress)
+    scanned = time.perf_counter()
+    tables = [_cells(plan, request, answer) for request in requests]
+    logger.info(
+        "tabulated",
+        extra={
+            "tables": len(requests),
+            "scan_s": round(scanned - started, 3),
+            "rollup_s": round(time.perf_counter() - scanned, 3),
+        },
+    )
+    return tables
+
+
+class _Plan:
+    """One statement that serves all requests.
+
+    Requests over the same columns, or over columns of another request with the same filter,
+    share a grouping; others get a grouping set each. Filters become columns of the grouping,
+    so that all requests share one scan.
+    """
+
+    def __init__(self, source: Source, keys: RecordKeys, requests: Sequence[Request]) -> None:
+        kinds = source.kinds
+        self.parameters: dict[str, object] = {}
+        self.key_range = keys.resolve(source)
+        key_sql = keys.sql(source, self.parameters)
+        columns = list(dict.fromkeys(c for r in requests for c in r.columns))
+        self.column_alias = {c: f"d{i}" for i, c in enumerate(columns)}
+        weights = list(dict.fromkeys(r.weight for r in requests if r.weight is not None))
+        self.weight_alias = {w: f"w{i}" for i, w in enumerate(weights)}
+        filters: list[Filter] = []
+        for request in requests:
+            if isinstance(request.where, Filter) and request.where not in filters:
+                filters.append(request.where)
+        conditions = [f.sql(kinds, self.parameters) for f in filters]
+        everything = any(r.where is None for r in requests)
+        # A filter that all requests share is the statement's own; it needs no column.
+        shared = not everything and len(filters) == 1
+        self._flags = {} if shared else {f: f"f{i}" for i, f in enumerate(filters)}
+        self._sets = self._grouping_sets(requests)
+
+        inner = [f"{key_sql} AS k"]
+        for column, alias in self.column_alias.items():
+            is_float = source.columns[column] in {"DOUBLE", "FLOAT"}
+            name = quote(column)
+            value = f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END" if is_float else name
+            inner.append(f"{value} AS {alias}")
+        for weight, alias in self.weight_alias.items():
+            inner.append(f"CAST({quote(weight)} AS DECIMAL(38,{_WEIGHT_DECIMALS})) AS {alias}")
+        if self._flags:
+            inner += [
+                f"coalesce({c}, false) AS {flag}"
+                for c, flag in zip(conditions, self._flags.values(), strict=True)
+            ]
+        where = "" if everything or not filters else f"WHERE {' OR '.join(conditions)}"
+        outer = [*self.column_alias.values(), *self._flags.values()]
+        selected = [
+            *outer,
+            "count(*) AS n",
+            f"{_modulo('coalesce(sum(k), 0)', self.key_range)} AS key",
+            *(f"sum({alias}) AS {alias}" for alias in self.weight_alias.values()),
+        ]
+        if len(self._sets) > 1:
+            selected.append(f"grouping({', '.join(outer)}) AS g")
+            listed = ", ".join(f"({', '.join(sorted(s))})" for s in self._sets)
+            group = f"GROUP BY GROUPING SETS ({listed})"
+        else:
+            group = f"GROUP BY {', '.join(outer)}" if outer else ""
+        self._outer = outer
+        self.sql = (
+            f"SELECT {', '.join(selected)} FROM (SELECT {', '.join(inner)} FROM {source.relation} "
+            f"{where}) {group}"
+        )
+
+    def rows(self, request: Request, answer: pa.Table) -> pa.Table:
+        """Return the rows of the answer from which the request's cells are rolled up."""
+        import pyarrow.compute as pc
+
+        if len(self._sets) > 1:
+            wanted = self._wanted(request)
+            chosen = min((s for s in self._sets if wanted <= s), key=lambda s: (len(s), sorted(s)))
+            # grouping() sets a bit, first column highest, where a column is summed over.
+            bits = sum(1 << i for i, c in enumerate(reversed(self._outer)) if c not in chosen)
+            answer = answer.filter(pc.equal(answer["g"], bits))
+        flag = self._flags.get(request.where) if isinstance(request.where, Filter) else None
+        return answer if flag is None else answer.filter(answer[flag])
+
+    def _wanted(self, request: Request) -> frozenset[str]:
+        wanted = {self.column_alias[c] for c in request.columns}
+        if isinstance(request.where, Filter) and request.where in self._flags:
+            wanted.add(self._flags[request.where])
+        return frozenset(wanted)
+
+    def _grouping_sets(self, requests: Sequence[Request]) -> list[frozenset[str]]:
+        wanted = {self._wanted(request) for request in requests}
+        unflagged = set(self._flags.values())
+        return sorted(
+            (
+                s
+                for s in wanted
+                if not any(s < t and s & unflagged == t & unflagged for t in wanted)
+            ),
+            key=sorted,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Block:
+    """Cells of one combination of levels, in the order of their codes."""
+
+    codes: tuple[Codes, ...]
+    count: Codes
+    key: NDArray[np.uint64]
+    weight: tuple[Codes, ...]
+
+
+def _cells(plan: _Plan, request: Request, answer: pa.Table) -> Cells:
+    rows = plan.rows(request, answer)
+    values = {c: rows[plan.column_alias[c]] for c in request.columns}
+    pairs = [build_axis(request, dimension, values) for dimension in request.dimensions]
+    axes = tuple(axis for axis, _ in pairs)
+    count = rows["n"].to_numpy().astype(np.int64)
+    weight: tuple[Codes, ...] = ()
+    if request.weight is not None:
+        weight = _limbs(rows[plan.weight_alias[request.weight]])
+    finest = _group(
+        tuple(codes for _, codes in pairs),
+        tuple(axis.levels[0].size for axis in axes),
+        _Block((), count, rows["key"].to_numpy().astype(np.uint64), weight),
+        plan.key_range,
+    )
+    level_sets = tuple(request.level_sets([len(axis.levels) for axis in axes]))
+    blocks = _roll_up(axes, finest, level_sets, plan.key_range)
+    shown = [_shown(axes, levels, blocks[levels]) for levels in level_sets]
+    return Cells(
+        axes=axes,
+        ranks=tuple(
+            np.concatenate([ranks[a] for ranks, _ in shown]) for a in range(len(axes))
+        ),
+        count=np.concatenate([block.count for _, block in shown]),
+        cell_key=np.concatenate([block.key for _, block in shown]),
+        key_range=plan.key_range,
+        weight=(
+            _from_limbs([np.concatenate([b.weight[i] for _, b in shown]) for i in range(3)])
+            if weight
+            else None
+        ),
+        level_sets=level_sets,
+    )
+
+
+def _roll_up(
+    axes: tuple[Axis, ...],
+    finest: _Block,
+    level_sets: Sequence[tuple[int, ...]],
+    key_range: int,
+) -> dict[tuple[int, ...], _Block]:
+    """Compute every wanted combination of levels from the smallest finer one at hand."""
+    blocks = {(0,) * len(axes): finest}
+    for levels in sorted(level_sets, key=lambda s: (sum(s), s)):
+        if levels in blocks:
+            continue
+        parent = min(
+            (p for p in blocks if all(a <= b for a, b in zip(p, levels, strict=True))),
+            key=lambda p: (len(blocks[p].count), p),
+        )
+        codes = []
+        for axis, have, want, code in zip(
+            axes, parent, levels, blocks[parent].codes, strict=True
+        ):
+            for level in axis.levels[have:want]:
+                code = code if level.up is None else level.up[code]  # noqa: PLW2901
+            codes.append(code)
+        sizes = tuple(axis.levels[want].size for axis, want in zip(axes, levels, strict=True))
+        blocks[levels] = _group(tuple(codes), sizes, blocks[parent], key_range)
+    return blocks
+
+
+def _group(
+    codes: tuple[Codes, ...], sizes: tuple[int, ...], block: _Block, key_range: int
+) -> _Block:
+    """Sum cells with equal codes; the answer is sorted by code."""
+    total = 1
+    for size in sizes:
+        total *= max(size, 1)
+    place = np.zeros(len(block.count), np.int64)
+    if total < 2**62:
+        for code, size in zip(codes, sizes, strict=True):
+            place = place * size + code
+    else:  # too many combinations to number: renumber axis by axis
+        for code, size in zip(codes, sizes, strict=True):
+            _, place = np.unique(place * size + code, return_inverse=True)
+        total = int(place.max(initial=-1)) + 1
+    if total <= 8 * len(place) + 1024:
+        count = _sum_at(place, block.count, total)
+        kept = np.flatnonzero(count)
+        inverse = None
+    else:
+        kept, inverse = np.unique(place, return_inverse=True)
+        place, total = inverse, len(kept)
+        count = _sum_at(place, block.count, total)
+    first = np.empty(total, np.int64)
+    first[place[::-1]] = np.arange(len(place))[::-1]
+    select = slice(None) if inverse is not None else kept
+    first = first[select]
+    return _Block(
+        tuple(code[first] for code in codes),
+        count[select],
+        _sum_keys(place, block.key, total, key_range)[select],
+        tuple(_sum_at(place, limb, total)[select] for limb in block.weight),
+    )
+
+
+def _sum_at(place: Codes, values: Codes, total: int) -> Codes:
+    sums = np.zeros(total, np.int64)
+    np.add.at(sums, place, values)
+    return sums
+
+
+def _sum_keys(
+    place: Codes, keys: NDArray[np.uint64], total: int, key_range: int
+) -> NDArray[np.uint64]:
+    """Sum keys modulo `key_range`, exactly."""
+    sums = np.zeros(total, np.uint64)
+    if key_range == 2**64:
+        np.add.at(sums, place, keys)
+        return sums
+    if key_range <= 2**32:
+        np.add.at(sums, place, keys)
+        return sums % np.uint64(key_range)
+    # Sums of keys overflow 64 bits: sum the halves, then shift the high one back in.
+    modulus = np.uint64(key_range)
+    low = np.zeros(total, np.uint64)
+    np.add.at(sums, place, keys >> np.uint64(32))
+    np.add.at(low, place, keys & np.uint64(2**32 - 1))
+    sums %= modulus
+    for _ in range(32):
+        sums = _add_modulo(sums, sums, modulus)
+    return _add_modulo(sums, low % modulus, modulus)
+
+
+def _add_modulo(
+    a: NDArray[np.uint64], b: NDArray[np.uint64], modulus: np.uint64
+) -> NDArray[np.uint64]:
+    """Return (a + b) mod modulus for a, b < modulus, where the sum may pass 2**64."""
+    return np.where(a >= modulus - b, a - (modulus - b), a + b)
+
+
+def _shown(
+    axes: tuple[Axis, ...], levels: tuple[int, ...], block: _Block
+) -> tuple[list[Codes], _Block]:
+    """Return the ranks of the block's published cells, and those cells."""
+    keep = np.ones(len(block.count), bool)
+    for axis, level, code in zip(axes, levels, block.codes, strict=True):
+        keep &= axis.levels[level].is_shown[code]
+    if not keep.all():
+        block = _Block(
+            tuple(code[keep] for code in block.codes),
+            block.count[keep],
+            block.key[keep],
+            tuple(limb[keep] for limb in block.weight),
+        )
+    ranks = [
+        axis.levels[level].ranks[code]
+        for axis, level, code in zip(axes, levels, block.codes, strict=True)
+    ]
+    return ranks, block
+
+
+def _modulo(expression: str, key_range: int) -> str:
+    if key_range & (key_range - 1) == 0:
+        return f"(({expression})::HUGEINT & {key_range - 1}::HUGEINT)::UBIGINT"
+    return f"(({expression})::HUGEINT % {key_range}::HUGEINT)::UBIGINT"
+
+
+def _limbs(sums: pa.ChunkedArray) -> tuple[Codes, ...]:
+    """Split 128-bit sums into three integers that can be summed on without overflow."""
+    import pyarrow as pa
+
+    array = sums.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks else pa.array([], sums.type)
+    raw = np.frombuffer(array.buffers()[1] or b"", np.uint64)
+    raw = raw[2 * array.offset : 2 * (array.offset + len(array))]
+    low, high = raw[0::2], raw[1::2].astype(np.int64)
+    half = np.uint64(2**32 - 1)
+    return (low & half).astype(np.int64), (low >> np.uint64(32)).astype(np.int64), high
+
+
+def _from_limbs(limbs: Sequence[Codes]) -> NDArray[np.float64]:
+    """Join the integers and scale them back; equal sums give equal floats."""
+    low, middle, high = limbs
+    middle = middle + (low >> 32)
+    low = low & (2**32 - 1)
+    high = high + (middle >> 32)
+    middle = middle & (2**32 - 1)
+    joined = high.astype(float) * 2.0**64 + (middle.astype(float) * 2.0**32 + low.astype(float))
+    return np.asarray(joined / 10.0**_WEIGHT_DECIMALS)
+
+
+def _require_weights(source: Source, weight: str) -> None:
+    mark = ("weight", weight)
+    if mark in source.sound:
+        return
+    column = quote(weight)
+    is_missing, is_bad = source.fetch(
+        f"SELECT count(*) > count({column}), coalesce(min({column}) < 0, false) OR "
+        f"coalesce(NOT isfinite(max({column})::DOUBLE), false) FROM {source.relation}"
+    )[0]
+    if is_missing or is_bad:
+        what = "Some records have no weight" if is_missing else "Some weights are not finite and non-negative"
+        raise DataError(
+            f"{what} in {weight!r}.", hint="repair them, or filter the records out beforehand"
+        )
+    source.sound.add(mark)

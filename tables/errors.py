@@ -1,0 +1,102 @@
+"""The errors of `tables`: each with a stable code, a problem and a way out."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "DataError",
+    "FilterError",
+    "KeyQualityError",
+    "KeyQualityWarning",
+    "RequestError",
+    "SourceError",
+    "TablesError",
+    "unknown_name",
+]
+
+
+class TablesError(ValueError):
+    """Base of the errors of this package.
+
+    Parameters
+    ----------
+    problem
+        What must hold or cannot be done, and what we got. Never a record, a key or a cell.
+    hint
+        One way out.
+    """
+
+    code: ClassVar[str] = "tables"
+
+    def __init__(self, problem: str, *, hint: str | None = None) -> None:
+        self.problem = problem
+        self.hint = hint
+        super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
+
+
+class SourceError(TablesError, OSError):
+    """The data cannot be opened or read."""
+
+    code = "tables-source"
+
+
+class DataError(TablesError):
+    """The data do not fit what was asked of them."""
+
+    code = "tables-data"
+
+
+class KeyQualityError(DataError):
+    """The record keys are missing, repeated, out of range or not uniform."""
+
+    code = "tables-keys"
+
+
+class RequestError(TablesError):
+    """The request is wrong, whatever the data hold."""
+
+    code = "tables-request"
+
+
+class FilterError(RequestError):
+    """The filter cannot be parsed or does not fit the columns' types."""
+
+    code = "tables-filter"
+
+
+class KeyQualityWarning(UserWarning):
+    """The record keys have a defect that was asked to be tolerated."""
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> tuple[str, str]:
+    """Word the problem and the hint for a name that does not exist.
+
+    Parameters
+    ----------
+    kind
+        What the name stands for, capitalised: ``"Column"``.
+    name
+        The name that was asked for.
+    known
+        The names that exist.
+
+    Returns
+    -------
+    tuple of str
+        The problem and the hint.
+
+    Examples
+    --------
+    >>> unknown_name("Column", "depp", ["dep", "sexe"])
+    ("Column 'depp' is not in the data; it has 'dep', 'sexe'.", "did you mean 'dep'?")
+    """
+    names = list(known)
+    shown = ", ".join(repr(n) for n in names[:12]) + (", …" if len(names) > 12 else "")
+    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
+    hint = f"did you mean {close[0]!r}?" if close else "names are case-sensitive"
+    return f"{kind} {name!r} is not in the data; it has {shown or 'none'}.", hint

@@ -1,0 +1,431 @@
+"""The filter language of a request: parsed, type-checked, never pasted into SQL.
+
+``age >= 15 and sex in ('F', 'M') and region is not missing``
+
+Comparisons ``= == != <> < <= > >=``, ``in (…)``, ``not in (…)``, ``between a and b``,
+``is [not] missing`` (or ``null``), joined by ``and``, ``or``, ``not`` and parentheses. Texts stand in
+single or double quotes, column names bare or in backticks. As in SQL, a comparison
+with a missing value holds neither way.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, NoReturn
+
+from tables.errors import FilterError, unknown_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Filter", "parse_filter"]
+
+Literal = int | Decimal | str | bool
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
+    | (?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
+    | (?P<quoted>`(?:[^`]|``)+`)
+    | (?P<word>[^\W\d]\w*)
+    | (?P<symbol><=|>=|<>|!=|==|[<>=(),])
+    )""",
+    re.VERBOSE,
+)
+_COMPARE = {"=": "=", "==": "=", "!=": "<>", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_RESERVED = {"and", "or", "not", "in", "between", "is", "null", "missing", "true", "false"}
+_MAX_LENGTH = 20_000
+_MAX_DEPTH = 50
+_EXAMPLE = "write for example: age >= 15 and sex in ('F', 'M')"
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """``column operator value``."""
+
+    column: str
+    operator: str
+    value: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """``column [not] in (values)``."""
+
+    column: str
+    values: tuple[Literal, ...]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """``column is [not] missing``."""
+
+    column: str
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """``not part``."""
+
+    part: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Parts joined by one word, ``and`` or ``or``."""
+
+    word: str
+    parts: tuple[Node, ...]
+
+
+Node = Compare | Within | Missing | Not | Join
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A parsed filter; equal to another when both mean the same tree.
+
+    Parameters
+    ----------
+    tree
+        The parsed expression.
+
+    Examples
+    --------
+    >>> parse_filter("age>=15") == parse_filter("`age`  >= 15")
+    True
+    """
+
+    tree: Node
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that the filter reads."""
+        return frozenset(_columns(self.tree))
+
+    def problems(self, types: Mapping[str, str]) -> list[tuple[str, str]]:
+        """Tell what does not fit the columns, as (problem, hint) pairs.
+
+        Parameters
+        ----------
+        types
+            Column name → kind: ``"integer"``, ``"number"``, ``"text"``, ``"boolean"``,
+            ``"date"`` or ``"other"``.
+
+        Returns
+        -------
+        list of tuple
+            Empty when the filter fits.
+
+        Examples
+        --------
+        >>> parse_filter("age >= 'x'").problems({"age": "integer"})[0][0]
+        "The filter compares 'age', an integer column, with a text."
+        """
+        return _problems(self.tree, types)
+
+    def sql(self, types: Mapping[str, str], parameters: dict[str, object]) -> str:
+        """Return the condition in SQL; its values go into `parameters`, never into the text.
+
+        Parameters
+        ----------
+        types
+            As in `problems`.
+        parameters
+            Extended by one entry for each value.
+
+        Returns
+        -------
+        str
+            A parenthesised condition with ``$name`` placeholders.
+
+        Examples
+        --------
+        >>> values = {}
+        >>> parse_filter("age >= 15").sql({"age": "integer"}, values), values
+        ('("age" >= $f0)', {'f0': 15})
+        """
+        return _sql(self.tree, types, parameters)
+
+
+def parse_filter(text: str) -> Filter:
+    """Parse a filter expression.
+
+    Parameters
+    ----------
+    text
+        See the module's description of the language.
+
+    Returns
+    -------
+    Filter
+        The parsed filter.
+
+    Raises
+    ------
+    FilterError
+        If the text is not in the language; the message tells the position.
+
+    Examples
+    --------
+    >>> sorted(parse_filter("age between 15 and 64 and sex = 'F'").columns)
+    ['age', 'sex']
+    """
+    if len(text) > _MAX_LENGTH:
+        raise FilterError(f"A filter has at most {_MAX_LENGTH:,} characters.")
+    return Filter(_Parser(text).parse())
+
+
+def quote(name: str) -> str:
+    """Quote an identifier for SQL.
+
+    Examples
+    --------
+    >>> quote('a"; drop table x')
+    '"a""; drop table x"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = self._tokenise(text)
+        self.at = 0
+        self.depth = 0
+
+    def _tokenise(self, text: str) -> list[tuple[str, str, int]]:
+        tokens = []
+        position = 0
+        end = len(text.rstrip())
+        while position < end:
+            match = _TOKEN.match(text, position)
+            if match is None:
+                start = position + len(text[position:]) - len(text[position:].lstrip())
+                raise FilterError(
+                    f"The filter cannot be read at character {start + 1}.", hint=_EXAMPLE
+                )
+            kind = match.lastgroup or ""
+            token = match.group(kind)
+            tokens.append((kind, token, match.start(kind)))
+            position = match.end()
+        return tokens
+
+    def parse(self) -> Node:
+        if not self.tokens:
+            raise FilterError("The filter is empty.", hint=_EXAMPLE)
+        node = self._join("or")
+        if self.at < len(self.tokens):
+            self._fail("'and', 'or' or the end")
+        return node
+
+    def _join(self, word: str) -> Node:
+        below = self._not if word == "and" else lambda: self._join("and")
+        parts = [below()]
+        while self._take_word(word):
+            parts.append(below())
+        return parts[0] if len(parts) == 1 else Join(word, tuple(parts))
+
+    def _not(self) -> Node:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise FilterError(f"A filter nests at most {_MAX_DEPTH} levels deep.")
+        try:
+            if self._take_word("not"):
+                return Not(self._not())
+            if self._take_symbol("("):
+                node = self._join("or")
+                if not self._take_symbol(")"):
+                    self._fail("')'")
+                return node
+            return self._predicate()
+        finally:
+            self.depth -= 1
+
+    def _predicate(self) -> Node:
+        column = self._column()
+        if self._take_word("is"):
+            negated = self._take_word("not")
+            if not (self._take_word("missing") or self._take_word("null")):
+                self._fail("'missing'")
+            return Missing(column, negated)
+        negated = self._take_word("not")
+        if self._take_word("in"):
+            return Within(column, self._list(), negated)
+        if self._take_word("between"):
+            low = self._literal()
+            if not self._take_word("and"):
+                self._fail("'and'")
+            high = self._literal()
+            both = Join("and", (Compare(column, ">=", low), Compare(column, "<=", high)))
+            return Not(both) if negated else both
+        kind, token, _ = self._peek()
+        if negated or kind != "symbol" or token not in _COMPARE:
+            self._fail("a comparison such as '>='")
+        self.at += 1
+        return Compare(column, _COMPARE[token], self._literal())
+
+    def _column(self) -> str:
+        kind, token, _ = self._peek()
+        if kind == "quoted":
+            self.at += 1
+            return token[1:-1].replace("``", "`")
+        if kind != "word" or token.lower() in _RESERVED:
+            self._fail("a column name")
+        self.at += 1
+        return token
+
+    def _list(self) -> tuple[Literal, ...]:
+        if not self._take_symbol("("):
+            self._fail("'('")
+        values = [self._literal()]
+        while self._take_symbol(","):
+            values.append(self._literal())
+        if not self._take_symbol(")"):
+            self._fail("',' or ')'")
+        return tuple(values)
+
+    def _literal(self) -> Literal:
+        kind, token, _ = self._peek()
+        value: Literal
+        if kind == "number":
+            value = int(token) if re.fullmatch(r"[+-]?\d{1,18}", token) else Decimal(token)
+        elif kind == "text":
+            mark = token[0]
+            value = token[1:-1].replace(mark * 2, mark)
+        elif kind == "word" and token.lower() in {"true", "false"}:
+            value = token.lower() == "true"
+        else:
+            self._fail("a number or a quoted text")
+        self.at += 1
+        return value
+
+    def _peek(self) -> tuple[str, str, int]:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ("", "", len(self.text))
+
+    def _take_word(self, word: str) -> bool:
+        kind, token, _ = self._peek()
+        if kind == "word" and token.lower() == word:
+            self.at += 1
+            return True
+        return False
+
+    def _take_symbol(self, symbol: str) -> bool:
+        kind, token, _ = self._peek()
+        if kind == "symbol" and token == symbol:
+            self.at += 1
+            return True
+        return False
+
+    def _fail(self, wanted: str) -> NoReturn:
+        position = self._peek()[2] + 1
+        raise FilterError(f"The filter needs {wanted} at character {position}.", hint=_EXAMPLE)
+
+
+def _columns(node: Node) -> list[str]:
+    match node:
+        case Join(parts=parts):
+            return [column for part in parts for column in _columns(part)]
+        case Not(part=part):
+            return _columns(part)
+        case _:
+            return [node.column]
+
+
+def _literals(node: Compare | Within | Missing) -> tuple[Literal, ...]:
+    match node:
+        case Compare(value=value):
+            return (value,)
+        case Within(values=values):
+            return values
+        case _:
+            return ()
+
+
+_KIND_WORDS = {
+    "integer": "an integer column",
+    "number": "a number column",
+    "text": "a text column",
+    "boolean": "a true/false column",
+    "date": "a date column",
+    "other": "a column of a nested or binary type",
+}
+
+
+def _problems(node: Node, types: Mapping[str, str]) -> list[tuple[str, str]]:
+    match node:
+        case Join(parts=parts):
+            return [problem for part in parts for problem in _problems(part, types)]
+        case Not(part=part):
+            return _problems(part, types)
+    if node.column not in types:
+        return [unknown_name("Column", node.column, types)]
+    kind = types[node.column]
+    for value in _literals(node):
+        given = _literal_kind(value)
+        if _convert(value, kind) is None:
+            problem = (
+                f"The filter compares {node.column!r}, {_KIND_WORDS[kind]}, with a {given}."
+            )
+            hint = {
+                "text": "write the code in quotes",
+                "date": "write the date as '2027-03-31'",
+                "boolean": "write true or false",
+            }.get(kind, "write a number without quotes")
+            return [(problem, hint)]
+    return []
+
+
+def _literal_kind(value: Literal) -> str:
+    if isinstance(value, bool):
+        return "true/false"
+    return "text" if isinstance(value, str) else "number"
+
+
+def _convert(value: Literal, kind: str) -> object | None:
+    """Return the parameter for a column of this kind, or None when they do not fit."""
+    if kind == "boolean":
+        return value if isinstance(value, bool) else None
+    if isinstance(value, bool):
+        return None
+    if kind == "text":
+        return value if isinstance(value, str) else None
+    if kind in {"integer", "number"}:
+        return None if isinstance(value, str) else value
+    if kind == "date" and isinstance(value, str):
+        try:
+            return dt.datetime.fromisoformat(value) if len(value) > 10 else dt.date.fromisoformat(value)
+        except ValueError:
+            return None
+    return None
+
+
+def _sql(node: Node, types: Mapping[str, str], parameters: dict[str, object]) -> str:
+    match node:
+        case Join(word=word, parts=parts):
+            joined = f" {word.upper()} ".join(_sql(p, types, parameters) for p in parts)
+            return f"({joined})"
+        case Not(part=part):
+            return f"(NOT {_sql(part, types, parameters)})"
+        case Missing(column=column, negated=negated):
+            return f"({quote(column)} IS {'NOT ' if negated else ''}NULL)"
+        case Within(column=column, values=values, negated=negated):
+            places = [_bind(v, types[column], parameters) for v in values]
+            word = "NOT IN" if negated else "IN"
+            return f"({quote(column)} {word} ({', '.join(places)}))"
+        case Compare(column=column, operator=operator, value=value):
+            return f"({quote(column)} {operator} {_bind(value, types[column], parameters)})"
+
+
+def _bind(value: Literal, kind: str, parameters: dict[str, object]) -> str:
+    converted = _convert(value, kind)
+    if isinstance(converted, Decimal):
+        converted = float(converted)
+    name = f"f{len(parameters)}"
+    parameters[name] = converted
+    return f"${name}"

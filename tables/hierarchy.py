@@ -1,0 +1,224 @@
+"""Hierarchies of a dimension: nested columns, or a code tree over one column."""
+
+from __future__ import annotations
+
+import csv
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tables.errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["CodeTree", "Hierarchy"]
+
+_MAX_NODES = 5_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTree:
+    """Codes and their parents; the codes without children are the leaves.
+
+    Parameters
+    ----------
+    parents
+        Code → its parent, in the order in which codes are shown; the parent of a top code is
+        None. One top code that has children stands for the total.
+
+    Raises
+    ------
+    RequestError
+        If a parent is not a code, or codes form a circle.
+
+    Examples
+    --------
+    >>> tree = CodeTree({"all": None, "young": "all", "old": "all"})
+    >>> tree.leaves
+    ('young', 'old')
+    >>> tree.root
+    'all'
+    """
+
+    parents: Mapping[str, str | None]
+
+    def __post_init__(self) -> None:
+        parents = dict(self.parents)
+        object.__setattr__(self, "parents", parents)
+        if not parents:
+            raise RequestError("A code tree needs at least one code.")
+        strangers = {p for p in parents.values() if p is not None and p not in parents}
+        if strangers:
+            shown = ", ".join(repr(s) for s in sorted(strangers)[:5])
+            raise RequestError(
+                f"In the code tree, {len(strangers)} parents are not codes: {shown}.",
+                hint="give every parent a line of its own",
+            )
+        seen: set[str] = set()
+        for code in parents:
+            path: set[str] = set()
+            node: str | None = code
+            while node is not None and node not in seen:
+                if node in path:
+                    raise RequestError(f"In the code tree, {node!r} is its own ancestor.")
+                path.add(node)
+                node = parents[node]
+            seen |= path
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> CodeTree:
+        """Read a tree from a CSV file.
+
+        Parameters
+        ----------
+        path
+            Either columns ``code,parent``, or ``level,name`` where the level is written as
+            ``@``, ``@@``, … and lines follow each other depth first.
+
+        Returns
+        -------
+        CodeTree
+            The tree.
+
+        Raises
+        ------
+        RequestError
+            If the file cannot be read as a tree, with its line.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "sex.csv"
+        >>> _ = file.write_text("level,name\\n@,all\\n@@,F\\n@@,M\\n")
+        >>> CodeTree.read(file).parents
+        {'all': None, 'F': 'all', 'M': 'all'}
+        """
+        name = Path(path).name
+        try:
+            with open(path, encoding="utf-8-sig", newline="") as file:
+                start = file.readline()
+                file.seek(0)
+                delimiter = max(",;\t", key=start.count)
+                reader = csv.DictReader(file, delimiter=delimiter)
+                rows = list(enumerate(reader, start=2))
+                header = [h.strip() for h in reader.fieldnames or []]
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            reason = getattr(error, "strerror", None) or "it is not a CSV text in UTF-8"
+            raise RequestError(f"The code tree {name!r} cannot be read: {reason}.") from None
+        if len(rows) > _MAX_NODES:
+            raise RequestError(f"A code tree has at most {_MAX_NODES:,} codes.")
+        if {"code", "parent"} <= set(header):
+            pairs = [
+                (line, (row.get("code") or "").strip(), (row.get("parent") or "").strip() or None)
+                for line, row in rows
+            ]
+        elif {"level", "name"} <= set(header):
+            pairs = _from_levels(name, rows)
+        else:
+            raise RequestError(
+                f"The code tree {name!r} needs the columns code,parent or level,name.",
+                hint="for example: code,parent / 75,11 / 11,",
+            )
+        parents: dict[str, str | None] = {}
+        for line, code, parent in pairs:
+            if not code or code in parents:
+                what = "is empty" if not code else "appears twice"
+                raise RequestError(f"In the code tree {name!r}, the code of line {line} {what}.")
+            parents[code] = parent
+        return cls(parents)
+
+    @property
+    def children(self) -> dict[str | None, list[str]]:
+        """Parent → its children, in order; the top codes stand under None."""
+        children: dict[str | None, list[str]] = {}
+        for code, parent in self.parents.items():
+            children.setdefault(parent, []).append(code)
+        return children
+
+    @property
+    def root(self) -> str | None:
+        """The single top code, when it has children: it stands for the total."""
+        tops = self.children.get(None, [])
+        return tops[0] if len(tops) == 1 and tops[0] in self.children else None
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """The codes without children, depth first."""
+        return tuple(code for code, _ in self.walk() if code not in self.children)
+
+    def walk(self) -> list[tuple[str, int]]:
+        """Return every code and its depth, parents before children; top codes have depth 1.
+
+        A root that stands for the total is left out, and its children have depth 1.
+        """
+        children = self.children
+        start = self.root
+        stack = [(code, 1) for code in reversed(children[start])]
+        found = []
+        while stack:
+            code, depth = stack.pop()
+            found.append((code, depth))
+            stack += [(child, depth + 1) for child in reversed(children.get(code, []))]
+        return found
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.parents.items()))
+
+
+def _from_levels(
+    name: str, rows: Sequence[tuple[int, Mapping[str, str]]]
+) -> list[tuple[int, str, str | None]]:
+    pairs: list[tuple[int, str, str | None]] = []
+    path: list[str] = []
+    for line, row in rows:
+        mark, code = (row.get("level") or "").strip(), (row.get("name") or "").strip()
+        depth = len(mark)
+        if not depth or set(mark) != {"@"} or depth > len(path) + 1:
+            raise RequestError(
+                f"In the code tree {name!r}, the level of line {line} must be @, @@, …,"
+                " at most one deeper than the line before."
+            )
+        path = [*path[: depth - 1], code]
+        pairs.append((line, code, path[-2] if depth > 1 else None))
+    return pairs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hierarchy:
+    """How the categories of a dimension nest.
+
+    Parameters
+    ----------
+    columns
+        Columns from broad to fine. A code counts within its parent only, so codes may
+        repeat under different parents.
+    tree
+        A code tree over a single column, whose values are leaves of the tree.
+
+    Raises
+    ------
+    RequestError
+        If columns repeat, or a tree is given for more than one column.
+
+    Examples
+    --------
+    >>> Hierarchy(columns=("region", "department")).columns
+    ('region', 'department')
+    """
+
+    columns: tuple[str, ...]
+    tree: CodeTree | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, str) or not self.columns:
+            raise RequestError(
+                "A hierarchy lists its columns from broad to fine.",
+                hint='for example ["region", "department", "commune"]',
+            )
+        object.__setattr__(self, "columns", tuple(self.columns))
+        if len(set(self.columns)) < len(self.columns):
+            raise RequestError("A hierarchy names each column once.")
+        if self.tree is not None and len(self.columns) != 1:
+            raise RequestError("A code tree belongs to a single column.")

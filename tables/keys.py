@@ -1,0 +1,378 @@
+"""Record keys: an integer per record, uniform, and the same whenever the record is the same.
+
+Three ways to have them: a keyed hash of a stable identifier (`HashedKeys`), a column that
+holds them already (`StoredKeys`), or fresh ones from the operating system (`draw_keys`).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tables.errors import DataError, KeyQualityError, RequestError, SourceError
+from tables.filters import quote
+from tables.secret import Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tables.source import Source
+
+__all__ = ["HashedKeys", "RecordKeys", "StoredKeys", "attach_keys", "draw_keys"]
+
+_BLOCK = 64  # bytes in a block of SHA-256
+_DECIMALS = 18
+_BATCH = 131_072
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HashedKeys:
+    """Record keys that are a keyed hash of a stable identifier.
+
+    Parameters
+    ----------
+    column
+        The identifier: integers or texts, one per record.
+    secret
+        Whoever holds it can compute the keys; nobody else can.
+
+    Notes
+    -----
+    The key is the first 8 bytes, big-endian, of HMAC-SHA256(k, identifier as UTF-8 text),
+    where k = HMAC-SHA256(secret, "ckm record key v1"). An integer's text is its decimal
+    form, so 17 and "17" have one key, 17 and "017" have two.
+
+    References
+    ----------
+    RFC 2104 (HMAC).
+
+    Examples
+    --------
+    >>> HashedKeys(column="person_id", secret=Secret(bytes(16)))
+    HashedKeys(column='person_id', secret=Secret(…))
+    """
+
+    column: str
+    secret: Secret
+
+    def resolve(self, source: Source) -> int:  # noqa: ARG002
+        """Return the range of the keys, [0, range), for this source."""
+        return 2**64
+
+    def problems(self, source: Source) -> list[tuple[str, str]]:
+        """Tell what is wrong with the column, as (problem, hint) pairs."""
+        kind = source.kinds[self.column]
+        if kind in {"integer", "text"}:
+            return []
+        return [
+            (
+                f"The identifier {self.column!r} must hold integers or texts, not {kind}s.",
+                "a rounded or reformatted number is no stable identifier",
+            )
+        ]
+
+    def sql(self, source: Source, parameters: dict[str, object]) -> str:
+        """Return the key's SQL expression; the secret goes into `parameters`."""
+        source.require(self.column)
+        key = self.secret.derive("ckm record key v1").ljust(_BLOCK, b"\0")
+        parameters["ipad"] = bytes(byte ^ 0x36 for byte in key)
+        parameters["opad"] = bytes(byte ^ 0x5C for byte in key)
+        inner = f"unhex(sha256($ipad || encode({quote(self.column)}::VARCHAR)))"
+        return f"('0x' || left(sha256($opad || {inner}), 16))::UBIGINT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredKeys:
+    """Record keys that a column already holds.
+
+    Parameters
+    ----------
+    column
+        Integers in [0, key_range), or decimals in [0, 1).
+    key_range
+        For integers: one more than the largest possible key. Columns of an unsigned type
+        use their full width unless told otherwise. Decimals are taken exactly at their
+        printed digits (up to 18) and need none.
+
+    Examples
+    --------
+    >>> StoredKeys(column="rkey", key_range=256)
+    StoredKeys(column='rkey', key_range=256)
+    """
+
+    column: str
+    key_range: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.key_range is not None and (
+            isinstance(self.key_range, bool)
+            or not isinstance(self.key_range, int)
+            or not 2 <= self.key_range <= 2**64
+        ):
+            raise RequestError(
+                f"key_range must be an integer from 2 to 2**64, not {self.key_range!r}.",
+                hint="keys 0..255 have key_range 256",
+            )
+
+    def resolve(self, source: Source) -> int:
+        """Return the range of the keys, [0, range), for this source."""
+        sql_type = source.require(self.column)
+        kind = source.kinds[self.column]
+        if kind == "number" and not sql_type.endswith(",0)"):
+            return int(10**_DECIMALS)
+        widths = {"UTINYINT": 8, "USMALLINT": 16, "UINTEGER": 32, "UBIGINT": 64}
+        return self.key_range or 2 ** widths.get(sql_type, 0)
+
+    def problems(self, source: Source) -> list[tuple[str, str]]:
+        """Tell what is wrong with the column's type, as (problem, hint) pairs."""
+        kind = source.kinds[self.column]
+        name = f"The record keys {self.column!r}"
+        if kind not in {"integer", "number"}:
+            return [
+                (
+                    f"{name} must be integers, or decimals in [0, 1), not {kind}s.",
+                    "to hash an identifier, name it as id instead of record_key",
+                )
+            ]
+        decimals = self.resolve(source) == 10**_DECIMALS and kind == "number"
+        if decimals and self.key_range not in {None, 10**_DECIMALS}:
+            return [
+                (
+                    f"{name} are of a decimal type, for which key_range has no meaning.",
+                    "cast keys that are whole numbers to an integer type, or drop key_range",
+                )
+            ]
+        if self.resolve(source) < 2:
+            return [
+                (
+                    f"{name} are signed integers, so their range is unknown.",
+                    "give key_range: 256 for keys 0..255, 4096 for 0..4095, 2**32, …",
+                )
+            ]
+        return []
+
+    def sql(self, source: Source, parameters: dict[str, object]) -> str:  # noqa: ARG002
+        """Return the key's SQL expression, an integer in [0, resolve(source))."""
+        column = quote(self.column)
+        sql_type = source.require(self.column)
+        if source.kinds[self.column] == "integer" or sql_type.endswith(",0)"):
+            return column
+        printed = (
+            f"CAST(CAST(CAST({column} AS VARCHAR) AS DECIMAL(18,18))"
+            " * 1000000000000000000::DECIMAL(19,0) AS BIGINT)"
+        )
+        if sql_type != "DOUBLE":
+            return printed
+        # A double with at most 15 decimals is the nearest one to n / 10**15 for one integer n.
+        digits = f"CAST(round({column} * 1e15) AS BIGINT)"
+        return f"CASE WHEN {digits} / 1e15 = {column} THEN {digits} * 1000 ELSE {printed} END"
+
+
+RecordKeys = HashedKeys | StoredKeys
+
+
+def attach_keys(
+    source: Source,
+    *,
+    id: str,  # noqa: A002  (the word of the job file)
+    secret: Secret,
+    path: str | os.PathLike[str],
+    column: str = "record_key",
+    overwrite: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> None:
+    """Write a Parquet copy of the records with a hashed key beside each.
+
+    Parameters
+    ----------
+    source
+        The records.
+    id
+        The identifier column.
+    secret
+        The secret of the hash.
+    path
+        The Parquet file to write; it appears complete or not at all.
+    column
+        Name of the new column of unsigned 64-bit keys.
+    overwrite
+        Replace the file if it exists.
+    progress
+        Called with the share done.
+
+    Raises
+    ------
+    SourceError
+        If the column or the file exists, or the file cannot be written.
+    DataError
+        If identifiers are missing.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, tempfile
+    >>> from tables import open_source
+    >>> folder = tempfile.mkdtemp()
+    >>> with open_source(pa.table({"id": [1, 2]})) as source:
+    ...     attach_keys(source, id="id", secret=Secret(bytes(16)), path=folder + "/k.parquet")
+    >>> with open_source(folder + "/k.parquet") as source:
+    ...     source.columns
+    {'id': 'BIGINT', 'record_key': 'UBIGINT'}
+    """
+    keys = HashedKeys(column=id, secret=secret)
+    source.require(id)
+    for problem, hint in keys.problems(source):
+        raise RequestError(problem, hint=hint)
+    missing = source.fetch(f"SELECT bool_or({quote(id)} IS NULL) FROM {source.relation}")
+    if missing[0][0]:
+        raise DataError(
+            f"Some records have no identifier {id!r}.",
+            hint="give every record one; all that lack it would share one key",
+        )
+    parameters: dict[str, object] = {}
+    expression = keys.sql(source, parameters)
+    with _NewFile(source, path, column, overwrite=overwrite) as temporary:
+        source.copy(
+            f"SELECT *, {expression} AS {quote(column)} FROM {source.relation}",
+            parameters,
+            temporary,
+            progress=progress,
+        )
+
+
+def draw_keys(
+    source: Source,
+    *,
+    path: str | os.PathLike[str],
+    column: str = "record_key",
+    overwrite: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> None:
+    """Write a Parquet copy of the records with a fresh random 64-bit key beside each.
+
+    The keys come from the operating system's cryptographic generator. Keep the file: drawn
+    again, the keys and so all the noise would be others.
+
+    Parameters
+    ----------
+    source
+        The records.
+    path
+        The Parquet file to write; it appears complete or not at all.
+    column
+        Name of the new column of unsigned 64-bit keys.
+    overwrite
+        Replace the file if it exists.
+    progress
+        Called with the share done.
+
+    Raises
+    ------
+    SourceError
+        If the column or the file exists, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, tempfile
+    >>> from tables import open_source
+    >>> folder = tempfile.mkdtemp()
+    >>> with open_source(pa.table({"sex": ["F", "M"]})) as source:
+    ...     draw_keys(source, path=folder + "/k.parquet")
+    >>> with open_source(folder + "/k.parquet") as source:
+    ...     list(source.columns)
+    ['sex', 'record_key']
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    total = source.fetch(f"SELECT count(*) FROM {source.relation}")[0][0]
+    done = 0
+    with _NewFile(source, path, column, overwrite=overwrite) as temporary:
+        writer: pq.ParquetWriter | None = None
+        for batch in source.batches(f"SELECT * FROM {source.relation}", rows=_BATCH):
+            keys = np.frombuffer(os.urandom(8 * batch.num_rows), np.uint64)
+            table = pa.Table.from_batches([batch]).append_column(
+                pa.field(column, pa.uint64()), pa.array(keys)
+            )
+            if writer is None:
+                writer = pq.ParquetWriter(temporary, table.schema, compression="zstd")
+            writer.write_table(table)
+            done += batch.num_rows
+            if progress is not None:
+                progress(done / total)
+        if writer is None:
+            raise DataError("The source has no record to draw a key for.")
+        writer.close()
+
+
+class _NewFile:
+    """A file that is written under another name and takes its place when complete."""
+
+    def __init__(
+        self, source: Source, path: str | os.PathLike[str], column: str, *, overwrite: bool
+    ) -> None:
+        self.path = Path(path)
+        if column.lower() in {name.lower() for name in source.columns}:
+            raise SourceError(
+                f"The data already have a column {column!r}.",
+                hint="choose another name for the key's column",
+            )
+        if self.path.exists() and not overwrite:
+            raise SourceError(
+                f"The file {self.path.name!r} exists.", hint="choose another, or ask to overwrite"
+            )
+        self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+
+    def __enter__(self) -> str:
+        return os.fspath(self.temporary)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if kind is None:
+                os.replace(self.temporary, self.path)
+                return
+        except OSError as failure:
+            error = failure
+        self.temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and not isinstance(error, SourceError):
+            raise SourceError(
+                f"The file {self.path.name!r} cannot be written: {error.strerror}."
+            ) from None
+
+
+def require_sound(source: Source, keys: RecordKeys, *, tolerate_missing: bool = False) -> None:
+    """Raise unless every record has a key in range; the answer is kept for this source."""
+    mark = (keys, tolerate_missing)
+    if mark in source.sound:
+        return
+    source.require(keys.column)
+    for problem, hint in keys.problems(source):
+        raise RequestError(problem, hint=hint)
+    column = quote(keys.column)
+    outside = "false"
+    if isinstance(keys, StoredKeys):
+        decimals = keys.resolve(source) == 10**_DECIMALS and source.kinds[keys.column] == "number"
+        top = 1 if decimals else keys.resolve(source)
+        outside = (
+            f"coalesce(min({column}) < 0, false) OR coalesce(max({column}) >= {top}, false)"
+        )
+    rows = source.fetch(
+        f"SELECT count(*) > count({column}), {outside} FROM {source.relation}"
+    )
+    is_missing, is_outside = rows[0]
+    if is_outside:
+        raise KeyQualityError(
+            f"Some record keys in {keys.column!r} lie outside [0, {top}).",
+                hint="set key_range to one more than the largest key that can occur"
+            if top != 1
+            else "cast keys that are whole numbers to an integer type and give key_range",
+        )
+    if is_missing and not tolerate_missing:
+        raise KeyQualityError(
+            f"Some records have no {keys.column!r}.",
+            hint='give every record one, or accept key 0 for those with checks = "warn"',
+        )
+    source.sound.add(mark)

@@ -1,0 +1,204 @@
+"""What a table request asks for, checked against the columns before anything is read."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tables.errors import RequestError, unknown_name
+from tables.filters import Filter, parse_filter
+from tables.hierarchy import Hierarchy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tables.source import Source
+
+__all__ = ["Request"]
+
+_MAX_DIMENSIONS = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A table to tabulate.
+
+    Parameters
+    ----------
+    dimensions
+        Names of columns or of hierarchies; none gives the grand total.
+    hierarchies
+        Name → hierarchy, for the dimensions that nest.
+    margins
+        ``"all"`` for every total and subtotal, ``"none"`` for the finest cells only, or the
+        wanted margins beside them: each a list of dimensions (all their levels) or of
+        columns of a hierarchy (that level); the empty list is the grand total.
+    where
+        A filter, see `tables.filters`.
+    weight
+        Column of weights, or None.
+    categories
+        Dimension → its declared categories in order: so empty cells are known. For a
+        hierarchy of columns, tuples of codes from broad to fine.
+    total_label, missing_label
+        What margins and missing categories are called in the output.
+
+    Raises
+    ------
+    RequestError
+        If the request contradicts itself; all problems at once.
+
+    Examples
+    --------
+    >>> Request(dimensions=["sex", "age"], where="age >= 15").dimensions
+    ('sex', 'age')
+    """
+
+    dimensions: Sequence[str]
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    margins: str | Sequence[Sequence[str]] = "all"
+    where: str | Filter | None = None
+    weight: str | None = None
+    categories: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    total_label: str = "Total"
+    missing_label: str = "(missing)"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.dimensions, str):
+            raise RequestError(
+                "dimensions is a list of names.", hint=f"write [{self.dimensions!r}]"
+            )
+        put = object.__setattr__
+        put(self, "dimensions", tuple(self.dimensions))
+        put(self, "hierarchies", {n: self.hierarchies[n] for n in self.dimensions if n in self.hierarchies})
+        put(self, "categories", {n: tuple(c) for n, c in self.categories.items() if n in self.dimensions})
+        if isinstance(self.where, str):
+            put(self, "where", parse_filter(self.where))
+        if not isinstance(self.margins, str):
+            put(self, "margins", tuple(tuple(m) for m in self.margins))
+        problems = self._contradictions()
+        if problems:
+            raise _joined(problems)
+
+    def columns_of(self, dimension: str) -> tuple[str, ...]:
+        """Return the data columns behind a dimension, from broad to fine."""
+        nested = self.hierarchies.get(dimension)
+        return (dimension,) if nested is None else nested.columns
+
+    def output_columns_of(self, dimension: str) -> tuple[str, ...]:
+        """Return the columns in which the table shows a dimension."""
+        nested = self.hierarchies.get(dimension)
+        return (dimension,) if nested is None or nested.tree is not None else nested.columns
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The data columns of all dimensions, each once."""
+        return tuple(dict.fromkeys(c for d in self.dimensions for c in self.columns_of(d)))
+
+    def problems(self, source: Source) -> list[tuple[str, str]]:
+        """Tell what does not fit the source's columns, as (problem, hint) pairs."""
+        kinds = source.kinds
+        found = []
+        for dimension in self.dimensions:
+            for column in self.columns_of(dimension):
+                if column not in kinds:
+                    known = [*kinds, *self.hierarchies]
+                    found.append(unknown_name("Column", column, known))
+                elif kinds[column] == "other":
+                    found.append(
+                        (
+                            f"Column {column!r} has type {source.columns[column].split('(')[0]},"
+                            " which has no categories.",
+                            "a dimension holds texts, numbers, dates or true/false",
+                        )
+                    )
+        if isinstance(self.where, Filter):
+            found += self.where.problems(kinds)
+        if self.weight is not None:
+            if self.weight not in kinds:
+                found.append(unknown_name("Column", self.weight, kinds))
+            elif kinds[self.weight] not in {"integer", "number"}:
+                found.append(
+                    (f"The weight {self.weight!r} must be a number, not {kinds[self.weight]}.", "")
+                )
+        return found
+
+    def level_sets(self, depths: Sequence[int]) -> list[tuple[int, ...]]:
+        """Enumerate the wanted combinations of levels, finest first.
+
+        Parameters
+        ----------
+        depths
+            Number of levels of each dimension, the total included. Level 0 is the finest.
+
+        Returns
+        -------
+        list of tuple of int
+            One level per dimension.
+        """
+        finest = (0,) * len(depths)
+        if self.margins == "none":
+            return [finest]
+        if self.margins == "all":
+            return list(itertools.product(*(range(d) for d in depths)))
+        wanted = {finest}
+        for margin in self.margins:
+            choices: list[Sequence[int]] = []
+            for dimension, depth in zip(self.dimensions, depths, strict=True):
+                columns = self.output_columns_of(dimension)
+                named = [len(columns) - 1 - columns.index(c) for c in margin if c in columns]
+                if dimension in margin:
+                    choices.append(range(depth - 1))
+                elif named:
+                    choices.append(named)
+                else:
+                    choices.append([depth - 1])
+            wanted.update(itertools.product(*choices))
+        return sorted(wanted, key=lambda levels: (sum(levels), levels))
+
+    def _contradictions(self) -> list[tuple[str, str]]:
+        found = []
+        shown = [c for d in self.dimensions for c in self.output_columns_of(d)]
+        twice = sorted({c for c in shown if shown.count(c) > 1})
+        found += [(f"Column {c!r} is asked for twice.", "name each dimension once") for c in twice]
+        if len(self.dimensions) > _MAX_DIMENSIONS:
+            found.append((f"A table has at most {_MAX_DIMENSIONS} dimensions.", "ask for fewer"))
+        if isinstance(self.margins, str):
+            if self.margins not in {"all", "none"}:
+                found.append(
+                    (
+                        f"margins must be 'all', 'none' or a list of margins, not {self.margins!r}.",
+                        'for example [["sex"], ["sex", "age"], []]',
+                    )
+                )
+        else:
+            known = {*self.dimensions, *shown}
+            for name in sorted({n for margin in self.margins for n in margin} - known):
+                problem, hint = unknown_name("Margin", name, sorted(known))
+                found.append((problem.replace("in the data; it has", "a dimension of the table; it has"), hint))
+        if self.total_label == self.missing_label or not self.total_label:
+            found.append(("total_label and missing_label must be two different texts.", ""))
+        return found
+
+
+def _joined(problems: Sequence[tuple[str, str]]) -> RequestError:
+    """Return one error that shows all problems."""
+    unique = list(dict.fromkeys(problems))
+    if len(unique) == 1:
+        return RequestError(unique[0][0], hint=unique[0][1] or None)
+    lines = [f"{p}\n    hint: {h}" if h else p for p, h in unique]
+    return RequestError(f"{len(unique)} problems:\n  - " + "\n  - ".join(lines))
+
+
+def require_fit(requests: Mapping[str, Request] | Sequence[Request], source: Source) -> None:
+    """Raise one error with the problems of all requests against the source's columns."""
+    items = (
+        [(f"table {n!r}: ", r) for n, r in requests.items()]
+        if isinstance(requests, Mapping)
+        else [("", r) for r in requests]
+    )
+    problems = [(prefix + p, h) for prefix, r in items for p, h in r.problems(source)]
+    if problems:
+        raise _joined(problems)

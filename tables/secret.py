@@ -1,0 +1,204 @@
+"""The secret from which record keys and the mix of cell keys are derived."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+from typing import NoReturn
+
+from tables.errors import SourceError
+
+__all__ = ["Secret"]
+
+_MIN_BYTES = 16
+
+
+class Secret:
+    """A secret that never shows itself.
+
+    Its ``repr`` is ``Secret(…)``; it cannot be pickled, and compares in constant time.
+
+    Parameters
+    ----------
+    value
+        At least 16 bytes from a cryptographic source of randomness.
+
+    Raises
+    ------
+    SourceError
+        If the value is shorter than 16 bytes.
+
+    Examples
+    --------
+    >>> Secret(b"sixteen bytes or more")
+    Secret(…)
+    """
+
+    __slots__ = ("_value", "label")
+
+    def __init__(self, value: bytes, *, label: str = "given in memory") -> None:
+        if len(value) < _MIN_BYTES:
+            raise SourceError(
+                f"A secret needs at least {_MIN_BYTES} bytes; this one is shorter.",
+                hint="make one with: ckm keys secret secret.key",
+            )
+        self._value = bytes(value)
+        self.label = label
+
+    @classmethod
+    def generate(cls) -> Secret:
+        """Draw a new secret of 32 bytes from the operating system.
+
+        Examples
+        --------
+        >>> Secret.generate() == Secret.generate()
+        False
+        """
+        return cls(secrets.token_bytes(32))
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Secret:
+        """Read a secret from a file; white space at its ends does not count.
+
+        Parameters
+        ----------
+        path
+            A file made by `write`, or any file of at least 16 bytes.
+
+        Raises
+        ------
+        SourceError
+            If the file cannot be read or is too short.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "secret.key"
+        >>> secret = Secret.generate()
+        >>> secret.write(file)
+        >>> Secret.from_file(file) == secret
+        True
+        """
+        try:
+            text = Path(path).read_bytes().strip()
+        except OSError as error:
+            raise SourceError(
+                f"The secret file {os.fspath(path)!r} cannot be read: {error.strerror}.",
+                hint="make one with: ckm keys secret secret.key",
+            ) from None
+        return cls(_decode(text), label=f"file {Path(path).name}")
+
+    @classmethod
+    def from_env(cls, name: str = "CKM_SECRET") -> Secret:
+        """Read a secret from an environment variable.
+
+        Parameters
+        ----------
+        name
+            The variable.
+
+        Raises
+        ------
+        SourceError
+            If the variable is not set or too short.
+
+        Examples
+        --------
+        >>> import os
+        >>> os.environ["MY_SECRET"] = "sixteen bytes or more"
+        >>> Secret.from_env("MY_SECRET")
+        Secret(…)
+        """
+        text = os.environ.get(name)
+        if not text:
+            raise SourceError(
+                f"The environment variable {name} holds no secret.",
+                hint="set it, or name a secret file",
+            )
+        return cls(_decode(text.strip().encode()), label=f"environment variable {name}")
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the secret in hexadecimal to a new file that only its owner can read.
+
+        Parameters
+        ----------
+        path
+            A file that does not exist yet.
+
+        Raises
+        ------
+        SourceError
+            If the file exists or cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "secret.key"
+        >>> Secret.generate().write(file)
+        >>> oct(file.stat().st_mode & 0o777)
+        '0o600'
+        """
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise SourceError(
+                f"The secret file {os.fspath(path)!r} exists and is never overwritten.",
+                hint="a lost secret cannot be made again: move the file away yourself",
+            ) from None
+        except OSError as error:
+            raise SourceError(
+                f"The secret file {os.fspath(path)!r} cannot be written: {error.strerror}."
+            ) from None
+        with os.fdopen(handle, "w") as file:
+            file.write("hex:" + self._value.hex() + "\n")
+
+    def derive(self, purpose: str) -> bytes:
+        """Derive the 32-byte key of one purpose, HMAC-SHA256(secret, purpose).
+
+        Parameters
+        ----------
+        purpose
+            A fixed text; different purposes give independent keys.
+
+        Returns
+        -------
+        bytes
+            The derived key.
+
+        Examples
+        --------
+        >>> len(Secret(bytes(32)).derive("record key"))
+        32
+        """
+        return hmac.digest(self._value, purpose.encode(), hashlib.sha256)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return hmac.compare_digest(self._value, other._value)
+
+    def __hash__(self) -> int:
+        return hash(self.derive("hash"))
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    def __reduce__(self) -> NoReturn:
+        msg = "A secret cannot be pickled."
+        raise TypeError(msg)
+
+
+def _decode(text: bytes) -> bytes:
+    """Return the bytes a file or variable stands for: ``hex:…``, or the text itself."""
+    if text.startswith(b"hex:"):
+        try:
+            return bytes.fromhex(text[4:].decode("ascii"))
+        except (UnicodeDecodeError, ValueError):
+            raise SourceError(
+                "A secret that starts with 'hex:' must go on in hexadecimal digits.",
+                hint="make one with: ckm keys secret secret.key",
+            ) from None
+    return text

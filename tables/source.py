@@ -1,0 +1,509 @@
+"""Where the records are: Parquet, CSV, Arrow, pandas, polars or a DuckDB file.
+
+A source keeps one DuckDB connection. Records stay in DuckDB; what leaves are column
+names, kinds of columns, and aggregates.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import os
+import re
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from tables.errors import SourceError, unknown_name
+from tables.filters import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from types import TracebackType
+
+    import pyarrow as pa
+
+__all__ = ["Source", "open_source"]
+
+_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
+_UNSIGNED = {"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"}
+_DATES = ("DATE", "TIMESTAMP", "TIME")
+_DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
+_PERFECT_HASH_BITS = 20  # integer categories of up to 2**20 combinations need no hashing
+_VIEW = "ckm_records"
+
+
+class Source:
+    """An opened source of records.
+
+    Made by `open_source`; use it as a context manager, or `close` it.
+
+    Parameters
+    ----------
+    connection
+        DuckDB connection in which the view of the records exists.
+    files
+        The files that hold the records, in order; empty for data in memory.
+    label
+        What messages call the source.
+    """
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, *, files: tuple[str, ...], label: str
+    ) -> None:
+        self._connection = connection
+        self._lock = threading.RLock()
+        self.files = files
+        self.label = label
+        self.sound: set[Any] = set()  # record keys already found sound, see tables.keys
+        rows = self.fetch(f"DESCRIBE SELECT * FROM {_VIEW}")
+        self.columns: dict[str, str] = {name: kind for name, kind, *_ in rows}
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Column name → integer, number, text, boolean, date or other."""
+        return {name: _kind(sql_type) for name, sql_type in self.columns.items()}
+
+    @property
+    def relation(self) -> str:
+        """The SQL name of the records."""
+        return _VIEW
+
+    def require(self, name: str) -> str:
+        """Return the column's SQL type, or raise with the names that exist."""
+        if name not in self.columns:
+            problem, hint = unknown_name("Column", name, self.columns)
+            raise SourceError(problem, hint=hint)
+        return self.columns[name]
+
+    def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
+        """Run a query whose small answer comes as Python rows."""
+        with self._guard():
+            return self._connection.execute(sql, parameters or None).fetchall()
+
+    def arrow(
+        self,
+        sql: str,
+        parameters: Mapping[str, object] | None = None,
+        *,
+        progress: Callable[[float], None] | None = None,
+    ) -> pa.Table:
+        """Run a query whose answer comes as an Arrow table; tell its progress in [0, 1]."""
+        with self._guard(), _watch(self._connection, progress):
+            return self._connection.sql(sql, params=parameters or None).to_arrow_table()
+
+    def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
+        """Stream the answer of a query in batches of at most `rows` rows."""
+        with self._guard():
+            yield from self._connection.sql(sql).to_arrow_reader(rows)
+
+    def copy(
+        self,
+        sql: str,
+        parameters: Mapping[str, object],
+        path: str,
+        *,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
+        """Stream the answer of a query into a Parquet file."""
+        with self._guard(), _watch(self._connection, progress):
+            self._connection.execute(
+                f"COPY ({sql}) TO {_text(path)} (FORMAT parquet, COMPRESSION zstd)", parameters
+            )
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Source({self.label!r}, {len(self.columns)} columns)"
+
+    def _guard(self) -> _Guard:
+        return _Guard(self._lock, self.label)
+
+
+class _Guard:
+    """Turn DuckDB's errors, whose texts may quote records, into ours, which do not."""
+
+    def __init__(self, lock: threading.RLock, label: str) -> None:  # type: ignore[valid-type]
+        self.lock: Any = lock
+        self.label = label
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        self.lock.release()
+        if isinstance(error, duckdb.InterruptException):
+            raise KeyboardInterrupt from None
+        if isinstance(error, (duckdb.Error, RuntimeError)):
+            raise _explain(error, self.label) from None
+
+
+def open_source(
+    data: object,
+    *,
+    table: str | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Source:
+    """Open records for tabulation; nothing is read yet but the columns.
+
+    Parameters
+    ----------
+    data
+        A Parquet or CSV file, a glob of them, a DuckDB file, or anything that speaks the
+        Arrow stream protocol (pandas, polars, pyarrow).
+    table
+        The table inside a DuckDB file.
+    memory_limit
+        DuckDB's memory, such as ``"3GB"``; beyond it, work spills to disk.
+    threads
+        DuckDB's threads; all cores by default. They never change a result.
+
+    Returns
+    -------
+    Source
+        The opened source.
+
+    Raises
+    ------
+    SourceError
+        If the data cannot be opened, with the reason.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> with open_source(pa.table({"sex": ["F", "M"], "age": [30, 40]})) as source:
+    ...     source.kinds
+    {'sex': 'text', 'age': 'integer'}
+    """
+    connection = _connect(memory_limit, threads)
+    try:
+        if isinstance(data, (str, os.PathLike)):
+            return _open_path(connection, os.fspath(data), table)
+        return _open_object(connection, data)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _connect(memory_limit: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
+    spill = Path(tempfile.gettempdir()) / f"ckm-spill-{os.getuid() if hasattr(os, 'getuid') else 0}"
+    config: dict[str, Any] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "preserve_insertion_order": False,
+        "temp_directory": str(spill),
+    }
+    if memory_limit is not None:
+        config["memory_limit"] = memory_limit
+    if threads is not None:
+        config["threads"] = threads
+    try:
+        connection = duckdb.connect(":memory:", config=config)
+        connection.execute(f"SET perfect_ht_threshold={_PERFECT_HASH_BITS}")
+        connection.execute("SET enable_progress_bar=false")
+        connection.execute("SET python_enable_replacements=false")
+    except (duckdb.Error, ValueError, TypeError):
+        raise SourceError(
+            "memory_limit must read like '3GB' and threads be a positive integer."
+        ) from None
+    return connection
+
+
+def _open_path(
+    connection: duckdb.DuckDBPyConnection, path: str, table: str | None
+) -> Source:
+    if re.match(r"^[a-z][a-z0-9+]+://", path):
+        raise SourceError(
+            "Only files of this machine can be read.", hint="export the table to Parquet first"
+        )
+    files = _files(path)
+    suffix = Path(files[0]).suffix.lower()
+    label = Path(path).name
+    guard = _Guard(threading.RLock(), label)
+    if table is not None or suffix in _DUCKDB_SUFFIXES:
+        with guard:
+            _attach(connection, files[0], table)
+        return Source(connection, files=files, label=label)
+    kinds = {_format(file) for file in files}
+    if len(kinds) > 1:
+        raise SourceError("All files of a glob must have one format, Parquet or CSV.")
+    with guard:
+        if kinds == {"parquet"}:
+            connection.execute(
+                f"CREATE VIEW {_VIEW} AS SELECT * FROM read_parquet({_list(files)}, "
+                "hive_partitioning=false, union_by_name=false)"
+            )
+            _check_same_columns(connection, files)
+        else:
+            _open_csv(connection, files)
+    return Source(connection, files=files, label=label)
+
+
+def _files(path: str) -> tuple[str, ...]:
+    if os.path.isdir(path):
+        raise SourceError(
+            f"{Path(path).name!r} is a folder.", hint="name its files with a glob: folder/*.parquet"
+        )
+    files = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
+    if not files:
+        raise SourceError(f"No file matches {path!r}.", hint="look at the path's spelling")
+    for file in files:
+        if os.path.getsize(file) == 0:
+            raise SourceError(f"The file {Path(file).name!r} is empty.")
+    return tuple(files)
+
+
+def _format(file: str) -> str:
+    with open(file, "rb") as handle:
+        start = handle.read(4)
+    if start == b"PAR1":
+        return "parquet"
+    suffixes = {s.lower() for s in Path(file).suffixes}
+    if suffixes & {".csv", ".tsv", ".txt"}:
+        return "csv"
+    raise SourceError(
+        f"The file {Path(file).name!r} is neither Parquet nor CSV.",
+        hint="CSV files end in .csv, .tsv or .txt (also .gz)",
+    )
+
+
+def _check_same_columns(
+    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]
+) -> None:
+    shapes = set()
+    for file in files if len(files) > 1 else ():
+        rows = connection.execute(
+            f"DESCRIBE SELECT * FROM read_parquet({_list((file,))}, hive_partitioning=false)"
+        ).fetchall()
+        shapes.add(tuple((row[0], row[1]) for row in rows))
+    if len(shapes) > 1:
+        raise SourceError(
+            "The files of a glob must have the same columns and types; they differ.",
+            hint="write them again from one program, or name fewer files",
+        )
+
+
+def _open_csv(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) -> None:
+    """Read every column as text, then give numbers and dates their type where all values agree.
+
+    A code such as ``01`` stays a text: a sniffer that makes it 1 merges two areas.
+    """
+    headers = {_header(file) for file in files}
+    if len(headers) > 1:
+        raise SourceError("The files of a glob must have the same header line; they differ.")
+    delimiter, names = headers.pop()
+    shape = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
+    connection.execute(
+        f"CREATE VIEW ckm_text AS SELECT * FROM read_csv({_list(files)}, auto_detect=false, "
+        f"columns={{{shape}}}, delim={_text(delimiter)}, quote='\"', escape='\"', header=true, "
+        "nullstr='', strict_mode=true, ignore_errors=false)"
+    )
+    tests = []
+    for name in names:
+        column = quote(name)
+        tests += [
+            f"bool_and(TRY_CAST({column} AS BIGINT)::VARCHAR IS NOT DISTINCT FROM {column})",
+            f"bool_and({column} IS NULL OR (isfinite(TRY_CAST({column} AS DOUBLE)) IS TRUE "
+            rf"AND NOT regexp_matches({column}, '^[+-]?0\d|^\s|\s$|^\+')))",
+            f"bool_and({column} IS NULL OR"
+            f" (TRY_CAST({column} AS DATE)::VARCHAR = {column}) IS TRUE)",
+            f"count({column}) > 0",
+        ]
+    answers = connection.execute(f"SELECT {', '.join(tests)} FROM ckm_text").fetchone() or ()
+    parts = []
+    for index, name in enumerate(names):
+        is_integer, is_number, is_date, has_values = answers[4 * index : 4 * index + 4]
+        column = quote(name)
+        target = "BIGINT" if is_integer else "DOUBLE" if is_number else "DATE" if is_date else None
+        parts.append(
+            f"CAST({column} AS {target}) AS {column}" if target and has_values else column
+        )
+    connection.execute(f"CREATE VIEW {_VIEW} AS SELECT {', '.join(parts)} FROM ckm_text")
+
+
+def _header(file: str) -> tuple[str, tuple[str, ...]]:
+    """Return the delimiter and the column names of a CSV file."""
+    opener = gzip.open if file.lower().endswith(".gz") else open
+    try:
+        with opener(file, "rt", encoding="utf-8-sig", newline="") as handle:
+            first = handle.readline(1_000_000)
+    except (UnicodeDecodeError, OSError):
+        raise SourceError(
+            f"The file {Path(file).name!r} is not a text in UTF-8.", hint="convert it to UTF-8"
+        ) from None
+    delimiter = max(",;\t|", key=first.count)
+    names = tuple(next(csv.reader([first], delimiter=delimiter), []))
+    if not names or any(not name.strip() for name in names):
+        raise SourceError(
+            f"The first line of {Path(file).name!r} must name every column.",
+            hint="add a header line",
+        )
+    if len({name.lower() for name in names}) < len(names):
+        raise SourceError("Column names must differ in more than upper and lower case.")
+    return delimiter, names
+
+
+def _text(value: str) -> str:
+    """Quote a text literal for SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _list(files: tuple[str, ...]) -> str:
+    return "[" + ", ".join(_text(file) for file in files) + "]"
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, file: str, table: str | None) -> None:
+    try:
+        connection.execute(f"ATTACH {_text(file)} AS ckm_file (READ_ONLY)")
+    except duckdb.Error as error:
+        locked = "lock" in str(error).lower()
+        raise SourceError(
+            f"{Path(file).name!r} cannot be opened as a DuckDB file"
+            + (": another process holds it." if locked else "."),
+            hint="close the other program" if locked else "name a .parquet, .csv or .duckdb file",
+        ) from None
+    found = [
+        f"{schema}.{name}" if schema != "main" else name
+        for schema, name in connection.execute(
+            "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'ckm_file'"
+            " UNION ALL SELECT schema_name, view_name FROM duckdb_views()"
+            " WHERE database_name = 'ckm_file' AND NOT internal ORDER BY ALL"
+        ).fetchall()
+    ]
+    if table is None and len(found) == 1:
+        table = found[0]
+    if table is None:
+        raise SourceError(
+            f"The DuckDB file {Path(file).name!r} has {len(found)} tables; name one.",
+            hint="table = one of " + ", ".join(repr(f) for f in found[:12]),
+        )
+    if table not in found:
+        problem, hint = unknown_name("Table", table, found)
+        raise SourceError(problem, hint=hint)
+    schema, _, name = table.rpartition(".") if table.count(".") else ("main", "", table)
+    connection.execute(
+        f"CREATE VIEW {_VIEW} AS SELECT * FROM ckm_file.{quote(schema)}.{quote(name)}"
+    )
+
+
+def _open_object(connection: duckdb.DuckDBPyConnection, data: object) -> Source:
+    import pyarrow as pa
+
+    if hasattr(data, "iloc") and hasattr(data, "columns"):
+        table = _from_pandas(data)
+    elif hasattr(data, "__arrow_c_stream__"):
+        table = pa.table(data)
+    else:
+        raise SourceError(
+            f"Records cannot be read from {type(data).__name__!r}.",
+            hint="give a path, or a pandas, polars or Arrow table",
+        )
+    names = [name.lower() for name in table.column_names]
+    if len(set(names)) < len(names):
+        raise SourceError("Column names must differ in more than upper and lower case.")
+    label = type(data).__module__.split(".")[0] + " table"
+    with _Guard(threading.RLock(), label):
+        connection.register(_VIEW, table)
+    return Source(connection, files=(), label=label)
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    """Turn a data frame into Arrow column by column; values of mixed types become texts."""
+    import pyarrow as pa
+
+    index = frame.index
+    if type(index).__name__ != "RangeIndex" or index.start != 0 or index.step != 1:
+        raise SourceError(
+            "The data frame's index must be a plain range; this one carries something.",
+            hint="call frame.reset_index() to keep it as columns, or reset_index(drop=True)",
+        )
+    columns: dict[str, Any] = {}
+    for position, name in enumerate(frame.columns):
+        series = frame.iloc[:, position]
+        if str(name) in columns:
+            raise SourceError(f"The data frame has two columns called {str(name)!r}.")
+        try:
+            columns[str(name)] = pa.Array.from_pandas(series)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            values = [None if missing else str(value) for value, missing in zip(series, series.isna(), strict=True)]
+            columns[str(name)] = pa.array(values, pa.string())
+    return pa.table(columns)
+
+
+def _kind(sql_type: str) -> str:
+    if sql_type in _INTEGERS or sql_type in _UNSIGNED:
+        return "integer"
+    if sql_type in {"DOUBLE", "FLOAT"} or sql_type.startswith("DECIMAL"):
+        return "number"
+    if sql_type == "VARCHAR" or sql_type.startswith("ENUM") or sql_type == "UUID":
+        return "text"
+    if sql_type == "BOOLEAN":
+        return "boolean"
+    return "date" if sql_type.startswith(_DATES) else "other"
+
+
+def _explain(error: BaseException, label: str) -> SourceError:
+    """Say what DuckDB could not do, without its text."""
+    text = str(error)
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return SourceError(
+            "The work does not fit into the memory and the disk space for spilling.",
+            hint="raise memory_limit, free disk space, or ask for fewer dimensions",
+        )
+    line = re.search(r"[Ll]ine:?\s*(\d+)", text)
+    where = f" (line {line.group(1)})" if line else ""
+    what = {
+        "InvalidInputException": f"is damaged or not of its format{where}",
+        "IOException": f"cannot be read from disk{where}",
+        "ConversionException": f"holds values that do not fit their column's type{where}",
+    }.get(type(error).__name__, f"cannot be read ({type(error).__name__}){where}")
+    return SourceError(f"The source {label!r} {what}.", hint="check the file with another reader")
+
+
+class _watch:  # noqa: N801  (reads as a verb in a with statement)
+    """Call `progress` with the share done while a query runs."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        progress: Callable[[float], None] | None,
+    ) -> None:
+        self.connection = connection
+        self.progress = progress
+        self.done = threading.Event()
+
+    def __enter__(self) -> None:
+        if self.progress is not None:
+            self.thread = threading.Thread(target=self._poll, daemon=True)
+            self.thread.start()
+
+    def _poll(self) -> None:
+        while not self.done.wait(0.2):
+            share = self.connection.query_progress()
+            if self.progress is not None and share >= 0:
+                self.progress(min(share / 100, 1.0))
+
+    def __exit__(self, *_: object) -> None:
+        self.done.set()
+        if self.progress is not None:
+            self.thread.join()
