@@ -6,8 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Self
 
 from ckm.errors import ConfigError
 from ckm.perturb import perturb
@@ -24,6 +23,7 @@ from tables import (
     check_keys,
     cube,
     open_source,
+    read_categories,
     require_fit,
 )
 
@@ -100,7 +100,7 @@ class Engine:
     PublishedTable(sex, count; 3 cells)
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         data: object,
         *,
@@ -139,7 +139,8 @@ class Engine:
         )
         try:
             self._categories = {
-                n: _categories(n, c, self._hierarchies.get(n)) for n, c in (categories or {}).items()
+                n: _categories(n, c, self._hierarchies.get(n))
+                for n, c in (categories or {}).items()
             }
             self._source.require(self._keys.column)
         except BaseException:
@@ -250,7 +251,9 @@ class Engine:
         tell("keys", 0, 1)
         self.check_keys()
         tell("keys", 1, 1)
-        scan = None if progress is None else lambda share: progress("scan", int(100 * share), 100)
+        scan = (
+            None if progress is None else lambda share: progress("scan", int(100 * share), 100)
+        )
         found = cube(
             self._source,
             self._keys,
@@ -261,7 +264,9 @@ class Engine:
         tell("scan", 100, 100)
         started = time.perf_counter()
         answers = {}
-        for done, ((name, request), cells) in enumerate(zip(requests.items(), found, strict=True)):
+        for done, ((name, request), cells) in enumerate(
+            zip(requests.items(), found, strict=True)
+        ):
             tell("protect", done, len(found))
             published = perturb(
                 cells, ptable=self._ptable, secret=self._secret if self._mixes else None
@@ -275,7 +280,10 @@ class Engine:
         tell("protect", len(found), len(found))
         logger.info(
             "protected",
-            extra={"tables": len(answers), "protect_s": round(time.perf_counter() - started, 3)},
+            extra={
+                "tables": len(answers),
+                "protect_s": round(time.perf_counter() - started, 3),
+            },
         )
         return answers
 
@@ -283,7 +291,7 @@ class Engine:
         """Close the source."""
         self._source.close()
 
-    def __enter__(self) -> Engine:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -355,13 +363,4 @@ def _categories(name: str, given: object, nested: Hierarchy | None) -> Sequence[
             raise ConfigError(f"The categories of {name!r} are a list or a file.")
         return given
     columns = (name,) if nested is None or nested.tree is not None else nested.columns
-    with open_source(given) as source:
-        for column in columns:
-            source.require(column)
-        rows: list[Any] = source.fetch(
-            "SELECT " + ", ".join('"' + c.replace('"', '""') + '"' for c in columns)
-            + f" FROM {source.relation}"
-        )
-    if not rows:
-        raise ConfigError(f"The file {Path(given).name!r} lists no category of {name!r}.")
-    return list(dict.fromkeys(rows if len(columns) > 1 else (row[0] for row in rows)))
+    return read_categories(given, columns)

@@ -12,6 +12,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
     from tables import Secret
 
 __all__ = ["mix_keys"]

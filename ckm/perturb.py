@@ -68,7 +68,9 @@ def perturb(cells: Cells, *, ptable: PTable, secret: Secret | None) -> NDArray[n
     if secret is None:
         noise = ptable.lookup(cells.count, cells.cell_key, key_range=cells.key_range)
     else:
-        noise = ptable.lookup(cells.count, mix_keys(cells.cell_key, secret=secret), key_range=2**32)
+        noise = ptable.lookup(
+            cells.count, mix_keys(cells.cell_key, secret=secret), key_range=2**32
+        )
     published = np.where(cells.count > 0, cells.count + noise, 0)
     if (published < 0).any():
         raise ConfigError(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from tables import Axis, Cells
+    from tables import Cells
 
     Codes = NDArray[np.int64]
 
@@ -73,7 +73,8 @@ class PublishedTable:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table as a data frame; dimensions are categoricals."""
-        return self.to_arrow().to_pandas()
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the table to a file, complete or not at all.
@@ -94,7 +95,7 @@ class PublishedTable:
         suffix = target.suffix.lower()
         if suffix not in {".csv", ".parquet"}:
             raise ReleaseError(
-                f"A table is written as .csv or .parquet, not {suffix or 'without a suffix'!r}.",
+                f"A table is written to a .csv or .parquet file, not to {target.name!r}.",
             )
         if target.exists() and not overwrite:
             raise ReleaseError(
@@ -106,7 +107,7 @@ class PublishedTable:
                 self._write_csv(temporary)
             else:
                 self._write_parquet(temporary)
-            os.replace(temporary, target)
+            temporary.replace(target)
         except OSError as error:
             raise ReleaseError(
                 f"The file {target.name!r} cannot be written: {error.strerror or 'disk error'}."
@@ -211,7 +212,7 @@ def _encode(
 
 
 def _positions(ranks: Sequence[Codes], sizes: Sequence[int]) -> Codes | None:
-    """Number the cells by their categories; None when there are too many combinations."""
+    """Return the cells' numbers by category; None when there are too many combinations."""
     total = 1
     position = np.zeros(len(ranks[0]) if ranks else 1, np.int64)
     for rank, size in zip(ranks, sizes, strict=True):
@@ -239,12 +240,14 @@ def _drop_zeros(
 def _fill_grid(
     cells: Cells, numbers: Mapping[str, NDArray[Any]]
 ) -> tuple[list[Codes], dict[str, NDArray[Any]]]:
-    """Return all combinations of categories of the wanted levels, zeros where there is no cell."""
-    shown = [
-        [level.ranks[level.is_shown] for level in axis.levels] for axis in cells.axes
-    ]
+    """Return all combinations of categories, zeros where there is no cell."""
+    shown = [[level.ranks[level.is_shown] for level in axis.levels] for axis in cells.axes]
     size = sum(
-        int(np.prod([len(s[level]) for s, level in zip(shown, levels, strict=True)], dtype=float))
+        int(
+            np.prod(
+                [len(s[level]) for s, level in zip(shown, levels, strict=True)], dtype=float
+            )
+        )
         for levels in cells.level_sets
     )
     if size > _MAX_GRID:
@@ -253,14 +256,18 @@ def _fill_grid(
             hint='ask for fewer dimensions, or for empty_cells = "drop"',
         )
     sizes = [axis.size for axis in cells.axes]
-    everything = len(cells.level_sets) == int(np.prod([len(a.levels) for a in cells.axes], dtype=int))
+    everything = len(cells.level_sets) == int(
+        np.prod([len(a.levels) for a in cells.axes], dtype=int)
+    )
     if everything:  # the grid is the whole box: no need to sort
         ranks = [r.ravel() for r in np.indices(sizes)] if sizes else []
         order_of_cells = _positions(cells.ranks, sizes)
         place = np.asarray(order_of_cells)
     else:
         blocks = [
-            np.meshgrid(*(s[level] for s, level in zip(shown, levels, strict=True)), indexing="ij")
+            np.meshgrid(
+                *(s[level] for s, level in zip(shown, levels, strict=True)), indexing="ij"
+            )
             for levels in cells.level_sets
         ]
         ranks = [

@@ -22,7 +22,7 @@ from tables.keys import HashedKeys, StoredKeys, attach_keys, draw_keys
 from tables.quality import KeyQuality, check_keys
 from tables.request import Request, require_fit
 from tables.secret import Secret
-from tables.source import Source, open_source
+from tables.source import Source, open_source, read_categories
 
 __all__ = [
     "Axis",
@@ -50,5 +50,6 @@ __all__ = [
     "draw_keys",
     "open_source",
     "parse_filter",
+    "read_categories",
     "require_fit",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -111,7 +111,7 @@ def build_axis(
 
 
 def _encode(values: pa.ChunkedArray) -> tuple[list[str], Codes]:
-    """Return the sorted texts of the present categories and every cell's code; missing is -1."""
+    """Return the present categories as sorted texts and every cell's code; missing is -1."""
     if pa.types.is_dictionary(values.type):
         array = values.unify_dictionaries().combine_chunks()
         order = np.arange(len(array.dictionary))
@@ -231,7 +231,9 @@ def _path_axis(
     labels, codes = [list(c[0]) for c in coded], [c[1] for c in coded]
     wanted: NDArray[np.int64] | None = None
     if declared is not None:
-        texts = [tuple(_text_of(part) for part in _as_path(p, columns, dimension)) for p in declared]
+        texts = [
+            tuple(_text_of(part) for part in _as_path(p, columns, dimension)) for p in declared
+        ]
         for depth in range(len(columns)):
             merged = list(dict.fromkeys(path[depth] for path in texts))
             codes[depth] = _match(labels[depth], merged, columns[depth])[codes[depth]]
@@ -247,14 +249,14 @@ def _path_axis(
         leaves, place = _unique_rows(np.concatenate([wanted, found]))
         known = np.zeros(len(leaves), bool)
         known[place[: len(wanted)]] = True
-        with_missing = np.array(
-            [bool((row == [len(l) - 1 if l[-1] == request.missing_label else -1 for l in labels]).any())
-             for row in leaves]
-        ) if len(leaves) else np.zeros(0, bool)
+        missing = np.array(
+            [len(k) - 1 if k[-1:] == [request.missing_label] else -1 for k in labels]
+        )
+        with_missing = (leaves == missing).any(axis=1)
         strangers = int((~known & ~with_missing).sum())
         if strangers:
             raise DataError(
-                f"The hierarchy {dimension!r} has {strangers} paths in the data that are not declared.",
+                f"The data hold {strangers} paths of {dimension!r} that are not declared.",
                 hint="declare them, or filter their records out with where",
             )
         leaf = place[len(wanted) :][leaf]
@@ -264,7 +266,11 @@ def _path_axis(
 
 
 def _as_path(path: object, columns: tuple[str, ...], dimension: str) -> tuple[object, ...]:
-    if isinstance(path, str) or not isinstance(path, (tuple, list)) or len(path) != len(columns):
+    if (
+        isinstance(path, str)
+        or not isinstance(path, (tuple, list))
+        or len(path) != len(columns)
+    ):
         raise RequestError(
             f"The declared categories of the hierarchy {dimension!r} are lists of"
             f" {len(columns)} codes, one for each of its columns.",
@@ -354,7 +360,9 @@ def _tree_axis(
             Level(
                 ranks=np.array([rank_of[name] for name in current], np.int64),
                 up=np.array([place.get(name, 0) for name in above], np.int64),
-                is_shown=np.array([not levels or name not in is_leaf for name in current], bool),
+                is_shown=np.array(
+                    [not levels or name not in is_leaf for name in current], bool
+                ),
             )
         )
         current = upper

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from tables.axes import Axis
@@ -17,7 +16,7 @@ __all__ = ["Cells"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Cells:
-    """The non-empty cells of a table and all its margins. Disclosive: never write or print them.
+    """The non-empty cells of a table. Disclosive: never write or print them.
 
     Parameters
     ----------

@@ -160,8 +160,8 @@ class _Plan:
             group = f"GROUP BY {', '.join(outer)}" if outer else ""
         self._outer = outer
         self.sql = (
-            f"SELECT {', '.join(selected)} FROM (SELECT {', '.join(inner)} FROM {source.relation} "
-            f"{where}) {group}"
+            f"SELECT {', '.join(selected)} FROM "
+            f"(SELECT {', '.join(inner)} FROM {source.relation} {where}) {group}"
         )
 
     def rows(self, request: Request, answer: pa.Table) -> pa.Table:
@@ -170,7 +170,9 @@ class _Plan:
 
         if len(self._sets) > 1:
             wanted = self._wanted(request)
-            chosen = min((s for s in self._sets if wanted <= s), key=lambda s: (len(s), sorted(s)))
+            chosen = min(
+                (s for s in self._sets if wanted <= s), key=lambda s: (len(s), sorted(s))
+            )
             # grouping() sets a bit, first column highest, where a column is summed over.
             bits = sum(1 << i for i, c in enumerate(reversed(self._outer)) if c not in chosen)
             answer = answer.filter(pc.equal(answer["g"], bits))
@@ -226,9 +228,7 @@ def _cells(plan: _Plan, request: Request, answer: pa.Table) -> Cells:
     shown = [_shown(axes, levels, blocks[levels]) for levels in level_sets]
     return Cells(
         axes=axes,
-        ranks=tuple(
-            np.concatenate([ranks[a] for ranks, _ in shown]) for a in range(len(axes))
-        ),
+        ranks=tuple(np.concatenate([ranks[a] for ranks, _ in shown]) for a in range(len(axes))),
         count=np.concatenate([block.count for _, block in shown]),
         cell_key=np.concatenate([block.key for _, block in shown]),
         key_range=plan.key_range,
@@ -400,7 +400,11 @@ def _require_weights(source: Source, weight: str) -> None:
         f"coalesce(NOT isfinite(max({column})::DOUBLE), false) FROM {source.relation}"
     )[0]
     if is_missing or is_bad:
-        what = "Some records have no weight" if is_missing else "Some weights are not finite and non-negative"
+        what = (
+            "Some records have no weight"
+            if is_missing
+            else "Some weights are not finite and non-negative"
+        )
         raise DataError(
             f"{what} in {weight!r}.", hint="repair them, or filter the records out beforehand"
         )

@@ -3,9 +3,9 @@
 ``age >= 15 and sex in ('F', 'M') and region is not missing``
 
 Comparisons ``= == != <> < <= > >=``, ``in (…)``, ``not in (…)``, ``between a and b``,
-``is [not] missing`` (or ``null``), joined by ``and``, ``or``, ``not`` and parentheses. Texts stand in
-single or double quotes, column names bare or in backticks. As in SQL, a comparison
-with a missing value holds neither way.
+``is [not] missing`` (or ``null``), joined by ``and``, ``or``, ``not`` and parentheses.
+Texts stand in single or double quotes, column names bare or in backticks. As in SQL, a
+comparison with a missing value holds neither way.
 """
 
 from __future__ import annotations
@@ -35,7 +35,16 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_COMPARE = {"=": "=", "==": "=", "!=": "<>", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_COMPARE = {
+    "=": "=",
+    "==": "=",
+    "!=": "<>",
+    "<>": "<>",
+    "<": "<",
+    "<=": "<=",
+    ">": ">",
+    ">=": ">=",
+}
 _RESERVED = {"and", "or", "not", "in", "between", "is", "null", "missing", "true", "false"}
 _MAX_LENGTH = 20_000
 _MAX_DEPTH = 50
@@ -389,17 +398,19 @@ def _literal_kind(value: Literal) -> str:
 
 def _convert(value: Literal, kind: str) -> object | None:
     """Return the parameter for a column of this kind, or None when they do not fit."""
-    if kind == "boolean":
-        return value if isinstance(value, bool) else None
     if isinstance(value, bool):
-        return None
-    if kind == "text":
-        return value if isinstance(value, str) else None
-    if kind in {"integer", "number"}:
-        return None if isinstance(value, str) else value
+        return value if kind == "boolean" else None
+    if kind == "text" and isinstance(value, str):
+        return value
+    if kind in {"integer", "number"} and not isinstance(value, str):
+        return value
     if kind == "date" and isinstance(value, str):
         try:
-            return dt.datetime.fromisoformat(value) if len(value) > 10 else dt.date.fromisoformat(value)
+            return (
+                dt.datetime.fromisoformat(value)
+                if len(value) > 10
+                else dt.date.fromisoformat(value)
+            )
         except ValueError:
             return None
     return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from tables.errors import RequestError
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
 
 __all__ = ["CodeTree", "Hierarchy"]
@@ -91,13 +91,13 @@ class CodeTree:
         --------
         >>> import pathlib, tempfile
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "sex.csv"
-        >>> _ = file.write_text("level,name\\n@,all\\n@@,F\\n@@,M\\n")
+        >>> _ = file.write_text("level,name @,all @@,F @@,M".replace(" ", chr(10)))
         >>> CodeTree.read(file).parents
         {'all': None, 'F': 'all', 'M': 'all'}
         """
         name = Path(path).name
         try:
-            with open(path, encoding="utf-8-sig", newline="") as file:
+            with Path(path).open(encoding="utf-8-sig", newline="") as file:
                 start = file.readline()
                 file.seek(0)
                 delimiter = max(",;\t", key=start.count)
@@ -111,7 +111,11 @@ class CodeTree:
             raise RequestError(f"A code tree has at most {_MAX_NODES:,} codes.")
         if {"code", "parent"} <= set(header):
             pairs = [
-                (line, (row.get("code") or "").strip(), (row.get("parent") or "").strip() or None)
+                (
+                    line,
+                    (row.get("code") or "").strip(),
+                    (row.get("parent") or "").strip() or None,
+                )
                 for line, row in rows
             ]
         elif {"level", "name"} <= set(header):
@@ -125,7 +129,9 @@ class CodeTree:
         for line, code, parent in pairs:
             if not code or code in parents:
                 what = "is empty" if not code else "appears twice"
-                raise RequestError(f"In the code tree {name!r}, the code of line {line} {what}.")
+                raise RequestError(
+                    f"In the code tree {name!r}, the code of line {line} {what}."
+                )
             parents[code] = parent
         return cls(parents)
 
@@ -212,7 +218,7 @@ class Hierarchy:
     tree: CodeTree | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.columns, str) or not self.columns:
+        if not self.columns or isinstance(self.columns, str):
             raise RequestError(
                 "A hierarchy lists its columns from broad to fine.",
                 hint='for example ["region", "department", "commune"]',

@@ -15,11 +15,11 @@ import numpy as np
 
 from tables.errors import DataError, KeyQualityError, RequestError, SourceError
 from tables.filters import quote
-from tables.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tables.secret import Secret
     from tables.source import Source
 
 __all__ = ["HashedKeys", "RecordKeys", "StoredKeys", "attach_keys", "draw_keys"]
@@ -52,6 +52,7 @@ class HashedKeys:
 
     Examples
     --------
+    >>> from tables import Secret
     >>> HashedKeys(column="person_id", secret=Secret(bytes(16)))
     HashedKeys(column='person_id', secret=Secret(…))
     """
@@ -109,9 +110,7 @@ class StoredKeys:
 
     def __post_init__(self) -> None:
         if self.key_range is not None and (
-            isinstance(self.key_range, bool)
-            or not isinstance(self.key_range, int)
-            or not 2 <= self.key_range <= 2**64
+            type(self.key_range) is not int or not 2 <= self.key_range <= 2**64
         ):
             raise RequestError(
                 f"key_range must be an integer from 2 to 2**64, not {self.key_range!r}.",
@@ -214,7 +213,7 @@ def attach_keys(
     Examples
     --------
     >>> import pyarrow as pa, tempfile
-    >>> from tables import open_source
+    >>> from tables import Secret, open_source
     >>> folder = tempfile.mkdtemp()
     >>> with open_source(pa.table({"id": [1, 2]})) as source:
     ...     attach_keys(source, id="id", secret=Secret(bytes(16)), path=folder + "/k.parquet")
@@ -322,7 +321,8 @@ class _NewFile:
             )
         if self.path.exists() and not overwrite:
             raise SourceError(
-                f"The file {self.path.name!r} exists.", hint="choose another, or ask to overwrite"
+                f"The file {self.path.name!r} exists.",
+                hint="choose another, or ask to overwrite",
             )
         self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
 
@@ -332,7 +332,7 @@ class _NewFile:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if kind is None:
-                os.replace(self.temporary, self.path)
+                self.temporary.replace(self.path)
                 return
         except OSError as failure:
             error = failure
@@ -354,19 +354,19 @@ def require_sound(source: Source, keys: RecordKeys, *, tolerate_missing: bool = 
     column = quote(keys.column)
     outside = "false"
     if isinstance(keys, StoredKeys):
-        decimals = keys.resolve(source) == 10**_DECIMALS and source.kinds[keys.column] == "number"
+        decimals = (
+            keys.resolve(source) == 10**_DECIMALS and source.kinds[keys.column] == "number"
+        )
         top = 1 if decimals else keys.resolve(source)
         outside = (
             f"coalesce(min({column}) < 0, false) OR coalesce(max({column}) >= {top}, false)"
         )
-    rows = source.fetch(
-        f"SELECT count(*) > count({column}), {outside} FROM {source.relation}"
-    )
+    rows = source.fetch(f"SELECT count(*) > count({column}), {outside} FROM {source.relation}")
     is_missing, is_outside = rows[0]
     if is_outside:
         raise KeyQualityError(
             f"Some record keys in {keys.column!r} lie outside [0, {top}).",
-                hint="set key_range to one more than the largest key that can occur"
+            hint="set key_range to one more than the largest key that can occur"
             if top != 1
             else "cast keys that are whole numbers to an integer type and give key_range",
         )

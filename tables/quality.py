@@ -1,4 +1,4 @@
-"""Are the record keys fit for use: none missing, none repeated beyond chance, uniform?"""
+"""Checks that record keys are fit: none missing, none repeated beyond chance, uniform."""
 
 from __future__ import annotations
 
@@ -119,9 +119,7 @@ def check_keys(source: Source, keys: RecordKeys, *, action: Action = "stop") -> 
 
 def _measure(source: Source, keys: RecordKeys) -> KeyQuality:
     column = quote(keys.column)
-    total, present = source.fetch(
-        f"SELECT count(*), count({column}) FROM {source.relation}"
-    )[0]
+    total, present = source.fetch(f"SELECT count(*), count({column}) FROM {source.relation}")[0]
     hashed = isinstance(keys, HashedKeys)
     modulus = 1 if total <= _FULL_COUNT else 2 ** math.ceil(math.log2(total / _FULL_COUNT))
     chosen = f"WHERE hash({column}) % {modulus} = 0" if modulus > 1 else ""
@@ -155,7 +153,7 @@ def _measure(source: Source, keys: RecordKeys) -> KeyQuality:
 
 
 def _repeats_by_chance(n: int, space: float) -> float:
-    """Expected number of draws out of n that repeat an earlier one, n - M(1 - (1-1/M)^n)."""
+    """Return how many of n draws are expected to repeat one, n - M(1 - (1-1/M)^n)."""
     if math.isinf(space) or n == 0:
         return 0.0
     return n + space * math.expm1(n * math.log1p(-1 / space))

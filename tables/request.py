@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from tables.errors import RequestError, unknown_name
 from tables.filters import Filter, parse_filter
-from tables.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tables.hierarchy import Hierarchy
     from tables.source import Source
 
 __all__ = ["Request"]
@@ -72,8 +72,16 @@ class Request:
             )
         put = object.__setattr__
         put(self, "dimensions", tuple(self.dimensions))
-        put(self, "hierarchies", {n: self.hierarchies[n] for n in self.dimensions if n in self.hierarchies})
-        put(self, "categories", {n: tuple(c) for n, c in self.categories.items() if n in self.dimensions})
+        put(
+            self,
+            "hierarchies",
+            {n: self.hierarchies[n] for n in self.dimensions if n in self.hierarchies},
+        )
+        put(
+            self,
+            "categories",
+            {n: tuple(c) for n, c in self.categories.items() if n in self.dimensions},
+        )
         if isinstance(self.where, str):
             put(self, "where", parse_filter(self.where))
         if not isinstance(self.margins, str):
@@ -109,8 +117,10 @@ class Request:
                 elif kinds[column] == "other":
                     found.append(
                         (
-                            f"Column {column!r} has type {source.columns[column].split('(')[0]},"
-                            " which has no categories.",
+                            (
+                                f"Column {column!r} is of a nested or binary type,"
+                                " which has no categories."
+                            ),
                             "a dimension holds texts, numbers, dates or true/false",
                         )
                     )
@@ -121,7 +131,10 @@ class Request:
                 found.append(unknown_name("Column", self.weight, kinds))
             elif kinds[self.weight] not in {"integer", "number"}:
                 found.append(
-                    (f"The weight {self.weight!r} must be a number, not {kinds[self.weight]}.", "")
+                    (
+                        f"The weight {self.weight!r} must hold numbers.",
+                        "",
+                    )
                 )
         return found
 
@@ -162,14 +175,18 @@ class Request:
         found = []
         shown = [c for d in self.dimensions for c in self.output_columns_of(d)]
         twice = sorted({c for c in shown if shown.count(c) > 1})
-        found += [(f"Column {c!r} is asked for twice.", "name each dimension once") for c in twice]
+        found += [
+            (f"Column {c!r} is asked for twice.", "name each dimension once") for c in twice
+        ]
         if len(self.dimensions) > _MAX_DIMENSIONS:
-            found.append((f"A table has at most {_MAX_DIMENSIONS} dimensions.", "ask for fewer"))
+            found.append(
+                (f"A table has at most {_MAX_DIMENSIONS} dimensions.", "ask for fewer")
+            )
         if isinstance(self.margins, str):
             if self.margins not in {"all", "none"}:
                 found.append(
                     (
-                        f"margins must be 'all', 'none' or a list of margins, not {self.margins!r}.",
+                        f"margins are 'all', 'none' or a list, not {self.margins!r}.",
                         'for example [["sex"], ["sex", "age"], []]',
                     )
                 )
@@ -177,7 +194,14 @@ class Request:
             known = {*self.dimensions, *shown}
             for name in sorted({n for margin in self.margins for n in margin} - known):
                 problem, hint = unknown_name("Margin", name, sorted(known))
-                found.append((problem.replace("in the data; it has", "a dimension of the table; it has"), hint))
+                found.append(
+                    (
+                        problem.replace(
+                            "in the data; it has", "a dimension of the table; it has"
+                        ),
+                        hint,
+                    )
+                )
         if self.total_label == self.missing_label or not self.total_label:
             found.append(("total_label and missing_label must be two different texts.", ""))
         return found

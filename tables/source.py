@@ -6,28 +6,27 @@ names, kinds of columns, and aggregates.
 
 from __future__ import annotations
 
-import csv
 import glob
-import gzip
 import os
 import re
 import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
 
+from tables.csvfiles import create_csv_view, file_list, sql_text
 from tables.errors import SourceError, unknown_name
 from tables.filters import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     import pyarrow as pa
 
-__all__ = ["Source", "open_source"]
+__all__ = ["Source", "open_source", "read_categories"]
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 _UNSIGNED = {"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"}
@@ -112,14 +111,15 @@ class Source:
         """Stream the answer of a query into a Parquet file."""
         with self._guard(), _watch(self._connection, progress):
             self._connection.execute(
-                f"COPY ({sql}) TO {_text(path)} (FORMAT parquet, COMPRESSION zstd)", parameters
+                f"COPY ({sql}) TO {sql_text(path)} (FORMAT parquet, COMPRESSION zstd)",
+                parameters,
             )
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
 
-    def __enter__(self) -> Source:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -140,8 +140,8 @@ class Source:
 class _Guard:
     """Turn DuckDB's errors, whose texts may quote records, into ours, which do not."""
 
-    def __init__(self, lock: threading.RLock, label: str) -> None:  # type: ignore[valid-type]
-        self.lock: Any = lock
+    def __init__(self, lock: Any, label: str) -> None:
+        self.lock = lock
         self.label = label
 
     def __enter__(self) -> None:
@@ -205,8 +205,49 @@ def open_source(
         raise
 
 
+def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> list[object]:
+    """Read a list of categories from a file.
+
+    Parameters
+    ----------
+    path
+        A CSV or Parquet file.
+    columns
+        Its columns: one, or those of a hierarchy from broad to fine.
+
+    Returns
+    -------
+    list
+        The distinct categories in the file's order; tuples for several columns.
+
+    Raises
+    ------
+    SourceError
+        If the file cannot be read, lacks a column or lists nothing.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "sex.csv"
+    >>> _ = file.write_text("sex" + chr(10) + "F" + chr(10) + "M")
+    >>> read_categories(file, ["sex"])
+    ['F', 'M']
+    """
+    with open_source(path, threads=1) as source:
+        for column in columns:
+            source.require(column)
+        listed = ", ".join(quote(column) for column in columns)
+        source.fetch("SET preserve_insertion_order=true")
+        rows = source.fetch(f"SELECT {listed} FROM {source.relation}")
+    if not rows:
+        raise SourceError(f"The file {Path(path).name!r} lists no category.")
+    return list(dict.fromkeys(rows if len(columns) > 1 else (row[0] for row in rows)))
+
+
 def _connect(memory_limit: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
-    spill = Path(tempfile.gettempdir()) / f"ckm-spill-{os.getuid() if hasattr(os, 'getuid') else 0}"
+    spill = (
+        Path(tempfile.gettempdir()) / f"ckm-spill-{os.getuid() if hasattr(os, 'getuid') else 0}"
+    )
     config: dict[str, Any] = {
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
@@ -229,9 +270,7 @@ def _connect(memory_limit: str | None, threads: int | None) -> duckdb.DuckDBPyCo
     return connection
 
 
-def _open_path(
-    connection: duckdb.DuckDBPyConnection, path: str, table: str | None
-) -> Source:
+def _open_path(connection: duckdb.DuckDBPyConnection, path: str, table: str | None) -> Source:
     if re.match(r"^[a-z][a-z0-9+]+://", path):
         raise SourceError(
             "Only files of this machine can be read.", hint="export the table to Parquet first"
@@ -250,31 +289,32 @@ def _open_path(
     with guard:
         if kinds == {"parquet"}:
             connection.execute(
-                f"CREATE VIEW {_VIEW} AS SELECT * FROM read_parquet({_list(files)}, "
+                f"CREATE VIEW {_VIEW} AS SELECT * FROM read_parquet({file_list(files)}, "
                 "hive_partitioning=false, union_by_name=false)"
             )
             _check_same_columns(connection, files)
         else:
-            _open_csv(connection, files)
+            create_csv_view(connection, files, _VIEW)
     return Source(connection, files=files, label=label)
 
 
 def _files(path: str) -> tuple[str, ...]:
-    if os.path.isdir(path):
+    if Path(path).is_dir():
         raise SourceError(
-            f"{Path(path).name!r} is a folder.", hint="name its files with a glob: folder/*.parquet"
+            f"{Path(path).name!r} is a folder.",
+            hint="name its files with a glob: folder/*.parquet",
         )
-    files = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
+    files = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207  (keeps paths as given)
     if not files:
         raise SourceError(f"No file matches {path!r}.", hint="look at the path's spelling")
     for file in files:
-        if os.path.getsize(file) == 0:
+        if Path(file).stat().st_size == 0:
             raise SourceError(f"The file {Path(file).name!r} is empty.")
     return tuple(files)
 
 
 def _format(file: str) -> str:
-    with open(file, "rb") as handle:
+    with Path(file).open("rb") as handle:
         start = handle.read(4)
     if start == b"PAR1":
         return "parquet"
@@ -287,13 +327,11 @@ def _format(file: str) -> str:
     )
 
 
-def _check_same_columns(
-    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]
-) -> None:
+def _check_same_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) -> None:
     shapes = set()
     for file in files if len(files) > 1 else ():
         rows = connection.execute(
-            f"DESCRIBE SELECT * FROM read_parquet({_list((file,))}, hive_partitioning=false)"
+            f"DESCRIBE SELECT * FROM read_parquet({sql_text(file)}, hive_partitioning=false)"
         ).fetchall()
         shapes.add(tuple((row[0], row[1]) for row in rows))
     if len(shapes) > 1:
@@ -303,89 +341,23 @@ def _check_same_columns(
         )
 
 
-def _open_csv(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) -> None:
-    """Read every column as text, then give numbers and dates their type where all values agree.
-
-    A code such as ``01`` stays a text: a sniffer that makes it 1 merges two areas.
-    """
-    headers = {_header(file) for file in files}
-    if len(headers) > 1:
-        raise SourceError("The files of a glob must have the same header line; they differ.")
-    delimiter, names = headers.pop()
-    shape = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
-    connection.execute(
-        f"CREATE VIEW ckm_text AS SELECT * FROM read_csv({_list(files)}, auto_detect=false, "
-        f"columns={{{shape}}}, delim={_text(delimiter)}, quote='\"', escape='\"', header=true, "
-        "nullstr='', strict_mode=true, ignore_errors=false)"
-    )
-    tests = []
-    for name in names:
-        column = quote(name)
-        tests += [
-            f"bool_and(TRY_CAST({column} AS BIGINT)::VARCHAR IS NOT DISTINCT FROM {column})",
-            f"bool_and({column} IS NULL OR (isfinite(TRY_CAST({column} AS DOUBLE)) IS TRUE "
-            rf"AND NOT regexp_matches({column}, '^[+-]?0\d|^\s|\s$|^\+')))",
-            f"bool_and({column} IS NULL OR"
-            f" (TRY_CAST({column} AS DATE)::VARCHAR = {column}) IS TRUE)",
-            f"count({column}) > 0",
-        ]
-    answers = connection.execute(f"SELECT {', '.join(tests)} FROM ckm_text").fetchone() or ()
-    parts = []
-    for index, name in enumerate(names):
-        is_integer, is_number, is_date, has_values = answers[4 * index : 4 * index + 4]
-        column = quote(name)
-        target = "BIGINT" if is_integer else "DOUBLE" if is_number else "DATE" if is_date else None
-        parts.append(
-            f"CAST({column} AS {target}) AS {column}" if target and has_values else column
-        )
-    connection.execute(f"CREATE VIEW {_VIEW} AS SELECT {', '.join(parts)} FROM ckm_text")
-
-
-def _header(file: str) -> tuple[str, tuple[str, ...]]:
-    """Return the delimiter and the column names of a CSV file."""
-    opener = gzip.open if file.lower().endswith(".gz") else open
-    try:
-        with opener(file, "rt", encoding="utf-8-sig", newline="") as handle:
-            first = handle.readline(1_000_000)
-    except (UnicodeDecodeError, OSError):
-        raise SourceError(
-            f"The file {Path(file).name!r} is not a text in UTF-8.", hint="convert it to UTF-8"
-        ) from None
-    delimiter = max(",;\t|", key=first.count)
-    names = tuple(next(csv.reader([first], delimiter=delimiter), []))
-    if not names or any(not name.strip() for name in names):
-        raise SourceError(
-            f"The first line of {Path(file).name!r} must name every column.",
-            hint="add a header line",
-        )
-    if len({name.lower() for name in names}) < len(names):
-        raise SourceError("Column names must differ in more than upper and lower case.")
-    return delimiter, names
-
-
-def _text(value: str) -> str:
-    """Quote a text literal for SQL."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _list(files: tuple[str, ...]) -> str:
-    return "[" + ", ".join(_text(file) for file in files) + "]"
-
-
 def _attach(connection: duckdb.DuckDBPyConnection, file: str, table: str | None) -> None:
     try:
-        connection.execute(f"ATTACH {_text(file)} AS ckm_file (READ_ONLY)")
+        connection.execute(f"ATTACH {sql_text(file)} AS ckm_file (READ_ONLY)")
     except duckdb.Error as error:
         locked = "lock" in str(error).lower()
         raise SourceError(
             f"{Path(file).name!r} cannot be opened as a DuckDB file"
             + (": another process holds it." if locked else "."),
-            hint="close the other program" if locked else "name a .parquet, .csv or .duckdb file",
+            hint="close the other program"
+            if locked
+            else "name a .parquet, .csv or .duckdb file",
         ) from None
     found = [
         f"{schema}.{name}" if schema != "main" else name
         for schema, name in connection.execute(
-            "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'ckm_file'"
+            "SELECT schema_name, table_name FROM duckdb_tables()"
+            " WHERE database_name = 'ckm_file'"
             " UNION ALL SELECT schema_name, view_name FROM duckdb_views()"
             " WHERE database_name = 'ckm_file' AND NOT internal ORDER BY ALL"
         ).fetchall()
@@ -445,7 +417,10 @@ def _from_pandas(frame: Any) -> pa.Table:
         try:
             columns[str(name)] = pa.Array.from_pandas(series)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            values = [None if missing else str(value) for value, missing in zip(series, series.isna(), strict=True)]
+            values = [
+                None if is_missing else str(value)
+                for value, is_missing in zip(series, series.isna(), strict=True)
+            ]
             columns[str(name)] = pa.array(values, pa.string())
     return pa.table(columns)
 
@@ -477,7 +452,9 @@ def _explain(error: BaseException, label: str) -> SourceError:
         "IOException": f"cannot be read from disk{where}",
         "ConversionException": f"holds values that do not fit their column's type{where}",
     }.get(type(error).__name__, f"cannot be read ({type(error).__name__}){where}")
-    return SourceError(f"The source {label!r} {what}.", hint="check the file with another reader")
+    return SourceError(
+        f"The source {label!r} {what}.", hint="check the file with another reader"
+    )
 
 
 class _watch:  # noqa: N801  (reads as a verb in a with statement)
