@@ -67,13 +67,24 @@ class PublishedTable:
         columns.update({name: pa.array(values) for name, values in self.measures.items()})
         return pa.table(columns)
 
+    def _plain(self) -> pa.Table:
+        """Return the table as Arrow with its dimensions spelled out."""
+        import pyarrow as pa
+
+        table = self.to_arrow()
+        columns = [
+            column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+            for column in table.columns
+        ]
+        return pa.table(columns, names=table.column_names)
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Hand the table to any reader of the Arrow stream protocol."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the table as a data frame; dimensions are categoricals."""
-        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        """Return the table as a data frame; dimensions are texts."""
+        frame: pd.DataFrame = self._plain().to_pandas()
         return frame
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -116,16 +127,9 @@ class PublishedTable:
             temporary.unlink(missing_ok=True)
 
     def _write_csv(self, path: Path) -> None:
-        import pyarrow as pa
         from pyarrow import csv
 
-        table = self.to_arrow()
-        plain = [
-            column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-            for column in table.columns
-        ]
-        options = csv.WriteOptions(quoting_style="needed")
-        csv.write_csv(pa.table(plain, names=table.column_names), path, options)
+        csv.write_csv(self._plain(), path, csv.WriteOptions(quoting_style="needed"))
 
     def _write_parquet(self, path: Path) -> None:
         import pyarrow.parquet as pq
