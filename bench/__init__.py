@@ -1,1 +1,1 @@
-"""Benchmarks: run them all with ``python -m bench``, or one with ``python -m bench.marginals``."""
+"""Benchmarks: all with ``python -m bench``, one with ``python -m bench.marginals``."""

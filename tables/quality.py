@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tables.errors import KeyQualityError, KeyQualityWarning, RequestError
 from tables.filters import quote
-from tables.keys import HashedKeys, RecordKeys, require_sound
+from tables.keys import HashedKeys, RecordKeys, StoredKeys, require_sound
 
 if TYPE_CHECKING:
     from tables.source import Source
@@ -20,7 +20,8 @@ Action = Literal["stop", "warn", "skip"]
 
 _ALPHA = 1e-9  # a sound key column is called defective once in a thousand million checks
 _FULL_COUNT = 20_000_000  # above this many records, repetition is judged on a slice of the keys
-_BINS = 256
+_BIN_BITS = 8
+_NARROW = 65_536  # up to this range, every key is counted; repeats are then the rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,26 +119,33 @@ def check_keys(source: Source, keys: RecordKeys, *, action: Action = "stop") -> 
 
 
 def _measure(source: Source, keys: RecordKeys) -> KeyQuality:
-    column = quote(keys.column)
-    total, present = source.fetch(f"SELECT count(*), count({column}) FROM {source.relation}")[0]
-    hashed = isinstance(keys, HashedKeys)
+    if isinstance(keys, HashedKeys):
+        bins, present, missing = {}, *_presence(source, keys.column)
+    else:
+        bins = _histogram(source, keys)
+        missing = bins.pop(None, 0)
+        present = sum(bins.values())
+    total = present + missing
     modulus = 1 if total <= _FULL_COUNT else 2 ** math.ceil(math.log2(total / _FULL_COUNT))
-    chosen = f"WHERE hash({column}) % {modulus} = 0" if modulus > 1 else ""
-    looked, distinct = source.fetch(
-        f"SELECT count({column}), count(DISTINCT {column}) FROM {source.relation} {chosen}"
-    )[0]
-    space = math.inf if hashed else keys.resolve(source) / modulus
+    space = math.inf if isinstance(keys, HashedKeys) else keys.resolve(source) / modulus
+    looked, distinct = present, len(bins)
+    if space > _NARROW:
+        chosen = f"WHERE hash({quote(keys.column)}) % {modulus} = 0" if modulus > 1 else ""
+        looked, distinct = source.fetch(
+            f"SELECT count({quote(keys.column)}), count(DISTINCT {quote(keys.column)}) "
+            f"FROM {source.relation} {chosen}"
+        )[0]
     by_chance = _repeats_by_chance(looked, space)
     # Chernoff: repeats beyond this bound have probability below _ALPHA.
     bound = by_chance + math.sqrt(3 * by_chance * -math.log(_ALPHA)) - math.log(_ALPHA)
     repeated = looked - distinct
-    excess = repeated if hashed else repeated if repeated > bound else 0
-    p_value = None if hashed else _uniformity(source, keys, present)
+    excess = repeated if math.isinf(space) or repeated > bound else 0
+    p_value = _uniformity(bins, keys.resolve(source)) if bins else None
     problems = []
-    if present < total:
-        problems.append(f"{_share(total - present, total)} of the records have no key.")
+    if missing:
+        problems.append(f"{_share(missing, total)} of the records have no key.")
     if excess:
-        what = "identifiers" if hashed else "record keys"
+        what = "identifiers" if isinstance(keys, HashedKeys) else "record keys"
         problems.append(
             f"{_share(excess, looked)} of the {what} repeat another, more than chance explains."
         )
@@ -145,11 +153,33 @@ def _measure(source: Source, keys: RecordKeys) -> KeyQuality:
         problems.append("The record keys are not uniform over their range.")
     return KeyQuality(
         problems=tuple(problems),
-        missing_share=(total - present) / total if total else 0.0,
+        missing_share=missing / total if total else 0.0,
         repeated_share=excess / looked if looked else 0.0,
         uniformity_p=p_value,
-        slice=modulus,
+        slice=modulus if space > _NARROW else 1,
     )
+
+
+def _presence(source: Source, column: str) -> tuple[int, int]:
+    """Return how many records have a key and how many lack one."""
+    present, total = source.fetch(
+        f"SELECT count({quote(column)}), count(*) FROM {source.relation}"
+    )[0]
+    return present, total - present
+
+
+def _histogram(source: Source, keys: StoredKeys) -> dict[int | None, int]:
+    """Count records by key where keys are few, else by equal bins of the range."""
+    key_range = keys.resolve(source)
+    key = keys.sql(source, {})
+    if key_range <= _NARROW:
+        bin_of = key
+    elif key_range & (key_range - 1) == 0:
+        bin_of = f"({key}) >> {key_range.bit_length() - 1 - _BIN_BITS}"
+    else:
+        bin_of = f"(({key})::HUGEINT * {2**_BIN_BITS}) // {key_range}"
+    rows = source.fetch(f"SELECT {bin_of} AS bin, count(*) FROM {source.relation} GROUP BY bin")
+    return {None if b is None else int(b): n for b, n in rows}
 
 
 def _repeats_by_chance(n: int, space: float) -> float:
@@ -159,25 +189,24 @@ def _repeats_by_chance(n: int, space: float) -> float:
     return n + space * math.expm1(n * math.log1p(-1 / space))
 
 
-def _uniformity(source: Source, keys: RecordKeys, present: int) -> float | None:
-    """p-value of Pearson's test over equal bins of the range, five records a bin or more."""
-    key_range = keys.resolve(source)
-    bins = min(_BINS, key_range, present // 5)
-    if bins < 2:
+def _uniformity(bins: dict[int | None, int], key_range: int) -> float | None:
+    """Return the p-value of Pearson's test over bins of five expected records or more."""
+    count = min(key_range, 2**_BIN_BITS) if key_range > _NARROW else key_range
+    present = sum(bins.values())
+    merged = max(1, -(-5 * count // max(present, 1)), -(-count // 2**_BIN_BITS))
+    if merged * 2 > count:
         return None
-    rows = source.fetch(
-        f"SELECT (({keys.sql(source, {})})::HUGEINT * {bins}) // {key_range} AS bin, count(*) "
-        f"FROM {source.relation} WHERE {quote(keys.column)} IS NOT NULL GROUP BY bin"
+    observed = [0] * -(-count // merged)
+    for place, records in bins.items():
+        observed[int(place or 0) // merged] += records
+    widths = [min(merged, count - merged * b) for b in range(len(observed))]
+    statistic = sum(
+        (seen - present * width / count) ** 2 / (present * width / count)
+        for seen, width in zip(observed, widths, strict=True)
     )
-    observed = {int(row[0]): row[1] for row in rows}
-    edges = [-(-b * key_range // bins) for b in range(bins + 1)]
-    statistic = 0.0
-    for b in range(bins):
-        expected = present * (edges[b + 1] - edges[b]) / key_range
-        statistic += (observed.get(b, 0) - expected) ** 2 / expected
     from scipy.special import gammaincc
 
-    return float(gammaincc((bins - 1) / 2, statistic / 2))
+    return float(gammaincc((len(observed) - 1) / 2, statistic / 2))
 
 
 def _share(part: int, whole: int) -> str:

@@ -32,7 +32,7 @@ _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 _UNSIGNED = {"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"}
 _DATES = ("DATE", "TIMESTAMP", "TIME")
 _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
-_PERFECT_HASH_BITS = 20  # integer categories of up to 2**20 combinations need no hashing
+_PERFECT_HASH_BITS = 21  # integer categories of up to 2**21 combinations need no hashing
 _VIEW = "ckm_records"
 
 

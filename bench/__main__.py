@@ -1,0 +1,12 @@
+"""Run every benchmark, one after another."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+ALL = ("imports", "ptable_rows", "marginals", "cube", "spill")
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or ALL:
+        subprocess.run([sys.executable, "-m", f"bench.{name}"], check=True)
