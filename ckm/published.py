@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tables import Cells
 
-    Codes = NDArray[np.int64]
+    Codes = NDArray[np.int32]
 
 __all__ = ["PublishedTable"]
 
@@ -203,19 +203,16 @@ def _encode(
     labels: NDArray[np.object_], rank: Codes, *, prune: bool
 ) -> tuple[NDArray[np.int32], list[str]]:
     """Code one output column; unused categories are left out, since their names may tell."""
-    used: Sequence[int] | Codes = range(len(labels))
-    if prune:
-        is_used = np.zeros(len(labels), bool)
-        is_used[rank] = True
-        used = np.flatnonzero(is_used)
+    is_used = np.full(len(labels), not prune)
+    is_used[rank] = True
     categories: dict[str, int] = {}
     code = np.zeros(len(labels), np.int32)
-    for place in used:
+    for place in np.flatnonzero(is_used):
         code[place] = categories.setdefault(labels[place], len(categories))
     return code[rank], list(categories)
 
 
-def _positions(ranks: Sequence[Codes], sizes: Sequence[int]) -> Codes | None:
+def _positions(ranks: Sequence[Codes], sizes: Sequence[int]) -> NDArray[np.int64] | None:
     """Return the cells' numbers by category; None when there are too many combinations."""
     total = 1
     position = np.zeros(len(ranks[0]) if ranks else 1, np.int64)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tables.hierarchy import CodeTree
     from tables.request import Request
 
-    Codes = NDArray[np.int64]
+    Codes = NDArray[np.int32]
 
 __all__ = ["Axis", "Level"]
 
@@ -118,17 +118,18 @@ def _encode(values: pa.ChunkedArray) -> tuple[list[str], Codes]:
     else:
         array = values.dictionary_encode().combine_chunks()
         order = pc.sort_indices(array.dictionary).to_numpy()
-    codes = pc.fill_null(array.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-    place = np.empty(len(order) + 1, np.int64)
+    codes = pc.fill_null(array.indices, -1).to_numpy(zero_copy_only=False)
+    place = np.empty(len(order) + 1, np.int32)
     place[order] = np.arange(len(order))
     place[-1] = -1
     codes = place[codes]
-    labels = _texts(array.dictionary.take(pa.array(order)))
+    texts = _texts(array.dictionary)
+    labels = [texts[category] for category in order]
     used = np.zeros(len(labels), bool)
     used[codes[codes >= 0]] = True
     if used.all():
         return labels, codes
-    renumber = np.append(np.cumsum(used) - 1, -1)
+    renumber = np.append(np.cumsum(used) - 1, -1).astype(np.int32)
     return [label for label, keep in zip(labels, used, strict=True) if keep], renumber[codes]
 
 
@@ -160,7 +161,7 @@ def _match(labels: list[str], declared: Sequence[str], dimension: str) -> Codes:
     places = {label: place for place, label in enumerate(declared)}
     if len(places) < len(declared):
         raise RequestError(f"The declared categories of {dimension!r} repeat.")
-    found = np.array([places.get(label, -1) for label in labels] + [-1], np.int64)
+    found = np.array([places.get(label, -1) for label in labels] + [-1], np.int32)
     strangers = int((found[:-1] < 0).sum())
     if strangers:
         raise DataError(
@@ -174,7 +175,7 @@ def _with_missing(labels: list[str], codes: Codes, request: Request) -> tuple[li
     """Give missing values, coded -1, a category of their own at the end."""
     if not (codes < 0).any():
         return labels, codes
-    return [*labels, request.missing_label], np.where(codes < 0, len(labels), codes)
+    return [*labels, request.missing_label], np.where(codes < 0, np.int32(len(labels)), codes)
 
 
 def _refuse_reserved(labels: Sequence[str], request: Request, column: str) -> None:
@@ -202,8 +203,8 @@ def _plain_axis(
     labels, codes = _with_missing(labels, codes, request)
     count = len(labels)
     finest = Level(
-        ranks=np.arange(1, count + 1),
-        up=np.zeros(count, np.int64),
+        ranks=np.arange(1, count + 1, dtype=np.int32),
+        up=np.zeros(count, np.int32),
         is_shown=np.ones(count, bool),
     )
     texts_by_rank = np.array([request.total_label, *labels], object)
@@ -217,7 +218,7 @@ def _plain_axis(
 
 
 def _total_level() -> Level:
-    return Level(ranks=np.zeros(1, np.int64), up=None, is_shown=np.ones(1, bool))
+    return Level(ranks=np.zeros(1, np.int32), up=None, is_shown=np.ones(1, bool))
 
 
 def _path_axis(
@@ -229,7 +230,7 @@ def _path_axis(
 ) -> tuple[Axis, Codes]:
     """Nested columns: a category is a path of codes, read from broad to fine."""
     labels, codes = [list(c[0]) for c in coded], [c[1] for c in coded]
-    wanted: NDArray[np.int64] | None = None
+    wanted: Codes | None = None
     if declared is not None:
         texts = [
             tuple(_text_of(part) for part in _as_path(p, columns, dimension)) for p in declared
@@ -243,7 +244,7 @@ def _path_axis(
     for depth, column in enumerate(columns):
         _refuse_reserved(labels[depth], request, column)
         labels[depth], codes[depth] = _with_missing(labels[depth], codes[depth], request)
-    cells = np.stack(codes, axis=1) if codes[0].size else np.zeros((0, len(columns)), np.int64)
+    cells = np.stack(codes, axis=1) if codes[0].size else np.zeros((0, len(columns)), np.int32)
     found, leaf = _unique_rows(cells)
     if wanted is not None:
         leaves, place = _unique_rows(np.concatenate([wanted, found]))
@@ -278,7 +279,7 @@ def _as_path(path: object, columns: tuple[str, ...], dimension: str) -> tuple[ob
     return tuple(path)
 
 
-def _unique_rows(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Codes]:
+def _unique_rows(rows: Codes) -> tuple[Codes, Codes]:
     """Return the distinct rows in lexicographic order and each row's place among them."""
     place = np.zeros(len(rows), np.int64)
     for column in rows.T:
@@ -286,14 +287,14 @@ def _unique_rows(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Codes]:
         _, place = np.unique(place * width + column, return_inverse=True)
     first = np.zeros(int(place.max(initial=-1)) + 1, np.int64)
     first[place[::-1]] = np.arange(len(rows))[::-1]
-    return rows[first], place
+    return rows[first], place.astype(np.int32)
 
 
 def _nest(
     request: Request,
     columns: tuple[str, ...],
     labels: list[list[str]],
-    leaves: NDArray[np.int64],
+    leaves: Codes,
     is_declared: bool,  # noqa: FBT001
 ) -> Axis:
     """Build the levels of a hierarchy from its distinct paths, sorted."""
@@ -303,12 +304,12 @@ def _nest(
         prefixes, place = _unique_rows(nodes[-1][:, :length])
         ups.append(place)
         nodes.append(prefixes)
-    ups.append(np.zeros(len(nodes[-1]), np.int64))
+    ups.append(np.zeros(len(nodes[-1]), np.int32))
     padded = [np.zeros((1, depth), np.int64)]
     padded += [np.pad(n + 1, ((0, 0), (0, depth - n.shape[1]))) for n in reversed(nodes)]
     stacked = np.concatenate(padded)
     order = np.lexsort(stacked.T[::-1])
-    rank = np.empty(len(order), np.int64)
+    rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order))
     starts = np.cumsum([0] + [len(p) for p in padded])
     levels = [
@@ -358,8 +359,8 @@ def _tree_axis(
         place = {name: index for index, name in enumerate(upper)}
         levels.append(
             Level(
-                ranks=np.array([rank_of[name] for name in current], np.int64),
-                up=np.array([place.get(name, 0) for name in above], np.int64),
+                ranks=np.array([rank_of[name] for name in current], np.int32),
+                up=np.array([place.get(name, 0) for name in above], np.int32),
                 is_shown=np.array(
                     [not levels or name not in is_leaf for name in current], bool
                 ),

@@ -23,7 +23,7 @@ class Cells:
     axes
         One for each dimension.
     ranks
-        For each axis, the category of every cell, int64.
+        For each axis, the category of every cell, int32.
     count
         Number of records of every cell, int64, at least 1.
     cell_key
@@ -37,7 +37,7 @@ class Cells:
     """
 
     axes: tuple[Axis, ...]
-    ranks: tuple[NDArray[np.int64], ...]
+    ranks: tuple[NDArray[np.int32], ...]
     count: NDArray[np.int64]
     cell_key: NDArray[np.uint64]
     key_range: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from tables.axes import Axis
     from tables.source import Source
 
-    Codes = NDArray[np.int64]
+    Codes = NDArray[np.int32]
+    Sums = NDArray[np.int64]
 
 __all__ = ["cube"]
 
@@ -91,7 +92,13 @@ def cube(
     plan = _Plan(source, keys, requests)
     answer = source.arrow(plan.sql, plan.parameters, progress=progress)
     scanned = time.perf_counter()
-    tables = [_cells(plan, request, answer) for request in requests]
+    finest = [_finest(plan, request, answer) for request in requests]
+    del answer  # as large as the cells: make room before rolling up
+    tables = []
+    for request in requests:
+        axes, block = finest.pop(0)
+        tables.append(_cells(axes, block, request, plan.key_range))
+        del block
     logger.info(
         "tabulated",
         extra={
@@ -158,6 +165,8 @@ class _Plan:
             group = f"GROUP BY GROUPING SETS ({listed})"
         else:
             group = f"GROUP BY {', '.join(outer)}" if outer else ""
+        if frozenset() in self._sets:  # the grand total has a row even when nobody is there
+            group += " HAVING count(*) > 0"
         self._outer = outer
         self.sql = (
             f"SELECT {', '.join(selected)} FROM "
@@ -178,6 +187,10 @@ class _Plan:
             answer = answer.filter(pc.equal(answer["g"], bits))
         flag = self._flags.get(request.where) if isinstance(request.where, Filter) else None
         return answer if flag is None else answer.filter(answer[flag])
+
+    def is_finest(self, request: Request) -> bool:
+        """Whether the rows of the request are its finest cells, each once."""
+        return self._wanted(request) in self._sets
 
     def _wanted(self, request: Request) -> frozenset[str]:
         wanted = {self.column_alias[c] for c in request.columns}
@@ -203,40 +216,43 @@ class _Block:
     """Cells of one combination of levels, in the order of their codes."""
 
     codes: tuple[Codes, ...]
-    count: Codes
+    count: Sums
     key: NDArray[np.uint64]
-    weight: tuple[Codes, ...]
+    weight: tuple[Sums, ...]
 
 
-def _cells(plan: _Plan, request: Request, answer: pa.Table) -> Cells:
+def _finest(plan: _Plan, request: Request, answer: pa.Table) -> tuple[tuple[Axis, ...], _Block]:
+    """Return the axes of a request and its finest cells."""
     rows = plan.rows(request, answer)
     values = {c: rows[plan.column_alias[c]] for c in request.columns}
     pairs = [build_axis(request, dimension, values) for dimension in request.dimensions]
     axes = tuple(axis for axis, _ in pairs)
-    count = rows["n"].to_numpy().astype(np.int64)
-    weight: tuple[Codes, ...] = ()
+    weight: tuple[Sums, ...] = ()
     if request.weight is not None:
         weight = _limbs(rows[plan.weight_alias[request.weight]])
-    finest = _group(
-        tuple(codes for _, codes in pairs),
-        tuple(axis.levels[0].size for axis in axes),
-        _Block((), count, rows["key"].to_numpy().astype(np.uint64), weight),
-        plan.key_range,
+    cells = _Block(
+        codes=tuple(codes for _, codes in pairs),
+        count=rows["n"].to_numpy().astype(np.int64),
+        key=rows["key"].to_numpy().astype(np.uint64),
+        weight=weight,
     )
+    sizes = tuple(axis.levels[0].size for axis in axes)
+    return axes, _group(cells, sizes, plan.key_range, is_distinct=plan.is_finest(request))
+
+
+def _cells(axes: tuple[Axis, ...], finest: _Block, request: Request, key_range: int) -> Cells:
+    """Roll the finest cells up to all wanted levels and lay them out as one list."""
     level_sets = tuple(request.level_sets([len(axis.levels) for axis in axes]))
-    blocks = _roll_up(axes, finest, level_sets, plan.key_range)
-    shown = [_shown(axes, levels, blocks[levels]) for levels in level_sets]
+    blocks = _roll_up(axes, finest, level_sets, key_range)
+    shown = [_shown(axes, levels, blocks.pop(levels)) for levels in level_sets]
+    limbs = [np.concatenate(parts) for parts in zip(*(b.weight for b in shown), strict=True)]
     return Cells(
         axes=axes,
-        ranks=tuple(np.concatenate([ranks[a] for ranks, _ in shown]) for a in range(len(axes))),
-        count=np.concatenate([block.count for _, block in shown]),
-        cell_key=np.concatenate([block.key for _, block in shown]),
-        key_range=plan.key_range,
-        weight=(
-            _from_limbs([np.concatenate([b.weight[i] for _, b in shown]) for i in range(3)])
-            if weight
-            else None
-        ),
+        ranks=tuple(np.concatenate([b.codes[a] for b in shown]) for a in range(len(axes))),
+        count=np.concatenate([block.count for block in shown]),
+        cell_key=np.concatenate([block.key for block in shown]),
+        key_range=key_range,
+        weight=_from_limbs(limbs) if limbs else None,
         level_sets=level_sets,
     )
 
@@ -264,53 +280,53 @@ def _roll_up(
                 code = code if level.up is None else level.up[code]  # noqa: PLW2901
             codes.append(code)
         sizes = tuple(axis.levels[want].size for axis, want in zip(axes, levels, strict=True))
-        blocks[levels] = _group(tuple(codes), sizes, blocks[parent], key_range)
+        coarser = replace(blocks[parent], codes=tuple(codes))
+        blocks[levels] = _group(coarser, sizes, key_range)
     return blocks
 
 
 def _group(
-    codes: tuple[Codes, ...], sizes: tuple[int, ...], block: _Block, key_range: int
+    cells: _Block, sizes: tuple[int, ...], key_range: int, *, is_distinct: bool = False
 ) -> _Block:
-    """Sum cells with equal codes; the answer is sorted by code."""
+    """Sum cells with equal codes, or only sort cells known to be distinct."""
     total = 1
     for size in sizes:
         total *= max(size, 1)
-    place = np.zeros(len(block.count), np.int64)
+    place = np.zeros(len(cells.count), np.int64)
     if total < 2**62:
-        for code, size in zip(codes, sizes, strict=True):
+        for code, size in zip(cells.codes, sizes, strict=True):
             place = place * size + code
     else:  # too many combinations to number: renumber axis by axis
-        for code, size in zip(codes, sizes, strict=True):
+        for code, size in zip(cells.codes, sizes, strict=True):
             _, place = np.unique(place * size + code, return_inverse=True)
         total = int(place.max(initial=-1)) + 1
-    if total <= 8 * len(place) + 1024:
-        count = _sum_at(place, block.count, total)
-        kept = np.flatnonzero(count)
-        inverse = None
-    else:
-        kept, inverse = np.unique(place, return_inverse=True)
-        place, total = inverse, len(kept)
-        count = _sum_at(place, block.count, total)
-    first = np.empty(total, np.int64)
+    if total > 8 * len(place) + 1024:
+        occupied, place = np.unique(place, return_inverse=True)
+        total = len(occupied)
+    first = np.full(total, -1, np.int64)
     first[place[::-1]] = np.arange(len(place))[::-1]
-    select = slice(None) if inverse is not None else kept
-    first = first[select]
+    kept = np.flatnonzero(first >= 0)
+    first = first[kept]
+    codes = tuple(code[first] for code in cells.codes)
+    if is_distinct:
+        weight = tuple(limb[first] for limb in cells.weight)
+        return _Block(codes, cells.count[first], cells.key[first], weight)
     return _Block(
-        tuple(code[first] for code in codes),
-        count[select],
-        _sum_keys(place, block.key, total, key_range)[select],
-        tuple(_sum_at(place, limb, total)[select] for limb in block.weight),
+        codes,
+        _sum_at(place, cells.count, total)[kept],
+        _sum_keys(place, cells.key, total, key_range)[kept],
+        tuple(_sum_at(place, limb, total)[kept] for limb in cells.weight),
     )
 
 
-def _sum_at(place: Codes, values: Codes, total: int) -> Codes:
+def _sum_at(place: Sums, values: Sums, total: int) -> Sums:
     sums = np.zeros(total, np.int64)
     np.add.at(sums, place, values)
     return sums
 
 
 def _sum_keys(
-    place: Codes, keys: NDArray[np.uint64], total: int, key_range: int
+    place: Sums, keys: NDArray[np.uint64], total: int, key_range: int
 ) -> NDArray[np.uint64]:
     """Sum keys modulo `key_range`, exactly."""
     sums = np.zeros(total, np.uint64)
@@ -338,25 +354,21 @@ def _add_modulo(
     return np.where(a >= modulus - b, a - (modulus - b), a + b)
 
 
-def _shown(
-    axes: tuple[Axis, ...], levels: tuple[int, ...], block: _Block
-) -> tuple[list[Codes], _Block]:
-    """Return the ranks of the block's published cells, and those cells."""
-    keep = np.ones(len(block.count), bool)
-    for axis, level, code in zip(axes, levels, block.codes, strict=True):
-        keep &= axis.levels[level].is_shown[code]
-    if not keep.all():
+def _shown(axes: tuple[Axis, ...], levels: tuple[int, ...], block: _Block) -> _Block:
+    """Return the block's published cells, coded by their rank on each axis."""
+    pairs = [axis.levels[level] for axis, level in zip(axes, levels, strict=True)]
+    if not all(level.is_shown.all() for level in pairs):
+        keep = np.ones(len(block.count), bool)
+        for level, code in zip(pairs, block.codes, strict=True):
+            keep &= level.is_shown[code]
         block = _Block(
             tuple(code[keep] for code in block.codes),
             block.count[keep],
             block.key[keep],
             tuple(limb[keep] for limb in block.weight),
         )
-    ranks = [
-        axis.levels[level].ranks[code]
-        for axis, level, code in zip(axes, levels, block.codes, strict=True)
-    ]
-    return ranks, block
+    ranks = tuple(level.ranks[code] for level, code in zip(pairs, block.codes, strict=True))
+    return replace(block, codes=ranks)
 
 
 def _modulo(expression: str, key_range: int) -> str:
@@ -365,7 +377,7 @@ def _modulo(expression: str, key_range: int) -> str:
     return f"(({expression})::HUGEINT % {key_range}::HUGEINT)::UBIGINT"
 
 
-def _limbs(sums: pa.ChunkedArray) -> tuple[Codes, ...]:
+def _limbs(sums: pa.ChunkedArray) -> tuple[Sums, ...]:
     """Split 128-bit sums into three integers that can be summed on without overflow."""
     import pyarrow as pa
 
@@ -379,7 +391,7 @@ def _limbs(sums: pa.ChunkedArray) -> tuple[Codes, ...]:
     return (low & half).astype(np.int64), (low >> np.uint64(32)).astype(np.int64), high
 
 
-def _from_limbs(limbs: Sequence[Codes]) -> NDArray[np.float64]:
+def _from_limbs(limbs: Sequence[Sums]) -> NDArray[np.float64]:
     """Join the integers and scale them back; equal sums give equal floats."""
     low, middle, high = limbs
     middle = middle + (low >> 32)
