@@ -1,0 +1,396 @@
+"""The proof that a p-table is what its specification asks for, checkable without a solver.
+
+A row's multipliers bound the entropy of every law that satisfies the row (weak duality), so the
+distance between that bound and the entropy of the integers says how far from optimal they are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from ptable.dual import dual_bound, residual_at
+from ptable.errors import PTableError
+from ptable.faces import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ptable.faces import ResolvedRow
+    from ptable.spec import NoiseSpec
+    from ptable.table import PTable
+
+__all__ = ["Certificate", "RowCertificate", "certify"]
+
+_FIGURE_TOLERANCE = 1e-9
+_LARGEST_GAP = 1e-5
+_LARGEST_RESIDUAL = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCertificate:
+    """The figures of one row, computed from its integers and multipliers.
+
+    Parameters
+    ----------
+    count
+        The original count of the row.
+    requested_variance, variance
+        Asked for, and achieved by the integers.
+    bias
+        The mean noise of the integers.
+    variance_drift
+        What turning probabilities into integers changed in the variance.
+    entropy, entropy_bound
+        Of the integers, and the most that any law can have with the same variance and the
+        row's other constraints.
+    residual
+        By how much the law of the multipliers misses a constraint.
+    min_probability
+        The least probability of an allowed published count.
+    multipliers
+        The prices of mean and variance; None where only one law exists.
+    place
+        ``"inside"`` the reachable variances, or at the ``"least"`` or ``"greatest"``.
+    note
+        Why the row differs from the request; empty when it does not.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec, solve
+    >>> row = solve(NoiseSpec(max_noise=2, variance=1.0)).certificate.rows[0]
+    >>> row.bias, row.variance, row.gap < 1e-9
+    (0.0, 1.0, True)
+    """
+
+    count: int
+    requested_variance: float
+    variance: float
+    bias: float
+    variance_drift: float
+    entropy: float
+    entropy_bound: float
+    residual: float
+    min_probability: float
+    multipliers: tuple[float, float] | None
+    place: str
+    note: str
+
+    @property
+    def gap(self) -> float:
+        """How much entropy the integers may lack at most.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec, solve
+        >>> solve(NoiseSpec(max_noise=2, variance=2.0)).certificate.rows[0].gap < 1e-8
+        True
+        """
+        return self.entropy_bound - self.entropy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """What a p-table was asked for, what it achieves and how far from optimal it may be.
+
+    Parameters
+    ----------
+    rows
+        One entry per count from 1 on.
+    variance_rule
+        The rule of the specification.
+    solver
+        Programs that took part, with versions.
+    solver_distance
+        The largest difference between the convex solver's probabilities and the final ones;
+        None where it gave no answer.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec, solve
+    >>> solve(NoiseSpec(max_noise=2, variance=1.0)).certificate.largest_bias
+    0.0
+    """
+
+    rows: tuple[RowCertificate, ...]
+    variance_rule: str
+    solver: Mapping[str, str]
+    solver_distance: float | None
+
+    @property
+    def largest_bias(self) -> float:
+        """The largest mean noise of a row.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec, solve
+        >>> solve(NoiseSpec(max_noise=3, variance=1.0)).certificate.largest_bias
+        0.0
+        """
+        return max(abs(row.bias) for row in self.rows)
+
+    @property
+    def largest_drift(self) -> float:
+        """The largest change of a variance by turning probabilities into integers.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec, solve
+        >>> solve(NoiseSpec(max_noise=3, variance=1.0)).certificate.largest_drift < 2**-31
+        True
+        """
+        return max(abs(row.variance_drift) for row in self.rows)
+
+    @property
+    def largest_gap(self) -> float:
+        """The largest entropy that a row may lack.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec, solve
+        >>> solve(NoiseSpec(max_noise=3, variance=1.0)).certificate.largest_gap < 1e-8
+        True
+        """
+        return max(row.gap for row in self.rows)
+
+    @property
+    def largest_residual(self) -> float:
+        """The largest violation of a constraint by the law of the multipliers.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec, solve
+        >>> solve(NoiseSpec(max_noise=3, variance=1.0)).certificate.largest_residual < 1e-12
+        True
+        """
+        return max(row.residual for row in self.rows)
+
+    @property
+    def relaxed(self) -> tuple[RowCertificate, ...]:
+        """The rows that differ from the request.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec, solve
+        >>> solve(NoiseSpec(max_noise=3, variance=1.0)).certificate.relaxed
+        ()
+        """
+        return tuple(row for row in self.rows if row.note)
+
+    def summary(self) -> str:
+        """Say in a few lines what the p-table achieves.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec, solve
+        >>> certificate = solve(NoiseSpec(max_noise=2, variance=1.0)).certificate
+        >>> certificate.summary().splitlines()[0]
+        "2 rows, variance rule 'exact': every row as requested"
+        """
+        verdict = "every row as requested"
+        if self.relaxed:
+            verdict = f"{len(self.relaxed)} rows differ from the request"
+        lines = [
+            f"{len(self.rows)} rows, variance rule {self.variance_rule!r}: {verdict}",
+            f"largest bias {self.largest_bias:.3g}, variance drift {self.largest_drift:.3g}",
+            f"largest entropy gap {self.largest_gap:.3g}, residual {self.largest_residual:.3g}",
+        ]
+        lines += [f"count {row.count}: {row.note}" for row in self.relaxed]
+        return "\n".join(lines)
+
+    def check(self, table: PTable) -> None:
+        """Recompute every figure from the integers and multipliers; raise when one is off.
+
+        Parameters
+        ----------
+        table
+            The p-table, with its specification.
+
+        Raises
+        ------
+        PTableError
+            Naming the figures that are off.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec, solve
+        >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
+        >>> table.certificate.check(table)
+        """
+        if table.spec is None:
+            raise PTableError("A p-table without a specification cannot be checked.")
+        again = certify(
+            table.spec,
+            table,
+            [row.multipliers for row in self.rows],
+            solver=self.solver,
+            solver_distance=self.solver_distance,
+        )
+        off = _differences(self, again) + _failures(again)
+        if off:
+            raise PTableError(
+                "The certificate does not fit the p-table: " + "; ".join(off[:5]) + ".",
+                hint="the file or object was changed after it was built; build it again",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the fields as plain values, ready for JSON.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec, solve
+        >>> solve(NoiseSpec(max_noise=2, variance=1.0)).certificate.to_dict()["variance_rule"]
+        'exact'
+        """
+        return {
+            "rows": [asdict(row) for row in self.rows],
+            "variance_rule": self.variance_rule,
+            "solver": dict(self.solver),
+            "solver_distance": self.solver_distance,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Certificate:
+        """Build a certificate from what `to_dict` gave.
+
+        Parameters
+        ----------
+        fields
+            The fields by name.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec, solve
+        >>> certificate = solve(NoiseSpec(max_noise=2, variance=1.0)).certificate
+        >>> Certificate.from_dict(certificate.to_dict()) == certificate
+        True
+        """
+        rows = tuple(
+            RowCertificate(
+                **{**row, "multipliers": row["multipliers"] and tuple(row["multipliers"])}
+            )
+            for row in fields["rows"]
+        )
+        return cls(**{**fields, "rows": rows})
+
+
+def certify(
+    spec: NoiseSpec,
+    table: PTable,
+    multipliers: Sequence[tuple[float, float] | None],
+    *,
+    solver: Mapping[str, str],
+    solver_distance: float | None,
+) -> Certificate:
+    """Compute the certificate of a p-table from its integers and multipliers.
+
+    Parameters
+    ----------
+    spec
+        The specification.
+    table
+        The p-table.
+    multipliers
+        One pair per row, or None where only one law exists.
+    solver
+        Programs that took part, with versions.
+    solver_distance
+        The convex solver's largest difference.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec, solve
+    >>> table = solve(NoiseSpec(max_noise=2, variance=2.0))
+    >>> prices = [row.multipliers for row in table.certificate.rows]
+    >>> certify(table.spec, table, prices, solver={}, solver_distance=None).largest_bias
+    0.0
+    """
+    resolved = resolve(spec)
+    if not len(resolved) == len(multipliers) == table.n_rows - 1:
+        raise PTableError(
+            f"The specification asks for {len(resolved)} rows after the row of count 0, the "
+            f"p-table has {table.n_rows - 1} and the certificate {len(multipliers)}."
+        )
+    rows = tuple(
+        _certify_row(row, table.units(row.problem.count), table.key_range, prices)
+        for row, prices in zip(resolved, multipliers, strict=True)
+    )
+    return Certificate(
+        rows=rows,
+        variance_rule=spec.variance_rule,
+        solver=dict(solver),
+        solver_distance=solver_distance,
+    )
+
+
+def _certify_row(
+    row: ResolvedRow,
+    units: Mapping[int, int],
+    total: int,
+    multipliers: tuple[float, float] | None,
+) -> RowCertificate:
+    problem = row.problem
+    variance = Fraction(sum(n * v * v for v, n in units.items()), total)
+    goal = problem.variance
+    if row.law is not None:
+        bound, residual = _entropy(row.law), 0.0
+    elif multipliers is None:
+        bound, residual = math.inf, math.inf
+    else:
+        residual = residual_at(problem, multipliers)
+        if problem.at_most and multipliers[1] == 0:
+            goal = variance
+        same_variance = problem if problem.at_most else replace(problem, variance=variance)
+        bound = dual_bound(same_variance, multipliers)
+    outside = set(units) - set(problem.noise)
+    return RowCertificate(
+        count=problem.count,
+        requested_variance=float(row.requested),
+        variance=float(variance),
+        bias=float(Fraction(sum(n * v for v, n in units.items()), total)),
+        variance_drift=float(variance - goal),
+        entropy=_entropy([Fraction(n, total) for n in units.values()]),
+        entropy_bound=bound,
+        residual=math.inf if outside else residual,
+        min_probability=float(Fraction(min(units.get(v, 0) for v in problem.noise), total)),
+        multipliers=multipliers,
+        place=row.place,
+        note=row.note,
+    )
+
+
+def _entropy(law: Sequence[Fraction]) -> float:
+    return -math.fsum(float(p) * math.log(p) for p in law if p > 0)
+
+
+def _differences(stored: Certificate, again: Certificate) -> list[str]:
+    off = []
+    for left, right in zip(stored.rows, again.rows, strict=True):
+        for name in RowCertificate.__dataclass_fields__:
+            ours, theirs = getattr(left, name), getattr(right, name)
+            if isinstance(ours, float):
+                same = math.isclose(
+                    ours, theirs, rel_tol=_FIGURE_TOLERANCE, abs_tol=_FIGURE_TOLERANCE
+                )
+            else:
+                same = ours == theirs
+            if not same:
+                off.append(f"{name} of count {left.count}")
+    if stored.variance_rule != again.variance_rule:
+        off.append("variance_rule")
+    return off
+
+
+def _failures(certificate: Certificate) -> list[str]:
+    return [
+        f"{what} of count {row.count} is {size:.3g}"
+        for row in certificate.rows
+        for what, size, limit in (
+            ("the bias", abs(row.bias), 0.0),
+            ("the entropy gap", abs(row.gap), _LARGEST_GAP),
+            ("the residual", row.residual, _LARGEST_RESIDUAL),
+        )
+        if not size <= limit
+    ]

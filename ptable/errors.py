@@ -1,0 +1,88 @@
+"""The errors and the warning of this package."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from ptable.feasibility import RowFeasibility
+
+__all__ = ["InfeasibleError", "InternalError", "PTableError", "PTableWarning"]
+
+
+class PTableError(ValueError):
+    """Say what must hold, what was found and one way out.
+
+    Parameters
+    ----------
+    problem
+        What must hold or cannot be done, and what was found instead.
+    hint
+        One way out.
+
+    Examples
+    --------
+    >>> print(PTableError("max_noise must be at least 1, not 0.", hint="try max_noise=2"))
+    max_noise must be at least 1, not 0.
+      hint: try max_noise=2
+    """
+
+    code: ClassVar[str] = "ptable"
+
+    def __init__(self, problem: str, *, hint: str | None = None) -> None:
+        super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
+        self.problem = problem
+        self.hint = hint
+
+
+class InfeasibleError(PTableError):
+    """No p-table satisfies the specification.
+
+    Parameters
+    ----------
+    problem
+        The rows that cannot be met and the variances they can reach.
+    rows
+        The feasibility of each of these rows.
+    hint
+        The nearest setting that works.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec, solve
+    >>> try:
+    ...     solve(NoiseSpec(max_noise=2, variance=3.0))
+    ... except InfeasibleError as error:
+    ...     print(error.code, [row.count for row in error.rows])
+    ptable-infeasible [1]
+    """
+
+    code: ClassVar[str] = "ptable-infeasible"
+
+    def __init__(
+        self, problem: str, *, rows: tuple[RowFeasibility, ...] = (), hint: str | None = None
+    ) -> None:
+        super().__init__(problem, hint=hint)
+        self.rows = rows
+
+
+class InternalError(PTableError, RuntimeError):
+    """A broken invariant of this package; please report it.
+
+    Examples
+    --------
+    >>> InternalError.code
+    'ptable-internal'
+    """
+
+    code: ClassVar[str] = "ptable-internal"
+
+
+class PTableWarning(UserWarning):
+    """A specification was met only in part, and the user can act on it.
+
+    Examples
+    --------
+    >>> issubclass(PTableWarning, UserWarning)
+    True
+    """

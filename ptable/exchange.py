@@ -1,0 +1,145 @@
+"""Small exchanges between many values that repair a row's moments at once.
+
+Moving one unit from one noise value to another changes the first two moments by known integers.
+Two or three such moves reach almost every repair; they are found by meeting in the middle.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["exchange"]
+
+_Int: TypeAlias = "NDArray[np.int64]"
+
+_MICRO = 10**6
+_MOST_VALUES = 48
+_NEAREST = 9
+_MOST_HITS = 512
+_MOST_THIRD_MOVES = 400
+_WORST_ERROR = 4 * _MICRO
+_GOOD_ERROR = 2 * _MICRO
+
+
+def exchange(
+    noise: Sequence[int],
+    exact: Sequence[int],
+    units: Sequence[int],
+    movable: Sequence[int],
+    goal: tuple[int, int, int],
+) -> tuple[int, ...] | None:
+    """Move a few units between values until the moments are met; None when that fails.
+
+    Parameters
+    ----------
+    noise, exact, units
+        Per value: the noise, the wanted units in millionths, and the units so far.
+    movable
+        Which values may change, by place, the preferred ones first.
+    goal
+        The sums of units, of noise and of squared noise to reach.
+
+    Examples
+    --------
+    >>> noise = (-3, -2, -1, 0, 1, 2, 3)
+    >>> exact = [10_000_000] * 7
+    >>> units = exchange(noise, exact, [10] * 7, range(7), (71, 0, 280))
+    >>> sum(units), sum(n * v for n, v in zip(units, noise))
+    (71, 0)
+    """
+    units = list(units)
+    missing = goal[0] - sum(units)
+    step = 1 if missing > 0 else -1
+    for _ in range(abs(missing)):
+        easiest = min(
+            movable[:_NEAREST], key=lambda index: step * (units[index] * _MICRO - exact[index])
+        )
+        units[easiest] += step
+    first = goal[1] - sum(n * v for n, v in zip(units, noise, strict=True))
+    second = goal[2] - sum(n * v * v for n, v in zip(units, noise, strict=True))
+    chosen = _spread(movable)
+    values = np.array([noise[index] for index in chosen], dtype=np.int64)
+    slack = np.array([units[index] * _MICRO - exact[index] for index in chosen], dtype=np.int64)
+    moves = _Moves.between(values, slack)
+    best = moves.best(first, second)
+    if best is None:
+        return None
+    for move in best:
+        units[chosen[moves.giver[move]]] -= 1
+        units[chosen[moves.taker[move]]] += 1
+    worst = max(abs(units[index] * _MICRO - exact[index]) for index in chosen)
+    return tuple(units) if worst <= _WORST_ERROR else None
+
+
+def _spread(movable: Sequence[int]) -> list[int]:
+    """Take the preferred half of the places and an even sample of the others."""
+    if len(movable) <= _MOST_VALUES:
+        return list(movable)
+    half = _MOST_VALUES // 2
+    rest = movable[half:]
+    return [*movable[:half], *(rest[place * len(rest) // half] for place in range(half))]
+
+
+class _Moves:
+    """All moves of one unit between two values, ordered by the error they leave."""
+
+    def __init__(self, giver: _Int, taker: _Int, values: _Int, slack: _Int) -> None:
+        self.slack = slack
+        step = np.abs(slack[giver] - _MICRO), np.abs(slack[taker] + _MICRO)
+        order = np.lexsort((np.arange(len(giver)), np.maximum(*step)))
+        self.giver, self.taker = giver[order], taker[order]
+        self.first = values[self.taker] - values[self.giver]
+        self.second = values[self.taker] ** 2 - values[self.giver] ** 2
+        self.scale = 8 * int(np.abs(self.second).max()) + 1
+        keys = self.first * self.scale + self.second
+        self.sorted = np.argsort(keys, kind="stable")
+        self.keys = keys
+        self.ascending = keys[self.sorted]
+        self.n = len(giver)
+
+    @classmethod
+    def between(cls, values: _Int, slack: _Int) -> _Moves:
+        giver, taker = (
+            axis.ravel() for axis in np.indices((len(values), len(values)), dtype=np.int64)
+        )
+        keep = (giver != taker) | ((giver == 0) & (taker == 0))
+        return cls(giver[keep], taker[keep], values, slack)
+
+    def best(self, first: int, second: int) -> tuple[int, ...] | None:
+        """Find two or three moves with these effects together and little error."""
+        found = self._pair(first, second, ())
+        for third in range(min(_MOST_THIRD_MOVES, self.n)):
+            if found is not None and found[0] <= _GOOD_ERROR:
+                break
+            lacking = first - int(self.first[third]), second - int(self.second[third])
+            again = self._pair(*lacking, (third,))
+            found = min((x for x in (found, again) if x is not None), default=None)
+        return None if found is None else found[1]
+
+    def _pair(
+        self, first: int, second: int, others: tuple[int, ...]
+    ) -> tuple[int, tuple[int, ...]] | None:
+        """Find two moves with these effects together, and the error they leave with others."""
+        if abs(second) * 2 >= self.scale:
+            return None
+        wanted = first * self.scale + second - self.keys
+        place = np.minimum(np.searchsorted(self.ascending, wanted), self.n - 1)
+        hits = np.flatnonzero(self.ascending[place] == wanted)[:_MOST_HITS]
+        if not hits.size:
+            return None
+        partners = self.sorted[place[hits]]
+        after = np.tile(self.slack, (len(hits), 1))
+        rows = np.arange(len(hits))
+        for moves in (hits, partners, *(np.full(len(hits), move) for move in others)):
+            np.subtract.at(after, (rows, self.giver[moves]), _MICRO)
+            np.add.at(after, (rows, self.taker[moves]), _MICRO)
+        error = np.abs(after).max(axis=1)
+        best = int(error.argmin())
+        return int(error[best]), (int(hits[best]), int(partners[best]), *others)

@@ -1,0 +1,241 @@
+"""P-tables in files: Parquet and JSON, checked whenever they are read."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ptable.certificate import Certificate
+from ptable.errors import PTableError
+from ptable.spec import NoiseSpec
+from ptable.table import PTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["read_table", "write_table"]
+
+_FORMAT = "ptable"
+_VERSION = 1
+_METADATA = b"ptable"
+
+
+def write_table(table: PTable, path: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Write a table to a new file, all or nothing; see `PTable.write`.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+    path
+        A name ending in ``.parquet`` or ``.json``.
+    overwrite
+        Whether a file of that name may be replaced.
+
+    Examples
+    --------
+    >>> table = PTable(noise=[[0]], upper=[[256]], key_range=256)
+    >>> try:
+    ...     write_table(table, "table.xlsx", overwrite=False)
+    ... except PTableError as error:
+    ...     print(error)
+    A p-table is written to .parquet or .json, not '.xlsx'.
+    """
+    target = Path(path)
+    writers: dict[str, Callable[[PTable, Path], None]] = {
+        ".parquet": _write_parquet,
+        ".json": _write_json,
+    }
+    writer = writers.get(target.suffix.lower())
+    if writer is None:
+        raise PTableError(f"A p-table is written to .parquet or .json, not {target.suffix!r}.")
+    if target.exists() and not overwrite:
+        raise PTableError(
+            f"The file '{target.name}' exists already.",
+            hint="pass overwrite=True, or take another name",
+        )
+    if not target.parent.is_dir():
+        raise PTableError(f"There is no folder '{target.parent}'.")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=target.suffix)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        writer(table, temporary)
+        temporary.replace(target)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def read_table(path: str | os.PathLike[str]) -> PTable:
+    """Read a table and check that nothing in it was changed; see `PTable.read`.
+
+    Parameters
+    ----------
+    path
+        A name ending in ``.parquet``, ``.json`` or, in R ptable's layout, ``.csv``.
+
+    Examples
+    --------
+    >>> try:
+    ...     read_table("table.rds")
+    ... except PTableError as error:
+    ...     print(error)
+    There is no file 'table.rds'.
+    """
+    source = Path(path)
+    if not source.is_file():
+        raise PTableError(f"There is no file '{source}'.")
+    suffix = source.suffix.lower()
+    if suffix == ".csv":
+        return _read_csv(source)
+    readers = {".parquet": _read_parquet, ".json": _read_json}
+    if suffix not in readers:
+        raise PTableError(f"A p-table is read from .parquet, .json or .csv, not {suffix!r}.")
+    head, noise, upper = readers[suffix](source)
+    return _check(head, noise, upper, source.name)
+
+
+def _head(table: PTable) -> dict[str, Any]:
+    head = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "id": table.id,
+        "key_range": table.key_range,
+        "large_counts": table.large_counts,
+        "label": table.label,
+        "spec": table.spec.to_dict() if table.spec else None,
+        "certificate": table.certificate.to_dict() if table.certificate else None,
+    }
+    return {**head, "checksum": _checksum(head)}
+
+
+def _checksum(head: Mapping[str, Any]) -> str:
+    text = json.dumps({**head, "checksum": None}, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _write_json(table: PTable, path: Path) -> None:
+    rows = [
+        {"count": count, "noise": noise, "upper": upper}
+        for count, (noise, upper) in enumerate(zip(table.noise, table.upper, strict=True))
+    ]
+    text = json.dumps({**_head(table), "rows": rows}, indent=1, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _write_parquet(table: PTable, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    counts, values, first, last = [], [], [], []
+    for count, (noise, upper) in enumerate(zip(table.noise, table.upper, strict=True)):
+        for v, (start, stop) in zip(noise, pairwise((0, *upper)), strict=True):
+            counts.append(count)
+            values.append(v)
+            first.append(start)
+            last.append(stop - 1)
+    schema = pa.schema(
+        [
+            ("i", pa.int64()),
+            ("v", pa.int64()),
+            ("first_key", pa.uint64()),
+            ("last_key", pa.uint64()),
+        ],
+        metadata={_METADATA: json.dumps(_head(table), allow_nan=False).encode()},
+    )
+    pq.write_table(pa.table([counts, values, first, last], schema=schema), path)
+
+
+def _read_json(path: Path) -> tuple[dict[str, Any], list[list[int]], list[list[int]]]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        rows = content.pop("rows")
+        in_order = [row["count"] for row in rows] == list(range(len(rows)))
+        noise, upper = [row["noise"] for row in rows], [row["upper"] for row in rows]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _no_table(path.name) from error
+    if not in_order:
+        raise _no_table(path.name)
+    return content, noise, upper
+
+
+def _read_parquet(path: Path) -> tuple[dict[str, Any], list[list[int]], list[list[int]]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        content = pq.read_table(path)
+        head = json.loads((content.schema.metadata or {})[_METADATA])
+        columns = [content[name].to_pylist() for name in ("i", "v", "first_key", "last_key")]
+        noise: list[list[int]] = [[] for _ in range(columns[0][-1] + 1)]
+        upper: list[list[int]] = [[] for _ in noise]
+        for count, v, first, last in zip(*columns, strict=True):
+            is_next = first == (upper[count][-1] if upper[count] else 0)
+            if not is_next:
+                raise _no_table(path.name)
+            noise[count].append(v)
+            upper[count].append(last + 1)
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        raise _no_table(path.name) from error
+    return head, noise, upper
+
+
+def _read_csv(path: Path) -> PTable:
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(path)
+    except (ValueError, OSError) as error:
+        raise _no_table(path.name) from error
+    return PTable.from_frame(frame, label=path.stem)
+
+
+def _check(
+    head: dict[str, Any], noise: list[list[int]], upper: list[list[int]], name: str
+) -> PTable:
+    if head.get("format") != _FORMAT:
+        raise _no_table(name)
+    version = head.get("version")
+    if version != _VERSION:
+        raise PTableError(
+            f"The file '{name}' has format version {version}; this program reads {_VERSION}.",
+            hint="read it with a newer version of this program",
+        )
+    if head.get("checksum") != _checksum(head):
+        raise PTableError(
+            f"The specification, certificate or another setting in '{name}' was changed.",
+            hint="build the p-table again",
+        )
+    try:
+        table = PTable(
+            noise=tuple(map(tuple, noise)),
+            upper=tuple(map(tuple, upper)),
+            key_range=head["key_range"],
+            large_counts=head["large_counts"],
+            label=head["label"],
+            spec=NoiseSpec.from_dict(head["spec"]) if head["spec"] else None,
+            certificate=(
+                Certificate.from_dict(head["certificate"]) if head["certificate"] else None
+            ),
+        )
+    except (KeyError, TypeError) as error:
+        raise _no_table(name) from error
+    if table.id != head.get("id"):
+        raise PTableError(
+            f"The thresholds in '{name}' were changed: the table's id is not the stored one.",
+            hint="build the p-table again",
+        )
+    if table.certificate is not None:
+        table.certificate.check(table)
+    return table
+
+
+def _no_table(name: str) -> PTableError:
+    return PTableError(f"The file '{name}' is no p-table, or it is damaged.")

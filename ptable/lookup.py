@@ -1,0 +1,252 @@
+"""From counts and cell keys to noise, a chunk at a time and in integers only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Integral
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ptable.errors import PTableError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from ptable.table import PTable
+
+__all__ = ["KeyIndex", "cycle_length", "look_up"]
+
+_CHUNK = 1 << 17
+_MOST_BUCKETS = 4096
+_MOST_CELLS = 1 << 21
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KeyIndex:
+    """A p-table's thresholds in the units of one key range, laid out for searching.
+
+    Parameters
+    ----------
+    key_range
+        How many different cell keys there are.
+    cycle
+        How many last rows serve the larger counts in turn; 1 for the last row alone.
+    starts
+        Per row the place of its first interval, and the end.
+    uppers
+        All rows' thresholds but the last of each row, in keys.
+    noise
+        The noise of every interval.
+    shared
+        ``row * key_range + threshold``, ascending over all rows; empty when that overflows.
+    width
+        Keys per bucket.
+    buckets
+        Per row and bucket the noise, or `unsettled` where a threshold cuts the bucket.
+    unsettled
+        A number that is no noise.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+    >>> KeyIndex.build(table, 4).buckets.tolist()
+    [0, 0, 0, 0, -1, -1, 1, 1]
+    """
+
+    key_range: int
+    cycle: int
+    starts: NDArray[np.int64]
+    uppers: tuple[NDArray[np.uint64], ...]
+    noise: NDArray[np.int64]
+    shared: NDArray[np.uint64]
+    width: int
+    buckets: NDArray[np.int32] | NDArray[np.int64]
+    unsettled: int
+
+    @classmethod
+    def build(cls, table: PTable, key_range: int) -> KeyIndex:
+        """Convert the thresholds of a table to a key range, exactly.
+
+        Parameters
+        ----------
+        table
+            The p-table.
+        key_range
+            How many different cell keys there are.
+
+        Examples
+        --------
+        >>> from ptable import PTable
+        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[3], [1, 3]], key_range=3)
+        >>> KeyIndex.build(table, 10).uppers[1].tolist()
+        [4]
+        """
+        if (
+            isinstance(key_range, bool)
+            or not isinstance(key_range, Integral)
+            or not 2 <= key_range <= 2**64
+        ):
+            raise PTableError(
+                f"key_range must be an integer from 2 to 2**64, not {key_range!r}."
+            )
+        keys = int(key_range)
+        ends = [
+            [-(-upper * keys // table.key_range) for upper in uppers] for uppers in table.upper
+        ]
+        n_buckets = min(_MOST_BUCKETS, keys, max(1, _MOST_CELLS // table.n_rows))
+        width = 1 << (-(-keys // n_buckets) - 1).bit_length()
+        n_buckets = -(-keys // width)
+        largest = table.max_noise
+        kind = np.int32 if largest < 2**31 - 1 else np.int64
+        unsettled = int(np.iinfo(kind).min)
+        buckets = np.full((table.n_rows, n_buckets), unsettled, dtype=kind)
+        for row, (values, uppers) in enumerate(zip(table.noise, ends, strict=True)):
+            for v, (lower, upper) in zip(values, pairwise((0, *uppers)), strict=True):
+                last = n_buckets if upper == keys else upper // width
+                buckets[row, -(-lower // width) : last] = v
+        shared = np.zeros(0, dtype=np.uint64)
+        if table.n_rows * keys < 2**64:
+            flat = [row * keys + upper for row, uppers in enumerate(ends) for upper in uppers]
+            shared = np.array(flat, dtype=np.uint64)
+        return cls(
+            key_range=keys,
+            cycle=cycle_length(table.large_counts, n_rows=table.n_rows),
+            starts=np.cumsum([0, *map(len, table.noise)], dtype=np.int64),
+            uppers=tuple(np.array(uppers[:-1], dtype=np.uint64) for uppers in ends),
+            noise=np.array([v for row in table.noise for v in row], dtype=np.int64),
+            shared=shared,
+            width=width,
+            buckets=buckets.ravel(),
+            unsettled=unsettled,
+        )
+
+
+def cycle_length(large_counts: str, *, n_rows: int) -> int:
+    """Read the rule for counts beyond the last row.
+
+    Parameters
+    ----------
+    large_counts
+        ``"last"`` or ``"cycle:N"``.
+    n_rows
+        How many rows there are.
+
+    Examples
+    --------
+    >>> cycle_length("cycle:250", n_rows=751)
+    250
+    """
+    if large_counts == "last":
+        return 1
+    word, _, number = large_counts.partition(":")
+    is_number = number.isascii() and number.isdigit() and str(int(number)) == number
+    if word != "cycle" or not is_number or not 2 <= int(number) <= n_rows:
+        raise PTableError(
+            "large_counts must be 'last' or 'cycle:N' with N from 2 to the number of rows, "
+            f"{n_rows}, not {large_counts!r}."
+        )
+    return int(number)
+
+
+def look_up(index: KeyIndex, counts: ArrayLike, cell_keys: ArrayLike) -> NDArray[np.int64]:
+    """Find the noise of each cell.
+
+    Parameters
+    ----------
+    index
+        The thresholds.
+    counts, cell_keys
+        One integer per cell.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+    >>> look_up(KeyIndex.build(table, 8), [1, 1], [3, 4])
+    array([-1,  1])
+    """
+    ours = _integers(counts, "counts")
+    keys = _integers(cell_keys, "cell_keys")
+    if ours.shape != keys.shape:
+        raise PTableError(
+            f"counts and cell_keys must have the same shape, not {ours.shape} and {keys.shape}."
+        )
+    answer = np.empty(ours.shape, dtype=np.int64)
+    flat_counts, flat_keys, flat = ours.ravel(), keys.ravel(), answer.reshape(-1)
+    for start in range(0, len(flat), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        flat[part] = _look_up_chunk(index, flat_counts[part], flat_keys[part])
+    return answer
+
+
+def _look_up_chunk(
+    index: KeyIndex, counts: NDArray[np.integer], keys: NDArray[np.integer]
+) -> NDArray[np.int64]:
+    if counts.dtype.kind == "i" and counts.min() < 0:
+        raise PTableError("counts must not be negative; some are.")
+    if (keys.dtype.kind == "i" and keys.min() < 0) or int(keys.max()) >= index.key_range:
+        raise PTableError(
+            f"cell_keys must lie in 0..{index.key_range - 1}; some do not.",
+            hint="pass the key_range your keys were made for",
+        )
+    rows = _rows(index, counts)
+    unsigned: NDArray[np.uint64] = keys.astype(np.uint64, copy=False)
+    n_buckets = len(index.buckets) // len(index.uppers)
+    shift = np.uint64(index.width.bit_length() - 1)
+    places = (unsigned >> shift).astype(np.int64)
+    places += rows * n_buckets
+    noise: NDArray[np.int64] = index.buckets[places].astype(np.int64, copy=False)
+    open_cells = np.flatnonzero(noise == index.unsettled)
+    if open_cells.size:
+        noise[open_cells] = _search(index, rows[open_cells], unsigned[open_cells])
+    return noise
+
+
+def _rows(index: KeyIndex, counts: NDArray[np.integer]) -> NDArray[np.int64]:
+    last = len(index.uppers) - 1
+    if index.cycle == 1:
+        nearest: NDArray[np.int64] = np.minimum(counts, _like(counts, last)).astype(
+            np.int64, copy=False
+        )
+        return nearest
+    rows = counts.astype(np.uint64)
+    large = rows > last
+    first = last + 1 - index.cycle
+    rows[large] = (rows[large] - np.uint64(last + 1)) % np.uint64(index.cycle) + np.uint64(
+        first
+    )
+    return rows.astype(np.int64)
+
+
+def _like(counts: NDArray[np.integer], number: int) -> np.integer:
+    largest = int(np.iinfo(counts.dtype).max)
+    return counts.dtype.type(min(number, largest))
+
+
+def _search(
+    index: KeyIndex, rows: NDArray[np.int64], keys: NDArray[np.uint64]
+) -> NDArray[np.int64]:
+    if index.shared.size:
+        wanted = rows.astype(np.uint64) * np.uint64(index.key_range) + keys
+        return index.noise[np.searchsorted(index.shared, wanted, side="right")]
+    noise = np.empty(len(rows), dtype=np.int64)
+    for row in np.unique(rows).tolist():
+        here = rows == row
+        place = np.searchsorted(index.uppers[row], keys[here], side="right")
+        noise[here] = index.noise[index.starts[row] + place]
+    return noise
+
+
+def _integers(numbers: ArrayLike, name: str) -> NDArray[np.integer]:
+    array = np.asarray(numbers)
+    if array.size == 0:
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise PTableError(
+            f"{name} must be integers, not {array.dtype}.",
+            hint="convert them exactly; floats cannot hold every key",
+        )
+    return array

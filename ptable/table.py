@@ -1,0 +1,522 @@
+"""The p-table: which noise a cell gets, from its count and its cell key.
+
+A table stores integers only: per row the noise values in key order and the cumulative number of
+keys up to and including each. Probabilities are these integers divided by the key range.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptable.errors import PTableError
+from ptable.lookup import KeyIndex, cycle_length, look_up
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    from ptable.certificate import Certificate
+    from ptable.spec import NoiseSpec
+
+__all__ = ["PTable"]
+
+_FORMAT = "ptable/1"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PTable:
+    """Hold a perturbation table in integers.
+
+    Two tables are equal when they give the same noise to every count and key.
+
+    Parameters
+    ----------
+    noise
+        Per count 0, 1, ... the noise values, in key order.
+    upper
+        Per count the cumulative number of keys, ending at `key_range`; a key falls to the first
+        noise value whose upper threshold exceeds it.
+    key_range
+        How many keys there are; thresholds are integers out of so many.
+    large_counts
+        Which row serves counts beyond the last: ``"last"``, or ``"cycle:N"`` for the last N
+        rows in turn.
+    spec, certificate
+        What the table was built from and its proof; None for tables from elsewhere.
+    label
+        A name for people; no part of the table's identity.
+
+    Examples
+    --------
+    >>> table = PTable(noise=[[0], [-1, 0, 1]], upper=[[8], [2, 6, 8]], key_range=8)
+    >>> table
+    PTable(n_rows=2, max_noise=1, key_range=8)
+    >>> table.lookup([1, 7], [1, 2], key_range=8)
+    array([-1,  0])
+    """
+
+    noise: tuple[tuple[int, ...], ...]
+    upper: tuple[tuple[int, ...], ...]
+    key_range: int = 2**32
+    large_counts: str = "last"
+    spec: NoiseSpec | None = None
+    certificate: Certificate | None = None
+    label: str = ""
+    _indexes: dict[int, KeyIndex] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        if (
+            isinstance(self.key_range, bool)
+            or not isinstance(self.key_range, Integral)
+            or not 2 <= self.key_range <= 2**64
+        ):
+            raise PTableError(
+                f"key_range must be an integer from 2 to 2**64, not {self.key_range!r}."
+            )
+        object.__setattr__(self, "key_range", int(self.key_range))
+        problems = _row_problems(self.noise, self.upper, self.key_range)
+        if problems:
+            more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
+            raise PTableError("This is no p-table: " + "; ".join(problems[:5]) + more + ".")
+        rows = [
+            _canonical(noise, upper)
+            for noise, upper in zip(self.noise, self.upper, strict=True)
+        ]
+        object.__setattr__(self, "noise", tuple(noise for noise, _ in rows))
+        object.__setattr__(self, "upper", tuple(upper for _, upper in rows))
+        cycle_length(self.large_counts, n_rows=len(self.noise))
+
+    @property
+    def n_rows(self) -> int:
+        """How many counts have a row of their own, count 0 included.
+
+        Examples
+        --------
+        >>> PTable(noise=[[0]], upper=[[256]], key_range=256).n_rows
+        1
+        """
+        return len(self.noise)
+
+    @property
+    def max_noise(self) -> int:
+        """The largest noise in either direction.
+
+        Examples
+        --------
+        >>> PTable(noise=[[0], [-1, 2]], upper=[[9], [6, 9]], key_range=9).max_noise
+        2
+        """
+        return max(abs(v) for row in self.noise for v in row)
+
+    @cached_property
+    def id(self) -> str:
+        """A hash of what the table does; keep it inside, as it gives the parameters away.
+
+        Examples
+        --------
+        >>> table = PTable(noise=[[0]], upper=[[256]], key_range=256)
+        >>> table.id == PTable(noise=[[0]], upper=[[256]], key_range=256, label="none").id
+        True
+        """
+        content = [_FORMAT, self.key_range, self.large_counts, self.noise, self.upper]
+        text = json.dumps(content, separators=(",", ":"))
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """The original counts, the rows of `transition`.
+
+        Examples
+        --------
+        >>> PTable(noise=[[0], [-1, 2]], upper=[[9], [6, 9]], key_range=9).counts
+        array([0, 1])
+        """
+        return np.arange(self.n_rows, dtype=np.int64)
+
+    @property
+    def targets(self) -> NDArray[np.int64]:
+        """The published counts, the columns of `transition`.
+
+        Examples
+        --------
+        >>> PTable(noise=[[0], [-1, 2]], upper=[[9], [6, 9]], key_range=9).targets
+        array([0, 1, 2, 3])
+        """
+        largest = max(count + v for count, row in enumerate(self.noise) for v in row)
+        return np.arange(largest + 1, dtype=np.int64)
+
+    @cached_property
+    def transition(self) -> NDArray[np.float64]:
+        """The transition probabilities, P(published column | count row), read-only.
+
+        Examples
+        --------
+        >>> PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8).transition
+        array([[1. , 0. , 0. ],
+               [0.5, 0. , 0.5]])
+        """
+        matrix = np.zeros((self.n_rows, len(self.targets)))
+        for count in range(self.n_rows):
+            for v, n in self.units(count).items():
+                matrix[count, count + v] = n / self.key_range
+        matrix.setflags(write=False)
+        return matrix
+
+    def units(self, count: int) -> dict[int, int]:
+        """Give the number of keys per noise value of a row.
+
+        Parameters
+        ----------
+        count
+            The original count, below `n_rows`.
+
+        Examples
+        --------
+        >>> PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8).units(1)
+        {-1: 4, 1: 4}
+        """
+        units: dict[int, int] = {}
+        for v, (lower, upper) in zip(
+            self.noise[count], pairwise((0, *self.upper[count])), strict=True
+        ):
+            units[v] = units.get(v, 0) + upper - lower
+        return units
+
+    def lookup(
+        self, counts: ArrayLike, cell_keys: ArrayLike, *, key_range: int = 2**32
+    ) -> NDArray[np.int64]:
+        """Find the noise of each cell.
+
+        Key ``k`` out of ``K`` falls below threshold ``u`` out of ``T`` when ``k T < u K``, in
+        whole numbers: intervals include their lower end and exclude their upper one.
+
+        Parameters
+        ----------
+        counts
+            The original counts.
+        cell_keys
+            The cell keys, integers from 0 to ``key_range - 1``.
+        key_range
+            How many different cell keys there are; need not be the table's own.
+
+        Examples
+        --------
+        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+        >>> table.lookup([0, 1, 1, 5], [7, 2**31 - 1, 2**31, 0])
+        array([ 0, -1,  1, -1])
+        """
+        index = self._indexes.get(key_range)
+        if index is None:
+            index = KeyIndex.build(self, key_range)
+            self._indexes[key_range] = index
+        return look_up(index, counts, cell_keys)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one line per interval: count, published, noise, probability and thresholds.
+
+        Examples
+        --------
+        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+        >>> print(table.to_frame().to_string(index=False))
+         i  j  v   p  lower  upper
+         0  0  0 1.0      0      8
+         1  0 -1 0.5      0      4
+         1  2  1 0.5      4      8
+        """
+        import pandas as pd
+
+        lines = [
+            (count, count + v, v, (upper - lower) / self.key_range, lower, upper)
+            for count, (noise, uppers) in enumerate(zip(self.noise, self.upper, strict=True))
+            for v, (lower, upper) in zip(noise, pairwise((0, *uppers)), strict=True)
+        ]
+        return pd.DataFrame(lines, columns=["i", "j", "v", "p", "lower", "upper"])
+
+    @classmethod
+    def from_units(
+        cls,
+        rows: Sequence[Mapping[int, int]],
+        *,
+        key_range: int = 2**32,
+        large_counts: str = "last",
+        label: str = "",
+    ) -> PTable:
+        """Build a table from the number of keys per noise value, in the order given.
+
+        Parameters
+        ----------
+        rows
+            Per count 0, 1, ... the number of keys of each noise value.
+        key_range, large_counts, label
+            As for the class.
+
+        Examples
+        --------
+        >>> PTable.from_units([{0: 8}, {-1: 4, 1: 4}], key_range=8).upper
+        ((8,), (4, 8))
+        """
+        uppers = []
+        for row in rows:
+            running, upper = 0, []
+            for n in row.values():
+                running += n
+                upper.append(running)
+            uppers.append(tuple(upper))
+        return cls(
+            noise=tuple(tuple(row) for row in rows),
+            upper=tuple(uppers),
+            key_range=key_range,
+            large_counts=large_counts,
+            label=label,
+        )
+
+    @classmethod
+    def from_probabilities(
+        cls, transition: ArrayLike, *, key_range: int = 2**32, label: str = ""
+    ) -> PTable:
+        """Build a table from transition probabilities, rounding cumulative sums to keys.
+
+        Parameters
+        ----------
+        transition
+            P(published column | count row), from count 0 and published 0 on; rows sum to one
+            within 1e-9.
+        key_range, label
+            As for the class.
+
+        Examples
+        --------
+        >>> PTable.from_probabilities([[1, 0, 0], [0.5, 0, 0.5]]).units(1)
+        {-1: 2147483648, 1: 2147483648}
+        """
+        matrix = np.asarray(transition, dtype=np.float64)
+        if matrix.ndim != 2 or not np.isfinite(matrix).all() or (matrix < 0).any():
+            raise PTableError(
+                "transition must be a matrix of probabilities, without gaps or negatives."
+            )
+        sums = np.abs(matrix.sum(axis=1) - 1)
+        if len(matrix) == 0 or sums.max() > 1e-9:
+            raise PTableError(
+                "Every row of transition must sum to 1 within 1e-9; "
+                f"the worst is off by {sums.max(initial=0):.3g}."
+            )
+        noise, upper = [], []
+        for count, row in enumerate(matrix.tolist()):
+            running, total, ends = Fraction(0), sum(map(Fraction, row)), []
+            for p in row:
+                running += Fraction(p)
+                ends.append(round(running / total * key_range))
+            noise.append(tuple(published - count for published in range(len(row))))
+            upper.append(tuple(ends))
+        return cls(noise=tuple(noise), upper=tuple(upper), key_range=key_range, label=label)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        key_range: int | None = None,
+        digits: int | None = None,
+        label: str = "",
+    ) -> PTable:
+        """Build a table from a long frame of intervals, such as R ptable's.
+
+        Parameters
+        ----------
+        frame
+            A data frame with columns ``i``, one of ``j`` and ``v``, and one of ``upper``
+            (integers out of `key_range`) and ``p_int_ub`` (decimals, taken as printed).
+        key_range
+            What `upper` counts out of; for decimals it follows from their digits.
+        digits
+            Round decimals to so many digits instead of taking all of them.
+        label
+            A name for people.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"i": [1, 1], "v": [-1, 1], "p_int_ub": [0.5, 1]})
+        >>> PTable.from_frame(frame).key_range
+        10
+        """
+        from ptable.frames import table_from_frame
+
+        return table_from_frame(frame, key_range=key_range, digits=digits, label=label)
+
+    @classmethod
+    def from_key_table(
+        cls, frame: Any, *, large_counts: str = "last", label: str = ""
+    ) -> PTable:
+        """Build a table from one line per count and key: ``pcv``, ``ckey``, ``pvalue``.
+
+        Parameters
+        ----------
+        frame
+            The lines; every count has every key once.
+        large_counts
+            As for the class; the ONS reuses its last 250 rows, ``"cycle:250"``.
+        label
+            A name for people.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> lines = {"pcv": [1, 1], "ckey": [0, 1], "pvalue": [1, -1]}
+        >>> PTable.from_key_table(pd.DataFrame(lines)).lookup([1, 1], [0, 1], key_range=2)
+        array([ 1, -1])
+        """
+        from ptable.frames import table_from_key_frame
+
+        return table_from_key_frame(frame, large_counts=large_counts, label=label)
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the table with its specification and certificate.
+
+        Parameters
+        ----------
+        path
+            A name ending in ``.parquet`` or ``.json``.
+        overwrite
+            Whether a file of that name may be replaced.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     table.write(pathlib.Path(folder) / "pt.json")
+        ...     PTable.read(pathlib.Path(folder) / "pt.json") == table
+        True
+        """
+        from ptable.files import write_table
+
+        write_table(self, path, overwrite=overwrite)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> PTable:
+        """Read a table, and check it and its certificate anew.
+
+        Parameters
+        ----------
+        path
+            A name ending in ``.parquet`` or ``.json``, or ``.csv`` for R ptable's layout.
+
+        Examples
+        --------
+        >>> try:
+        ...     PTable.read("missing.parquet")
+        ... except PTableError as error:
+        ...     print(error)
+        There is no file 'missing.parquet'.
+        """
+        from ptable.files import read_table
+
+        return read_table(path)
+
+    def with_proof(self, spec: NoiseSpec | None, certificate: Certificate | None) -> PTable:
+        """Give the same table with another specification and certificate.
+
+        Parameters
+        ----------
+        spec, certificate
+            As for the class.
+
+        Examples
+        --------
+        >>> table = PTable(noise=[[0]], upper=[[256]], key_range=256)
+        >>> table.with_proof(None, None) == table
+        True
+        """
+        return replace(self, spec=spec, certificate=certificate)
+
+    def __eq__(self, other: object) -> bool:
+        return self.id == other.id if isinstance(other, PTable) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        label = f", label={self.label!r}" if self.label else ""
+        return (
+            f"PTable(n_rows={self.n_rows}, max_noise={self.max_noise}, "
+            f"key_range={_power(self.key_range)}{label})"
+        )
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "label": self.label or "none",
+            "counts with a row of their own": f"0 to {self.n_rows - 1}",
+            "largest noise": str(self.max_noise),
+            "keys": _power(self.key_range),
+            "certified": "yes" if self.certificate else "no",
+        }
+        lines = "".join(
+            f'<tr><th scope="row">{html.escape(name)}</th><td>{html.escape(fact)}</td></tr>'
+            for name, fact in facts.items()
+        )
+        return f"<table><caption>p-table</caption>{lines}</table>"
+
+
+def _row_problems(noise: object, upper: object, key_range: int) -> list[str]:
+    rows, uppers = list(noise), list(upper)  # type: ignore[call-overload]
+    if not rows or len(rows) != len(uppers):
+        return ["noise and upper must have one row per count, from count 0 on"]
+    problems = []
+    for count, (values, ends) in enumerate(zip(rows, uppers, strict=True)):
+        if not len(values) or len(values) != len(ends):
+            problems.append(f"the row of count {count} needs one threshold per noise value")
+            continue
+        if not all(_is_integer(x) for x in (*values, *ends)):
+            problems.append(f"the row of count {count} must hold integers only")
+            continue
+        if ends[-1] != key_range:
+            problems.append(
+                f"the thresholds of count {count} must end at {key_range}, not {ends[-1]}"
+            )
+        if any(low > high for low, high in pairwise((0, *ends))):
+            problems.append(f"the thresholds of count {count} must not fall")
+        if count + min(values) < 0:
+            problems.append(f"count {count} would be published as {count + min(values)}")
+    return problems
+
+
+def _is_integer(number: object) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)
+
+
+def _canonical(
+    noise: Sequence[int], upper: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Drop empty intervals and join equal neighbours: same behaviour, same content."""
+    values: list[int] = []
+    ends: list[int] = []
+    lower = 0
+    for v, end in zip(noise, upper, strict=True):
+        if end == lower:
+            continue
+        if values and values[-1] == v:
+            ends[-1] = int(end)
+        else:
+            values.append(int(v))
+            ends.append(int(end))
+        lower = end
+    return tuple(values), tuple(ends)
+
+
+def _power(number: int) -> str:
+    is_power = number & (number - 1) == 0 and number > 2**10
+    return f"2**{number.bit_length() - 1}" if is_power else str(number)

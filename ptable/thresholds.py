@@ -1,0 +1,295 @@
+"""Probabilities to integers, keeping sums, means and variances.
+
+Every probability becomes a number of key units. Far from zero the units are rounded up or down
+so that the errors of the moments cancel as they appear; exchanges of single units repair the
+rest. Rows with few noise values try every small change instead.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ptable.errors import InternalError
+from ptable.exchange import exchange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["UnitRow", "apportion"]
+
+_Int: TypeAlias = "NDArray[np.int64]"
+_Settled: TypeAlias = tuple[tuple[int, int, int, int], list[int]]
+
+#: Errors are compared in millionths of a unit, so that ties break alike on every machine.
+_MICRO = 10**6
+_CORE = 6
+_MOST_CORES = 10
+_LADDERS = ((1, 2, 4, 8), (1, 3, 9, 27), (-1, 1, -5, 5), (2, 5, 11, 23), (-1, -3, -9, -27))
+_REACH = {3: 64, 4: 24, 5: 7, 6: 4}
+_WORST_ERROR = 4 * _MICRO
+#: Values with fewer units than this are moved only when nothing else can be.
+_LIGHT = 8
+#: Values nearer to zero than this move the moments too little to be worth steering.
+_NEAR = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitRow:
+    """A row in key units.
+
+    Parameters
+    ----------
+    noise
+        The noise values, ascending.
+    law
+        Their probabilities.
+    variance
+        The variance that the units should have.
+    floor
+        The least probability.
+    n_left
+        Over how many leading values the units may not fall.
+    at_most
+        Whether the variance may not be exceeded.
+
+    Examples
+    --------
+    >>> third = Fraction(1, 3)
+    >>> row = UnitRow(noise=(-1, 0, 1), law=(third,) * 3, variance=2 * third)
+    >>> apportion(row, total=100)
+    (33, 34, 33)
+    """
+
+    noise: tuple[int, ...]
+    law: tuple[Fraction, ...]
+    variance: Fraction
+    floor: Fraction = Fraction(0)
+    n_left: int = 0
+    at_most: bool = False
+
+
+def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
+    """Split `total` units over the noise values of a row.
+
+    The units add up to `total` and their mean noise is exactly zero; their variance is the
+    nearest that the noise values allow.
+
+    Parameters
+    ----------
+    row
+        The row.
+    total
+        How many units make one.
+
+    Examples
+    --------
+    >>> law = (Fraction(2, 3), Fraction(1, 3))
+    >>> apportion(UnitRow(noise=(-1, 2), law=law, variance=Fraction(2)), total=9)
+    (6, 3)
+    """
+    least = math.floor(row.floor * total)
+    exact = [round(p * total * _MICRO) for p in row.law]
+    units = [max(least, (x + _MICRO // 2) // _MICRO) for x in exact]
+    order, n_easy = _by_ease(row, exact, least)
+    _diffuse(row, exact, units, least)
+    goal = _even_target(row.variance * total, at_most=row.at_most)
+    if n_easy > _CORE:
+        exchanged = exchange(row.noise, exact, units, order[:n_easy], (total, 0, goal))
+        if exchanged is not None:
+            return exchanged
+    settle = _Settler(row=row, exact=exact, least=least, total=total, goal=goal)
+    best: _Settled | None = None
+    for core in _cores(row, order, n_easy):
+        settled = settle(units, core)
+        if settled is not None and (best is None or settled < best):
+            best = settled
+        if best is not None and best[0][:3] == (0, 0, 0):
+            break
+    if best is None:
+        raise InternalError("No integer thresholds keep a row's sum and mean.")
+    return tuple(best[1])
+
+
+def _cores(row: UnitRow, order: Sequence[int], n_easy: int) -> Iterator[list[int]]:
+    """List small sets of values to change, the most natural first.
+
+    Where nearly all probability sits on two or three values, units on light values at growing
+    distances from zero reach every remainder that these leave.
+    """
+    yield sorted(order[:_CORE])
+    if len(order) <= _CORE:
+        return
+    if n_easy >= _CORE - 1:
+        for late in order[_CORE : _CORE + _MOST_CORES]:
+            yield sorted([*order[: _CORE - 1], late])
+    heavy, light = list(order[: min(n_easy, 2)]), order[min(n_easy, 2) :]
+    for ladder in _LADDERS:
+        core = list(heavy)
+        for distance in ladder:
+            rest = [index for index in light if index not in core]
+            core.append(min(rest, key=lambda index: abs(row.noise[index] - distance)))
+        yield sorted(core[:_CORE])
+
+
+def _groups(row: UnitRow) -> list[tuple[int, int]]:
+    """Give the runs of equal probability on the monotone left, and everything else singly."""
+    groups: list[tuple[int, int]] = []
+    for index in range(len(row.noise)):
+        same = 0 < index < row.n_left and row.law[index] == row.law[index - 1]
+        if same:
+            groups[-1] = (groups[-1][0], index + 1)
+        else:
+            groups.append((index, index + 1))
+    return groups
+
+
+def _by_ease(row: UnitRow, exact: Sequence[int], least: int) -> tuple[list[int], int]:
+    """Order the values: heavy before light, single before pooled, near zero before far.
+
+    The second answer counts the values that are heavy and single.
+    """
+    pooled = {
+        index
+        for first, stop in _groups(row)
+        if stop - first > 1
+        for index in range(first, stop)
+    }
+    is_light = [x < (_LIGHT + least) * _MICRO for x in exact]
+    order = sorted(
+        range(len(row.noise)),
+        key=lambda index: (
+            is_light[index],
+            index in pooled,
+            abs(row.noise[index]),
+            row.noise[index],
+        ),
+    )
+    return order, sum(not (is_light[index] or index in pooled) for index in order)
+
+
+def _diffuse(row: UnitRow, exact: Sequence[int], units: list[int], least: int) -> None:
+    """Round from far to near, so that the moments' errors cancel as they appear."""
+    rest = [
+        list(range(first, stop))
+        for first, stop in _groups(row)
+        if stop - first > 1 or abs(row.noise[first]) >= _NEAR
+    ]
+    rest.sort(key=lambda group: (-len(group), -abs(row.noise[group[0]]), row.noise[group[0]]))
+    owed = (0, 0, 0)
+    for group in rest:
+        base = exact[group[0]] // _MICRO
+        scale = max(1, *(abs(row.noise[index]) for index in group))
+        best: tuple[int, tuple[int, int, int], list[int]] | None = None
+        is_light = exact[group[0]] < 4 * _MICRO
+        for n_up in range(len(group) + 1):
+            split = len(group) - n_up
+            trial = [max(least, base + (place >= split)) for place in range(len(group))]
+            if is_light:
+                trial = [units[index] for index in group]
+            errors = [n * _MICRO - exact[index] for n, index in zip(trial, group, strict=True)]
+            then = tuple(
+                debt
+                + sum(
+                    error * row.noise[index] ** power
+                    for error, index in zip(errors, group, strict=True)
+                )
+                for power, debt in enumerate(owed)
+            )
+            cost = (scale**2 * then[0]) ** 2 + (scale * then[1]) ** 2 + then[2] ** 2
+            if best is None or cost < best[0]:
+                best = cost, (then[0], then[1], then[2]), trial
+        if best is not None:
+            owed = best[1]
+            for index, n in zip(group, best[2], strict=True):
+                units[index] = n
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settler:
+    """Changes a few values so that sum and mean are exact and the variance is near."""
+
+    row: UnitRow
+    exact: Sequence[int]
+    least: int
+    total: int
+    goal: int
+
+    def __call__(self, units: Sequence[int], core: Sequence[int]) -> _Settled | None:
+        """Give the best change of the core with its rank: large errors, falls, drift, error."""
+        row, noise = self.row, self.row.noise
+        near, far = _pivots(row, self.exact, core)
+        free = [index for index in core if index not in (near, far)]
+        order = [*free, near, far]
+        values = np.array([noise[index] for index in order], dtype=np.int64)
+        moves = _grid(len(free), _REACH.get(len(core), 0))
+        step = noise[far] - noise[near]
+        tilt = -sum(n * v for n, v in zip(units, noise, strict=True))
+        first = self.total - sum(units) - moves.sum(axis=1)
+        second = tilt - moves @ values[:-2] - noise[near] * first
+        fits = second % step == 0
+        to_far = second[fits] // step
+        change = np.column_stack([moves[fits], first[fits] - to_far, to_far])
+        bend = self.goal - sum(n * v * v for n, v in zip(units, noise, strict=True))
+        drift = bend - change @ values**2
+        trial = change + np.array([units[index] for index in order], dtype=np.int64)
+        allowed = (trial >= self.least).all(axis=1) & ((drift >= 0) | (not row.at_most))
+        if not allowed.any():
+            return None
+        wanted = np.array([self.exact[index] for index in order], dtype=np.int64)
+        error = np.abs(trial * _MICRO - wanted).max(axis=1)
+        falls = self._falls(units, order, trial)
+        rank = (np.maximum(error - _WORST_ERROR, 0), falls, np.abs(drift), error)
+        best = np.flatnonzero(allowed)
+        for criterion in rank:
+            best = best[criterion[best] == criterion[best].min()]
+        changed = list(units)
+        for index, n in zip(order, trial[best[0]].tolist(), strict=True):
+            changed[index] = n
+        scores = [int(criterion[best[0]]) for criterion in rank]
+        return (scores[0], scores[1], scores[2], scores[3]), changed
+
+    def _falls(self, units: Sequence[int], order: Sequence[int], trial: _Int) -> _Int:
+        """Count the units by which the monotone left falls."""
+        falls = np.zeros(len(trial), dtype=np.int64)
+        place = {index: column for column, index in enumerate(order)}
+        for index in range(self.row.n_left - 1):
+            if index in place or index + 1 in place:
+                pair = [
+                    trial[:, place[i]] if i in place else np.int64(units[i])
+                    for i in (index, index + 1)
+                ]
+                falls += np.maximum(pair[0] - pair[1], 0)
+        return falls
+
+
+def _even_target(exact: Fraction, *, at_most: bool) -> int:
+    """Round to an even integer: with mean zero, the second moment in units is even."""
+    return 2 * (math.floor(exact / 2) if at_most else round(exact / 2))
+
+
+def _pivots(row: UnitRow, exact: Sequence[int], core: Sequence[int]) -> tuple[int, int]:
+    pairs = [(a, b) for a in core for b in core if a < b]
+    return min(
+        pairs,
+        key=lambda pair: (
+            row.noise[pair[1]] - row.noise[pair[0]],
+            min(exact[pair[0]], exact[pair[1]]) < _LIGHT * _MICRO,
+            pair,
+        ),
+    )
+
+
+@cache
+def _grid(n: int, reach: int) -> _Int:
+    if n == 0:
+        return np.zeros((1, 0), dtype=np.int64)
+    axes = np.meshgrid(*[np.arange(-reach, reach + 1)] * n, indexing="ij")
+    return np.stack([axis.ravel() for axis in axes], axis=1).astype(np.int64)

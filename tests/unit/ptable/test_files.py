@@ -1,0 +1,149 @@
+import json
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ptable import NoiseSpec, PTable, PTableError, solve
+
+
+@pytest.fixture(scope="module")
+def table():
+    return solve(NoiseSpec(max_noise=2, variance=1.0, small=1))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "json"])
+def test_files_round_trip_with_specification_and_certificate(table, tmp_path, suffix):
+    path = tmp_path / f"pt.{suffix}"
+    table.write(path)
+    again = PTable.read(path)
+    assert again == table
+    assert (again.spec, again.certificate) == (table.spec, table.certificate)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "json"])
+def test_tables_from_elsewhere_round_trip(tmp_path, suffix):
+    path = tmp_path / f"pt.{suffix}"
+    wide = PTable(
+        noise=[[0], [1, -1, 1]],
+        upper=[[2**64], [5, 2**63, 2**64]],
+        key_range=2**64,
+        large_counts="cycle:2",
+        label="wide",
+    )
+    wide.write(path)
+    again = PTable.read(path)
+    assert again == wide
+    assert (again.label, again.spec) == ("wide", None)
+
+
+def test_a_file_is_replaced_only_when_told_so(table, tmp_path):
+    path = tmp_path / "pt.json"
+    table.write(path)
+    with pytest.raises(PTableError, match=r"'pt\.json' exists already"):
+        table.write(path)
+    table.write(path, overwrite=True)
+
+
+def test_a_failed_write_leaves_nothing_behind(table, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise OSError
+
+    monkeypatch.setattr(json, "dumps", fail)
+    with pytest.raises(OSError):  # noqa: PT011 - the failure planted above
+        table.with_proof(None, None).write(tmp_path / "pt.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_file_types_and_folders_are_refused(table, tmp_path):
+    with pytest.raises(PTableError, match=r"\.parquet or \.json"):
+        table.write(tmp_path / "pt.pkl")
+    with pytest.raises(PTableError, match="no folder"):
+        table.write(tmp_path / "missing" / "pt.json")
+    (tmp_path / "pt.pkl").write_text("x")
+    with pytest.raises(PTableError, match=r"read from \.parquet, \.json or \.csv"):
+        PTable.read(tmp_path / "pt.pkl")
+
+
+def _edit_json(path, change):
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda c: c["rows"][1]["upper"].__setitem__(0, 5), "thresholds in 'pt.json'"),
+        (lambda c: c["rows"][1]["upper"].__setitem__(-1, 5), "must end at 4294967296"),
+        (lambda c: c["rows"][1]["noise"].__setitem__(0, -2), "published as -1"),
+        (lambda c: c["rows"].pop(), "thresholds in 'pt.json'"),
+        (lambda c: c["rows"].pop(0), "no p-table, or it is damaged"),
+        (lambda c: c["spec"].__setitem__("variance", 1.1), "specification, certificate"),
+        (lambda c: c["certificate"]["rows"][0].__setitem__("bias", 1), "certificate"),
+        (lambda c: c.__setitem__("label", "other"), "was changed"),
+        (lambda c: c.__setitem__("version", 2), "format version 2"),
+        (lambda c: c.__setitem__("format", "other"), "no p-table"),
+        (lambda c: c.pop("rows"), "no p-table"),
+        (lambda c: c.pop("key_range"), "was changed"),
+    ],
+)
+def test_a_changed_json_file_is_refused(table, tmp_path, change, words):
+    path = tmp_path / "pt.json"
+    table.write(path)
+    _edit_json(path, change)
+    with pytest.raises(PTableError, match=words):
+        PTable.read(path)
+
+
+def test_a_file_with_a_consistent_but_wrong_story_is_refused(table, tmp_path):
+    other = solve(NoiseSpec(max_noise=2, variance=1.1, small=1))
+    path = tmp_path / "pt.json"
+    table.with_proof(other.spec, other.certificate).write(path)
+    with pytest.raises(PTableError, match="certificate does not fit"):
+        PTable.read(path)
+
+
+@pytest.mark.parametrize("column", ["v", "first_key", "last_key", "i"])
+def test_a_changed_parquet_file_is_refused(table, tmp_path, column):
+    path = tmp_path / "pt.parquet"
+    table.write(path)
+    content = pq.read_table(path)
+    numbers = content[column].to_pylist()
+    numbers[2] += 1
+    place = content.schema.get_field_index(column)
+    field = content.schema.field(place)
+    changed = content.set_column(place, field, pa.array(numbers, field.type))
+    pq.write_table(changed.replace_schema_metadata(content.schema.metadata), path)
+    with pytest.raises(PTableError, match=r"pt\.parquet|p-table"):
+        PTable.read(path)
+
+
+def test_damaged_and_foreign_files_are_refused(table, tmp_path):
+    path = tmp_path / "pt.parquet"
+    table.write(path)
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(PTableError, match="damaged"):
+        PTable.read(path)
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "foreign.parquet")
+    with pytest.raises(PTableError, match="no p-table"):
+        PTable.read(tmp_path / "foreign.parquet")
+    (tmp_path / "foreign.json").write_text("[1, 2]")
+    with pytest.raises(PTableError, match="no p-table"):
+        PTable.read(tmp_path / "foreign.json")
+    (tmp_path / "foreign.json").write_text("{")
+    with pytest.raises(PTableError, match="no p-table"):
+        PTable.read(tmp_path / "foreign.json")
+
+
+def test_the_layout_of_r_ptable_is_read(tmp_path):
+    lines = [
+        "i,j,p,v,p_int_lb,p_int_ub,type",
+        "0,0,1,0,0,1,all",
+        "1,0,.5,-1,0,.5,all",
+        "1,2,.5,1,.5,1,all",
+    ]
+    (tmp_path / "r.csv").write_text("\n".join(lines))
+    assert PTable.read(tmp_path / "r.csv").units(1) == {-1: 5, 1: 5}

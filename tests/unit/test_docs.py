@@ -1,0 +1,54 @@
+"""The pages say what the code does."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")]
+)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_python_blocks_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for block in blocks(page, "python"):
+        exec(compile(block, str(page), "exec"), {})  # noqa: S102
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_to_files_lead_somewhere(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (page.parent / target).exists(), target
+
+
+def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
+    from ckm.config import read_job
+
+    found = [block for page in PAGES for block in blocks(page, "toml")]
+    assert found
+    for number, block in enumerate(found):
+        file = tmp_path / f"job{number}.toml"
+        file.write_text(block, encoding="utf-8")
+        assert read_job(file).tables
+
+
+def test_every_key_of_the_job_file_is_in_its_reference():
+    from click.testing import CliRunner
+
+    from ckm.cli import main
+
+    schema = json.loads(CliRunner().invoke(main, ["job", "schema"]).output)
+    page = (ROOT / "docs" / "job-file.md").read_text(encoding="utf-8")
+    sections = [schema, *schema.get("$defs", {}).values()]
+    for section in sections:
+        for key in section.get("properties", {}):
+            assert f"`{key}`" in page or f"[{key}]" in page, key
