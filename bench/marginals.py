@@ -61,7 +61,12 @@ def run_ons(path: str, repeats: int) -> dict[str, Any]:
     reading, frame = best_cpu(lambda: pd.read_parquet(path), 1)
 
     def calls() -> list[pd.DataFrame]:
-        return [create_perturbed_table(frame, table, [], s, "key", False, 0) for s in SUBSETS]
+        return [
+            create_perturbed_table(
+                frame, table, [], s, "key", use_existing_ons_id=False, threshold=0
+            )
+            for s in SUBSETS
+        ]
 
     seconds, answers = best_cpu(calls, repeats)
     peak = peak_mb()
@@ -73,8 +78,8 @@ def run_ons(path: str, repeats: int) -> dict[str, Any]:
     }
 
 
-def run_ours(path: str, repeats: int, fresh: bool) -> dict[str, Any]:  # noqa: FBT001
-    """Time one request with margins; `fresh` opens the file and checks the keys every time."""
+def run_ours(path: str, repeats: int, opening: str) -> dict[str, Any]:
+    """Time one request with margins; a fresh one opens the file and checks the keys every time."""
     import ckm
     from ptable import PTable
 
@@ -85,6 +90,7 @@ def run_ours(path: str, repeats: int, fresh: bool) -> dict[str, Any]:  # noqa: F
         return ckm.Engine(path, record_key="key", key_range=256, ptable=table, mix=False)
 
     warm = open_engine()
+    fresh = opening == "fresh"
     if not fresh:
         warm.check_keys()
 
@@ -122,8 +128,8 @@ def main() -> None:
     for layout in LAYOUTS:
         path = write_records(layout, given.rows)
         ons = in_process(run_ons, path, max(2, given.repeats // 2))
-        warm = in_process(run_ours, path, given.repeats, False)
-        fresh = in_process(run_ours, path, given.repeats, True)
+        warm = in_process(run_ours, path, given.repeats, "warm")
+        fresh = in_process(run_ours, path, given.repeats, "fresh")
         same = ons["checksums"] == warm["checksums"] == fresh["checksums"]
         rows.append(
             [

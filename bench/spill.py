@@ -26,7 +26,8 @@ def write_records(rows: int) -> str:
         with duckdb.connect() as connection:
             connection.execute("SET memory_limit='2GB'")
             connection.execute(
-                "COPY (SELECT (hash(range) % 35000)::INT commune, (hash(range) % 20)::INT region, "
+                "COPY (SELECT (hash(range) % 35000)::INT commune, "
+                "(hash(range) % 20)::INT region, "
                 "(hash(range + 1000000000) % 101)::INT age, (range % 2)::INT sex, "
                 'hash(range + 4000000000) "key" '
                 f"FROM range({rows})) TO '{path}' (FORMAT parquet)"

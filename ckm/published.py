@@ -261,9 +261,9 @@ def _fill_grid(
         np.prod([len(a.levels) for a in cells.axes], dtype=int)
     )
     if everything:  # the grid is the whole box: no need to sort
-        ranks = [r.ravel() for r in np.indices(sizes)] if sizes else []
+        ranks = [r.ravel() for r in np.indices(sizes, dtype=np.int32)] if sizes else []
         order_of_cells = _positions(cells.ranks, sizes)
-        place = np.asarray(order_of_cells)
+        place = np.asarray(order_of_cells)[: len(cells)]
     else:
         blocks = [
             np.meshgrid(

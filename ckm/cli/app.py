@@ -1,0 +1,57 @@
+"""The verbs of the command line."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from ckm.cli.check import check
+from ckm.cli.completion import completion
+from ckm.cli.demo import demo
+from ckm.cli.job import job
+from ckm.cli.keys import keys
+from ckm.cli.ptable import ptable
+from ckm.cli.release import release
+from ckm.cli.root import Root
+
+__all__ = ["app"]
+
+
+def _show_version(ctx: click.Context, _parameter: click.Parameter, value: object) -> None:
+    if not value or ctx.resilient_parsing:
+        return
+    from ckm.manifest import engine_version
+
+    click.echo(f"ckm {engine_version()}, Python {sys.version.split()[0]}")
+    ctx.exit()
+
+
+@click.group(
+    cls=Root,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="""\b
+Start here:
+  ckm demo                            a register and six protected tables, in a minute
+  ckm check job.toml                  is this job right?
+  ckm release job.toml -o out/        release its tables
+
+\b
+Exit codes: 0 done, 1 a check failed, 2 the command or the job is wrong,
+3 the data do not fit, 4 no such p-table exists, 70 a bug of ckm.
+""",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
+def app() -> None:
+    """Protected tables from microdata, by the cell key method."""
+
+
+for _command in (release, check, demo, ptable, keys, job, completion):
+    app.add_command(_command)

@@ -1,0 +1,104 @@
+"""``ckm check``: is a job right? All of it is looked at, nothing is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ckm.cli.failure import explain
+from ckm.cli.release import limit_options
+from ckm.cli.root import common_options
+
+if TYPE_CHECKING:
+    from ckm.cli.voice import Voice
+    from ckm.config import Job
+    from ptable import Feasibility, PTable
+
+__all__ = ["check", "show_feasibility"]
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm check job.toml              everything, with a look at every record key
+  ckm check job.toml --quick      all but the look at the data's rows
+"""
+)
+@click.argument("job", type=click.Path(path_type=Path), metavar="JOB.toml")
+@click.option("--quick", is_flag=True, help="Do not read the data's rows.")
+@limit_options
+@common_options
+@click.pass_obj
+def check(
+    voice: Voice, *, job: Path, quick: bool, memory_limit: str | None, threads: int | None
+) -> None:
+    """Check a job: its text, its noise, its columns, its keys."""
+    from ckm.config import read_job
+    from ckm.opening import check_requests, open_engine
+
+    plan = read_job(job)
+    voice.step("job read", f"{job.name} is a sound job; tables: {', '.join(plan.tables)}")
+    ptable, failure = _noise(voice, plan)
+    with (
+        voice.progress() as tell,
+        open_engine(plan, ptable, memory_limit=memory_limit, threads=threads) as engine,
+    ):
+        try:
+            check_requests(engine, plan.tables)
+        except Exception:
+            if failure is not None:
+                voice.failure(explain(failure))
+            raise
+        if failure is not None:
+            raise failure
+        voice.step("columns checked", "the data have every column, with types that fit")
+        if quick:
+            return
+        tell("record keys", 0, 1)
+        quality = engine.check_keys()
+    # Problems have been told: as an error, or under checks = "warn" as warnings.
+    if plan.keys.checks == "skip":
+        voice.step("keys not checked", 'record keys: not checked, for checks = "skip"')
+    elif not quality.problems:
+        voice.step("keys checked", quality.summary())
+
+
+def _noise(voice: Voice, plan: Job) -> tuple[PTable, Exception | None]:
+    """Return the p-table; where there is none, a stand-in to go on with, and the reason."""
+    from ckm.opening import load_ptable
+    from ptable import InfeasibleError, NoiseSpec, feasible, solve
+
+    if not isinstance(plan.ptable, Path):
+        show_feasibility(voice, feasible(plan.ptable))
+    try:
+        ptable = load_ptable(plan)
+    except InfeasibleError as error:
+        return solve(NoiseSpec(max_noise=2, variance=1.0)), error
+    voice.step("p-table ready", "the p-table exists and its certificate holds")
+    return ptable, None
+
+
+def show_feasibility(voice: Voice, answer: Feasibility) -> None:
+    """Draw which variances each row of a p-table can reach."""
+    from rich.table import Table
+
+    table = Table(title="Variances that each row can reach", title_justify="left")
+    table.add_column("count", justify="right")
+    table.add_column("from", justify="right")
+    table.add_column("to", justify="right")
+    table.add_column("asked for", justify="right")
+    table.add_column("feasible")
+    last = len(answer.rows)
+    for row in answer.rows:
+        table.add_row(
+            f"{row.count}{' and more' if row.count == last else ''}",
+            *(_number(v) for v in (row.variance_min, row.variance_max, row.requested)),
+            "yes" if row.is_feasible else f"no: {row.binding}",
+        )
+    voice.out.print(table)
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4g}"

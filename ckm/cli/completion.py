@@ -1,0 +1,30 @@
+"""``ckm completion``: let the shell complete verbs, options and files."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from ckm.cli.root import common_options
+
+__all__ = ["completion"]
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm completion bash >> ~/.bashrc
+  ckm completion zsh  >> ~/.zshrc
+  ckm completion fish > ~/.config/fish/completions/ckm.fish
+"""
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@common_options
+@click.pass_context
+def completion(ctx: click.Context, *, shell: str) -> None:
+    """Print the script for completion in a shell."""
+    kind = get_completion_class(shell)
+    if kind is None:  # not before click knows the shells above no longer
+        ctx.fail(f"No completion for {shell}.")
+    script = kind(ctx.find_root().command, {}, "ckm", "_CKM_COMPLETE")
+    click.echo(script.source_template % script.source_vars())

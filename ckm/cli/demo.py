@@ -1,0 +1,178 @@
+"""``ckm demo``: everything once, on people who do not exist."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ckm.cli.root import common_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckm.cli.voice import Voice
+    from ckm.demo import Demo, ZonePair
+
+__all__ = ["demo"]
+
+_SHOWN_ZONES = 6
+_BAR = 28
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm demo
+  ckm demo --out /tmp/demo --persons 1000000
+"""
+)
+@click.option(
+    "--out",
+    "-o",
+    default="demo",
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="The folder to make.",
+)
+@click.option(
+    "--persons",
+    default=200_000,
+    show_default=True,
+    type=click.IntRange(min=1000, max=50_000_000),
+    help="Size of the register.",
+)
+@click.option(
+    "--seed",
+    default=2024,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Where chance starts: the same seed, the same register and tables.",
+)
+@click.option("--force", is_flag=True, help="Replace an earlier demonstration.")
+@click.option("--dry-run", is_flag=True, help="Check the folder, write nothing.")
+@common_options
+@click.pass_obj
+def demo(
+    voice: Voice, *, out: Path, persons: int, seed: int, force: bool, dry_run: bool
+) -> None:
+    """Make up a register and release six tables from it."""
+    from ckm.demo import compare_zones, make_demo
+
+    with voice.progress() as tell:
+        made = make_demo(
+            out, persons=persons, seed=seed, force=force, dry_run=dry_run, progress=tell
+        )
+    if made is None:
+        voice.step("dry run complete", f"dry run: a demonstration would go to {out}")
+        return
+    voice.step(
+        "released",
+        f"{len(made.release.tables)} tables, {made.release.cells:,} cells, "
+        f"{made.release.seconds:.1f} s",
+        tables=len(made.release.tables),
+        cells=made.release.cells,
+        seconds=round(made.release.seconds, 3),
+    )
+    if not voice.is_quiet:
+        _show_files(voice, made)
+        _show_sample(voice, made)
+        _show_zones(voice, compare_zones(made.release.folder, made.moved_zones))
+        _show_next(voice, made)
+
+
+def _heading(voice: Voice, text: str) -> None:
+    voice.out.print()
+    voice.out.print(text, style="bold")
+
+
+def _show_files(voice: Voice, made: Demo) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 3))
+    for name, words in (
+        ("register.parquet", "a made-up register: nobody in it exists"),
+        ("job.toml", "which tables, and how they are protected"),
+        ("secret.key", "for this demonstration only, never for real data"),
+        ("out/public/", "what may be published"),
+        ("out/internal/", "what an office keeps"),
+    ):
+        table.add_row(Text(f"  {made.folder}/{name}", "bold"), words)
+    voice.out.print()
+    voice.out.print(table)
+
+
+def _show_sample(voice: Voice, made: Demo) -> None:
+    from rich.table import Table
+
+    from ckm.demo import sample_table
+
+    frame = sample_table(
+        made.release.folder, "jobseekers", where={"department": "01", "commune": "01001"}
+    )
+    rows = list(dict.fromkeys(frame["sex"].astype(str)))
+    columns = list(dict.fromkeys(frame["category"].astype(str)))
+    counts = {
+        (str(sex), str(category)): int(count)
+        for sex, category, count in zip(
+            frame["sex"], frame["category"], frame["count"], strict=True
+        )
+    }
+    table = Table()
+    table.add_column("sex")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for row in rows:
+        # A cell that was not published is not told apart from a published zero.
+        table.add_row(row, *(str(counts.get((row, column), 0)) for column in columns))
+    _heading(voice, "Job seekers of commune 01001, as published")
+    voice.out.print(table)
+    voice.out.print("Parts need not add up to their total: each cell has noise of its own.")
+
+
+def _show_zones(voice: Voice, pairs: Sequence[ZonePair]) -> None:
+    """Tell what a reader learns by subtracting the old zones from the new ones: nothing."""
+    from rich.table import Table
+
+    moved = [pair for pair in pairs if pair.is_moved]
+    stayed = [pair for pair in pairs if not pair.is_moved]
+    same = sum(pair.difference == 0 for pair in stayed)
+    table = Table()
+    for name in ("zone", "2015", "2024", "difference"):
+        table.add_column(name, justify="left" if name == "zone" else "right")
+    for pair in moved[:_SHOWN_ZONES]:
+        table.add_row(pair.zone, str(pair.before), str(pair.after), f"{pair.difference:+d}")
+    tally = Counter(pair.difference for pair in moved)
+    bars = Table.grid(padding=(0, 1))
+    for difference in sorted(tally):
+        width = max(1, round(_BAR * tally[difference] / max(tally.values())))
+        bars.add_row(
+            f"{difference:+d}" if difference else " 0", "█" * width, str(tally[difference])
+        )
+    _heading(voice, "Zones whose boundary moved, as published")
+    voice.out.print(table)
+    voice.out.print(
+        f"From 2015 to 2024 the boundaries of {len(moved)} zones moved by one to four people.\n"
+        "With exact counts, subtraction would single these people out. As published, the\n"
+        "differences are:",
+        soft_wrap=True,
+    )
+    voice.out.print(bars)
+    voice.out.print(
+        f"Where no boundary moved, the people are the same and so is the noise:\n"
+        f"{same} of {len(stayed)} such zones have one published count in both tables.",
+        soft_wrap=True,
+    )
+
+
+def _show_next(voice: Voice, made: Demo) -> None:
+    _heading(voice, "Try next")
+    for command in (
+        f"ckm ptable show {made.release.folder}/internal/pt.parquet",
+        f"ckm check {made.folder}/job.toml",
+        f"ckm release {made.folder}/job.toml -o {made.folder}-again",
+    ):
+        voice.out.print(f"  {command}", soft_wrap=True, markup=False)

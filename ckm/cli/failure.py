@@ -1,0 +1,139 @@
+"""What went wrong, for people and for programs: message, way out, exit code."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+__all__ = ["CHECK_FAILED", "INTERNAL", "INTERRUPTED", "WRONG_REQUEST", "Failure", "explain"]
+
+CHECK_FAILED = 1
+WRONG_REQUEST = 2
+WRONG_DATA = 3
+INFEASIBLE = 4
+INTERNAL = 70
+INTERRUPTED = 130
+
+_OURS = ("ckm", "ptable", "tables")
+# Looked up along the classes of an error, nearest first; by name, to import nothing.
+_EXITS = {
+    "KeyQualityError": CHECK_FAILED,
+    "SourceError": WRONG_DATA,
+    "DataError": WRONG_DATA,
+    "InfeasibleError": INFEASIBLE,
+    "InternalError": INTERNAL,
+    "TablesError": WRONG_REQUEST,
+    "PTableError": WRONG_REQUEST,
+    "CkmError": WRONG_REQUEST,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """An error as it is shown."""
+
+    exit: int
+    code: str
+    message: str
+    hint: str | None = None
+    problems: tuple[dict[str, str | None], ...] = ()
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of the JSON line."""
+        fields: dict[str, Any] = {
+            "code": self.code,
+            "exit": self.exit,
+            "message": self.message,
+            "hint": self.hint,
+        }
+        if self.problems:
+            fields["problems"] = list(self.problems)
+        return fields
+
+
+def explain(error: BaseException) -> Failure:
+    """Turn an exception into what the user sees. Texts of foreign exceptions are never shown:
+    they may quote data.
+    """  # noqa: D205
+    if isinstance(error, click.UsageError):
+        return _usage(error)
+    if isinstance(error, click.ClickException):
+        return Failure(exit=WRONG_REQUEST, code="usage", message=error.format_message())
+    if _is_ours(error):
+        return _our(error)
+    if isinstance(error, OSError) and error.errno is not None:
+        name = os.path.basename(os.fsdecode(error.filename)) if error.filename else "a file"  # noqa: PTH119
+        return Failure(
+            exit=WRONG_REQUEST,
+            code="system",
+            message=f"{name!r}: {os.strerror(error.errno)}.",
+            hint="look at the path and its permissions",
+        )
+    if isinstance(error, MemoryError):
+        return Failure(
+            exit=WRONG_REQUEST,
+            code="memory",
+            message="The memory of this machine does not suffice.",
+            hint="limit it with --memory-limit, or ask for fewer dimensions",
+        )
+    return _bug(error)
+
+
+def _usage(error: click.UsageError) -> Failure:
+    hint = None
+    if error.ctx is not None:
+        hint = f"see: {error.ctx.command_path} --help"
+    return Failure(
+        exit=WRONG_REQUEST, code="usage", message=error.format_message().strip(), hint=hint
+    )
+
+
+def _is_ours(error: BaseException) -> bool:
+    return type(error).__module__.partition(".")[0] in _OURS and hasattr(error, "code")
+
+
+def _our(error: Any) -> Failure:
+    names = [cls.__name__ for cls in type(error).__mro__]
+    code = next((_EXITS[name] for name in names if name in _EXITS), INTERNAL)
+    hint: str | None = error.hint
+    if code == INTERNAL:
+        hint = f"{hint}; {_REPORT}" if hint else _REPORT
+    problems = tuple(
+        {"where": p.where, "problem": p.text, "hint": p.hint}
+        for p in getattr(error, "problems", ())
+        if hasattr(p, "where")
+    )
+    return Failure(
+        exit=code, code=str(error.code), message=error.problem, hint=hint, problems=problems
+    )
+
+
+_REPORT = "this is a bug of ckm: report this message with the output of ckm --version"
+
+
+def _bug(error: BaseException) -> Failure:
+    place = _place(error.__traceback__)
+    return Failure(
+        exit=INTERNAL,
+        code="bug",
+        message=f"ckm stopped on a bug of its own: {type(error).__name__} at {place}.",
+        hint="report this line with the output of ckm --version; CKM_DEBUG=1 shows more, "
+        "but what it shows may hold data",
+    )
+
+
+def _place(trace: TracebackType | None) -> str:
+    """Return module and line of our innermost frame."""
+    place = "an unknown place"
+    for frame, line in traceback.walk_tb(trace):
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] in _OURS:
+            place = f"{module}:{line}"
+    return place

@@ -1,0 +1,31 @@
+"""``ckm job``: what a job file may say."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from ckm.cli.root import Group, common_options
+
+__all__ = ["job"]
+
+
+@click.group(cls=Group)
+def job() -> None:
+    """Tell what a job file may say."""
+
+
+@job.command(
+    epilog="""\b
+Examples:
+  ckm job schema > job.schema.json
+  then, as the first line of job.toml:   #:schema ./job.schema.json
+"""
+)
+@common_options
+def schema() -> None:
+    """Print the JSON Schema of a job file, for editors."""
+    from ckm.config import job_schema
+
+    click.echo(json.dumps(job_schema(), indent=2))

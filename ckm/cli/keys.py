@@ -1,0 +1,234 @@
+"""``ckm keys``: secrets and record keys."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ckm.cli.root import Group, common_options
+from ckm.cli.voice import Voice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tables import HashedKeys, Secret, Source, StoredKeys
+
+__all__ = ["keys"]
+
+_PATH = click.Path(path_type=Path)
+
+
+def _data_arguments(command: click.decorators.FC) -> click.decorators.FC:
+    command = click.option("--table", help="The table of a DuckDB file.")(command)
+    return click.argument("data", metavar="DATA")(command)
+
+
+def _writing_options(command: click.decorators.FC) -> click.decorators.FC:
+    for option in (
+        click.option("--dry-run", is_flag=True, help="Check everything, write nothing."),
+        click.option("--force", is_flag=True, help="Replace the output if it exists."),
+        click.option(
+            "--column", default="record_key", show_default=True, help="Name of the new column."
+        ),
+        click.option("-o", "--output", required=True, type=_PATH, help="The Parquet file."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(cls=Group)
+def keys() -> None:
+    """Secrets and record keys."""
+
+
+@keys.command(
+    epilog="""\b
+Example:
+  ckm keys secret secret.key
+
+Keep the file: with another secret every cell gets other noise. It is never overwritten.
+"""
+)
+@click.argument("file", type=_PATH)
+@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@common_options
+@click.pass_obj
+def secret(voice: Voice, *, file: Path, dry_run: bool) -> None:
+    """Make a secret that only you can read."""
+    from tables import Secret
+
+    if file.exists():
+        raise click.UsageError(
+            f"The file {file.name!r} exists; a secret is never overwritten: "
+            "lost, it cannot be made again."
+        )
+    if dry_run:
+        voice.step("dry run complete", f"dry run: a secret would go to {file}")
+        return
+    Secret.generate().write(file)
+    voice.step("secret made", "keep this file safe, and a copy of it: it cannot be made again")
+    click.echo(str(file))
+
+
+@keys.command(
+    epilog="""\b
+Example:
+  ckm keys attach people.csv --id person_id --secret secret.key -o people.parquet
+"""
+)
+@_data_arguments
+@click.option("--id", "identifier", required=True, help="Column of stable identifiers.")
+@click.option("--secret", "secret_file", type=_PATH, help="Secret file; else CKM_SECRET.")
+@_writing_options
+@common_options
+@click.pass_obj
+def attach(
+    voice: Voice,
+    *,
+    data: str,
+    table: str | None,
+    identifier: str,
+    secret_file: Path | None,
+    output: Path,
+    column: str,
+    force: bool,
+    dry_run: bool,
+) -> None:
+    """Write a copy of the data with a key hashed from an identifier.
+
+    The same identifier and secret give the same key, whatever else is in the data.
+    """
+    from tables import attach_keys
+
+    secret = _secret(secret_file)
+    with _open(data, table, output, force=force) as source:
+        source.require(identifier)
+        if dry_run:
+            voice.step("dry run complete", f"dry run: {output} would be written")
+            return
+        with voice.progress() as tell:
+            attach_keys(
+                source,
+                id=identifier,
+                secret=secret,
+                path=output,
+                column=column,
+                overwrite=force,
+                progress=_share(tell),
+            )
+    voice.step("keys attached", f"column {column!r} holds the keys")
+    click.echo(str(output))
+
+
+@keys.command(
+    epilog="""\b
+Example:
+  ckm keys draw people.csv -o people.parquet
+
+Keep the file: drawn again, all keys and so all noise are others.
+"""
+)
+@_data_arguments
+@_writing_options
+@common_options
+@click.pass_obj
+def draw(
+    voice: Voice,
+    *,
+    data: str,
+    table: str | None,
+    output: Path,
+    column: str,
+    force: bool,
+    dry_run: bool,
+) -> None:
+    """Write a copy of the data with a fresh random key beside each record."""
+    from tables import draw_keys
+
+    with _open(data, table, output, force=force) as source:
+        if dry_run:
+            voice.step("dry run complete", f"dry run: {output} would be written")
+            return
+        with voice.progress() as tell:
+            draw_keys(
+                source, path=output, column=column, overwrite=force, progress=_share(tell)
+            )
+    voice.step("keys drawn", f"column {column!r} holds the keys")
+    click.echo(str(output))
+
+
+@keys.command(
+    epilog="""\b
+Examples:
+  ckm keys check people.parquet --record-key rkey --key-range 256
+  ckm keys check people.parquet --id person_id --secret secret.key
+"""
+)
+@_data_arguments
+@click.option("--record-key", help="Column of stored keys.")
+@click.option("--key-range", type=click.IntRange(min=2), help="Keys run from 0 to this less 1.")
+@click.option("--id", "identifier", help="Column of stable identifiers.")
+@click.option("--secret", "secret_file", type=_PATH, help="Secret file; else CKM_SECRET.")
+@common_options
+@click.pass_context
+def check(
+    ctx: click.Context,
+    *,
+    data: str,
+    table: str | None,
+    record_key: str | None,
+    key_range: int | None,
+    identifier: str | None,
+    secret_file: Path | None,
+) -> None:
+    """Check that keys are present, distinct beyond chance and uniform.
+
+    Ends with exit code 1 when they are not.
+    """
+    from tables import HashedKeys, StoredKeys, check_keys, open_source
+
+    voice = ctx.ensure_object(Voice)
+    if (record_key is None) == (identifier is None):
+        raise click.UsageError("Give one of --record-key and --id.", ctx)
+    chosen: HashedKeys | StoredKeys
+    if record_key is not None:
+        chosen = StoredKeys(column=record_key, key_range=key_range)
+    else:
+        chosen = HashedKeys(column=str(identifier), secret=_secret(secret_file))
+    with open_source(data, table=table) as source:
+        quality = check_keys(source, chosen, action="stop")
+    voice.step("keys checked", quality.summary())
+
+
+@contextlib.contextmanager
+def _open(data: str, table: str | None, output: Path, *, force: bool) -> Iterator[Source]:
+    """Open the data, after a look at where the result goes."""
+    from tables import open_source
+
+    if output.is_dir():
+        raise click.UsageError(f"The output {output.name!r} is a folder; name a file.")
+    if output.exists() and not force:
+        raise click.UsageError(f"The file {output.name!r} exists; replace it with --force.")
+    if output.exists() and Path(data).exists() and output.samefile(data):
+        raise click.UsageError("The output must be another file than the data.")
+    with open_source(data, table=table) as source:
+        yield source
+
+
+def _secret(file: Path | None) -> Secret:
+    from ckm.errors import ConfigError
+    from tables import Secret, SourceError
+
+    try:
+        return Secret.from_env() if file is None else Secret.from_file(file)
+    except SourceError as error:
+        # A secret is part of the command, not of the data.
+        raise ConfigError(error.problem, hint=error.hint) from None
+
+
+def _share(tell: Callable[[str, int, int], None]) -> Callable[[float], None]:
+    """Tell a share in [0, 1] as so many of a hundred."""
+    return lambda share: tell("writing", round(100 * share), 100)

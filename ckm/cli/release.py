@@ -1,0 +1,93 @@
+"""``ckm release``: the tables of a job, into a folder that appears complete or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ckm.cli.root import common_options
+
+if TYPE_CHECKING:
+    from ckm.cli.voice import Voice
+
+__all__ = ["limit_options", "release"]
+
+
+def limit_options(command: click.decorators.FC) -> click.decorators.FC:
+    """Add the limits of a tabulation; they never change a result."""
+    command = click.option(
+        "--threads", type=click.IntRange(min=1), help="Cores to use; all by default."
+    )(command)
+    return click.option(
+        "--memory-limit", metavar="SIZE", help='Memory for the tabulation, such as "3GB".'
+    )(command)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm release job.toml -o out/2027-03
+  ckm release job.toml -o out/2027-03 --dry-run
+  ckm release job.toml -o out/2027-03 --force --memory-limit 3GB
+
+The folder holds public/, which may be published, and internal/, which may not.
+"""
+)
+@click.argument("job", type=click.Path(path_type=Path), metavar="JOB.toml")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The folder to make.",
+)
+@click.option("--force", is_flag=True, help="Replace an earlier release there.")
+@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@limit_options
+@common_options
+@click.pass_obj
+def release(
+    voice: Voice,
+    *,
+    job: Path,
+    output: Path,
+    force: bool,
+    dry_run: bool,
+    memory_limit: str | None,
+    threads: int | None,
+) -> None:
+    """Release the tables of a job.
+
+    Nothing appears under the name of the folder before all of it is there.
+    """
+    from ckm.config import read_job
+    from ckm.release import release as run
+
+    plan = read_job(job)
+    count = f"{len(plan.tables)} table{'s' if len(plan.tables) > 1 else ''}"
+    voice.step("job read", f"{job.name}: {count}", tables=len(plan.tables))
+    with voice.progress() as tell:
+        done = run(
+            plan,
+            output,
+            force=force,
+            dry_run=dry_run,
+            progress=tell,
+            memory_limit=memory_limit,
+            threads=threads,
+        )
+    if dry_run:
+        voice.step(
+            "dry run complete", f"dry run: {count} would go to {output}; nothing written"
+        )
+        return
+    voice.step(
+        "released",
+        f"{count}, {done.cells:,} cells, {done.seconds:.1f} s",
+        tables=len(done.tables),
+        cells=done.cells,
+        seconds=round(done.seconds, 3),
+    )
+    click.echo(str(output))

@@ -1,0 +1,17 @@
+"""The job file: one TOML file that says what to release, from what, and how."""
+
+from ckm.config.job import Job, JobData, JobKeys, JobOutput
+from ckm.config.problems import JobError, Problem
+from ckm.config.read import job_schema, read_job, read_noise_spec
+
+__all__ = [
+    "Job",
+    "JobData",
+    "JobError",
+    "JobKeys",
+    "JobOutput",
+    "Problem",
+    "job_schema",
+    "read_job",
+    "read_noise_spec",
+]

@@ -1,0 +1,100 @@
+"""A release job: what a job file says, checked and with its paths resolved."""
+
+from __future__ import annotations
+
+import glob
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckm.request import TableRequest
+    from ptable import NoiseSpec
+
+__all__ = ["Category", "Hierarchy", "Job", "JobData", "JobKeys", "JobOutput"]
+
+Hierarchy = list[str] | Path | dict[str, str]
+Category = list[str | int | bool] | Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobData:
+    """The microdata of a job."""
+
+    path: Path
+    table: str | None = None
+    id: str | None = None
+    record_key: str | None = None
+    key_range: int | None = None
+    weight: str | None = None
+
+    def files(self) -> tuple[Path, ...]:
+        """Return the files that `path` stands for, sorted.
+
+        Examples
+        --------
+        >>> JobData(path=Path("people.parquet"), id="person_id").files()
+        (PosixPath('people.parquet'),)
+        """
+        if not glob.has_magic(str(self.path)) or self.path.exists():
+            return (self.path,)
+        found = glob.glob(str(self.path), recursive=True)  # noqa: PTH207 (an absolute pattern)
+        return tuple(sorted(path for path in map(Path, found) if path.is_file()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobKeys:
+    """Where the secret lies: a file, or without one the environment variable ``CKM_SECRET``."""
+
+    secret: Path | None = field(default=None, repr=False)
+    checks: Literal["stop", "warn", "skip"] = "stop"
+    mix: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOutput:
+    """The files that a release writes of each table."""
+
+    formats: tuple[Literal["csv", "parquet"], ...] = ("csv", "parquet")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One release: data, keys, noise and tables.
+
+    Build one with `ckm.config.read_job`.
+    """
+
+    path: Path
+    text: str = field(repr=False)
+    title: str | None
+    data: JobData
+    keys: JobKeys
+    ptable: NoiseSpec | Path
+    hierarchies: Mapping[str, Hierarchy]
+    categories: Mapping[str, Category]
+    output: JobOutput
+    tables: Mapping[str, TableRequest]
+    titles: Mapping[str, str]
+
+    @property
+    def needs_secret(self) -> bool:
+        """Whether the job cannot run without a secret."""
+        return self.data.id is not None or self.keys.mix
+
+    def input_files(self) -> tuple[Path, ...]:
+        """Return every file that the published numbers depend on, the secret excepted."""
+        files = [*self.data.files()]
+        files += [tree for tree in self.hierarchies.values() if isinstance(tree, Path)]
+        files += [Path(t["tree"]) for t in self.hierarchies.values() if isinstance(t, dict)]
+        files += [path for path in self.categories.values() if isinstance(path, Path)]
+        if isinstance(self.ptable, Path):
+            files.append(self.ptable)
+        return tuple(dict.fromkeys(files))
+
+    def shown(self, path: Path) -> str:
+        """Return a path as people wrote it: relative to the job file where it lies below."""
+        folder = self.path.parent
+        return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)

@@ -1,0 +1,155 @@
+"""The shape of a job file. These models parse; domain objects are built from them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["JobModel", "PTableModel", "known_keys"]
+
+_Name = Field(min_length=1)
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class DataModel(_Section):
+    """The microdata: one row per person or unit."""
+
+    path: str = Field(
+        min_length=1, description="A Parquet or CSV file, a glob, or a DuckDB file."
+    )
+    table: str | None = Field(
+        default=None, min_length=1, description="The table of a DuckDB file."
+    )
+    id: str | None = Field(
+        default=None, min_length=1, description="Column of stable identifiers; needs a secret."
+    )
+    record_key: str | None = Field(
+        default=None, min_length=1, description="Column of stored random keys, instead of id."
+    )
+    key_range: int | None = Field(
+        default=None,
+        gt=1,
+        description="Stored keys run from 0 to key_range - 1; for example 256.",
+    )
+    weight: str | None = Field(default=None, min_length=1, description="Column of weights.")
+
+
+class KeysModel(_Section):
+    """Where the secret lies, and how strictly keys are judged."""
+
+    secret: str | None = Field(
+        default=None, min_length=1, description="Path of a secret file. Without it: CKM_SECRET."
+    )
+    checks: Literal["stop", "warn", "skip"] = Field(
+        default="stop", description="What to do when the keys are poor."
+    )
+    mix: bool = Field(
+        default=True, description="Mix cell keys with the secret; false replays other tools."
+    )
+
+
+class PTableModel(_Section):
+    """The noise: a specification to solve, or a file."""
+
+    path: str | None = Field(default=None, min_length=1, description="A p-table file.")
+    max_noise: int | None = Field(default=None, ge=1, le=1000, description="Largest noise, D.")
+    variance: float | list[float] | None = Field(
+        default=None, description="Variance of the noise, V; one number, or one per count."
+    )
+    small: int | None = Field(default=None, ge=0, description="No published count in 1..small.")
+    monotone: Literal["none", "left"] | list[Literal["none", "left"]] | None = Field(
+        default=None,
+        description="Whether P(published) must rise up to the count; one, or one per count.",
+    )
+    variance_rule: Literal["exact", "at-most", "nearest"] | None = Field(
+        default=None, description="What to do where a row cannot reach the variance."
+    )
+    min_probability: float | None = Field(
+        default=None,
+        ge=0,
+        lt=1,
+        description="Every allowed noise has at least this probability.",
+    )
+
+
+class CodeTreeModel(_Section):
+    """A column of codes, and the file that says which code lies in which."""
+
+    column: str = _Name
+    tree: str = _Name
+
+
+class OutputModel(_Section):
+    """The files of the release."""
+
+    formats: list[Literal["csv", "parquet"]] = Field(
+        default=["csv", "parquet"], min_length=1, description="Formats of each table."
+    )
+
+
+class TableModel(_Section):
+    """One table to publish."""
+
+    name: str = Field(min_length=1, description="Name of the table and of its files.")
+    title: str | None = Field(
+        default=None, min_length=1, description="Shown in the public manifest."
+    )
+    dimensions: list[str] = Field(min_length=1, description="Columns, or names of hierarchies.")
+    measures: list[str] = Field(
+        default=["count"], min_length=1, description='"count" and "weighted".'
+    )
+    margins: Literal["all", "none"] | list[list[str]] = Field(
+        default="all", description="Which totals to publish beside the finest cells."
+    )
+    where: str | None = Field(
+        default=None, min_length=1, description="Which rows count, for example: age >= 15"
+    )
+    empty_cells: Literal["auto", "grid", "drop"] = Field(
+        default="auto", description="grid lists every combination, drop no published zero."
+    )
+
+
+class JobModel(_Section):
+    """A release job."""
+
+    version: Literal[1] = Field(alias="schema", description="Always 1.")
+    title: str | None = Field(
+        default=None, min_length=1, description="Shown in the public manifest."
+    )
+    data: DataModel
+    keys: KeysModel = KeysModel()
+    ptable: PTableModel
+    hierarchies: dict[str, list[str] | str | CodeTreeModel] = Field(
+        default={}, description="Columns from broad to fine, or a code tree."
+    )
+    categories: dict[str, list[str | int | bool] | str] = Field(
+        default={}, description="Categories that may occur, so that empty cells are known."
+    )
+    output: OutputModel = OutputModel()
+    table: list[TableModel] = Field(min_length=1, description="The tables to publish.")
+
+
+_SECTIONS: dict[str, type[BaseModel]] = {
+    "data": DataModel,
+    "keys": KeysModel,
+    "ptable": PTableModel,
+    "output": OutputModel,
+    "table": TableModel,
+}
+
+
+def known_keys() -> dict[str, tuple[str, ...]]:
+    """Return the keys of each section; those of the top level under ``""``.
+
+    Examples
+    --------
+    >>> known_keys()["keys"]
+    ('secret', 'checks', 'mix')
+    """
+    keys = {name: tuple(model.model_fields) for name, model in _SECTIONS.items()}
+    top = tuple(field.alias or name for name, field in JobModel.model_fields.items())
+    return {"": top, **keys}

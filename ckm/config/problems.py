@@ -1,0 +1,177 @@
+"""What is wrong with a job file: all of it, worded for people."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ckm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["JobError", "Problem", "did_you_mean", "problem_from_pydantic"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing to put right in a job file.
+
+    Examples
+    --------
+    >>> Problem(where="[ptable]", text="variance must be a number.").line()
+    '[ptable] variance must be a number.'
+    """
+
+    where: str
+    text: str
+    hint: str | None = None
+
+    def line(self) -> str:
+        """Return the problem in one line, with its place."""
+        return f"{self.where} {self.text}".strip()
+
+
+class JobError(ConfigError):
+    """A job file that cannot be used, with every problem found in it.
+
+    Examples
+    --------
+    >>> print(JobError("job.toml", [Problem(where="[data]", text="path is missing.")]))
+    job.toml: [data] path is missing.
+    """
+
+    code: ClassVar[str] = "ckm-job"
+
+    def __init__(self, name: str, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        if len(self.problems) == 1:
+            (only,) = self.problems
+            super().__init__(f"{name}: {only.line()}", hint=only.hint)
+            return
+        lines = [f"{name} has {len(self.problems)} problems:"]
+        for problem in self.problems:
+            lines.append(f"  - {problem.line()}")
+            if problem.hint is not None:
+                lines.append(f"    hint: {problem.hint}")
+        super().__init__("\n".join(lines))
+
+
+def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """Return a hint with the known name that is closest, if one is close.
+
+    Examples
+    --------
+    >>> did_you_mean("varience", ["variance", "small"])
+    "did you mean 'variance'?"
+    """
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    return f"did you mean {close[0]!r}?" if close else None
+
+
+_KINDS = {
+    "string_type": "a text in quotes",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "list_type": "a list in square brackets",
+    "dict_type": "a table of names and values",
+    "model_type": "a table of keys and values",
+    "model_attributes_type": "a table of keys and values",
+}
+_BOUNDS = {
+    "greater_than_equal": "must be at least {ge:g}",
+    "greater_than": "must be greater than {gt:g}",
+    "less_than_equal": "must be at most {le:g}",
+    "less_than": "must be less than {lt:g}",
+    "string_too_short": "must not be empty",
+    "too_short": "must not be empty",
+}
+_UNIONS = {
+    "hierarchies": (
+        "must be a list of columns from broad to fine, a code tree file, "
+        "or { column = …, tree = … }."
+    ),
+    "categories": "must be a list of categories, or the path of a CSV or Parquet file.",
+    "margins": 'must be "all", "none", or a list of lists of dimensions.',
+    "variance": "must be a number, or a list of numbers, one per count.",
+    "monotone": 'must be "none" or "left", or a list of these, one per count.',
+}
+
+
+def problem_from_pydantic(
+    error: Any,
+    *,
+    sections: dict[str, tuple[str, ...]],
+    table_names: Sequence[str],
+) -> Problem:
+    """Word one error of the parsing model, without echoing the value that was given.
+
+    Parameters
+    ----------
+    error
+        An entry of ``ValidationError.errors()``.
+    sections
+        The keys that each section knows; the top level under ``""``.
+    table_names
+        What to call each ``[[table]]``.
+
+    Returns
+    -------
+    Problem
+        Place, problem and hint.
+    """
+    loc = [str(part) for part in error["loc"]]
+    kind, context = error["type"], error.get("ctx", {})
+    section, where, rest = _place(loc, table_names)
+    key = rest[0] if rest else ""
+    union = section if section in _UNIONS else key
+    is_key = kind in {"extra_forbidden", "missing"} and union != section
+    if union in _UNIONS and rest and not is_key:
+        return Problem(where=where, text=f"{key} {_UNIONS[union]}")
+    if len(rest) > 1:
+        key = f"{rest[0]}, entry {int(rest[1]) + 1}," if rest[1].isdigit() else ".".join(rest)
+    if kind == "extra_forbidden":
+        return _unknown(key, section=section, where=where, sections=sections)
+    if kind == "missing":
+        text = f"{key} is missing." if key else "is missing."
+        return Problem(where=where, text=text)
+    if kind == "literal_error":
+        return Problem(
+            where=where, text=f"{key} must be {context['expected']}.".replace("'", '"')
+        )
+    if kind in _KINDS:
+        return Problem(where=where, text=f"{key} must be {_KINDS[kind]}.".lstrip())
+    bound = _BOUNDS.get(kind, "has a value that is not allowed")
+    return Problem(where=where, text=f"{key} {bound.format(**context)}.")
+
+
+def _place(loc: list[str], table_names: Sequence[str]) -> tuple[str, str, list[str]]:
+    """Return the section, how people call it, and the keys below it."""
+    if loc[:1] == ["table"] and len(loc) > 1 and loc[1].isdigit():
+        return "table", f"[[table]] {table_names[int(loc[1])]}:", loc[2:]
+    if loc[:1] == ["table"]:
+        return "table", "[[table]]", []
+    if loc and loc[0] in {"data", "keys", "ptable", "hierarchies", "categories", "output"}:
+        return loc[0], f"[{loc[0]}]", loc[1:]
+    return "", "", loc
+
+
+def _unknown(
+    key: str, *, section: str, where: str, sections: dict[str, tuple[str, ...]]
+) -> Problem:
+    """Word an unknown key: the closest known one, or the section it belongs to."""
+    hint = did_you_mean(key, sections[section])
+    homes = [name for name, keys in sections.items() if key in keys and name != section]
+    if hint is None and homes:
+        home = "the top of the file" if not homes[0] else f"[{homes[0]}]"
+        home = "[[table]]" if homes[0] == "table" else home
+        hint = f"{key!r} belongs in {home}"
+    if hint is None:
+        hint = "known here: " + ", ".join(sections[section])
+    return Problem(
+        where=where, text=f"{'' if where else 'The '}key {key!r} is unknown.", hint=hint
+    )

@@ -1,0 +1,271 @@
+"""A folder that appears complete or not at all.
+
+Everything is written into a hidden sibling, flushed to the disk and renamed at the end.
+Whatever ends the program in between (an error, Ctrl-C, a kill, a power cut) leaves the
+folder as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import secrets
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckm.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["check_target", "new_folder", "resolve_target"]
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+def resolve_target(target: Path | str) -> Path:
+    """Return the absolute path of a folder to write, with links followed.
+
+    Examples
+    --------
+    >>> resolve_target("out/").is_absolute()
+    True
+    """
+    path = Path(os.path.realpath(target))
+    if path.parent == path:
+        raise ReleaseError(
+            "The output must be a folder of its own, not the root of a disk.",
+            hint="for example: -o out/",
+        )
+    return path
+
+
+def check_target(path: Path, may_replace: Callable[[Path], None] | None) -> None:
+    """Refuse to write over anything but an empty folder, or one that may be replaced.
+
+    Parameters
+    ----------
+    path
+        The folder to make.
+    may_replace
+        See `new_folder`.
+
+    Raises
+    ------
+    ReleaseError
+        With the reason.
+
+    Examples
+    --------
+    >>> check_target(Path("a-folder-that-does-not-exist"), None)
+    """
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise ReleaseError(
+            f"The output {path.name!r} is a file, not a folder.", hint="choose another name"
+        )
+    if not any(path.iterdir()):
+        return
+    if may_replace is None:
+        raise ReleaseError(
+            f"The folder {path.name!r} exists and is not empty.",
+            hint="choose another folder, or replace it with --force",
+        )
+    may_replace(path)
+
+
+@contextlib.contextmanager
+def new_folder(
+    target: Path | str, *, may_replace: Callable[[Path], None] | None = None
+) -> Iterator[Path]:
+    r"""Write a folder that appears under its name when the block ends without an error.
+
+    Parameters
+    ----------
+    target
+        The folder to make. An empty one is taken over.
+    may_replace
+        Called with the folder when it exists and is not empty; raises when it must stay.
+        Without it, such a folder always stays.
+
+    Yields
+    ------
+    Path
+        A hidden folder beside the target, to write into.
+
+    Raises
+    ------
+    ReleaseError
+        If the target may not be written, or another process is writing it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "out"
+    >>> with new_folder(target) as folder:
+    ...     _ = (folder / "table.csv").write_text("sex,count\n")
+    >>> [path.name for path in target.iterdir()]
+    ['table.csv']
+    """
+    path = resolve_target(target)
+    with _translated(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with _lock(path):
+        _clean(path)
+        check_target(path, may_replace)
+        draft = path.with_name(f".{path.name}.partial-{os.getpid()}-{secrets.token_hex(4)}")
+        try:
+            with _translated(path):
+                draft.mkdir()
+                yield draft
+                _flush(draft)
+                check_target(path, may_replace)
+                _put_in_place(draft, path)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Turn the system's errors of writing into ours."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, ValueError) or error.errno is None:
+            raise  # an error of our packages that also derives from OSError
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise ReleaseError(
+                f"The disk is full: nothing was written to {path.name!r}.",
+                hint="free some space, or choose a folder on another disk",
+            ) from None
+        reason = os.strerror(error.errno)
+        raise ReleaseError(
+            f"The folder {path.name!r} cannot be written: {reason}.",
+            hint="choose a folder that you may write to",
+        ) from None
+
+
+def _beside(path: Path, kind: str) -> list[Path]:
+    """Return what earlier runs left beside the target."""
+    prefix = f".{path.name}.{kind}-"
+    return [p for p in path.parent.iterdir() if p.name.startswith(prefix)]
+
+
+def _clean(path: Path) -> None:
+    """Clear up after runs that were killed; we hold the lock, so none of them lives."""
+    for old in _beside(path, "old"):
+        if path.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        else:  # killed between the two renames
+            old.rename(path)
+    for draft in _beside(path, "partial"):
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _flush(folder: Path) -> None:
+    """Make sure that every file below a folder has reached the disk."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with Path(place, name).open("rb+") as file:
+                os.fsync(file.fileno())
+        _flush_names(Path(place))
+
+
+def _flush_names(folder: Path) -> None:
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:  # some network disks have no fsync of folders
+        if error.errno not in {errno.EINVAL, errno.ENOTSUP}:
+            raise
+    finally:
+        os.close(handle)
+
+
+def _put_in_place(draft: Path, path: Path) -> None:
+    """Rename the draft to its name; an older folder stays until the new one is there."""
+    if not path.exists():
+        draft.rename(path)
+    elif not any(path.iterdir()):
+        path.rmdir()
+        draft.rename(path)
+    elif not _exchange(draft, path):
+        old = path.with_name(f".{path.name}.old-{secrets.token_hex(4)}")
+        path.rename(old)
+        try:
+            draft.rename(path)
+        except BaseException:
+            old.rename(path)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
+    _flush_names(path.parent)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two folders in one step; False where the system cannot."""
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        swap = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError):
+        return False
+    names = (os.fsencode(one), os.fsencode(other))
+    return bool(swap(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0)
+
+
+@contextlib.contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Let one process at a time write a folder. The system frees the lock of a dead process."""
+    name = path.with_name(f".{path.name}.lock")
+    while True:
+        with _translated(path):
+            handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _try_lock(handle, path)
+            is_current = _is_same_file(handle, name)
+        except BaseException:
+            os.close(handle)
+            raise
+        if is_current:
+            break
+        os.close(handle)  # its holder finished and removed the file meanwhile: once more
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            name.unlink()
+        os.close(handle)
+
+
+def _try_lock(handle: int, path: Path) -> None:
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in {errno.ENOLCK, errno.ENOTSUP, errno.EINVAL}:
+            return  # this disk has no locks: the final rename still lets one win
+        raise ReleaseError(
+            f"Another process is writing {path.name!r} at this moment.",
+            hint="wait until it has ended, or choose another folder",
+        ) from None
+
+
+def _is_same_file(handle: int, name: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), name.stat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,284 @@
+"""The two manifests of a release: one for everybody, one for the office."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from ckm.published import PublishedTable
+
+__all__ = [
+    "KIND",
+    "METHOD",
+    "FileRecord",
+    "TableRecord",
+    "describe_columns",
+    "engine_version",
+    "internal_manifest",
+    "public_manifest",
+    "record_file",
+    "write_manifest",
+]
+
+KIND = "ckm-release"
+_CHUNK = 1 << 22
+
+# The same words for every release: they state the effect of the method, no parameter of it.
+METHOD = (
+    (
+        "The counts are protected by the cell key method: a small random amount was added to "
+        "or taken from them before publication."
+    ),
+    (
+        "The same group of people gets the same published count in every table that shows it. "
+        "Repeating a request therefore brings no new information."
+    ),
+    (
+        "Small differences between two published counts, and small counts themselves, do not "
+        "tell what is true of a few people."
+    ),
+    (
+        "On average over many cells the added amounts cancel out. Published parts need not add "
+        "up exactly to their published total; to know a total, take its own cell instead of a "
+        "sum."
+    ),
+)
+
+
+def engine_version() -> str:
+    """Return the version of the installed engine.
+
+    Examples
+    --------
+    >>> engine_version()[:1].isdigit()
+    True
+    """
+    try:
+        return metadata.version("ckm-engine")
+    except metadata.PackageNotFoundError:
+        return "0+unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRecord:
+    """A file, its size and its SHA-256."""
+
+    file: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRecord:
+    """A published table: its files, its columns, and what it took."""
+
+    name: str
+    title: str | None
+    rows: int
+    columns: tuple[tuple[str, str, str], ...]
+    files: tuple[FileRecord, ...]
+    seconds: float
+
+
+def record_file(
+    path: Path, *, name: str, progress: Callable[[int], None] | None = None
+) -> FileRecord:
+    """Hash a file in pieces; it need not fit into memory.
+
+    Parameters
+    ----------
+    path
+        The file.
+    name
+        What the manifest calls it.
+    progress
+        Called with the number of bytes of each piece.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "empty"
+    >>> file.touch()
+    >>> record_file(file, name="empty").sha256[:8]
+    'e3b0c442'
+    """
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while piece := file.read(_CHUNK):
+            digest.update(piece)
+            size += len(piece)
+            if progress is not None:
+                progress(len(piece))
+    return FileRecord(file=name, bytes=size, sha256=digest.hexdigest())
+
+
+def describe_columns(
+    table: PublishedTable, hierarchies: Mapping[str, object]
+) -> tuple[tuple[str, str, str], ...]:
+    """Put the columns of a published table into words.
+
+    Parameters
+    ----------
+    table
+        The table.
+    hierarchies
+        The hierarchies among its dimensions.
+
+    Returns
+    -------
+    tuple
+        Name, kind and description of each column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ckm.published import PublishedTable
+    >>> table = PublishedTable(dimensions={}, measures={"count": np.array([7])})
+    >>> describe_columns(table, {})
+    (('count', 'integer', 'Number of units, protected.'),)
+    """
+    levels = {
+        column: f"Level {number} of {len(columns)} of {name!r}, from broad to fine"
+        for name, columns in hierarchies.items()
+        if isinstance(columns, list)
+        for number, column in enumerate(columns, start=1)
+    }
+    described = []
+    for name in table.dimensions:
+        words = levels.get(name, f"Category of {name!r}")
+        described.append((name, "text", f"{words}; 'Total' where the row is a total over it."))
+    for name, values in table.measures.items():
+        kind = "number" if values.dtype.kind == "f" else "integer"
+        words = "Weighted number of units" if name.startswith("weighted") else "Number of units"
+        described.append((name, kind, f"{words}, protected."))
+    return tuple(described)
+
+
+def public_manifest(tables: Sequence[TableRecord], *, title: str | None) -> dict[str, Any]:
+    """Return what anybody may know: the tables, their columns, the method in words.
+
+    Parameters
+    ----------
+    tables
+        The published tables.
+    title
+        Title of the release.
+
+    Notes
+    -----
+    No parameter of the noise, no key, no time, nothing about the input.
+
+    Examples
+    --------
+    >>> public_manifest([], title="Job seekers")["title"]
+    'Job seekers'
+    """
+    return {
+        "kind": KIND,
+        "schema": 1,
+        "title": title,
+        "engine": {"name": "ckm", "version": engine_version()},
+        "method": list(METHOD),
+        "tables": [
+            {
+                "name": table.name,
+                "title": table.title,
+                "rows": table.rows,
+                "columns": [
+                    {"name": name, "type": kind, "description": words}
+                    for name, kind, words in table.columns
+                ],
+                "files": [asdict(file) for file in table.files],
+            }
+            for table in tables
+        ],
+    }
+
+
+def internal_manifest(
+    tables: Sequence[TableRecord],
+    *,
+    job: Mapping[str, Any],
+    inputs: Sequence[FileRecord],
+    ptable: Mapping[str, Any],
+    public: Sequence[FileRecord],
+    times: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return what the office needs to explain and repeat a release.
+
+    Parameters
+    ----------
+    tables
+        The published tables.
+    job
+        The job file, and the label of the secret.
+    inputs
+        Every file that the numbers depend on.
+    ptable
+        Identifier and summary of the p-table.
+    public
+        Every file of ``public/``.
+    times
+        When it started and finished.
+
+    Examples
+    --------
+    >>> internal_manifest([], job={}, inputs=[], ptable={}, public=[], times={})["kind"]
+    'ckm-release'
+    """
+    return {
+        "kind": KIND,
+        "schema": 1,
+        "job": dict(job),
+        "inputs": [asdict(file) for file in inputs],
+        "ptable": dict(ptable),
+        "tables": [
+            {"name": table.name, "cells": table.rows, "seconds": round(table.seconds, 3)}
+            for table in tables
+        ],
+        "public": [asdict(file) for file in public],
+        "versions": {
+            "ckm": engine_version(),
+            "python": platform.python_version(),
+            **{name: metadata.version(name) for name in ("duckdb", "numpy", "pyarrow")},
+            "system": f"{platform.system()} {platform.machine()}",
+        },
+        "times": dict(times),
+        "repeat": "The same job, input, secret and versions give the same files in public/, "
+        "byte for byte: ckm release job.toml -o again/",
+    }
+
+
+def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
+    """Write a manifest as JSON, in UTF-8, for people to read.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    manifest
+        Its content.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "manifest.json"
+    >>> write_manifest(file, {"kind": KIND})
+    >>> "ckm-release" in file.read_text()
+    True
+    """
+    text = json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    path.write_bytes(text.encode())

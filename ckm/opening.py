@@ -1,0 +1,204 @@
+"""What a job needs before it can run: its p-table, its secret, its data."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckm.config.job import Job
+    from ckm.engine import Engine
+    from ckm.request import TableRequest
+    from ptable import PTable
+    from tables import Secret, TablesError
+
+__all__ = ["SECRET_VARIABLE", "check_requests", "load_ptable", "load_secret", "open_engine"]
+
+logger = logging.getLogger(__name__)
+
+SECRET_VARIABLE = "CKM_SECRET"  # noqa: S105 (the name of a variable)
+_OTHERS_MAY_READ = 0o077
+
+
+def load_ptable(job: Job) -> PTable:
+    """Read the p-table of a job, or solve it. Only solving loads a solver.
+
+    Parameters
+    ----------
+    job
+        The job.
+
+    Raises
+    ------
+    PTableError
+        If the file holds no sound p-table, or no p-table satisfies the specification.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> load_ptable(read_job("demo/job.toml"))  # doctest: +SKIP
+    """
+    from ptable import PTable
+
+    if isinstance(job.ptable, Path):
+        table = PTable.read(job.ptable)
+        if table.certificate is None:
+            logger.warning(
+                "The p-table %r has no certificate: nobody has proved its bias and variance.",
+                job.ptable.name,
+                extra={"event": "p-table without certificate", "file": job.ptable.name},
+            )
+        return table
+    from ptable import solve
+
+    return solve(job.ptable)
+
+
+def load_secret(job: Job) -> Secret | None:
+    """Read the secret of a job from its file or from the environment.
+
+    Parameters
+    ----------
+    job
+        The job.
+
+    Raises
+    ------
+    ConfigError
+        If the job needs a secret and there is none, or it cannot be used.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> load_secret(read_job("demo/job.toml"))  # doctest: +SKIP
+    Secret(…)
+    """
+    from tables import Secret, SourceError
+
+    path = job.keys.secret
+    if path is None and not os.environ.get(SECRET_VARIABLE):
+        if not job.needs_secret:
+            return None
+        raise ConfigError(
+            "The job needs a secret: [keys] names no file and CKM_SECRET is not set.",
+            hint="make one with: ckm keys secret secret.key",
+        )
+    try:
+        if path is None:
+            return Secret.from_env(SECRET_VARIABLE)
+        if os.name == "posix" and path.stat().st_mode & _OTHERS_MAY_READ:
+            logger.warning(
+                "The secret file %r can be read by others; run: chmod 600 %s",
+                path.name,
+                path.name,
+                extra={"event": "secret file readable by others", "file": path.name},
+            )
+        return Secret.from_file(path)
+    except SourceError as error:
+        raise ConfigError(error.problem, hint=error.hint) from None
+
+
+def open_engine(
+    job: Job,
+    ptable: PTable,
+    *,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Engine:
+    """Open the data of a job with its keys and its p-table.
+
+    Parameters
+    ----------
+    job
+        The job.
+    ptable
+        Its p-table.
+    memory_limit, threads
+        Limits of the tabulation; they never change a result.
+
+    Raises
+    ------
+    TablesError
+        If the data cannot be opened or lack a column that the job names.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> job = read_job("demo/job.toml")  # doctest: +SKIP
+    >>> open_engine(job, load_ptable(job))  # doctest: +SKIP
+    """
+    from ckm.engine import Engine
+
+    data = job.data
+    return Engine(
+        str(data.path),
+        id=data.id,
+        record_key=data.record_key,
+        key_range=data.key_range,
+        weight=data.weight,
+        secret=load_secret(job),
+        ptable=ptable,
+        hierarchies=dict(job.hierarchies) or None,
+        categories=dict(job.categories) or None,
+        mix=job.keys.mix,
+        checks=job.keys.checks,
+        table=data.table,
+        memory_limit=memory_limit,
+        threads=threads,
+    )
+
+
+def check_requests(engine: Engine, tables: Mapping[str, TableRequest]) -> None:
+    """Hold every table of a job against the data's columns; raise with all problems.
+
+    Parameters
+    ----------
+    engine
+        The engine that has the data.
+    tables
+        Name → request.
+
+    Raises
+    ------
+    TablesError
+        If a table does not fit; of the kind of the first problem.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from ckm import Engine, Secret, TableRequest
+    >>> from ptable import NoiseSpec, solve
+    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
+    >>> people = pa.table({"id": [1, 2], "sex": ["F", "M"]})
+    >>> with Engine(people, id="id", secret=Secret(bytes(16)), ptable=table) as engine:
+    ...     check_requests(engine, {"people": TableRequest(dimensions=["sex"])})
+    """
+    from tables import TablesError
+
+    errors: list[TablesError] = []
+    for name, request in tables.items():
+        try:
+            engine.validate({name: request})
+        except TablesError as error:
+            errors.append(_about(name, error))
+    if len(errors) > 1:
+        lines = [f"{len(errors)} tables have problems:"]
+        for found in errors:
+            lines.append(f"  - {found.problem}")
+            lines += [f"    hint: {found.hint}"] if found.hint else []
+        raise type(errors[0])("\n".join(lines))
+    if errors:
+        raise errors[0]
+
+
+def _about(name: str, error: TablesError) -> TablesError:
+    """Say which table an error is about, where it does not say so itself."""
+    if repr(name) in error.problem:
+        return error
+    return type(error)(f"table {name!r}: {error.problem}", hint=error.hint)

@@ -1,0 +1,116 @@
+"""Where a release may be put: not over foreign files, nor over what the job reads."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckm.errors import ReleaseError
+from ckm.manifest import KIND
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckm.config.job import Job
+
+__all__ = ["refuse_foreign", "refuse_overlap"]
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Refuse to replace a folder that is not a release of ours, or holds files of others.
+
+    Parameters
+    ----------
+    folder
+        The folder to replace.
+
+    Raises
+    ------
+    ReleaseError
+        With the reason.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> refuse_foreign(Path(tempfile.mkdtemp()))
+    Traceback (most recent call last):
+    ckm.errors.ReleaseError: ...
+    """
+    try:
+        manifest = json.loads((folder / "internal" / "manifest.json").read_bytes())
+        ours = {"public/manifest.json", "internal/manifest.json", "internal/job.toml"}
+        ours |= {"internal/pt.parquet", *(f"public/{f['file']}" for f in manifest["public"])}
+        is_release = manifest["kind"] == KIND
+    except (OSError, ValueError, KeyError, TypeError):
+        is_release, ours = False, set()
+    if not is_release:
+        raise ReleaseError(
+            f"The folder {folder.name!r} is not a release of ckm; --force does not replace it.",
+            hint="choose another folder, or remove this one yourself",
+        )
+    found = {
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    }
+    if others := sorted(found - ours):
+        shown = ", ".join(map(repr, others[:5])) + (", …" if len(others) > 5 else "")
+        raise ReleaseError(
+            f"The folder {folder.name!r} also holds {shown}; --force would remove them.",
+            hint="move these files away, or choose another folder",
+        )
+
+
+def refuse_overlap(job: Job, target: Path) -> None:
+    """Refuse an output that holds an input, or that a glob of the data would read back.
+
+    Parameters
+    ----------
+    job
+        The job.
+    target
+        The folder to make.
+
+    Raises
+    ------
+    ReleaseError
+        With the input that lies in the way.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> refuse_overlap(read_job("demo/job.toml"), Path("demo"))  # doctest: +SKIP
+    """
+    inputs = [job.path, *job.input_files()]
+    if job.keys.secret is not None:
+        inputs.append(job.keys.secret)
+    for path in inputs:
+        if Path(os.path.realpath(path)).is_relative_to(target):
+            raise ReleaseError(
+                f"The output {target.name!r} holds {path.name!r}, which the job reads.",
+                hint="choose a folder of its own for the output",
+            )
+    pattern = str(job.data.path)
+    written = (target / "public" / f"table.{kind}" for kind in ("csv", "parquet"))
+    if glob.has_magic(pattern) and any(_matches(path, pattern) for path in written):
+        raise ReleaseError(
+            f"The output {target.name!r} would be read as data by the next release.",
+            hint="choose a folder that the pattern of [data] path does not reach",
+        )
+
+
+def _matches(path: Path, pattern: str) -> bool:
+    """Tell whether a path matches a glob pattern, in which ``**`` stands for any folders."""
+
+    def fits(parts: Sequence[str], patterns: Sequence[str]) -> bool:
+        if not patterns:
+            return not parts
+        if patterns[0] == "**":
+            return any(fits(parts[i:], patterns[1:]) for i in range(len(parts) + 1))
+        return (
+            bool(parts) and fnmatchcase(parts[0], patterns[0]) and fits(parts[1:], patterns[1:])
+        )
+
+    return fits(path.parts, Path(os.path.normpath(pattern)).parts)

@@ -1,0 +1,189 @@
+import hashlib
+import json
+from collections import Counter
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from ckm.cli import app
+from ckm.config import read_job
+from ckm.demo import compare_zones, make_demo
+from ckm.errors import ConfigError, ReleaseError
+from ckm.register import AGE_GROUPS, CATEGORIES, OUTSIDE, SEXES, job_seekers
+from ckm.release import release
+
+
+def register(seed=2024, persons=20_000):
+    return job_seekers(np.random.Generator(np.random.PCG64(seed)), persons=persons)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_demo(tmp_path_factory.mktemp("demo") / "demo", persons=20_000)
+
+
+def public_bytes(out):
+    return {path.name: path.read_bytes() for path in (out / "public").iterdir()}
+
+
+# --- the register ----------------------------------------------------------------------
+
+
+def test_the_register_is_the_same_on_every_machine():
+    people = register(persons=1000).people
+    text = "\n".join(",".join(map(str, row.values())) for row in people.to_pylist())
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    # Made once by this program; only whole numbers and the raw output of PCG64 go into it.
+    assert digest == ("bc35c23b75c96d8d3acbd4e8b535e107e1259fedf1ab5bb2aa3a94d8a930a232")
+
+
+def test_another_seed_gives_another_register():
+    assert register(1).people != register(2).people
+
+
+def test_identifiers_are_unique_and_codes_are_texts_with_leading_zeros():
+    people = register().people.to_pandas()
+    assert people["person_id"].is_unique
+    assert people["region"].min() == "01"
+    assert set(people["commune"].str.len()) == {5}
+    assert (people["commune"].str[:2] == people["department"]).all()
+
+
+def test_places_nest():
+    people = register().people.to_pandas()
+    assert people.groupby("department")["region"].nunique().max() == 1
+    assert people.groupby("commune")["department"].nunique().max() == 1
+    inside = people[people["zone_2015"] != OUTSIDE]
+    assert (inside["zone_2015"].str[1:6] == inside["commune"]).all()
+
+
+def test_the_register_has_the_shape_of_a_country():
+    people = register(persons=200_000).people.to_pandas()
+    assert people["region"].nunique() == 13
+    assert people["department"].nunique() == 96
+    assert 3000 < people["commune"].nunique() < 4000
+    sizes = people["commune"].value_counts()
+    assert sizes.iloc[0] > 10 * sizes.median()
+    assert set(people["sex"]) == set(SEXES)
+    assert set(people["category"]) == set(CATEGORIES)
+    assert set(people["age_group"]) == set(AGE_GROUPS)
+    assert people["age"].between(15, 70).all()
+    assert (people["zone_2015"] == OUTSIDE).mean() > 0.8
+
+
+def test_boundaries_moved_by_one_to_four_people_in_some_zones_and_in_no_others():
+    made = register(persons=200_000)
+    people = made.people.to_pandas()
+    moved = people[people["zone_2015"] != people["zone_2024"]]
+    touched = Counter([*moved["zone_2015"], *moved["zone_2024"]])
+    del touched[OUTSIDE]
+    assert set(touched) == set(made.moved_zones)
+    assert set(touched.values()) == {1, 2, 3, 4}
+    assert 100 < len(made.moved_zones) < 250
+
+
+# --- the demonstration -----------------------------------------------------------------
+
+
+def test_the_demonstration_makes_a_folder_that_explains_itself(made):
+    names = {path.relative_to(made.folder).as_posix() for path in made.folder.iterdir()}
+    assert names == {"README.md", "job.toml", "out", "register.parquet", "secret.key"}
+    assert "never to be used for real data" in (made.folder / "README.md").read_text()
+    assert "never use it for real data" in (made.folder / "secret.key").read_text()
+    assert (made.folder / "secret.key").stat().st_mode & 0o077 == 0
+
+
+def test_it_releases_six_tables(made):
+    manifest = json.loads((made.folder / "out" / "public" / "manifest.json").read_text())
+    assert [table["name"] for table in manifest["tables"]] == [
+        "jobseekers",
+        "ages",
+        "zones_2015",
+        "zones_2024",
+        "departments_zones",
+        "must_search",
+    ]
+    assert all(table["rows"] > 0 for table in manifest["tables"])
+
+
+def test_it_is_the_same_every_time(made, tmp_path):
+    again = make_demo(tmp_path / "demo", persons=20_000)
+    assert public_bytes(again.folder / "out") == public_bytes(made.folder / "out")
+    assert pq.read_table(again.folder / "register.parquet").equals(
+        pq.read_table(made.folder / "register.parquet")
+    )
+
+
+def test_its_job_can_be_released_again_with_the_same_bytes(made, tmp_path):
+    release(read_job(made.folder / "job.toml"), tmp_path / "again")
+    assert public_bytes(tmp_path / "again") == public_bytes(made.folder / "out")
+
+
+def test_zones_that_stayed_have_one_published_count_in_both_tables(made):
+    pairs = compare_zones(made.folder / "out", made.moved_zones)
+    stayed = [pair for pair in pairs if not pair.is_moved]
+    assert stayed
+    assert all(pair.difference == 0 for pair in stayed)
+
+
+def test_published_differences_of_moved_zones_go_both_ways_and_beyond_the_truth(made):
+    differences = [
+        pair.difference
+        for pair in compare_zones(made.folder / "out", made.moved_zones)
+        if pair.is_moved
+    ]
+    assert min(differences) < -4
+    assert max(differences) > 4
+    assert 0 in differences
+
+
+def test_small_counts_are_never_published(made):
+    for path in (made.folder / "out" / "public").glob("*.parquet"):
+        assert not {1, 2} & set(pq.read_table(path)["count"].to_pylist())
+
+
+def test_force_replaces_an_earlier_demonstration_alone(made, tmp_path):
+    target = tmp_path / "demo"
+    make_demo(target, persons=1000)
+    with pytest.raises(ReleaseError, match="not empty"):
+        make_demo(target, persons=1000)
+    make_demo(target, persons=1000, seed=7, force=True)
+    (target / "mine.txt").write_text("mine")
+    with pytest.raises(ReleaseError, match=r"holds 'mine\.txt'"):
+        make_demo(target, persons=1000, force=True)
+    assert (target / "mine.txt").read_text() == "mine"
+
+
+def test_force_does_not_replace_another_folder(tmp_path):
+    (tmp_path / "README.md").write_text("my project")
+    with pytest.raises(ReleaseError, match="no untouched demonstration"):
+        make_demo(tmp_path, persons=1000, force=True)
+
+
+def test_a_demonstration_needs_enough_people(tmp_path):
+    with pytest.raises(ConfigError, match="at least 1000 persons"):
+        make_demo(tmp_path / "demo", persons=10)
+
+
+def test_the_command_tells_the_story(tmp_path):
+    runner = CliRunner(env={"CKM_LOG_FORMAT": "text"})
+    result = runner.invoke(app, ["demo", "--out", str(tmp_path / "demo"), "--persons", "20000"])
+    assert result.exit_code == 0
+    for words in (
+        "Job seekers of commune 01001, as published",
+        "Zones whose boundary moved, as published",
+        "moved by one to four people",
+        "have one published count in both tables",
+        "ckm ptable show",
+    ):
+        assert words in result.stdout
+    assert "✔ 6 tables" in result.stderr
+
+
+def test_the_command_with_a_dry_run_writes_nothing(tmp_path):
+    runner = CliRunner(env={"CKM_LOG_FORMAT": "text"})
+    result = runner.invoke(app, ["demo", "--out", str(tmp_path / "demo"), "--dry-run"])
+    assert result.exit_code == 0
+    assert not (tmp_path / "demo").exists()
