@@ -18,6 +18,7 @@ from tables import (
     Hierarchy,
     KeyQuality,
     Request,
+    RequestError,
     Secret,
     StoredKeys,
     check_keys,
@@ -182,7 +183,7 @@ class Engine:
         ConfigError, tables.RequestError
             If requests contradict themselves or do not fit the columns.
         """
-        require_fit({n: self._request(r) for n, r in requests.items()}, self._source)
+        self._requests(requests)
 
     def tabulate(
         self,
@@ -217,7 +218,8 @@ class Engine:
             measures=measures,
             empty_cells=empty_cells,
         )
-        return self.tabulate_all({"table": request})["table"]
+        (built,) = self._requests({"": request}).values()
+        return self._answer([request], [built], None)[0]
 
     def tabulate_all(
         self,
@@ -245,9 +247,17 @@ class Engine:
         tables.TablesError, ConfigError
             If a request is wrong, or the data do not fit it.
         """
+        built = self._requests(requests)
+        answers = self._answer(list(requests.values()), list(built.values()), progress)
+        return dict(zip(requests, answers, strict=True))
+
+    def _answer(
+        self,
+        requests: Sequence[TableRequest],
+        built: Sequence[Request],
+        progress: Callable[[str, int, int], None] | None,
+    ) -> list[PublishedTable]:
         tell = progress or (lambda _stage, _done, _total: None)
-        wanted = {name: self._request(request) for name, request in requests.items()}
-        require_fit(wanted if len(wanted) > 1 else list(wanted.values()), self._source)
         tell("keys", 0, 1)
         self.check_keys()
         tell("keys", 1, 1)
@@ -257,27 +267,28 @@ class Engine:
         found = cube(
             self._source,
             self._keys,
-            list(wanted.values()),
+            built,
             tolerate_missing_keys=self._checks == "warn",
             progress=scan,
         )
         tell("scan", 100, 100)
         started = time.perf_counter()
-        answers = {}
-        for done, ((name, request), cells) in enumerate(
-            zip(requests.items(), found, strict=True)
-        ):
-            tell("protect", done, len(found))
+        answers = []
+        for done, request in enumerate(requests):
+            tell("protect", done, len(requests))
+            cells = found.pop(0)  # released table by table: cells may fill the memory
             published = perturb(
                 cells, ptable=self._ptable, secret=self._secret if self._mixes else None
             )
-            answers[name] = publish(
-                cells,
-                published,
-                measures=request.measures,
-                empty_cells=request.empty_cells,
+            answers.append(
+                publish(
+                    cells,
+                    published,
+                    measures=request.measures,
+                    empty_cells=request.empty_cells,
+                )
             )
-        tell("protect", len(found), len(found))
+        tell("protect", len(requests), len(requests))
         logger.info(
             "protected",
             extra={
@@ -304,6 +315,23 @@ class Engine:
 
     def __repr__(self) -> str:
         return f"Engine({self._source.label!r})"
+
+    def _requests(self, requests: Mapping[str, TableRequest]) -> dict[str, Request]:
+        """Build the requests; raise one error with the problems of all of them."""
+        built, errors = {}, []
+        for name, request in requests.items():
+            prefix = f"table {name!r}: " if name else ""
+            try:
+                built[name] = self._request(request)
+                require_fit([built[name]], self._source)
+            except (RequestError, ConfigError) as error:
+                errors.append(type(error)(prefix + error.problem, hint=error.hint))
+        if len(errors) > 1:
+            lines = [str(error).replace("\n", "\n  ") for error in errors]
+            raise RequestError("\n  - ".join([f"{len(errors)} tables have problems:", *lines]))
+        if errors:
+            raise errors[0]
+        return built
 
     def _request(self, request: TableRequest) -> Request:
         is_weighted = "weighted" in request.measures

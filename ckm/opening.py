@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ckm.config.job import Job
     from ckm.engine import Engine
-    from ckm.request import TableRequest
     from ptable import PTable
-    from tables import Secret, TablesError
+    from tables import Secret
 
-__all__ = ["SECRET_VARIABLE", "check_requests", "load_ptable", "load_secret", "open_engine"]
+__all__ = ["SECRET_VARIABLE", "load_ptable", "load_secret", "open_engine"]
 
 logger = logging.getLogger(__name__)
 
@@ -152,53 +149,3 @@ def open_engine(
         memory_limit=memory_limit,
         threads=threads,
     )
-
-
-def check_requests(engine: Engine, tables: Mapping[str, TableRequest]) -> None:
-    """Hold every table of a job against the data's columns; raise with all problems.
-
-    Parameters
-    ----------
-    engine
-        The engine that has the data.
-    tables
-        Name → request.
-
-    Raises
-    ------
-    TablesError
-        If a table does not fit; of the kind of the first problem.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from ckm import Engine, Secret, TableRequest
-    >>> from ptable import NoiseSpec, solve
-    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
-    >>> people = pa.table({"id": [1, 2], "sex": ["F", "M"]})
-    >>> with Engine(people, id="id", secret=Secret(bytes(16)), ptable=table) as engine:
-    ...     check_requests(engine, {"people": TableRequest(dimensions=["sex"])})
-    """
-    from tables import TablesError
-
-    errors: list[TablesError] = []
-    for name, request in tables.items():
-        try:
-            engine.validate({name: request})
-        except TablesError as error:
-            errors.append(_about(name, error))
-    if len(errors) > 1:
-        lines = [f"{len(errors)} tables have problems:"]
-        for found in errors:
-            lines.append(f"  - {found.problem}")
-            lines += [f"    hint: {found.hint}"] if found.hint else []
-        raise type(errors[0])("\n".join(lines))
-    if errors:
-        raise errors[0]
-
-
-def _about(name: str, error: TablesError) -> TablesError:
-    """Say which table an error is about, where it does not say so itself."""
-    if repr(name) in error.problem:
-        return error
-    return type(error)(f"table {name!r}: {error.problem}", hint=error.hint)

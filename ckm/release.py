@@ -24,7 +24,7 @@ from ckm.manifest import (
     record_file,
     write_manifest,
 )
-from ckm.opening import SECRET_VARIABLE, check_requests, load_ptable, open_engine
+from ckm.opening import SECRET_VARIABLE, load_ptable, open_engine
 from ckm.placement import refuse_foreign, refuse_overlap
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def release(
     ptable = load_ptable(job)
     tell("p-table", 1, 1)
     with open_engine(job, ptable, memory_limit=memory_limit, threads=threads) as engine:
-        check_requests(engine, job.tables)
+        engine.validate(job.tables)
         if dry_run:
             cells = 0
         else:

@@ -107,7 +107,10 @@ def solve(spec: NoiseSpec, *, progress: Callable[[int, int], None] | None = None
     )
     table = bare.with_proof(spec, certificate)
     certificate.check(table)
-    logger.info("solved %d rows in %.2f s", len(resolved), perf_counter() - began)
+    logger.info(
+        "p-table solved",
+        extra={"rows": len(resolved), "seconds": round(perf_counter() - began, 3)},
+    )
     return table
 
 

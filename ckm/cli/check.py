@@ -36,7 +36,7 @@ def check(
 ) -> None:
     """Check a job: its text, its noise, its columns, its keys."""
     from ckm.config import read_job
-    from ckm.opening import check_requests, open_engine
+    from ckm.opening import open_engine
 
     plan = read_job(job)
     voice.step("job read", f"{job.name} is a sound job; tables: {', '.join(plan.tables)}")
@@ -46,7 +46,7 @@ def check(
         open_engine(plan, ptable, memory_limit=memory_limit, threads=threads) as engine,
     ):
         try:
-            check_requests(engine, plan.tables)
+            engine.validate(plan.tables)
         except Exception:
             if failure is not None:
                 voice.failure(explain(failure))
