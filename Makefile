@@ -12,14 +12,14 @@ help: ## list the recipes
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(BIN)/.core: pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit("ckm needs Python 3.11 or newer, not %d.%d; try: make PYTHON=python3.11" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import sys; sys.exit("ckm needs Python 3.11 or newer, not %d.%d; try: make PYTHON=python3.11" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
-	touch $@
+	@touch $@
 
 $(BIN)/.dev: $(BIN)/.core
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	touch $@
+	@touch $@
 
 setup: $(BIN)/.dev ## make the virtual environment with all that a developer needs
 

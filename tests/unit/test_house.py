@@ -1,0 +1,62 @@
+"""The house stands as drawn: layout, recipes, licence, constraints."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def test_every_dependency_has_a_range_and_a_pin_known_to_work():
+    pins = {
+        line.split("==")[0].lower().replace("_", "-")
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if "==" in line
+    }
+    extras = PROJECT["project"]["optional-dependencies"]
+    wanted = [*PROJECT["project"]["dependencies"]]
+    wanted += [d for name in ("web", "synth", "dpsgd", "spark") for d in extras[name]]
+    for dependency in wanted:
+        name = re.split(r"[<>=!~\[ ]", dependency)[0].lower()
+        assert name in pins, f"{name} is not pinned"
+        assert ">=" in dependency, f"{name} has no range"
+    assert "torch==2.13.0" in (ROOT / "constraints.txt").read_text()
+
+
+def test_all_holds_every_extra_but_dev():
+    extras = PROJECT["project"]["optional-dependencies"]
+    named = set(re.findall(r"[a-z]+", extras["all"][0].partition("[")[2]))
+    assert named == set(extras) - {"all", "dev"}
+
+
+def test_make_alone_lists_the_recipes():
+    listed = subprocess.run(
+        ["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    for recipe in ("demo", "test", "lint", "check", "bench"):
+        assert f"make {recipe}" in listed
+
+
+def test_continuous_integration_runs_the_commands_of_the_readme():
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "make test" in script
+    assert "make lint" in script
+    assert "make test" in readme
+    assert "make demo" in readme
+
+
+def test_no_file_of_the_project_names_a_folder_of_somebodys_machine():
+    private = re.compile(r"/(?:home|root|Users|work)/[a-z]")
+    files = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split("\n")
+    for name in files:
+        path = ROOT / name
+        if (
+            path.suffix in {".py", ".md", ".toml", ".txt", ".svg"}
+            and path.name != Path(__file__).name
+        ):
+            assert not private.search(path.read_text(encoding="utf-8")), name
