@@ -178,17 +178,38 @@ def publish(
         divisor = np.maximum(cells.count, 1)
         numbers["weighted"] = published * (cells.weight / divisor)
     if wants_grid:
-        ranks, numbers = _fill_grid(cells, numbers)
+        ranks, numbers = _fill_grid(cells, {**numbers, "": published})
+        ranks, numbers = _hide_undeclared(cells, ranks, numbers)
     else:
         ranks, numbers = _drop_zeros(cells, published, numbers)
     dimensions: dict[str, tuple[NDArray[np.int32], Sequence[str]]] = {}
     for axis, rank in zip(cells.axes, ranks, strict=True):
         for name, labels in zip(axis.columns, axis.labels, strict=True):
-            dimensions[name] = _encode(labels, rank, prune=not wants_grid)
+            is_open = wants_grid and axis.is_declared
+            dimensions[name] = _encode(labels, rank, prune=not is_open)
     return PublishedTable(
         dimensions=dimensions,
         measures={_free_name(name, dimensions): values for name, values in numbers.items()},
     )
+
+
+def _hide_undeclared(
+    cells: Cells, ranks: list[Codes], numbers: dict[str, NDArray[Any]]
+) -> tuple[list[Codes], dict[str, NDArray[Any]]]:
+    """Leave out categories that the records alone tell of and no published count shows.
+
+    That such a category stands in the table would tell that somebody is in it.
+    """
+    published = numbers.pop("")
+    if all(axis.is_declared for axis in cells.axes):
+        return ranks, numbers
+    kept = np.ones(len(published), bool)
+    for axis, rank in zip(cells.axes, ranks, strict=True):
+        if not axis.is_declared:
+            is_seen = np.zeros(axis.size, bool)
+            is_seen[rank[published > 0]] = True
+            kept &= is_seen[rank]
+    return [rank[kept] for rank in ranks], {n: values[kept] for n, values in numbers.items()}
 
 
 def _free_name(measure: str, dimensions: Mapping[str, object]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Axis", "Level"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Level:
     """The categories of one level.
 
@@ -134,25 +135,47 @@ def _encode(values: pa.ChunkedArray) -> tuple[list[str], Codes]:
 
 
 def _texts(categories: pa.Array) -> list[str]:
-    """Write categories as texts; whole numbers of a float column without a fraction."""
+    """Write each category as a text that depends on nothing but its value."""
     kind = categories.type
-    if pa.types.is_floating(kind):
-        numbers = categories.to_pylist()
-        whole = all(float(n).is_integer() and abs(n) < 2**53 for n in numbers)
-        return [str(int(n)) if whole else repr(float(n)) for n in numbers]
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return [_number(number) for number in categories.to_pylist()]
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
+        return [_moment(text) for text in categories.cast(pa.string()).to_pylist()]
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return [str(text) for text in categories.to_pylist()]
     return [str(text) for text in categories.cast(pa.string()).to_pylist()]
 
 
+def _number(number: float | Decimal) -> str:
+    """Write a number without a fraction that says nothing: 2, 2.5."""
+    if isinstance(number, Decimal):
+        text = format(number, "f")
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    number = float(number)
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+
+
+def _moment(text: str) -> str:
+    """Write a time without a fraction that says nothing, whatever the unit it is kept in."""
+    head, dot, tail = text.partition(".")
+    fraction = tail.rstrip("Z")
+    zone = tail[len(fraction) :]
+    kept = fraction.rstrip("0")
+    return f"{head}{dot}{kept}{zone}" if kept else head + zone
+
+
 def _text_of(category: object) -> str:
     """Write a declared category as `_texts` writes the same value from the data."""
-    if isinstance(category, bool):
+    if isinstance(category, (bool, np.bool_)):
         return "true" if category else "false"
-    if isinstance(category, (float, np.floating)) and float(category).is_integer():
-        return str(int(category))
+    if isinstance(category, (float, np.floating)):
+        return _number(float(category))
     if isinstance(category, Decimal):
-        return format(category, "f")
+        return _number(category)
+    if isinstance(category, dt.datetime) and category.tzinfo is not None:
+        return _moment(str(category.astimezone(dt.UTC).replace(tzinfo=None))) + "Z"
+    if isinstance(category, (dt.datetime, dt.time)):
+        return _moment(str(category))
     return str(category)
 
 

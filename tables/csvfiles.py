@@ -41,6 +41,9 @@ def create_csv_view(
             (
                 f"bool_and({column} IS NULL OR (isfinite(TRY_CAST({column} AS DOUBLE)) IS TRUE "
                 rf"AND NOT regexp_matches({column}, '^[+-]?0\d|^\s|\s$|^\+')))"
+                # 10.1 and 10.10 in one column are two codes, unless all have as many digits
+                rf" AND (coalesce(bool_and(NOT regexp_matches({column}, '\.\d+0$')), true)"
+                f" OR count(DISTINCT length(split_part({column}, '.', 2))) = 1)"
             ),
             (
                 f"bool_and({column} IS NULL OR"
@@ -64,14 +67,11 @@ def create_csv_view(
 
 def _header(file: str) -> tuple[str, tuple[str, ...]]:
     """Return the delimiter and the column names of a CSV file."""
-    opener = gzip.open if file.lower().endswith(".gz") else open
-    try:
-        with opener(file, "rt", encoding="utf-8-sig", newline="") as handle:
-            first = handle.readline(1_000_000)
-    except (UnicodeDecodeError, OSError):
+    first = _first_line(file)
+    if first is None:  # raised here, so that the decoder's copy of the bytes is not chained
         raise SourceError(
             f"The file {Path(file).name!r} is not a text in UTF-8.", hint="convert it to UTF-8"
-        ) from None
+        )
     delimiter = max(",;\t|", key=first.count)
     names = tuple(next(csv.reader([first], delimiter=delimiter), []))
     if not names or any(not name.strip() for name in names):
@@ -82,6 +82,15 @@ def _header(file: str) -> tuple[str, tuple[str, ...]]:
     if len({name.lower() for name in names}) < len(names):
         raise SourceError("Column names must differ in more than upper and lower case.")
     return delimiter, names
+
+
+def _first_line(file: str) -> str | None:
+    opener = gzip.open if file.lower().endswith(".gz") else open
+    try:
+        with opener(file, "rt", encoding="utf-8-sig", newline="") as handle:
+            return handle.readline(1_000_000)
+    except (UnicodeDecodeError, OSError, EOFError):
+        return None
 
 
 def sql_text(value: str) -> str:

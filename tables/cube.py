@@ -37,6 +37,7 @@ __all__ = ["cube"]
 logger = logging.getLogger(__name__)
 
 _WEIGHT_DECIMALS = 15
+_MAX_GROUPED = 60  # DuckDB's grouping() tells up to 63 columns apart
 
 
 def cube(
@@ -47,7 +48,7 @@ def cube(
     tolerate_missing_keys: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> list[Cells]:
-    """Tabulate several requests in one scan of the records.
+    """Tabulate several requests in one scan of the records, or few for very many columns.
 
     Parameters
     ----------
@@ -88,26 +89,49 @@ def cube(
     require_sound(source, keys, tolerate_missing=tolerate_missing_keys)
     for weight in sorted({r.weight for r in requests if r.weight is not None}):
         _require_weights(source, weight)
+    tables: list[Cells] = []
+    scan_s = 0.0
     started = time.perf_counter()
-    plan = _Plan(source, keys, requests)
-    answer = source.arrow(plan.sql, plan.parameters, progress=progress)
-    scanned = time.perf_counter()
-    finest = [_finest(plan, request, answer) for request in requests]
-    del answer  # as large as the cells: make room before rolling up
-    tables = []
-    for request in requests:
-        axes, block = finest.pop(0)
-        tables.append(_cells(axes, block, request, plan.key_range))
-        del block
+    scans = _scans(requests)
+    for done, batch in enumerate(scans):
+        plan = _Plan(source, keys, batch)
+        begun = time.perf_counter()
+        tell = None if progress is None else _part_of(progress, done, len(scans))
+        answer = source.arrow(plan.sql, plan.parameters, progress=tell)
+        scan_s += time.perf_counter() - begun
+        finest = [_finest(plan, request, answer) for request in batch]
+        del answer  # as large as the cells: make room before rolling up
+        for request in batch:
+            axes, block = finest.pop(0)
+            tables.append(_cells(axes, block, request, plan.key_range))
+            del block
     logger.info(
         "tabulated",
         extra={
             "tables": len(requests),
-            "scan_s": round(scanned - started, 3),
-            "rollup_s": round(time.perf_counter() - scanned, 3),
+            "scan_s": round(scan_s, 3),
+            "rollup_s": round(time.perf_counter() - started - scan_s, 3),
         },
     )
     return tables
+
+
+def _scans(requests: Sequence[Request]) -> list[list[Request]]:
+    """Split requests so that no statement groups by more columns than DuckDB can tell apart."""
+    scans: list[list[Request]] = []
+    grouped: set[object] = set()
+    for request in requests:
+        mine = {*request.columns, request.where} - {None}
+        if not scans or len(grouped | mine) > _MAX_GROUPED:
+            scans.append([])
+            grouped = set()
+        scans[-1].append(request)
+        grouped |= mine
+    return scans
+
+
+def _part_of(tell: Callable[[float], None], done: int, total: int) -> Callable[[float], None]:
+    return lambda share: tell((done + share) / total)
 
 
 class _Plan:
@@ -121,6 +145,7 @@ class _Plan:
     def __init__(self, source: Source, keys: RecordKeys, requests: Sequence[Request]) -> None:
         kinds = source.kinds
         self.parameters: dict[str, object] = {}
+        self.orders = source.orders
         self.key_range = keys.resolve(source)
         key_sql = keys.sql(source, self.parameters)
         columns = list(dict.fromkeys(c for r in requests for c in r.columns))
@@ -140,10 +165,7 @@ class _Plan:
 
         inner = [f"{key_sql} AS k"]
         for column, alias in self.column_alias.items():
-            is_float = source.columns[column] in {"DOUBLE", "FLOAT"}
-            name = quote(column)
-            value = f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END" if is_float else name
-            inner.append(f"{value} AS {alias}")
+            inner.append(f"{quote(column)} AS {alias}")
         for weight, alias in self.weight_alias.items():
             inner.append(f"CAST({quote(weight)} AS DECIMAL(38,{_WEIGHT_DECIMALS})) AS {alias}")
         if self._flags:
@@ -211,7 +233,7 @@ class _Plan:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Block:
     """Cells of one combination of levels, in the order of their codes."""
 
@@ -224,7 +246,9 @@ class _Block:
 def _finest(plan: _Plan, request: Request, answer: pa.Table) -> tuple[tuple[Axis, ...], _Block]:
     """Return the axes of a request and its finest cells."""
     rows = plan.rows(request, answer)
-    values = {c: rows[plan.column_alias[c]] for c in request.columns}
+    values = {
+        c: _in_order(rows[plan.column_alias[c]], plan.orders.get(c)) for c in request.columns
+    }
     pairs = [build_axis(request, dimension, values) for dimension in request.dimensions]
     axes = tuple(axis for axis, _ in pairs)
     weight: tuple[Sums, ...] = ()
@@ -238,6 +262,19 @@ def _finest(plan: _Plan, request: Request, answer: pa.Table) -> tuple[tuple[Axis
     )
     sizes = tuple(axis.levels[0].size for axis in axes)
     return axes, _group(cells, sizes, plan.key_range, is_distinct=plan.is_finest(request))
+
+
+def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArray:
+    """Code the values by categories that came in an order."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if order is None or pa.types.is_dictionary(values.type):
+        return values
+    order = order.cast(values.type)
+    places = pc.index_in(values, value_set=order)
+    chunks = places.chunks or [pa.array([], pa.int32())]
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(c, order) for c in chunks])
 
 
 def _cells(axes: tuple[Axis, ...], finest: _Block, request: Request, key_range: int) -> Cells:

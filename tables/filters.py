@@ -303,7 +303,7 @@ class _Parser:
         kind, token, _ = self._peek()
         value: Literal
         if kind == "number":
-            value = int(token) if re.fullmatch(r"[+-]?\d{1,18}", token) else Decimal(token)
+            value = int(token) if re.fullmatch(r"[+-]?\d{1,37}", token) else Decimal(token)
         elif kind == "text":
             mark = token[0]
             value = token[1:-1].replace(mark * 2, mark)

@@ -102,8 +102,9 @@ class CodeTree:
                 file.seek(0)
                 delimiter = max(",;\t", key=start.count)
                 reader = csv.DictReader(file, delimiter=delimiter)
-                rows = list(enumerate(reader, start=2))
                 header = [h.strip() for h in reader.fieldnames or []]
+                reader.fieldnames = header
+                rows = list(enumerate(reader, start=2))
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             reason = getattr(error, "strerror", None) or "it is not a CSV text in UTF-8"
             raise RequestError(f"The code tree {name!r} cannot be read: {reason}.") from None

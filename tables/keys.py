@@ -158,6 +158,8 @@ class StoredKeys:
         """Return the key's SQL expression, an integer in [0, resolve(source))."""
         column = quote(self.column)
         sql_type = source.require(self.column)
+        if sql_type == "UHUGEINT":  # DuckDB adds this type up in floating point
+            return f"{column}::UBIGINT"
         if source.kinds[self.column] == "integer" or sql_type.endswith(",0)"):
             return column
         printed = (
@@ -235,7 +237,7 @@ def attach_keys(
     expression = keys.sql(source, parameters)
     with _NewFile(source, path, column, overwrite=overwrite) as temporary:
         source.copy(
-            f"SELECT *, {expression} AS {quote(column)} FROM {source.relation}",
+            f"SELECT *, {expression} AS {quote(column)} FROM {source.records}",
             parameters,
             temporary,
             progress=progress,
@@ -291,7 +293,7 @@ def draw_keys(
     done = 0
     with _NewFile(source, path, column, overwrite=overwrite) as temporary:
         writer: pq.ParquetWriter | None = None
-        for batch in source.batches(f"SELECT * FROM {source.relation}", rows=_BATCH):
+        for batch in source.batches(f"SELECT * FROM {source.records}", rows=_BATCH):
             keys = np.frombuffer(os.urandom(8 * batch.num_rows), np.uint64)
             table = pa.Table.from_batches([batch]).append_column(
                 pa.field(column, pa.uint64()), pa.array(keys)
@@ -323,6 +325,11 @@ class _NewFile:
             raise SourceError(
                 f"The file {self.path.name!r} exists.",
                 hint="choose another, or ask to overwrite",
+            )
+        if not self.path.parent.is_dir():
+            raise SourceError(
+                f"The file {self.path.name!r} cannot be written: its folder does not exist.",
+                hint="make the folder, or choose another",
             )
         self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import glob
 import os
 import re
+import shutil
 import tempfile
 import threading
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -34,6 +36,7 @@ _DATES = ("DATE", "TIMESTAMP", "TIME")
 _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 _PERFECT_HASH_BITS = 21  # integer categories of up to 2**21 combinations need no hashing
 _VIEW = "ckm_records"
+_CLEAN = "ckm_clean_records"
 
 
 class Source:
@@ -56,11 +59,14 @@ class Source:
     ) -> None:
         self._connection = connection
         self._lock = threading.RLock()
+        self._sweep = weakref.finalize(self, _remove, connection, _spill_folder(connection))
         self.files = files
         self.label = label
+        self.orders: dict[str, pa.Array] = {}  # categories that came in an order, in that order
         self.sound: set[Any] = set()  # record keys already found sound, see tables.keys
         rows = self.fetch(f"DESCRIBE SELECT * FROM {_VIEW}")
         self.columns: dict[str, str] = {name: kind for name, kind, *_ in rows}
+        self._relation = self._clean()
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -69,7 +75,12 @@ class Source:
 
     @property
     def relation(self) -> str:
-        """The SQL name of the records."""
+        """The SQL name of the records, where NaN is missing and -0.0 is 0."""
+        return self._relation
+
+    @property
+    def records(self) -> str:
+        """The SQL name of the records as they came."""
         return _VIEW
 
     def require(self, name: str) -> str:
@@ -116,8 +127,8 @@ class Source:
             )
 
     def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
+        """Close the connection and remove what it spilled to disk."""
+        self._sweep()
 
     def __enter__(self) -> Self:
         return self
@@ -135,6 +146,20 @@ class Source:
 
     def _guard(self) -> _Guard:
         return _Guard(self._lock, self.label)
+
+    def _clean(self) -> str:
+        """Give floats one form for each number; which source they came from must not show."""
+        changes = [
+            f"CASE WHEN isnan({quote(name)}) THEN NULL WHEN {quote(name)} = 0 THEN 0 "
+            f"ELSE {quote(name)} END AS {quote(name)}"
+            for name, sql_type in self.columns.items()
+            if sql_type in {"DOUBLE", "FLOAT"}
+        ]
+        if not changes:
+            return _VIEW
+        replaced = ", ".join(changes)
+        self.fetch(f"CREATE VIEW {_CLEAN} AS SELECT * REPLACE ({replaced}) FROM {_VIEW}")
+        return _CLEAN
 
 
 class _Guard:
@@ -154,7 +179,9 @@ class _Guard:
         if isinstance(error, duckdb.InterruptException):
             raise KeyboardInterrupt from None
         if isinstance(error, (duckdb.Error, RuntimeError)):
-            raise _explain(error, self.label) from None
+            explained = _explain(error, self.label)
+            error.args = ()  # the chain of exceptions must not carry the text either
+            raise explained from None
 
 
 def open_source(
@@ -201,8 +228,19 @@ def open_source(
             return _open_path(connection, os.fspath(data), table)
         return _open_object(connection, data)
     except BaseException:
-        connection.close()
+        _remove(connection, _spill_folder(connection))
         raise
+
+
+def _spill_folder(connection: duckdb.DuckDBPyConnection) -> str:
+    row = connection.execute("SELECT current_setting('temp_directory')").fetchone()
+    return str(row[0]) if row else ""
+
+
+def _remove(connection: duckdb.DuckDBPyConnection, spill: str) -> None:
+    connection.close()
+    if spill:
+        shutil.rmtree(spill, ignore_errors=True)
 
 
 def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> list[object]:
@@ -245,14 +283,12 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
 
 
 def _connect(memory_limit: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
-    spill = (
-        Path(tempfile.gettempdir()) / f"ckm-spill-{os.getuid() if hasattr(os, 'getuid') else 0}"
-    )
+    spill = tempfile.mkdtemp(prefix="ckm-spill-")  # records spill: for the owner's eyes only
     config: dict[str, Any] = {
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         "preserve_insertion_order": False,
-        "temp_directory": str(spill),
+        "temp_directory": spill,
     }
     if memory_limit is not None:
         config["memory_limit"] = memory_limit
@@ -263,7 +299,9 @@ def _connect(memory_limit: str | None, threads: int | None) -> duckdb.DuckDBPyCo
         connection.execute(f"SET perfect_ht_threshold={_PERFECT_HASH_BITS}")
         connection.execute("SET enable_progress_bar=false")
         connection.execute("SET python_enable_replacements=false")
+        connection.execute("SET TimeZone='UTC'")
     except (duckdb.Error, ValueError, TypeError):
+        shutil.rmtree(spill, ignore_errors=True)
         raise SourceError(
             "memory_limit must read like '3GB' and threads be a positive integer."
         ) from None
@@ -383,20 +421,47 @@ def _open_object(connection: duckdb.DuckDBPyConnection, data: object) -> Source:
 
     if hasattr(data, "iloc") and hasattr(data, "columns"):
         table = _from_pandas(data)
-    elif hasattr(data, "__arrow_c_stream__"):
-        table = pa.table(data)
     else:
-        raise SourceError(
-            f"Records cannot be read from {type(data).__name__!r}.",
-            hint="give a path, or a pandas, polars or Arrow table",
-        )
+        table = _from_stream(data)
+        if table is None:
+            raise SourceError(
+                f"Records cannot be read from {type(data).__name__!r}.",
+                hint="give a path, or a pandas, polars or Arrow table",
+            )
     names = [name.lower() for name in table.column_names]
+    if not names or any(not name or "\0" in name for name in names):
+        raise SourceError(
+            "The data have no columns." if not names else "Every column needs a name.",
+            hint="a name has one character or more, and no null character",
+        )
+    for place, field in enumerate(table.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_null(kind):  # nothing but missing values: of no type, so of any
+            nothing = pa.nulls(table.num_rows, pa.string())
+            table = table.set_column(place, field.name, nothing)
     if len(set(names)) < len(names):
         raise SourceError("Column names must differ in more than upper and lower case.")
     label = type(data).__module__.split(".")[0] + " table"
     with _Guard(threading.RLock(), label):
         connection.register(_VIEW, table)
-    return Source(connection, files=(), label=label)
+    source = Source(connection, files=(), label=label)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        # The order of pandas categories is always meant; elsewhere it may be that of the rows.
+        is_coded = pa.types.is_dictionary(column.type) and column.num_chunks
+        if is_coded and (column.type.ordered or hasattr(data, "iloc")):
+            source.orders[name] = column.unify_dictionaries().chunk(0).dictionary
+    return source
+
+
+def _from_stream(data: object) -> pa.Table | None:
+    import pyarrow as pa
+
+    if not hasattr(data, "__arrow_c_stream__"):
+        return None
+    try:
+        return pa.table(data)
+    except (pa.ArrowException, TypeError, ValueError):  # a single column, say
+        return None
 
 
 def _from_pandas(frame: Any) -> pa.Table:
@@ -416,7 +481,7 @@ def _from_pandas(frame: Any) -> pa.Table:
             raise SourceError(f"The data frame has two columns called {str(name)!r}.")
         try:
             columns[str(name)] = pa.Array.from_pandas(series)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        except (pa.ArrowException, OverflowError):
             values = [
                 None if is_missing else str(value)
                 for value, is_missing in zip(series, series.isna(), strict=True)

@@ -1,11 +1,11 @@
-"""Random records and requests, and a second way to tabulate them that shares no code with ours."""
+"""Random records, and a second way to tabulate them that shares no code with ours."""
 
 from __future__ import annotations
 
 import itertools
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tables import Cells
 
 Record = dict[str, Any]
-Path = "Callable[[Record], list[tuple[str, ...]]]"
+Path: TypeAlias = "Callable[[Record], list[tuple[str, ...]]]"
 
 TOTAL, MISSING = "Total", "(missing)"
 
@@ -104,7 +104,7 @@ def tabulate_directly(
     key_range: int,
     where: Callable[[Record], bool] = lambda _: True,
 ) -> dict[tuple[str, ...], tuple[int, int, Fraction]]:
-    """Count records, sum keys modulo `key_range` and weights, cell by cell, margins included."""
+    """Count records, sum keys modulo `key_range` and weights, for cells and margins."""
     cells: dict[tuple[str, ...], tuple[int, int, Fraction]] = {}
     for record in filter(where, records):
         for labels in itertools.product(*(path(record) for path in paths)):

@@ -120,9 +120,7 @@ def test_each_wanted_margin_alone_is_the_same_cell(cellkey, hierarchies):
     ) as engine:
         by_age = published(engine.tabulate(["age"]))
         females = published(engine.tabulate(["age"], where="sex = 'female'"))
-        young = published(
-            engine.tabulate(["sex"], where="age in ('age_group1', 'age_group2')")
-        )
+        young = published(engine.tabulate(["sex"], where="age in ('age_group1', 'age_group2')"))
     assert by_age == {(a,): c for (s, a), c in rows.items() if s == "Total" and c}
     assert females == {(a,): c for (s, a), c in rows.items() if s == "female" and c}
     assert young == {(s,): c for (s, a), c in rows.items() if a == "young" and c}

@@ -105,7 +105,9 @@ def test_random_tables_with_large_counts_are_ours(seed, capsys):
             "record_key": rng.integers(0, 256, size),
             "area": rng.choice(["N", "S", "E"], size, p=[0.86, 0.139, 0.001]),
             "sex": rng.integers(1, 3, size),
-            "age": rng.choice(9, size, p=[0.4, 0.3, 0.2, 0.05, 0.02, 0.02, 0.005, 0.003, 0.002]),
+            "age": rng.choice(
+                9, size, p=[0.4, 0.3, 0.2, 0.05, 0.02, 0.02, 0.005, 0.003, 0.002]
+            ),
         }
     )
     reference = compare(data, noisy(rng), ["area", "sex", "age"])

@@ -1,8 +1,8 @@
 """The worked example of the method: six people, two tables, to the digit.
 
 Its source prints 0.7722187 as the key of the total, noise +1 and a published total of 7. The
-six keys add up to 3.4722187, and so do the printed keys of the communes and of the ages modulo
-one: the total's key is 0.4722187, its noise 0 and the published total 6. All else is as printed.
+six keys add up to 3.4722187, and the printed keys of the communes and of the ages to the same
+modulo one: the key is 0.4722187, the noise 0, the published total 6. All else is as printed.
 """
 
 from __future__ import annotations

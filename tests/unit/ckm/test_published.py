@@ -1,0 +1,223 @@
+"""Published tables: nothing in them but what was published."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import ckm
+from ptable import PTable
+from tables import CodeTree, Hierarchy
+from tests.strategies import published
+
+#: Counts of 1 become 0, counts of 2 become 3, all others stay.
+PTABLE = PTable(noise=[[0], [-1], [1], [0]], upper=[[256], [256], [256], [256]], key_range=256)
+
+
+def tabulate(columns, dimensions, *, empty_cells="auto", measures=("count",), **options):
+    size = len(next(iter(columns.values())))
+    data = pa.table({**columns, "key": pa.array(np.arange(size) % 256, pa.uint8())})
+    wish = {name: options.pop(name) for name in ("margins", "where") if name in options} | {
+        "measures": measures,
+        "empty_cells": empty_cells,
+    }
+    with ckm.Engine(
+        data, record_key="key", ptable=PTABLE, mix=False, checks="skip", **options
+    ) as engine:
+        return engine.tabulate(dimensions, **wish)
+
+
+RARE = ["common"] * 5 + ["MARKER"] + ["double"] * 2
+
+
+@pytest.mark.parametrize("empty_cells", ["auto", "drop", "grid"])
+def test_a_category_whose_every_count_became_zero_leaves_no_trace(empty_cells, tmp_path):
+    sex = ["F", "F", "M", "F", "M", "M", "F", "F"]
+    table = tabulate({"x": RARE, "sex": sex}, ["x", "sex"], empty_cells=empty_cells)
+    assert "MARKER" not in {name for cell in published(table) for name in cell}
+    arrow = table.to_arrow()
+    assert arrow["x"].chunk(0).dictionary.to_pylist() == ["Total", "common", "double"]
+    assert "MARKER" not in set(table.to_pandas()["x"])
+    for name in ("t.csv", "t.parquet"):
+        table.write(tmp_path / name)
+        assert b"MARKER" not in (tmp_path / name).read_bytes()
+    assert "MARKER" not in repr(table) + table._repr_html_()
+
+
+def test_a_dropped_table_holds_no_zero():
+    rng = np.random.default_rng(3)
+    columns = {"x": rng.integers(0, 200, 300), "y": rng.integers(0, 3, 300)}
+    columns["w"] = rng.random(300)
+    table = tabulate(columns, ["x", "y"], measures=["weighted", "count"], weight="w")
+    assert min(published(table).values()) > 0
+    assert min(published(table, "weighted").values()) > 0
+
+
+def test_a_grid_of_seen_categories_tells_nothing_about_who_is_in_a_zero():
+    table = tabulate(
+        {"x": RARE, "sex": ["F", "F", "M", "F", "M", "M", "F", "F"]},
+        ["x", "sex"],
+        empty_cells="grid",
+    )
+    assert published(table) == {
+        ("Total", "Total"): 8,
+        ("Total", "F"): 5,
+        ("Total", "M"): 3,
+        ("common", "Total"): 5,
+        ("common", "F"): 3,
+        ("common", "M"): 3,
+        ("double", "Total"): 3,
+        ("double", "F"): 3,
+        ("double", "M"): 0,
+    }
+
+
+def test_a_declared_grid_holds_every_combination_seen_or_not():
+    columns = {"x": ["a", "a", "a"], "sex": ["F", "F", "F"]}
+    categories = {"x": ["b", "a"], "sex": ["M", "F"]}
+    found = published(tabulate(columns, ["x", "sex"], categories=categories))
+    assert list(found.items()) == [
+        (("Total", "Total"), 3),
+        (("Total", "M"), 0),
+        (("Total", "F"), 3),
+        (("b", "Total"), 0),
+        (("b", "M"), 0),
+        (("b", "F"), 0),
+        (("a", "Total"), 3),
+        (("a", "M"), 0),
+        (("a", "F"), 3),
+    ]
+    part = tabulate(columns, ["x", "sex"], categories=categories, margins=[["x"]])
+    assert published(part) == {c: n for c, n in found.items() if c[0] != "Total"}
+    dropped = tabulate(columns, ["x", "sex"], categories=categories, empty_cells="drop")
+    assert published(dropped) == {c: n for c, n in found.items() if n}
+    assert dropped.to_arrow()["x"].chunk(0).dictionary.to_pylist() == ["Total", "a"]
+
+
+def test_a_declared_hierarchy_shows_empty_paths_and_codes():
+    paths = [["1", "x"], ["1", "y"], ["2", "x"]]
+    columns = {"region": ["1"] * 3, "area": ["x"] * 3, "zone": ["B1"] * 3}
+    hierarchies = {
+        "geo": Hierarchy(columns=("region", "area")),
+        "zone": Hierarchy(
+            columns=("zone",), tree=CodeTree({"A": None, "B": None, "B1": "B", "B2": "B"})
+        ),
+    }
+    found = tabulate(columns, ["geo"], hierarchies=hierarchies, categories={"geo": paths})
+    assert published(found) == {
+        ("Total", "Total"): 3,
+        ("1", "Total"): 3,
+        ("1", "x"): 3,
+        ("1", "y"): 0,
+        ("2", "Total"): 0,
+        ("2", "x"): 0,
+    }
+    found = tabulate(columns, ["zone"], hierarchies=hierarchies)
+    assert published(found) == {
+        ("Total",): 3,
+        ("A",): 0,
+        ("B",): 3,
+        ("B1",): 3,
+        ("B2",): 0,
+    }
+
+
+def test_a_grid_beyond_reason_is_refused():
+    names = [f"c{n}" for n in range(9)]
+    columns = {name: np.arange(10) for name in names}
+    with pytest.raises(ckm.ReleaseError, match="at most 40,000,000 are written") as caught:
+        tabulate(columns, names, empty_cells="grid", margins="none")
+    assert 'empty_cells = "drop"' in str(caught.value)
+
+
+@pytest.mark.parametrize("empty_cells", ["auto", "drop", "grid"])
+@pytest.mark.parametrize("where", [None, "x > 5"])
+def test_a_table_without_records_is_a_table(empty_cells, where):
+    empty = {"x": pa.array([], pa.int64())}
+    for columns in (empty, {"x": [1, 2, 3]}):
+        if where is None and columns is not empty:
+            continue
+        table = tabulate(columns, ["x"], empty_cells=empty_cells, where=where)
+        assert published(table) in ({}, {("Total",): 0})
+        total = tabulate(columns, [], empty_cells=empty_cells, where=where)
+        assert published(total) == ({} if empty_cells == "drop" else {(): 0})
+        assert list(table.to_pandas().columns) == ["x", "count"]
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "wanted"),
+    [
+        (["count"], ["count", "count_published"]),
+        (["Count"], ["Count", "count_published"]),
+        (
+            ["count", "count_published"],
+            ["count", "count_published", "count_published_published"],
+        ),
+        (
+            ["pcv", "ckey", "cell_key", "weighted"],
+            ["pcv", "ckey", "cell_key", "weighted", "count"],
+        ),
+    ],
+)
+def test_dimensions_called_like_a_measure_keep_their_names_and_values(dimensions, wanted):
+    columns = {name: ["a", "a", "a", "b", "b", "b"] for name in dimensions}
+    table = tabulate(columns, dimensions)
+    assert list(table.columns) == wanted
+    cell = ("a",) * len(dimensions)
+    arrow = table.to_arrow()
+    rows = zip(*(arrow[name].to_pylist() for name in wanted), strict=True)
+    assert (*cell, 3) in set(rows)
+
+
+def test_a_published_table_travels_as_arrow_and_comes_back_from_files(tmp_path):
+    nasty = ["a,b", 'say "x"', "line\nbreak", "é漢😀", "", "=1+1", " a ", "NULL", "nan"]
+    table = tabulate({"x": np.repeat(nasty, 3)}, ["x"])
+    wanted = published(table)
+    assert {name for (name,) in wanted} == {"Total", *nasty}
+    assert pl.DataFrame(table).height == len(wanted)
+    assert pa.table(table).equals(table.to_arrow())
+    table.write(tmp_path / "t.parquet")
+    frame = pq.read_table(tmp_path / "t.parquet").to_pylist()
+    assert {(r["x"],): r["count"] for r in frame} == wanted
+    table.write(tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {(r["x"],): int(r["count"]) for r in rows} == wanted
+    assert isinstance(table.to_pandas(), pd.DataFrame)
+
+
+def test_files_appear_whole_or_not_at_all_and_are_not_overwritten(tmp_path):
+    table = tabulate({"x": ["a"] * 3}, ["x"])
+    file = tmp_path / "t.csv"
+    table.write(file)
+    first = file.read_bytes()
+    with pytest.raises(ckm.ReleaseError, match=r"'t\.csv' exists"):
+        table.write(file)
+    table.write(file, overwrite=True)
+    assert file.read_bytes() == first
+    with pytest.raises(ckm.ReleaseError, match=r"\.csv or \.parquet file"):
+        table.write(tmp_path / "t.xlsx")
+    with pytest.raises(ckm.ReleaseError, match="cannot be written"):
+        table.write(tmp_path / "absent" / "t.csv")
+    assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_a_table_is_the_same_in_every_order_of_the_records(tmp_path):
+    rng = np.random.default_rng(5)
+    values = rng.choice(["b", "a", "Z", "10", "9"], 200)
+    files = []
+    for number in range(2):
+        order = rng.permutation(200)
+        data = pa.table({"x": values[order], "key": pa.array((order % 256).astype(np.uint8))})
+        with ckm.Engine(
+            data, record_key="key", ptable=PTABLE, mix=False, checks="skip"
+        ) as engine:
+            engine.tabulate(["x"]).write(tmp_path / f"{number}.csv")
+        files.append((tmp_path / f"{number}.csv").read_bytes())
+    assert files[0] == files[1]

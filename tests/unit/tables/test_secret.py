@@ -1,0 +1,103 @@
+"""The secret: made once, kept to its owner, never shown."""
+
+from __future__ import annotations
+
+import copy
+import hmac
+import pickle
+import stat
+import traceback
+
+import pytest
+
+from tables import Secret, SourceError
+
+MARKER = b"MARKER-7f3a-of-a-secret"
+
+
+def test_a_secret_survives_its_file_and_only_the_owner_may_read_it(tmp_path):
+    secret = Secret.generate()
+    file = tmp_path / "secret.key"
+    secret.write(file)
+    assert Secret.from_file(file) == secret
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert file.read_text().startswith("hex:")
+
+
+def test_a_secret_file_is_never_overwritten(tmp_path):
+    file = tmp_path / "secret.key"
+    Secret(MARKER).write(file)
+    before = file.read_bytes()
+    with pytest.raises(SourceError, match="exists and is never overwritten") as caught:
+        Secret.generate().write(file)
+    assert "hint:" in str(caught.value)
+    assert file.read_bytes() == before
+
+
+def test_white_space_at_the_ends_of_a_secret_file_does_not_count(tmp_path):
+    file = tmp_path / "secret.key"
+    file.write_bytes(b"  " + MARKER + b"\r\n")
+    assert Secret.from_file(file) == Secret(MARKER)
+
+
+def test_hexadecimal_and_raw_forms_of_one_secret_are_equal(tmp_path, monkeypatch):
+    monkeypatch.setenv("CKM_SECRET", "hex:" + MARKER.hex().upper())
+    assert Secret.from_env() == Secret(MARKER)
+
+
+@pytest.mark.parametrize("value", [b"", b"fifteen bytes ..", b"hex:00"])
+def test_a_short_secret_is_refused_without_showing_it(tmp_path, value):
+    file = tmp_path / "secret.key"
+    file.write_bytes(value[:15])
+    with pytest.raises(SourceError, match="at least 16 bytes"):
+        Secret.from_file(file)
+
+
+@pytest.mark.parametrize("text", ["hex:MARKER not hexadecimal", "hex:MARKERé"])
+def test_broken_hexadecimal_is_refused_without_showing_it(tmp_path, text):
+    file = tmp_path / "secret.key"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(SourceError, match="hexadecimal digits") as caught:
+        Secret.from_file(file)
+    assert "MARKER" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_secret_file_that_cannot_be_read_names_the_file_and_the_way_out(tmp_path):
+    with pytest.raises(SourceError, match=r"no\.key.*cannot be read(?s:.*)hint: make one"):
+        Secret.from_file(tmp_path / "no.key")
+    with pytest.raises(SourceError, match="cannot be read"):
+        Secret.from_file(tmp_path)
+    with pytest.raises(SourceError, match="cannot be written"):
+        Secret.generate().write(tmp_path / "absent" / "secret.key")
+
+
+def test_an_unset_variable_is_named(monkeypatch):
+    monkeypatch.delenv("CKM_SECRET", raising=False)
+    with pytest.raises(SourceError, match="CKM_SECRET holds no secret"):
+        Secret.from_env()
+
+
+def test_a_secret_does_not_show_itself():
+    secret = Secret(MARKER)
+    for shown in (repr(secret), str(secret), f"{secret}", f"{secret!r}", "%s" % secret):  # noqa: UP031
+        assert "MARKER" not in shown
+        assert MARKER.hex() not in shown
+    assert repr([secret]) == "[Secret(…)]"
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_secret_cannot_be_pickled(protocol):
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(Secret(MARKER), protocol)
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        copy.deepcopy(Secret(MARKER))
+
+
+def test_derived_keys_are_hmacs_and_differ_by_purpose():
+    secret = Secret(MARKER)
+    assert secret.derive("a purpose") == hmac.new(MARKER, b"a purpose", "sha256").digest()
+    assert secret.derive("a purpose") != secret.derive("another")
+    assert Secret(MARKER) == secret
+    assert Secret(MARKER + b".") != secret
+    assert secret != MARKER
+    assert len({secret, Secret(MARKER)}) == 1
