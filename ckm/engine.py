@@ -74,6 +74,8 @@ class Engine:
         the price that noises of a total and of its parts depend on each other.
     checks
         What a defect of the record keys does: ``"stop"``, ``"warn"`` or ``"skip"``.
+    total_label, missing_label
+        What totals and missing categories are called in the tables.
     table
         The table inside a DuckDB file.
     memory_limit, threads
@@ -115,6 +117,8 @@ class Engine:
         categories: Mapping[str, object] | None = None,
         mix: bool = True,
         checks: Action = "stop",
+        total_label: str = "Total",
+        missing_label: str = "(missing)",
         table: str | None = None,
         memory_limit: str | None = None,
         threads: int | None = None,
@@ -129,7 +133,13 @@ class Engine:
             self._keys: HashedKeys | StoredKeys = HashedKeys(column=id, secret=self._secret)
         else:
             self._keys = StoredKeys(column=str(record_key), key_range=key_range)
+        if not hasattr(ptable, "lookup"):
+            raise ConfigError(
+                f"ptable must be a PTable, not {type(ptable).__name__!r}.",
+                hint="solve(NoiseSpec(…)) makes one, PTable.read(path) reads one",
+            )
         self._ptable = ptable
+        self._labels = (total_label, missing_label)
         self._mixes = mix
         self._weight = weight
         self._checks = checks
@@ -346,6 +356,8 @@ class Engine:
             where=request.where,
             weight=self._weight if is_weighted else None,
             categories=self._categories,
+            total_label=self._labels[0],
+            missing_label=self._labels[1],
         )
 
 

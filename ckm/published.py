@@ -179,21 +179,20 @@ def publish(
         numbers["weighted"] = published * (cells.weight / divisor)
     if wants_grid:
         ranks, numbers = _fill_grid(cells, {**numbers, "": published})
-        ranks, numbers = _hide_undeclared(cells, ranks, numbers)
+        ranks, numbers = _hide_unseen(cells, ranks, numbers)
     else:
         ranks, numbers = _drop_zeros(cells, published, numbers)
     dimensions: dict[str, tuple[NDArray[np.int32], Sequence[str]]] = {}
     for axis, rank in zip(cells.axes, ranks, strict=True):
         for name, labels in zip(axis.columns, axis.labels, strict=True):
-            is_open = wants_grid and axis.is_declared
-            dimensions[name] = _encode(labels, rank, prune=not is_open)
+            dimensions[name] = _encode(labels, rank)
     return PublishedTable(
         dimensions=dimensions,
         measures={_free_name(name, dimensions): values for name, values in numbers.items()},
     )
 
 
-def _hide_undeclared(
+def _hide_unseen(
     cells: Cells, ranks: list[Codes], numbers: dict[str, NDArray[Any]]
 ) -> tuple[list[Codes], dict[str, NDArray[Any]]]:
     """Leave out categories that the records alone tell of and no published count shows.
@@ -201,14 +200,13 @@ def _hide_undeclared(
     That such a category stands in the table would tell that somebody is in it.
     """
     published = numbers.pop("")
-    if all(axis.is_declared for axis in cells.axes):
+    if not any(axis.is_found.any() for axis in cells.axes):
         return ranks, numbers
     kept = np.ones(len(published), bool)
     for axis, rank in zip(cells.axes, ranks, strict=True):
-        if not axis.is_declared:
-            is_seen = np.zeros(axis.size, bool)
-            is_seen[rank[published > 0]] = True
-            kept &= is_seen[rank]
+        is_open = ~axis.is_found
+        is_open[rank[published > 0]] = True
+        kept &= is_open[rank]
     return [rank[kept] for rank in ranks], {n: values[kept] for n, values in numbers.items()}
 
 
@@ -220,11 +218,9 @@ def _free_name(measure: str, dimensions: Mapping[str, object]) -> str:
     return measure
 
 
-def _encode(
-    labels: NDArray[np.object_], rank: Codes, *, prune: bool
-) -> tuple[NDArray[np.int32], list[str]]:
+def _encode(labels: NDArray[np.object_], rank: Codes) -> tuple[NDArray[np.int32], list[str]]:
     """Code one output column; unused categories are left out, since their names may tell."""
-    is_used = np.full(len(labels), not prune)
+    is_used = np.zeros(len(labels), bool)
     is_used[rank] = True
     categories: dict[str, int] = {}
     code = np.zeros(len(labels), np.int32)

@@ -65,12 +65,15 @@ class Axis:
         Finest first, total last.
     is_declared
         Whether the categories were declared rather than found in the data.
+    is_found
+        By rank, the categories that the data alone tell of: none of declared ones but missing.
     """
 
     columns: tuple[str, ...]
     labels: tuple[NDArray[np.object_], ...]
     levels: tuple[Level, ...]
     is_declared: bool
+    is_found: NDArray[np.bool_]
 
     @property
     def size(self) -> int:
@@ -231,13 +234,28 @@ def _plain_axis(
         is_shown=np.ones(count, bool),
     )
     texts_by_rank = np.array([request.total_label, *labels], object)
-    axis = Axis(
-        columns=(dimension,),
-        labels=(texts_by_rank,),
-        levels=(finest, _total_level()),
-        is_declared=declared is not None,
+    levels = (finest, _total_level())
+    return _axis(request, (dimension,), (texts_by_rank,), levels, declared is not None), codes
+
+
+def _axis(
+    request: Request,
+    columns: tuple[str, ...],
+    labels: tuple[NDArray[np.object_], ...],
+    levels: tuple[Level, ...],
+    is_declared: bool,  # noqa: FBT001  (read beside the others)
+) -> Axis:
+    found = np.full(len(labels[0]), not is_declared)
+    for texts in labels:
+        found |= texts == request.missing_label
+    found[0] = False  # the total
+    return Axis(
+        columns=columns,
+        labels=labels,
+        levels=levels,
+        is_declared=is_declared,
+        is_found=found,
     )
-    return axis, codes
 
 
 def _total_level() -> Level:
@@ -348,12 +366,7 @@ def _nest(
         np.array([request.total_label, *known], object)[ordered[:, place]]
         for place, known in enumerate(labels)
     )
-    return Axis(
-        columns=columns,
-        labels=texts,
-        levels=(*levels, _total_level()),
-        is_declared=is_declared,
-    )
+    return _axis(request, columns, texts, (*levels, _total_level()), is_declared)
 
 
 def _tree_axis(
@@ -392,10 +405,6 @@ def _tree_axis(
         current = upper
     total = tree.root if tree.root is not None else request.total_label
     shown = [total, *names] + [request.missing_label] * (len(leaf_labels) > len(leaf_names))
-    axis = Axis(
-        columns=(dimension,),
-        labels=(np.array(shown, object),),
-        levels=(*levels, _total_level()),
-        is_declared=True,
-    )
-    return axis, codes
+    shown_labels = (np.array(shown, object),)
+    every_level = (*levels, _total_level())
+    return _axis(request, (dimension,), shown_labels, every_level, is_declared=True), codes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Request"]
 
 _MAX_DIMENSIONS = 24
+_MAX_MARGINS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +180,14 @@ class Request:
         found += [
             (f"Column {c!r} is asked for twice.", "name each dimension once") for c in twice
         ]
+        depths = [len(self.output_columns_of(d)) + 1 for d in self.dimensions]
+        if self.margins == "all" and math.prod(depths) > _MAX_MARGINS:
+            found.append(
+                (
+                    f"All margins of these dimensions are more than {_MAX_MARGINS:,} tables.",
+                    'ask for fewer dimensions, for margins = "none", or list the margins',
+                )
+            )
         if len(self.dimensions) > _MAX_DIMENSIONS:
             found.append(
                 (f"A table has at most {_MAX_DIMENSIONS} dimensions.", "ask for fewer")

@@ -13,7 +13,7 @@ import pytest
 
 import ckm
 from ptable import PTable
-from tables import CodeTree, Hierarchy
+from tables import CodeTree, Hierarchy, RequestError
 from tests.strategies import published
 
 #: Counts of 1 become 0, counts of 2 become 3, all others stay.
@@ -221,3 +221,35 @@ def test_a_table_is_the_same_in_every_order_of_the_records(tmp_path):
             engine.tabulate(["x"]).write(tmp_path / f"{number}.csv")
         files.append((tmp_path / f"{number}.csv").read_bytes())
     assert files[0] == files[1]
+
+
+def test_a_missing_category_of_a_declared_grid_shows_only_through_published_counts():
+    names = ["F"] * 40 + ["M"] * 40 + [None]
+    people = pa.table({"sex": names, "key": pa.array(range(81), pa.uint8())})
+    hiding = PTable.from_units([{0: 256}, {-1: 256}, {0: 256}], key_range=256)
+    with ckm.Engine(
+        people,
+        record_key="key",
+        mix=False,
+        ptable=hiding,
+        categories={"sex": ["F", "M", "X"]},
+        checks="skip",
+    ) as engine:
+        table = engine.tabulate(["sex"])
+    assert table.to_pandas()["sex"].tolist() == ["Total", "F", "M", "X"]
+
+
+def test_labels_of_totals_and_missing_categories_can_be_chosen():
+    people = pa.table(
+        {"sex": ["Total", "F", None] * 20, "key": pa.array(range(60), pa.uint8())}
+    )
+    keep = PTable.from_units([{0: 256}, {0: 256}], key_range=256)
+    options = {"record_key": "key", "mix": False, "ptable": keep, "checks": "skip"}
+    with (
+        ckm.Engine(people, **options) as engine,
+        pytest.raises(RequestError, match="total_label"),
+    ):
+        engine.tabulate(["sex"])
+    with ckm.Engine(people, **options, total_label="All", missing_label="?") as engine:
+        found = engine.tabulate(["sex"]).to_pandas()["sex"].tolist()
+    assert found == ["All", "F", "Total", "?"]

@@ -8,7 +8,6 @@ import stat
 import tempfile
 import threading
 from decimal import Decimal
-from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -414,11 +413,16 @@ def test_categories_are_read_in_the_order_of_the_file(tmp_path):
 # --- what is left behind ------------------------------------------------------------------
 
 
-def spills():
-    return set(Path(tempfile.gettempdir()).glob("ckm-spill-*"))
+@pytest.fixture
+def spills(tmp_path, monkeypatch):
+    """Return what lists the spill folders of this test alone."""
+    folder = tmp_path / "spill"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return lambda: set(folder.glob("ckm-spill-*"))
 
 
-def test_what_spills_to_disk_is_for_the_owner_alone_and_goes_with_the_source():
+def test_what_spills_to_disk_is_for_the_owner_alone_and_goes_with_the_source(spills):
     before = spills()
     rng = np.random.default_rng(1)
     size = 1_000_000
@@ -443,7 +447,7 @@ def test_what_spills_to_disk_is_for_the_owner_alone_and_goes_with_the_source():
     assert spills() == before
 
 
-def test_a_source_that_could_not_be_opened_leaves_nothing(tmp_path):
+def test_a_source_that_could_not_be_opened_leaves_nothing(tmp_path, spills):
     before = spills()
     (tmp_path / "bad.csv").write_text("x,y\n1\n")
     for data in (tmp_path / "bad.csv", tmp_path / "absent.csv", 5):
