@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 import duckdb
 
 from tables.csvfiles import create_csv_view, file_list, sql_text
-from tables.errors import SourceError, unknown_name
+from tables.errors import RequestError, SourceError, unknown_name
 from tables.filters import quote
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Source:
         """Return the column's SQL type, or raise with the names that exist."""
         if name not in self.columns:
             problem, hint = unknown_name("Column", name, self.columns)
-            raise SourceError(problem, hint=hint)
+            raise RequestError(problem, hint=hint)
         return self.columns[name]
 
     def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
@@ -260,8 +260,8 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
 
     Raises
     ------
-    SourceError
-        If the file cannot be read, lacks a column or lists nothing.
+    SourceError, RequestError
+        If the file cannot be read or lists nothing; if it lacks a column.
 
     Examples
     --------

@@ -402,10 +402,10 @@ def test_exit_3_when_the_data_cannot_be_read(folder):
     assert run("release", "job.toml", "-o", "out").exit_code == 3
 
 
-def test_exit_3_when_the_identifier_is_not_in_the_data(folder):
+def test_exit_2_when_the_job_names_an_identifier_that_the_data_lack(folder):
     (folder / "job.toml").write_text(JOB.replace('"person_id"', '"persn_id"'))
     result = run("release", "job.toml", "-o", "out")
-    assert result.exit_code == 3
+    assert result.exit_code == 2
     assert failure_of(result) == (
         "error: Column 'persn_id' is not in the data; it has 'person_id', 'sex', 'age', "
         "'note'.\n  hint: did you mean 'person_id'?\n"

@@ -81,7 +81,7 @@ def test_another_secret_is_another_noise():
 
 
 def test_columns_that_do_not_exist_are_named_with_the_nearest():
-    with pytest.raises(SourceError, match="Column 'person' is not in the data"):
+    with pytest.raises(RequestError, match="Column 'person' is not in the data"):
         ckm.Engine(people(x=[1]), id="person", secret=SECRET, ptable=PTABLE)
     with pytest.raises(TablesError, match="did you mean 'region'"):
         tabulate(people(region=[1]), ["regoin"])

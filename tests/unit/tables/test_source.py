@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tables import Request, SourceError, StoredKeys, cube, open_source
+from tables import Request, RequestError, SourceError, StoredKeys, cube, open_source
 from tables.source import read_categories
 from tests.strategies import decode
 
@@ -403,7 +403,7 @@ def test_categories_are_read_in_the_order_of_the_file(tmp_path):
     file.write_text("region,area\n2,b\n1,a\n2,b\n1,c\n")
     assert read_categories(file, ["area"]) == ["b", "a", "c"]
     assert read_categories(file, ["region", "area"]) == [(2, "b"), (1, "a"), (1, "c")]
-    with pytest.raises(SourceError, match="Column 'zone' is not in the data"):
+    with pytest.raises(RequestError, match="Column 'zone' is not in the data"):
         read_categories(file, ["zone"])
     file.write_text("area\n")
     with pytest.raises(SourceError, match="lists no category"):
