@@ -9,8 +9,6 @@ from __future__ import annotations
 import glob
 import os
 import re
-import shutil
-import tempfile
 import threading
 import weakref
 from pathlib import Path
@@ -21,6 +19,7 @@ import duckdb
 from tables.csvfiles import create_csv_view, file_list, sql_text
 from tables.errors import RequestError, SourceError, unknown_name
 from tables.filters import quote
+from tables.spill import SpillFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -58,8 +57,8 @@ class Source:
         self, connection: duckdb.DuckDBPyConnection, *, files: tuple[str, ...], label: str
     ) -> None:
         self._connection = connection
+        self._sweep: Callable[[], object] = connection.close
         self._lock = threading.RLock()
-        self._sweep = weakref.finalize(self, _remove, connection, _spill_folder(connection))
         self.files = files
         self.label = label
         self.orders: dict[str, pa.Array] = {}  # categories that came in an order, in that order
@@ -222,25 +221,27 @@ def open_source(
     ...     source.kinds
     {'sex': 'text', 'age': 'integer'}
     """
-    connection = _connect(memory_limit, threads)
+    spill = SpillFolder()
+    try:
+        connection = _connect(memory_limit, threads, spill)
+    except BaseException:
+        spill.remove()
+        raise
     try:
         if isinstance(data, (str, os.PathLike)):
-            return _open_path(connection, os.fspath(data), table)
-        return _open_object(connection, data)
+            source = _open_path(connection, os.fspath(data), table)
+        else:
+            source = _open_object(connection, data)
     except BaseException:
-        _remove(connection, _spill_folder(connection))
+        _sweep(connection, spill)
         raise
+    source._sweep = weakref.finalize(source, _sweep, connection, spill)  # noqa: SLF001
+    return source
 
 
-def _spill_folder(connection: duckdb.DuckDBPyConnection) -> str:
-    row = connection.execute("SELECT current_setting('temp_directory')").fetchone()
-    return str(row[0]) if row else ""
-
-
-def _remove(connection: duckdb.DuckDBPyConnection, spill: str) -> None:
+def _sweep(connection: duckdb.DuckDBPyConnection, spill: SpillFolder) -> None:
     connection.close()
-    if spill:
-        shutil.rmtree(spill, ignore_errors=True)
+    spill.remove()
 
 
 def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> list[object]:
@@ -282,13 +283,14 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
     return list(dict.fromkeys(rows if len(columns) > 1 else (row[0] for row in rows)))
 
 
-def _connect(memory_limit: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
-    spill = tempfile.mkdtemp(prefix="ckm-spill-")  # records spill: for the owner's eyes only
+def _connect(
+    memory_limit: str | None, threads: int | None, spill: SpillFolder
+) -> duckdb.DuckDBPyConnection:
     config: dict[str, Any] = {
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         "preserve_insertion_order": False,
-        "temp_directory": spill,
+        "temp_directory": str(spill.path),
     }
     if memory_limit is not None:
         config["memory_limit"] = memory_limit
@@ -301,7 +303,6 @@ def _connect(memory_limit: str | None, threads: int | None) -> duckdb.DuckDBPyCo
         connection.execute("SET python_enable_replacements=false")
         connection.execute("SET TimeZone='UTC'")
     except (duckdb.Error, ValueError, TypeError):
-        shutil.rmtree(spill, ignore_errors=True)
         raise SourceError(
             "memory_limit must read like '3GB' and threads be a positive integer."
         ) from None

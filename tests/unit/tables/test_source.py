@@ -8,6 +8,7 @@ import stat
 import tempfile
 import threading
 from decimal import Decimal
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -464,3 +465,15 @@ def test_a_closed_source_says_so_and_may_be_closed_again():
     source.close()
     with pytest.raises(SourceError):
         cube(source, KEYS, [Request(dimensions=["x"])])
+
+
+def test_what_a_killed_process_spilled_is_removed_by_the_next_source(spills):
+    with open_source(pa.table({"x": [1]})) as living:
+        abandoned = Path(tempfile.mkdtemp(prefix="ckm-spill-"))
+        (abandoned / "lock").touch()
+        (abandoned / "records.tmp").write_text("somebody's record")
+        with open_source(pa.table({"x": [1]})):
+            assert not abandoned.exists()
+            assert len(spills()) == 2
+        assert living.fetch("SELECT 1") == [(1,)]
+    assert spills() == set()

@@ -1,0 +1,73 @@
+"""Folders for what DuckDB spills to disk: records, for the owner's eyes only.
+
+A folder goes with its source. One that a killed process left behind is removed by the next
+source that is opened: its lock is free, since the system frees the locks of the dead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+__all__ = ["SpillFolder"]
+
+_PREFIX = "ckm-spill-"
+_LOCK = "lock"
+
+
+class SpillFolder:
+    """A private folder that is locked as long as it is in use.
+
+    Examples
+    --------
+    >>> folder = SpillFolder()
+    >>> oct(folder.path.stat().st_mode & 0o777)
+    '0o700'
+    >>> folder.remove()
+    >>> folder.path.exists()
+    False
+    """
+
+    def __init__(self) -> None:
+        _remove_abandoned(Path(tempfile.gettempdir()))
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        draft = self.path / "lock.new"  # takes its name when locked, never before
+        self._lock = os.open(draft, os.O_RDWR | os.O_CREAT, 0o600)
+        _try_lock(self._lock)
+        draft.rename(self.path / _LOCK)
+
+    def remove(self) -> None:
+        """Remove the folder and what is in it; once more does nothing."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.close(self._lock)
+        self._lock = -1
+
+
+def _remove_abandoned(parent: Path) -> None:
+    if os.name != "posix":
+        return
+    for folder in parent.glob(_PREFIX + "*"):
+        try:
+            if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+                continue
+            handle = os.open(folder / _LOCK, os.O_RDWR)
+        except OSError:
+            continue  # being made or removed at this moment
+        if _try_lock(handle):
+            shutil.rmtree(folder, ignore_errors=True)
+        os.close(handle)
+
+
+def _try_lock(handle: int) -> bool:
+    """Lock an open file; False where another process holds it or there are no locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
