@@ -126,7 +126,7 @@ def record_file(
 
 
 def describe_columns(
-    table: PublishedTable, hierarchies: Mapping[str, object]
+    table: PublishedTable, hierarchies: Mapping[str, object], *, total_label: str = "Total"
 ) -> tuple[tuple[str, str, str], ...]:
     """Put the columns of a published table into words.
 
@@ -136,6 +136,8 @@ def describe_columns(
         The table.
     hierarchies
         The hierarchies among its dimensions.
+    total_label
+        What totals are called in it.
 
     Returns
     -------
@@ -159,7 +161,11 @@ def describe_columns(
     described = []
     for name in table.dimensions:
         words = levels.get(name, f"Category of {name!r}")
-        described.append((name, "text", f"{words}; 'Total' where the row is a total over it."))
+        if isinstance(hierarchies.get(name, []), list):
+            words += f"; {total_label!r} where the row is a total over it."
+        else:
+            words = f"Code of the tree of {name!r}; its top code is the total."
+        described.append((name, "text", words))
     for name, values in table.measures.items():
         kind = "number" if values.dtype.kind == "f" else "integer"
         words = "Weighted number of units" if name.startswith("weighted") else "Number of units"

@@ -145,6 +145,8 @@ def open_engine(
         categories=dict(job.categories) or None,
         mix=job.keys.mix,
         checks=job.keys.checks,
+        total_label=job.output.total_label,
+        missing_label=job.output.missing_label,
         table=data.table,
         memory_limit=memory_limit,
         threads=threads,

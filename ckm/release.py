@@ -202,7 +202,9 @@ class _Run:
                     name=name,
                     title=self.job.titles.get(name),
                     rows=table.n_rows,
-                    columns=describe_columns(table, self._hierarchies(name)),
+                    columns=describe_columns(
+                        table, self._hierarchies(name), total_label=self.job.output.total_label
+                    ),
                     files=files,
                     seconds=seconds,
                 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ptable.dual import dual_bound, residual_at
@@ -27,6 +28,8 @@ __all__ = ["Certificate", "RowCertificate", "certify"]
 _FIGURE_TOLERANCE = 1e-9
 _LARGEST_GAP = 1e-5
 _LARGEST_RESIDUAL = 1e-9
+#: How far the integers of a probability may be from it, in units: no search needs more.
+_MOST_UNITS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +231,7 @@ class Certificate:
             solver=self.solver,
             solver_distance=self.solver_distance,
         )
-        off = _differences(self, again) + _failures(again)
+        off = _differences(self, again) + _failures(again) + _breaches(table.spec, table)
         if off:
             raise PTableError(
                 "The certificate does not fit the p-table: " + "; ".join(off[:5]) + ".",
@@ -381,6 +384,30 @@ def _differences(stored: Certificate, again: Certificate) -> list[str]:
     if stored.variance_rule != again.variance_rule:
         off.append("variance_rule")
     return off
+
+
+def _breaches(spec: NoiseSpec, table: PTable) -> list[str]:
+    """Name what the integers themselves may not do, whatever the figures say."""
+    found = []
+    if set(table.units(0)) != {0}:
+        found.append("the noise of count 0 is not 0")
+    if table.large_counts != "last":
+        found.append("counts beyond the last row do not all take the last row")
+    for row in resolve(spec):
+        problem, units = row.problem, table.units(row.problem.count)
+        ordered = [units.get(v, 0) for v in problem.noise]
+        squares = [v * v for v in problem.noise]
+        slack = _MOST_UNITS * sum(squares)
+        goal = problem.variance * table.key_range
+        excess = sum(n * v for n, v in zip(ordered, squares, strict=True)) - goal
+        if excess > slack or (excess < -slack and not problem.at_most):
+            found.append(f"the variance drift of count {problem.count} is too large")
+        left = ordered[: problem.n_left]
+        if any(low - high > 2 * _MOST_UNITS for low, high in pairwise(left)):
+            found.append(f"the fall of count {problem.count} is not allowed on its left")
+        if min(ordered) < math.floor(problem.floor * table.key_range):
+            found.append(f"the least probability of count {problem.count} is too small")
+    return found
 
 
 def _failures(certificate: Certificate) -> list[str]:

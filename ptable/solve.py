@@ -18,7 +18,7 @@ import numpy as np
 
 from ptable.certificate import certify
 from ptable.dual import maximise
-from ptable.errors import InfeasibleError, PTableWarning
+from ptable.errors import InfeasibleError, InternalError, PTableError, PTableWarning
 from ptable.faces import resolve
 from ptable.feasibility import feasible
 from ptable.table import PTable
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ptable.certificate import Certificate
     from ptable.faces import ResolvedRow
     from ptable.feasibility import Feasibility, RowFeasibility
     from ptable.spec import NoiseSpec
@@ -106,12 +107,24 @@ def solve(spec: NoiseSpec, *, progress: Callable[[int, int], None] | None = None
         solver_distance=max(distances, default=None),
     )
     table = bare.with_proof(spec, certificate)
-    certificate.check(table)
+    _require_proof(table, certificate)
     logger.info(
         "p-table solved",
         extra={"rows": len(resolved), "seconds": round(perf_counter() - began, 3)},
     )
     return table
+
+
+def _require_proof(table: PTable, certificate: Certificate) -> None:
+    """Hold a new table against its own certificate; nobody can have changed it yet."""
+    try:
+        certificate.check(table)
+    except PTableError as error:
+        _, _, off = error.problem.partition(": ")
+        raise InternalError(
+            f"No integers near enough to the optimum were found: {off}",
+            hint="a variance a little further from the ends of the reach works",
+        ) from None
 
 
 def _best_law(

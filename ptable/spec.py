@@ -20,6 +20,8 @@ Monotone: TypeAlias = Literal["none", "left"]
 
 _RULES = ("exact", "at-most", "nearest")
 _MONOTONE = ("none", "left")
+#: The probability of a single key: what integer thresholds can hold at least.
+_ONE_KEY = 2.0**-32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +177,8 @@ class NoiseSpec:
                 f"{2 * self.max_noise + 1} noise values, not {value!r}"
             )
             return [problem]
+        if 0 < float(value) < _ONE_KEY:
+            return [f"min_probability must be 0 or be at least one key in 2**32, not {value!r}"]
         object.__setattr__(self, "min_probability", float(value))
         return []
 

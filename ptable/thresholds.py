@@ -8,7 +8,7 @@ rest. Rows with few noise values try every small change instead.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
@@ -58,7 +58,7 @@ class UnitRow:
     n_left
         Over how many leading values the units may not fall.
     at_most
-        Whether the variance may not be exceeded.
+        Whether the variance may not be exceeded, where integers can avoid it.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
     """Split `total` units over the noise values of a row.
 
     The units add up to `total` and their mean noise is exactly zero; their variance is the
-    nearest that the noise values allow.
+    nearest that the search finds: within a unit, but for rows at the edge of their reach.
 
     Parameters
     ----------
@@ -113,6 +113,8 @@ def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
             best = settled
         if best is not None and best[0][:3] == (0, 0, 0):
             break
+    if best is None and row.at_most:  # a hair above the least variance: no integers lie between
+        return apportion(replace(row, at_most=False), total=total)
     if best is None:
         raise InternalError("No integer thresholds keep a row's sum and mean.")
     return tuple(best[1])

@@ -125,7 +125,11 @@ class JobBuilder:
             ptable=ptable,
             hierarchies=hierarchies,
             categories=categories,
-            output=JobOutput(formats=tuple(dict.fromkeys(model.output.formats))),
+            output=JobOutput(
+                formats=tuple(dict.fromkeys(model.output.formats)),
+                total_label=model.output.total_label,
+                missing_label=model.output.missing_label,
+            ),
             tables=tables,
             titles={t.name: t.title for t in model.table if t.title is not None},
         )

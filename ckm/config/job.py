@@ -58,6 +58,8 @@ class JobOutput:
     """The files that a release writes of each table."""
 
     formats: tuple[Literal["csv", "parquet"], ...] = ("csv", "parquet")
+    total_label: str = "Total"
+    missing_label: str = "(missing)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

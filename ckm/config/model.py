@@ -89,6 +89,14 @@ class OutputModel(_Section):
     formats: list[Literal["csv", "parquet"]] = Field(
         default=["csv", "parquet"], min_length=1, description="Formats of each table."
     )
+    total_label: str = Field(
+        default="Total", min_length=1, description="What totals are called in the tables."
+    )
+    missing_label: str = Field(
+        default="(missing)",
+        min_length=1,
+        description="What missing categories are called in the tables.",
+    )
 
 
 class TableModel(_Section):

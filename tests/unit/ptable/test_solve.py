@@ -5,7 +5,15 @@ import cvxpy
 import numpy as np
 import pytest
 
-from ptable import InfeasibleError, NoiseSpec, PTableError, PTableWarning, feasible, solve
+from ptable import (
+    InfeasibleError,
+    InternalError,
+    NoiseSpec,
+    PTableError,
+    PTableWarning,
+    feasible,
+    solve,
+)
 from ptable.dual import maximise
 
 
@@ -125,3 +133,21 @@ def test_at_most_keeps_the_variance_of_rows_where_it_does_not_bind():
     variances = [row.variance for row in solve(spec).certificate.rows]
     assert variances[0] == pytest.approx(1.30247, abs=1e-5)
     assert max(variances) <= 2.0
+
+
+@pytest.mark.parametrize("above", [1e-11, 1e-10, 2e-9])
+def test_a_bound_that_no_integers_meet_is_passed_by_a_few_keys_only(above):
+    spec = NoiseSpec(
+        max_noise=6, variance=6 + above, small=4, variance_rule="at-most", monotone="left"
+    )
+    rows = solve(spec).certificate.rows
+    assert max(row.variance for row in rows) <= 6 + above + 1e-7
+    assert all(row.bias == 0 for row in rows)
+
+
+def test_integers_too_far_from_the_optimum_are_a_fault_of_ours(monkeypatch):
+    monkeypatch.setattr("ptable.certificate._LARGEST_GAP", -1.0)
+    with pytest.raises(InternalError, match="No integers near enough") as caught:
+        solve(NoiseSpec(max_noise=2, variance=1.0))
+    assert "the entropy gap of count 1" in str(caught.value)
+    assert "was changed" not in str(caught.value)

@@ -27,6 +27,7 @@ from ptable import InfeasibleError, NoiseSpec, PTableError
         ({"variance_rule": "about"}, "variance_rule must be one of"),
         ({"min_probability": 0.2}, r"\[0, 0.2\), because a row has up to 5"),
         ({"min_probability": math.nan}, "min_probability must lie in"),
+        ({"min_probability": 1e-10}, "or be at least one key in 2\\*\\*32"),
     ],
 )
 def test_a_wrong_setting_is_named_with_what_must_hold(fields, words):
