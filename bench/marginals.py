@@ -79,7 +79,7 @@ def run_ons(path: str, repeats: int) -> dict[str, Any]:
 
 
 def run_ours(path: str, repeats: int, opening: str) -> dict[str, Any]:
-    """Time one request with margins; a fresh one opens the file and checks the keys every time."""
+    """Time one request with margins; a fresh one opens the file and checks the keys anew."""
     import ckm
     from ptable import PTable
 

@@ -24,6 +24,7 @@ from tables import (
     check_keys,
     cube,
     open_source,
+    parse_filter,
     read_categories,
     require_fit,
 )
@@ -74,6 +75,9 @@ class Engine:
         the price that noises of a total and of its parts depend on each other.
     checks
         What a defect of the record keys does: ``"stop"``, ``"warn"`` or ``"skip"``.
+    weighted_decimals
+        Weighted counts are rounded to so many decimals; None keeps them all, which replays
+        other tools. Unrounded, whole-number weights give the number of records away.
     total_label, missing_label
         What totals and missing categories are called in the tables.
     table
@@ -117,6 +121,7 @@ class Engine:
         categories: Mapping[str, object] | None = None,
         mix: bool = True,
         checks: Action = "stop",
+        weighted_decimals: int | None = 0,
         total_label: str = "Total",
         missing_label: str = "(missing)",
         table: str | None = None,
@@ -139,6 +144,12 @@ class Engine:
                 hint="solve(NoiseSpec(…)) makes one, PTable.read(path) reads one",
             )
         self._ptable = ptable
+        if weighted_decimals is not None and weighted_decimals not in range(16):
+            raise ConfigError(
+                f"weighted_decimals must lie in 0 to 15, not {weighted_decimals!r}.",
+                hint="0 rounds weighted counts to whole numbers",
+            )
+        self._weighted_decimals = weighted_decimals
         self._labels = (total_label, missing_label)
         self._mixes = mix
         self._weight = weight
@@ -296,6 +307,7 @@ class Engine:
                     published,
                     measures=request.measures,
                     empty_cells=request.empty_cells,
+                    weighted_decimals=self._weighted_decimals,
                 )
             )
         tell("protect", len(requests), len(requests))
@@ -344,6 +356,7 @@ class Engine:
         return built
 
     def _request(self, request: TableRequest) -> Request:
+        self._refuse_identity(request)
         is_weighted = "weighted" in request.measures
         if is_weighted and self._weight is None:
             raise ConfigError(
@@ -359,6 +372,24 @@ class Engine:
             total_label=self._labels[0],
             missing_label=self._labels[1],
         )
+
+    def _refuse_identity(self, request: TableRequest) -> None:
+        """Refuse what tells persons apart, as a dimension and in a filter."""
+        identity = self._keys.column
+        columns = {
+            column
+            for name in request.dimensions
+            for column in (
+                self._hierarchies[name].columns if name in self._hierarchies else (name,)
+            )
+        }
+        if request.where is not None:
+            columns |= parse_filter(request.where).columns
+        if identity in columns:
+            raise RequestError(
+                f"Column {identity!r} tells persons apart: it is no dimension and no filter.",
+                hint="ask for groups of people",
+            )
 
 
 def _find_secret(

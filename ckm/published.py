@@ -149,6 +149,7 @@ def publish(
     *,
     measures: Sequence[str],
     empty_cells: str,
+    weighted_decimals: int | None,
 ) -> PublishedTable:
     """Turn cells and their published counts into a table that carries nothing else.
 
@@ -162,6 +163,8 @@ def publish(
         ``"count"``, ``"weighted"``.
     empty_cells
         ``"auto"``, ``"grid"`` or ``"drop"``, see `TableRequest`.
+    weighted_decimals
+        Decimals of weighted counts; None for all.
 
     Returns
     -------
@@ -176,7 +179,11 @@ def publish(
         numbers["count"] = published
     if "weighted" in measures and cells.weight is not None:
         divisor = np.maximum(cells.count, 1)
-        numbers["weighted"] = published * (cells.weight / divisor)
+        weighted = published * (cells.weight / divisor)
+        # Unrounded, the denominator of weighted / count divides the original count.
+        numbers["weighted"] = (
+            weighted if weighted_decimals is None else np.round(weighted, weighted_decimals)
+        )
     if wants_grid:
         ranks, numbers = _fill_grid(cells, {**numbers, "": published})
         ranks, numbers = _hide_unseen(cells, ranks, numbers)

@@ -162,10 +162,8 @@ class StoredKeys:
             return f"{column}::UBIGINT"
         if source.kinds[self.column] == "integer" or sql_type.endswith(",0)"):
             return column
-        printed = (
-            f"CAST(CAST(CAST({column} AS VARCHAR) AS DECIMAL(18,18))"
-            " * 1000000000000000000::DECIMAL(19,0) AS BIGINT)"
-        )
+        decimals = f"CAST(CAST(CAST({column} AS VARCHAR) AS DECIMAL(38,18)) AS VARCHAR)"
+        printed = f"CAST(replace({decimals}, '.', '') AS BIGINT)"
         if sql_type != "DOUBLE":
             return printed
         # A double with at most 15 decimals is the nearest one to n / 10**15 for one integer n.

@@ -193,7 +193,7 @@ class Secret:
 
 def _decode(text: bytes) -> bytes:
     """Return the bytes a file or variable stands for: ``hex:…``, or the text itself."""
-    if text.startswith(b"hex:"):
+    if text[:4].lower() == b"hex:":
         try:
             return bytes.fromhex(text[4:].decode("ascii"))
         except (UnicodeDecodeError, ValueError):

@@ -53,7 +53,7 @@ def test_a_category_whose_every_count_became_zero_leaves_no_trace(empty_cells, t
 def test_a_dropped_table_holds_no_zero():
     rng = np.random.default_rng(3)
     columns = {"x": rng.integers(0, 200, 300), "y": rng.integers(0, 3, 300)}
-    columns["w"] = rng.random(300)
+    columns["w"] = 1 + rng.random(300)
     table = tabulate(columns, ["x", "y"], measures=["weighted", "count"], weight="w")
     assert min(published(table).values()) > 0
     assert min(published(table, "weighted").values()) > 0
@@ -253,3 +253,52 @@ def test_labels_of_totals_and_missing_categories_can_be_chosen():
     with ckm.Engine(people, **options, total_label="All", missing_label="?") as engine:
         found = engine.tabulate(["sex"]).to_pandas()["sex"].tolist()
     assert found == ["All", "F", "Total", "?"]
+
+
+def possible_counts(counts, weighted, decimals):
+    """Return for each cell the original counts that its two published numbers allow."""
+    found = {}
+    for cell, count in counts.items():
+        found[cell] = []
+        for n in range(max(1, count - 5), count + 6):
+            total = round(weighted[cell] * n / count)  # weights are whole numbers
+            unrounded = count * (total / n)
+            shown = unrounded if decimals is None else np.round(unrounded, decimals)
+            if abs(shown - weighted[cell]) < 1e-6:
+                found[cell].append(n)
+    return found
+
+
+@pytest.mark.parametrize(("decimals", "most_identified"), [(None, 1.0), (0, 0.05)])
+def test_rounded_weighted_counts_do_not_give_the_original_counts_away(
+    decimals, most_identified
+):
+    rng = np.random.default_rng(11)
+    columns = {"x": rng.integers(0, 400, 8000), "w": rng.integers(1, 500, 8000)}
+    options = {"weight": "w", "weighted_decimals": decimals}
+    table = tabulate(columns, ["x"], measures=["count", "weighted"], **options)
+    counts = {cell: count for cell, count in published(table).items() if count > 5}
+    allowed = possible_counts(counts, published(table, "weighted"), decimals)
+    share = sum(len(candidates) == 1 for candidates in allowed.values()) / len(allowed)
+    assert share <= most_identified
+    if decimals is None:  # the attack must succeed where the defence is off
+        assert share > 0.5
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [{"dimensions": ["id"]}, {"dimensions": ["geo"]}, {"dimensions": ["x"], "where": "id = 4"}],
+)
+def test_what_tells_persons_apart_is_no_dimension_and_no_filter(request_):
+    people = pa.table({"id": range(40), "x": [0, 1] * 20})
+    table = PTable.from_units([{0: 256}, {0: 256}], key_range=256)
+    options = {
+        "ptable": table,
+        "hierarchies": {"geo": ["x", "id"]},
+        "secret": ckm.Secret(bytes(16)),
+    }
+    with (
+        ckm.Engine(people, id="id", **options) as engine,
+        pytest.raises(RequestError, match="'id' tells persons apart"),
+    ):
+        engine.tabulate(**request_)

@@ -292,3 +292,11 @@ def test_missing_keys_count_as_zero_where_that_was_accepted():
 def test_hashed_keys_do_not_show_the_secret():
     keys = HashedKeys(column="id", secret=SECRET)
     assert repr(keys) == "HashedKeys(column='id', secret=Secret(…))"
+
+
+def test_decimals_of_full_precision_are_taken_at_eighteen_places():
+    values = [1.2345678901234568e-05, 1e-18, 0.1234567890123456, 5e-05, 0.9177275]
+    with open_source(pa.table({"key": values})) as source:
+        keys = StoredKeys(column="key").sql(source, {})
+        found = [row[0] for row in source.fetch(f"SELECT {keys} FROM {source.relation}")]
+    assert found == [12345678901235, 1, 123456789012345600, 5 * 10**13, 917727500000000000]
