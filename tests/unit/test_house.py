@@ -60,3 +60,20 @@ def test_no_file_of_the_project_names_a_folder_of_somebodys_machine():
             and path.name != Path(__file__).name
         ):
             assert not private.search(path.read_text(encoding="utf-8")), name
+
+
+def test_heavy_packages_are_imported_where_the_house_keeps_them():
+    homes = {
+        "cvxpy": {"ptable/solve.py"},
+        "duckdb": {"tables/source.py", "tables/csvfiles.py"},
+        "pydantic": {"ckm/config/*"},
+        "click": {"ckm/cli/*"},
+        "rich": {"ckm/cli/*"},
+        "torch": set(),
+    }
+    for package in ("ckm", "ptable", "tables"):
+        for path in (ROOT / package).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            for heavy, allowed in homes.items():
+                if re.search(rf"^\s*(import {heavy}\b|from {heavy}\b)", text, re.MULTILINE):
+                    assert any(path.relative_to(ROOT).match(home) for home in allowed), path

@@ -487,7 +487,9 @@ def test_a_signal_counts_even_when_a_library_hides_it(folder, monkeypatch, numbe
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+    ids=["int", "term", "hup"],
 )
 def test_a_signal_ends_cleanly(folder, number, code):
     script = (
@@ -608,6 +610,115 @@ def test_a_reader_that_has_enough_ends_the_program_quietly(folder):
     assert done.stdout == "{\n"
     assert "Traceback" not in done.stderr
     assert "BrokenPipe" not in done.stderr
+
+
+def shell(line, folder):
+    ckm = f'"{sys.executable}" -c "from ckm.cli import main; main()"'
+    return subprocess.run(
+        ["bash", "-c", line.replace("ckm", ckm, 1)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("end", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_does_not_spoil_a_release(folder, end):
+    done = shell(f"ckm release job.toml -o out {end}", folder)
+    assert done.returncode == 0
+    assert "bug" not in done.stderr
+    assert (folder / "out" / "public" / "manifest.json").exists()
+
+
+def test_a_connection_that_nobody_minds_losing_does_not_end_a_release(folder):
+    code = (
+        "import signal, os; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "from ckm.published import PublishedTable; write = PublishedTable.write\n"
+        "def hang_up(self, path, **options):\n"
+        "    os.kill(os.getpid(), signal.SIGHUP); write(self, path, **options)\n"
+        "PublishedTable.write = hang_up\n"
+        "from ckm.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "release", "job.toml", "-o", "out"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
+
+
+full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+
+
+@full
+def test_a_log_that_cannot_be_written_does_not_spoil_a_release(folder):
+    done = shell("ckm release job.toml -o out 2>/dev/full", folder)
+    assert done.returncode == 0
+    assert done.stdout == "out\n"
+
+
+@full
+def test_an_error_keeps_its_exit_code_when_it_cannot_be_told(folder):
+    assert shell("ckm release nothing.toml -o out 2>/dev/full", folder).returncode == 2
+
+
+@full
+def test_a_result_that_cannot_be_written_is_an_error(folder):
+    done = shell("ckm job schema >/dev/full", folder)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "cannot be written" in json.loads(line)["message"]
+    assert json.loads(line)["hint"] == "free some space"
+
+
+def test_no_verb_at_all_shows_the_help(folder):
+    done = run()
+    assert done.exit_code == 2
+    assert done.stderr.startswith("Usage: ckm")
+    assert "error" not in done.stderr.splitlines()[0]
+
+
+def test_no_verb_at_all_is_one_json_object_without_a_terminal(folder):
+    done = run("ptable", style="json")
+    assert done.exit_code == 2
+    told = json.loads(done.stderr)
+    assert (told["message"], told["hint"]) == (
+        "The command is missing.",
+        "see: ckm ptable --help",
+    )
+
+
+def test_a_secret_that_cannot_be_written_is_a_wrong_command(folder):
+    done = run("keys", "secret", "nowhere/secret.key")
+    assert done.exit_code == 2
+    assert "cannot be written" in done.stderr
+
+
+def test_check_names_some_of_many_tables(folder):
+    tables = "".join(
+        f'[[table]]\nname = "t{number}"\ndimensions = ["sex"]\n' for number in range(100)
+    )
+    (folder / "job.toml").write_text(JOB + tables)
+    line = run("check", "job.toml").stderr.splitlines()[0]
+    assert line.endswith("t9, t10 and 89 more")
+
+
+def test_the_picture_of_a_wide_ptable_is_not_cut_off_in_a_file(folder):
+    solve(NoiseSpec(max_noise=15, variance=14.0, small=2)).write(folder / "wide.parquet")
+    done = command("ptable", "show", "wide.parquet", cwd=folder, CKM_LOG_FORMAT="text")
+    assert "…" not in done.stdout
+    assert "variance" in done.stdout
+
+
+def test_the_picture_of_a_wide_ptable_moves_together_on_a_narrow_terminal(folder):
+    solve(NoiseSpec(max_noise=8, variance=7.0, small=2)).write(folder / "wide.parquet")
+    done = command("ptable", "show", "wide.parquet", cwd=folder, COLUMNS="60")
+    assert "…" not in done.stdout
+    assert "-8      0      +8" in done.stdout
 
 
 # --- nothing leaves but the release ----------------------------------------------------

@@ -345,6 +345,26 @@ def test_table_names_differ_in_more_than_case(folder):
     assert the_problem_of(folder, text).text == "the name 'first' occurs more than once."
 
 
+def test_a_secret_written_as_a_key_is_never_echoed(folder):
+    marker = "5ec2e75ec2e75ec2e75ec2e75ec2e75e"
+    text = JOB.replace("[keys]\n", f'[keys]\n{marker} = "x"\n')
+    problem = the_problem_of(folder, text)
+    assert problem.line() == "[keys] has a key that is unknown."
+    assert problem.hint == "known here: secret, checks, mix"
+
+
+def test_categories_and_hierarchies_of_no_table_give_a_warning(folder, caplog):
+    text = JOB.replace('sex = ["F", "M"]', 'sexe = ["F", "M"]')
+    read_job(write(folder, text))
+    assert [record.getMessage() for record in caplog.records] == [
+        "job.toml: [hierarchies] 'ages' is a dimension of no table, so it does nothing.",
+        (
+            "job.toml: [categories] 'sexe' is a dimension of no table, so it does nothing; "
+            "did you mean 'sex'?"
+        ),
+    ]
+
+
 def test_a_secret_written_into_the_job_is_never_echoed(folder):
     marker = "5ec2e75ec2e75ec2e75ec2e75ec2e75e"
     with pytest.raises(JobError) as caught:

@@ -456,6 +456,15 @@ def test_a_table_from_elsewhere_is_used_with_a_warning(folder, caplog):
     assert "has no certificate" in caplog.text
 
 
+@pytest.mark.parametrize("cells", ["drop", "grid"])
+def test_a_table_that_publishes_only_zeros_gives_a_warning(folder, caplog, cells):
+    text = JOB.replace("age >= 18", "sex = 'male'") + f'empty_cells = "{cells}"\n'
+    (folder / "job.toml").write_text(text)
+    release(read_job(folder / "job.toml"), folder / "out")
+    (warning,) = (r.getMessage() for r in caplog.records if r.levelname == "WARNING")
+    assert warning.startswith("Table 'adults' publishes nothing but zeros: ")
+
+
 def _fail_on_call(number, error=RuntimeError):
     original, calls = PublishedTable.write, []
 
