@@ -18,7 +18,8 @@ def require_own_tables() -> None:
     Raises
     ------
     ImportError
-        If the `tables` that would be imported does not lie beside `ckm`.
+        If the `tables` that would be imported does not lie beside `ckm`, or PyTables was
+        installed over it.
 
     Examples
     --------
@@ -26,7 +27,8 @@ def require_own_tables() -> None:
     """
     spec = importlib.util.find_spec("tables")
     ours = Path(__file__).resolve().parent.parent / "tables" / "__init__.py"
-    if spec is None or spec.origin is None or Path(spec.origin).resolve() != ours:
+    is_elsewhere = spec is None or spec.origin is None or Path(spec.origin).resolve() != ours
+    if is_elsewhere or any(ours.parent.glob("hdf5extension*")):
         msg = (
             "The package 'tables' that Python finds is not the engine's own, but probably "
             "PyTables, which has the same name.\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -54,3 +55,19 @@ def test_the_engine_imports_its_own_tables():
     answer = run("import ckm, tables; print(tables.__file__)")
     assert answer.returncode == 0, answer.stderr
     assert Path(answer.stdout.strip()) == ROOT / "tables" / "__init__.py"
+
+
+def test_pytables_installed_over_the_engine_stops_the_import_with_the_cure(tmp_path):
+    for package in ("ckm", "ptable", "tables"):
+        shutil.copytree(ROOT / package, tmp_path / package)
+    (tmp_path / "tables" / "__init__.py").write_text("def open_file(): ...\n")
+    (tmp_path / "tables" / "hdf5extension.so").touch()
+    answer = subprocess.run(
+        [sys.executable, "-c", "import ckm"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert "install ckm-engine in an environment of its own" in answer.stderr
