@@ -209,6 +209,13 @@ class _Run:
                     seconds=seconds,
                 )
             )
+            if not any(values.any() for values in table.measures.values()):
+                logger.warning(
+                    "Table %r publishes nothing but zeros: do its filter and its categories "
+                    "fit the data?",
+                    name,
+                    extra={"event": "table without counts", "table": name},
+                )
             logger.info(
                 "table written",
                 extra={"table": name, "cells": table.n_rows, "seconds": round(seconds, 3)},

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check", "show_feasibility"]
 
+_SHOWN_TABLES = 12
+
 
 @click.command(
     epilog="""\b
@@ -39,7 +41,7 @@ def check(
     from ckm.opening import open_engine
 
     plan = read_job(job)
-    voice.step("job read", f"{job.name} is a sound job; tables: {', '.join(plan.tables)}")
+    voice.step("job read", f"{job.name} is a sound job; {_names(plan)}")
     ptable, failure = _noise(voice, plan)
     with (
         voice.progress() as tell,
@@ -63,6 +65,12 @@ def check(
         voice.step("keys not checked", 'record keys: not checked, for checks = "skip"')
     elif not quality.problems:
         voice.step("keys checked", quality.summary())
+
+
+def _names(plan: Job) -> str:
+    shown = list(plan.tables)[:_SHOWN_TABLES]
+    more = len(plan.tables) - len(shown)
+    return f"tables: {', '.join(shown)}" + (f" and {more} more" if more else "")
 
 
 def _noise(voice: Voice, plan: Job) -> tuple[PTable, Exception | None]:

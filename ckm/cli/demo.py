@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -170,9 +173,16 @@ def _show_zones(voice: Voice, pairs: Sequence[ZonePair]) -> None:
 
 def _show_next(voice: Voice, made: Demo) -> None:
     _heading(voice, "Try next")
+    ckm, job = _own_name(), f"{made.folder}/job.toml"
     for command in (
-        f"ckm ptable show {made.release.folder}/internal/pt.parquet",
-        f"ckm check {made.folder}/job.toml",
-        f"ckm release {made.folder}/job.toml -o {made.folder}-again",
+        (ckm, "ptable", "show", f"{made.release.folder}/internal/pt.parquet"),
+        (ckm, "check", job),
+        (ckm, "release", job, "-o", f"{made.folder}-again"),
     ):
-        voice.out.print(f"  {command}", soft_wrap=True, markup=False)
+        voice.out.print(f"  {shlex.join(command)}", soft_wrap=True, markup=False)
+
+
+def _own_name() -> str:
+    """Return what to type for this program: with its path where the shell would not find it."""
+    name = sys.argv[0]
+    return name if Path(name).name == "ckm" and shutil.which("ckm") is None else "ckm"

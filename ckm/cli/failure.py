@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import traceback
 from dataclasses import dataclass
@@ -69,13 +70,7 @@ def explain(error: BaseException) -> Failure:
     if _is_ours(error):
         return _our(error)
     if isinstance(error, OSError) and error.errno is not None:
-        name = os.path.basename(os.fsdecode(error.filename)) if error.filename else "a file"  # noqa: PTH119
-        return Failure(
-            exit=WRONG_REQUEST,
-            code="system",
-            message=f"{name!r}: {os.strerror(error.errno)}.",
-            hint="look at the path and its permissions",
-        )
+        return _system(error, error.errno)
     if isinstance(error, MemoryError):
         return Failure(
             exit=WRONG_REQUEST,
@@ -86,8 +81,26 @@ def explain(error: BaseException) -> Failure:
     return _bug(error)
 
 
+def _system(error: OSError, number: int) -> Failure:
+    reason = os.strerror(number)
+    is_full = number in {errno.ENOSPC, errno.EDQUOT}
+    hint = "free some space" if is_full else "look at the path and its permissions"
+    message = f"A file or the output of the command cannot be written or read: {reason}."
+    if error.filename:
+        name = os.path.basename(os.fsdecode(error.filename))  # noqa: PTH119
+        message = f"{name!r}: {reason}."
+    return Failure(exit=WRONG_REQUEST, code="system", message=message, hint=hint)
+
+
 def _usage(error: click.UsageError) -> Failure:
     hint = None
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return Failure(
+            exit=WRONG_REQUEST,
+            code="usage",
+            message="The command is missing.",
+            hint=f"see: {error.ctx.command_path} --help",
+        )
     if error.ctx is not None:
         hint = f"see: {error.ctx.command_path} --help"
     return Failure(

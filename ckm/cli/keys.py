@@ -58,7 +58,8 @@ Keep the file: with another secret every cell gets other noise. It is never over
 @click.pass_obj
 def secret(voice: Voice, *, file: Path, dry_run: bool) -> None:
     """Make a secret that only you can read."""
-    from tables import Secret
+    from ckm.errors import ConfigError
+    from tables import Secret, SourceError
 
     if file.exists():
         raise click.UsageError(
@@ -68,7 +69,11 @@ def secret(voice: Voice, *, file: Path, dry_run: bool) -> None:
     if dry_run:
         voice.step("dry run complete", f"dry run: a secret would go to {file}")
         return
-    Secret.generate().write(file)
+    try:
+        Secret.generate().write(file)
+    except SourceError as error:
+        # A secret is part of the command, not of the data.
+        raise ConfigError(error.problem, hint=error.hint) from None
     voice.step("secret made", "keep this file safe, and a copy of it: it cannot be made again")
     click.echo(str(file))
 

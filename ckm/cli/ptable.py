@@ -20,6 +20,7 @@ __all__ = ["ptable"]
 _PATH = click.Path(path_type=Path)
 _BARS = " ▁▂▃▄▅▆▇█"
 _BLOCKED = "·"
+_OTHER_COLUMNS = 45
 
 
 @click.group(cls=Group)
@@ -163,13 +164,14 @@ def _draw_rows(voice: Voice, table: PTable) -> None:
         title="P(noise) for each count", title_justify="left", caption_justify="left"
     )
     picture.caption = f"bars from 0 to {_peak(table):.0%}; {_BLOCKED} cannot occur"
-    picture.add_column("count", justify="right")
-    picture.add_column(_scale(table.max_noise), no_wrap=True)
+    gap = " " if 4 * table.max_noise + _OTHER_COLUMNS < voice.out.width else ""
+    picture.add_column("count", justify="right", min_width=5)
+    picture.add_column(_scale(table.max_noise, gap), no_wrap=True)
     for name in ("stays", "mean", "variance"):
-        picture.add_column(name, justify="right")
+        picture.add_column(name, justify="right", min_width=len(name))
     for count in range(table.n_rows):
         law = _law(table, count)
-        bars = " ".join(_bar(law.get(v, 0.0), _peak(table)) for v in reach)
+        bars = gap.join(_bar(law.get(v, 0.0), _peak(table)) for v in reach)
         mean = sum(v * p for v, p in law.items())
         variance = sum(v * v * p for v, p in law.items()) - mean**2
         more = "+" if count == table.n_rows - 1 and table.large_counts == "last" else ""
@@ -215,11 +217,11 @@ def _bar(probability: float, peak: float) -> str:
     return _BARS[min(8, max(1, round(8 * probability / peak)))]
 
 
-def _scale(max_noise: int) -> str:
+def _scale(max_noise: int, gap: str) -> str:
     """Label the first, middle and last bar."""
-    width = 4 * max_noise + 1
+    middle = max_noise * (1 + len(gap))
+    width = 2 * middle + 1
     left, right = f"-{max_noise}", f"+{max_noise}"
-    middle = 2 * max_noise
     return (left.ljust(middle) + "0").ljust(width - len(right)) + right
 
 

@@ -9,11 +9,11 @@ import signal
 import sys
 import threading
 import traceback
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from ckm.cli.failure import INTERNAL, INTERRUPTED, Failure, explain
+from ckm.cli.failure import INTERNAL, INTERRUPTED, WRONG_REQUEST, Failure, explain
 from ckm.cli.voice import Voice
 
 if TYPE_CHECKING:
@@ -78,14 +78,19 @@ def _guarded(run: Callable[[], Any], voice: Voice, stops: list[int]) -> int:
     try:
         with voice.listening():
             code = run()
-            sys.stdout.flush()
+            if sys.stdout is not None:  # closed by whoever started us
+                sys.stdout.flush()
     except (_Stop, click.exceptions.Abort, KeyboardInterrupt):
         failure = _interruption(stops)
     except BrokenPipeError:
         # Whoever read our output has enough; keep the interpreter from telling it again.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence(sys.stdout)
         return _BROKEN_PIPE
+    except click.exceptions.NoArgsIsHelpError as error:
+        if not voice.is_json:
+            click.echo(error.format_message(), err=True)
+            return WRONG_REQUEST
+        failure = explain(error)
     except Exception as error:  # noqa: BLE001 (the last resort; nothing may end in a traceback)
         # A library may have turned the request to end into an error of its own.
         failure = _interruption(stops) if stops else explain(error)
@@ -94,7 +99,15 @@ def _guarded(run: Callable[[], Any], voice: Voice, stops: list[int]) -> int:
     else:
         return code if isinstance(code, int) else 0
     voice.failure(failure)
+    if failure.code == "system":
+        _silence(sys.stdout)  # it may be what cannot be written
     return failure.exit
+
+
+def _silence(stream: TextIO | None) -> None:
+    """Let what is left in a stream go nowhere."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # type: ignore[union-attr]
 
 
 def _interruption(stops: list[int]) -> Failure:
@@ -116,7 +129,10 @@ def _signals(stops: list[int]) -> Iterator[None]:
         stops.append(_SIGNAL + number)
         raise _Stop
 
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    hangup = getattr(signal, "SIGHUP", None)  # a connection was lost; under nohup it is ignored
+    if hangup is not None and signal.getsignal(hangup) is signal.SIG_DFL:
+        numbers.append(hangup)
     before = [signal.signal(number, stop) for number in numbers]
     try:
         yield

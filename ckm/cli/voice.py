@@ -30,6 +30,7 @@ __all__ = ["Voice"]
 _LIBRARIES = ("ckm", "ptable", "tables")
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "event", "is_step"}
 _PROGRESS_S = 5.0
+_WIDE = 250
 _STAGES = {"keys": "record keys", "scan": "reading the records", "protect": "adding noise"}
 
 
@@ -69,7 +70,12 @@ class Voice:
         if name not in self._consoles:
             from rich.console import Console
 
-            self._consoles[name] = Console(stderr=name == "stderr", highlight=False)
+            stream = sys.stderr if name == "stderr" else sys.stdout
+            # Into a file or a pipe, a table is never cut off.
+            width = None if _is_terminal(stream) or "COLUMNS" in os.environ else _WIDE
+            self._consoles[name] = Console(
+                stderr=name == "stderr", highlight=False, width=width
+            )
         return self._consoles[name]
 
     def step(self, event: str, message: str, **fields: object) -> None:
@@ -82,14 +88,15 @@ class Voice:
 
     def failure(self, failure: Failure) -> None:
         """Tell what went wrong, and the way out."""
-        if self.is_json:
-            _print_json({"level": "error", "event": "error", **failure.fields()})
-            return
-        styled = click.style("error: ", fg="red", bold=True)
-        click.echo(styled + failure.message, err=True, color=_wants_color())
-        if failure.hint is not None:
-            styled = click.style("  hint: ", dim=True)
-            click.echo(styled + failure.hint, err=True, color=_wants_color())
+        with _unheard():
+            if self.is_json:
+                _print_json({"level": "error", "event": "error", **failure.fields()})
+                return
+            styled = click.style("error: ", fg="red", bold=True)
+            click.echo(styled + failure.message, err=True, color=_wants_color())
+            if failure.hint is not None:
+                styled = click.style("  hint: ", dim=True)
+                click.echo(styled + failure.hint, err=True, color=_wants_color())
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -158,6 +165,10 @@ class _Handler(logging.Handler):
         self.voice = voice
 
     def emit(self, record: logging.LogRecord) -> None:
+        with _unheard():
+            self._emit(record)
+
+    def _emit(self, record: logging.LogRecord) -> None:
         message = record.getMessage()
         extra = {k: v for k, v in vars(record).items() if k not in _STANDARD}
         if self.voice.is_json:
@@ -188,6 +199,17 @@ class _Handler(logging.Handler):
 
         text = Text.assemble((mark, style), " ", message)
         self.voice.console.print(text, soft_wrap=True, highlight=False)
+
+
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """Go on when stderr cannot be written, on a full disk say: a log decides nothing."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError:
+        pass
 
 
 def _print_json(fields: dict[str, Any]) -> None:

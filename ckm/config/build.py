@@ -11,7 +11,7 @@ from ckm.config.job import Category, Hierarchy, Job, JobData, JobKeys, JobOutput
 from ckm.config.problems import Problem, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from ckm.config.model import (
@@ -134,6 +134,24 @@ class JobBuilder:
             tables=tables,
             titles={t.name: t.title for t in model.table if t.title is not None},
         )
+
+    def unused(self) -> list[str]:
+        """Tell which hierarchies and categories belong to no table, perhaps by a slip."""
+        wanted = list(dict.fromkeys(d for model in self.model.table for d in model.dimensions))
+        sections: dict[str, Iterable[str]] = {
+            "hierarchies": self.model.hierarchies,
+            "categories": self.model.categories,
+        }
+        found = []
+        for section, names in sections.items():
+            for name in names:
+                if name not in wanted:
+                    way = did_you_mean(name, wanted)
+                    found.append(
+                        f"[{section}] {name!r} is a dimension of no table, so it does nothing"
+                        + (f"; {way}" if way else ".")
+                    )
+        return found
 
     def _data(self, data: DataModel) -> JobData:
         where = "[data]"

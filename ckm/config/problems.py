@@ -172,6 +172,8 @@ def _unknown(
         hint = f"{key!r} belongs in {home}"
     if hint is None:
         hint = "known here: " + ", ".join(sections[section])
+        if section == "keys":  # the value is not echoed: it may be the secret itself
+            return Problem(where=where, text="has a key that is unknown.", hint=hint)
     return Problem(
         where=where, text=f"{'' if where else 'The '}key {key!r} is unknown.", hint=hint
     )

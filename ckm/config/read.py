@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import tomllib
 from pathlib import Path
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ptable import NoiseSpec
 
 __all__ = ["job_schema", "read_job", "read_noise_spec"]
+
+logger = logging.getLogger(__name__)
 
 _MAX_BYTES = 1_000_000
 _EXAMPLE = "examples/job.toml shows a whole job; ckm job schema prints its schema"
@@ -80,6 +83,8 @@ def read_job(path: Path | str) -> Job:
     job = builder.build(path, text)
     if builder.problems:
         raise JobError(path.name, list(dict.fromkeys(builder.problems)))
+    for text in builder.unused():
+        logger.warning("%s: %s", path.name, text, extra={"event": "section without use"})
     return job
 
 

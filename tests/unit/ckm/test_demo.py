@@ -182,6 +182,15 @@ def test_the_command_tells_the_story(tmp_path):
     assert "✔ 6 tables" in result.stderr
 
 
+@pytest.mark.parametrize(("found", "typed"), [("/usr/bin/ckm", "ckm"), (None, ".venv/bin/ckm")])
+def test_what_to_try_next_can_be_typed_as_it_is_shown(tmp_path, monkeypatch, found, typed):
+    monkeypatch.setattr("sys.argv", [".venv/bin/ckm", "demo"])
+    monkeypatch.setattr("shutil.which", lambda _name: found)
+    folder = tmp_path / "my demo"
+    done = CliRunner().invoke(app, ["demo", "--out", str(folder), "--persons", "2000"])
+    assert f"{typed} check '{folder}/job.toml'\n" in done.stdout
+
+
 def test_the_command_with_a_dry_run_writes_nothing(tmp_path):
     runner = CliRunner(env={"CKM_LOG_FORMAT": "text"})
     result = runner.invoke(app, ["demo", "--out", str(tmp_path / "demo"), "--dry-run"])
