@@ -75,9 +75,9 @@ class Engine:
         the price that noises of a total and of its parts depend on each other.
     checks
         What a defect of the record keys does: ``"stop"``, ``"warn"`` or ``"skip"``.
-    weighted_decimals
-        Weighted counts are rounded to so many decimals; None keeps them all, which replays
-        other tools. Unrounded, whole-number weights give the number of records away.
+    round_weighted
+        Round weighted counts to about one mean weight of their cell. False keeps all digits,
+        which replays other tools and gives the number of records away.
     total_label, missing_label
         What totals and missing categories are called in the tables.
     table
@@ -121,7 +121,7 @@ class Engine:
         categories: Mapping[str, object] | None = None,
         mix: bool = True,
         checks: Action = "stop",
-        weighted_decimals: int | None = 0,
+        round_weighted: bool = True,
         total_label: str = "Total",
         missing_label: str = "(missing)",
         table: str | None = None,
@@ -144,12 +144,7 @@ class Engine:
                 hint="solve(NoiseSpec(…)) makes one, PTable.read(path) reads one",
             )
         self._ptable = ptable
-        if weighted_decimals is not None and weighted_decimals not in range(16):
-            raise ConfigError(
-                f"weighted_decimals must lie in 0 to 15, not {weighted_decimals!r}.",
-                hint="0 rounds weighted counts to whole numbers",
-            )
-        self._weighted_decimals = weighted_decimals
+        self._rounds_weighted = round_weighted
         self._labels = (total_label, missing_label)
         self._mixes = mix
         self._weight = weight
@@ -307,7 +302,7 @@ class Engine:
                     published,
                     measures=request.measures,
                     empty_cells=request.empty_cells,
-                    weighted_decimals=self._weighted_decimals,
+                    round_weighted=self._rounds_weighted,
                 )
             )
         tell("protect", len(requests), len(requests))

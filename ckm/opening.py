@@ -145,7 +145,6 @@ def open_engine(
         categories=dict(job.categories) or None,
         mix=job.keys.mix,
         checks=job.keys.checks,
-        weighted_decimals=job.output.weighted_decimals,
         total_label=job.output.total_label,
         missing_label=job.output.missing_label,
         table=data.table,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,8 +121,11 @@ class PublishedTable:
                 self._write_parquet(temporary)
             temporary.replace(target)
         except OSError as error:
+            is_full = error.errno == errno.ENOSPC or "No space left" in str(error)
+            reason = "the disk is full" if is_full else error.strerror or "the disk refused it"
             raise ReleaseError(
-                f"The file {target.name!r} cannot be written: {error.strerror or 'disk error'}."
+                f"The file {target.name!r} cannot be written: {reason}.",
+                hint="choose a folder on another disk" if is_full else None,
             ) from None
         finally:
             temporary.unlink(missing_ok=True)
@@ -149,7 +153,7 @@ def publish(
     *,
     measures: Sequence[str],
     empty_cells: str,
-    weighted_decimals: int | None,
+    round_weighted: bool,
 ) -> PublishedTable:
     """Turn cells and their published counts into a table that carries nothing else.
 
@@ -163,8 +167,8 @@ def publish(
         ``"count"``, ``"weighted"``.
     empty_cells
         ``"auto"``, ``"grid"`` or ``"drop"``, see `TableRequest`.
-    weighted_decimals
-        Decimals of weighted counts; None for all.
+    round_weighted
+        Round weighted counts to about one mean weight of their cell.
 
     Returns
     -------
@@ -179,11 +183,10 @@ def publish(
         numbers["count"] = published
     if "weighted" in measures and cells.weight is not None:
         divisor = np.maximum(cells.count, 1)
-        weighted = published * (cells.weight / divisor)
-        # Unrounded, the denominator of weighted / count divides the original count.
-        numbers["weighted"] = (
-            weighted if weighted_decimals is None else np.round(weighted, weighted_decimals)
-        )
+        mean = cells.weight / divisor
+        numbers["weighted"] = published * mean
+        if round_weighted:
+            numbers["weighted"] = _round_to_weight(numbers["weighted"], mean)
     if wants_grid:
         ranks, numbers = _fill_grid(cells, {**numbers, "": published})
         ranks, numbers = _hide_unseen(cells, ranks, numbers)
@@ -197,6 +200,25 @@ def publish(
         dimensions=dimensions,
         measures={_free_name(name, dimensions): values for name, values in numbers.items()},
     )
+
+
+def _round_to_weight(
+    weighted: NDArray[np.float64], mean: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Round to the least 1, 2 or 5 times a power of ten that is no less than the mean weight.
+
+    More digits give the original count away: they tell how many records the mean weight was
+    taken over, as soon as weights are multiples of something, and no weight is known to be
+    a multiple of more than the mean.
+    """
+    exponent = np.floor(np.log10(np.where(mean > 0, mean, 1.0)))
+    unit = 10.0**exponent
+    factor = np.select(
+        [mean <= unit, mean <= 2 * unit, mean <= 5 * unit], [1.0, 2.0, 5.0], 10.0
+    )
+    steps = np.rint(weighted / (factor * unit)) * factor
+    # A power of ten below 1 is no exact double: divide by its inverse, which is.
+    return np.asarray(np.where(exponent < 0, steps / 10.0**-exponent, steps * unit))
 
 
 def _hide_unseen(

@@ -159,7 +159,7 @@ def _read_json(path: Path) -> tuple[dict[str, Any], list[list[int]], list[list[i
         rows = content.pop("rows")
         in_order = [row["count"] for row in rows] == list(range(len(rows)))
         noise, upper = [row["noise"] for row in rows], [row["upper"] for row in rows]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _no_table(path.name) from error
     if not in_order:
         raise _no_table(path.name)

@@ -141,6 +141,8 @@ def _texts(categories: pa.Array) -> list[str]:
     """Write each category as a text that depends on nothing but its value."""
     kind = categories.type
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        if pa.types.is_float32(kind):  # 0.1 is 0.1, not the double next to it
+            return [_number(float(str(number))) for number in categories.to_numpy()]
         return [_number(number) for number in categories.to_pylist()]
     if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
         return [_moment(text) for text in categories.cast(pa.string()).to_pylist()]
@@ -182,7 +184,9 @@ def _text_of(category: object) -> str:
     return str(category)
 
 
-def _match(labels: list[str], declared: Sequence[str], dimension: str) -> Codes:
+def _match(
+    labels: list[str], declared: Sequence[str], dimension: str, *, what: str = "declared"
+) -> Codes:
     """Find each label among the declared categories; the extra last entry serves missing."""
     places = {label: place for place, label in enumerate(declared)}
     if len(places) < len(declared):
@@ -191,8 +195,8 @@ def _match(labels: list[str], declared: Sequence[str], dimension: str) -> Codes:
     strangers = int((found[:-1] < 0).sum())
     if strangers:
         raise DataError(
-            f"Column {dimension!r} holds {strangers} categories that are not declared.",
-            hint="declare them, or filter their records out with where",
+            f"Column {dimension!r} holds {strangers} categories that are not {what}.",
+            hint="add them there, or filter their records out with where",
         )
     return found
 
@@ -376,7 +380,8 @@ def _tree_axis(
     nodes = tree.walk()
     names = [name for name, _ in nodes]
     leaf_names = list(tree.leaves)
-    codes = _match(labels, leaf_names, request.columns_of(dimension)[0])[codes]
+    column = request.columns_of(dimension)[0]
+    codes = _match(labels, leaf_names, column, what="leaves of the code tree")[codes]
     _refuse_reserved(names, request, dimension)
     leaf_labels, codes = _with_missing(leaf_names, codes, request)
     depth_of = dict(nodes)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["create_csv_view", "file_list", "sql_text"]
 
+_COLUMNS_A_PASS = 50
+
 
 def create_csv_view(
     connection: duckdb.DuckDBPyConnection, files: tuple[str, ...], view: str
@@ -33,6 +35,20 @@ def create_csv_view(
         f"columns={{{shape}}}, delim={sql_text(delimiter)}, quote='\"', escape='\"', "
         "auto_detect=false, header=true, nullstr='', strict_mode=true, ignore_errors=false)"
     )
+    kinds = [kind for block in _blocks(names) for kind in _detect(connection, block)]
+    parts = [
+        f"CAST({quote(name)} AS {kind}) AS {quote(name)}" if kind else quote(name)
+        for name, kind in zip(names, kinds, strict=True)
+    ]
+    connection.execute(f"CREATE VIEW {view} AS SELECT {', '.join(parts)} FROM ckm_text")
+
+
+def _blocks(names: tuple[str, ...]) -> list[tuple[str, ...]]:
+    return [names[i : i + _COLUMNS_A_PASS] for i in range(0, len(names), _COLUMNS_A_PASS)]
+
+
+def _detect(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> list[str | None]:
+    """Return the type that all values of each column agree on, or None for texts."""
     tests = []
     for name in names:
         column = quote(name)
@@ -52,17 +68,14 @@ def create_csv_view(
             f"count({column}) > 0",
         ]
     answers = connection.execute(f"SELECT {', '.join(tests)} FROM ckm_text").fetchone() or ()
-    parts = []
-    for index, name in enumerate(names):
-        is_integer, is_number, is_date, has_values = answers[4 * index : 4 * index + 4]
-        column = quote(name)
-        target = (
+    kinds: list[str | None] = []
+    for place in range(len(names)):
+        is_integer, is_number, is_date, has_values = answers[4 * place : 4 * place + 4]
+        kind = (
             "BIGINT" if is_integer else "DOUBLE" if is_number else "DATE" if is_date else None
         )
-        parts.append(
-            f"CAST({column} AS {target}) AS {column}" if target and has_values else column
-        )
-    connection.execute(f"CREATE VIEW {view} AS SELECT {', '.join(parts)} FROM ckm_text")
+        kinds.append(kind if has_values else None)
+    return kinds
 
 
 def _header(file: str) -> tuple[str, tuple[str, ...]]:
@@ -77,7 +90,7 @@ def _header(file: str) -> tuple[str, tuple[str, ...]]:
     if not names or any(not name.strip() for name in names):
         raise SourceError(
             f"The first line of {Path(file).name!r} must name every column.",
-            hint="add a header line",
+            hint="add a header line; from R, write with row.names = FALSE",
         )
     if len({name.lower() for name in names}) < len(names):
         raise SourceError("Column names must differ in more than upper and lower case.")

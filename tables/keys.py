@@ -71,7 +71,7 @@ class HashedKeys:
             return []
         return [
             (
-                f"The identifier {self.column!r} must hold integers or texts, not {kind}s.",
+                f"The identifier {self.column!r} must hold integers or texts.",
                 "a rounded or reformatted number is no stable identifier",
             )
         ]

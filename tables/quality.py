@@ -111,7 +111,8 @@ def check_keys(source: Source, keys: RecordKeys, *, action: Action = "stop") -> 
     if quality.problems and action == "stop":
         raise KeyQualityError(
             quality.summary(),
-            hint='repair the keys, or accept them knowingly with checks = "warn"',
+            hint="is the column one that tells records apart? repair the keys, or accept them"
+            ' knowingly with checks = "warn"',
         )
     for problem in quality.problems:
         warnings.warn(problem, KeyQualityWarning, stacklevel=2)

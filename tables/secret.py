@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import hmac
 import os
@@ -83,7 +84,7 @@ class Secret:
         True
         """
         try:
-            text = Path(path).read_bytes().strip()
+            text = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8).strip()
         except OSError as error:
             raise SourceError(
                 f"The secret file {os.fspath(path)!r} cannot be read: {error.strerror}.",
@@ -152,8 +153,14 @@ class Secret:
             raise SourceError(
                 f"The secret file {os.fspath(path)!r} cannot be written: {error.strerror}."
             ) from None
-        with os.fdopen(handle, "w") as file:
-            file.write("hex:" + self._value.hex() + "\n")
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write("hex:" + self._value.hex() + "\n")
+        except OSError as error:
+            Path(path).unlink(missing_ok=True)
+            raise SourceError(
+                f"The secret file {os.fspath(path)!r} cannot be written: {error.strerror}."
+            ) from None
 
     def derive(self, purpose: str) -> bytes:
         """Derive the 32-byte key of one purpose, HMAC-SHA256(secret, purpose).

@@ -6,19 +6,21 @@ names, kinds of columns, and aggregates.
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import threading
 import weakref
+from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 
 from tables.csvfiles import create_csv_view, file_list, sql_text
 from tables.errors import RequestError, SourceError, unknown_name
+from tables.files import attach, check_same_columns, file_format, find_files
 from tables.filters import quote
+from tables.frames import as_arrow
 from tables.spill import SpillFolder
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 _PERFECT_HASH_BITS = 21  # integer categories of up to 2**21 combinations need no hashing
 _VIEW = "ckm_records"
 _CLEAN = "ckm_clean_records"
+_TICK_S = 0.2
+_T = TypeVar("_T")
 
 
 class Source:
@@ -91,8 +95,9 @@ class Source:
 
     def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
         """Run a query whose small answer comes as Python rows."""
+        run = self._connection.execute
         with self._guard():
-            return self._connection.execute(sql, parameters or None).fetchall()
+            return self._run(lambda: run(sql, parameters or None).fetchall())
 
     def arrow(
         self,
@@ -102,8 +107,11 @@ class Source:
         progress: Callable[[float], None] | None = None,
     ) -> pa.Table:
         """Run a query whose answer comes as an Arrow table; tell its progress in [0, 1]."""
-        with self._guard(), _watch(self._connection, progress):
-            return self._connection.sql(sql, params=parameters or None).to_arrow_table()
+        run = self._connection.sql
+        with self._guard():
+            return self._run(
+                lambda: run(sql, params=parameters or None).to_arrow_table(), progress
+            )
 
     def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
         """Stream the answer of a query in batches of at most `rows` rows."""
@@ -119,11 +127,9 @@ class Source:
         progress: Callable[[float], None] | None = None,
     ) -> None:
         """Stream the answer of a query into a Parquet file."""
-        with self._guard(), _watch(self._connection, progress):
-            self._connection.execute(
-                f"COPY ({sql}) TO {sql_text(path)} (FORMAT parquet, COMPRESSION zstd)",
-                parameters,
-            )
+        copy = f"COPY ({sql}) TO {sql_text(path)} (FORMAT parquet, COMPRESSION zstd)"
+        with self._guard():
+            self._run(lambda: self._connection.execute(copy, parameters), progress)
 
     def close(self) -> None:
         """Close the connection and remove what it spilled to disk."""
@@ -143,13 +149,41 @@ class Source:
     def __repr__(self) -> str:
         return f"Source({self.label!r}, {len(self.columns)} columns)"
 
+    def _run(
+        self, work: Callable[[], _T], progress: Callable[[float], None] | None = None
+    ) -> _T:
+        """Let a thread wait for DuckDB, so that progress and Ctrl-C get a hearing meanwhile."""
+        outcome: Future[_T] = Future()
+
+        def settle() -> None:
+            try:
+                outcome.set_result(work())
+            except BaseException as error:  # noqa: BLE001  (raised again by result)
+                outcome.set_exception(error)
+
+        worker = threading.Thread(target=settle, daemon=True)
+        worker.start()
+        try:
+            while worker.is_alive():
+                worker.join(_TICK_S)
+                share = self._connection.query_progress() if progress is not None else -1.0
+                if progress is not None and share >= 0:
+                    progress(min(share / 100, 1.0))
+        except BaseException:
+            self._connection.interrupt()
+            worker.join()
+            raise
+        return outcome.result()
+
     def _guard(self) -> _Guard:
         return _Guard(self._lock, self.label)
 
     def _clean(self) -> str:
         """Give floats one form for each number; which source they came from must not show."""
         changes = [
-            f"CASE WHEN isnan({quote(name)}) THEN NULL WHEN {quote(name)} = 0 THEN 0 "
+            # isnan() alone is folded away where a Parquet file's statistics leave NaN out.
+            f"CASE WHEN NOT (isfinite({quote(name)}) OR isinf({quote(name)})) THEN NULL "
+            f"WHEN {quote(name)} = 0 THEN 0 "
             f"ELSE {quote(name)} END AS {quote(name)}"
             for name, sql_type in self.columns.items()
             if sql_type in {"DOUBLE", "FLOAT"}
@@ -299,7 +333,8 @@ def _connect(
     try:
         connection = duckdb.connect(":memory:", config=config)
         connection.execute(f"SET perfect_ht_threshold={_PERFECT_HASH_BITS}")
-        connection.execute("SET enable_progress_bar=false")
+        connection.execute("SET enable_progress_bar=true")  # measured, not printed
+        connection.execute("SET enable_progress_bar_print=false")
         connection.execute("SET python_enable_replacements=false")
         connection.execute("SET TimeZone='UTC'")
     except (duckdb.Error, ValueError, TypeError):
@@ -314,15 +349,15 @@ def _open_path(connection: duckdb.DuckDBPyConnection, path: str, table: str | No
         raise SourceError(
             "Only files of this machine can be read.", hint="export the table to Parquet first"
         )
-    files = _files(path)
+    files = find_files(path)
     suffix = Path(files[0]).suffix.lower()
     label = Path(path).name
     guard = _Guard(threading.RLock(), label)
     if table is not None or suffix in _DUCKDB_SUFFIXES:
         with guard:
-            _attach(connection, files[0], table)
+            attach(connection, files[0], table, _VIEW)
         return Source(connection, files=files, label=label)
-    kinds = {_format(file) for file in files}
+    kinds = {file_format(file) for file in files}
     if len(kinds) > 1:
         raise SourceError("All files of a glob must have one format, Parquet or CSV.")
     with guard:
@@ -331,164 +366,20 @@ def _open_path(connection: duckdb.DuckDBPyConnection, path: str, table: str | No
                 f"CREATE VIEW {_VIEW} AS SELECT * FROM read_parquet({file_list(files)}, "
                 "hive_partitioning=false, union_by_name=false)"
             )
-            _check_same_columns(connection, files)
+            check_same_columns(connection, files)
         else:
             create_csv_view(connection, files, _VIEW)
     return Source(connection, files=files, label=label)
 
 
-def _files(path: str) -> tuple[str, ...]:
-    if Path(path).is_dir():
-        raise SourceError(
-            f"{Path(path).name!r} is a folder.",
-            hint="name its files with a glob: folder/*.parquet",
-        )
-    files = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207  (keeps paths as given)
-    if not files:
-        raise SourceError(f"No file matches {path!r}.", hint="look at the path's spelling")
-    for file in files:
-        if Path(file).stat().st_size == 0:
-            raise SourceError(f"The file {Path(file).name!r} is empty.")
-    return tuple(files)
-
-
-def _format(file: str) -> str:
-    with Path(file).open("rb") as handle:
-        start = handle.read(4)
-    if start == b"PAR1":
-        return "parquet"
-    suffixes = {s.lower() for s in Path(file).suffixes}
-    if suffixes & {".csv", ".tsv", ".txt"}:
-        return "csv"
-    raise SourceError(
-        f"The file {Path(file).name!r} is neither Parquet nor CSV.",
-        hint="CSV files end in .csv, .tsv or .txt (also .gz)",
-    )
-
-
-def _check_same_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) -> None:
-    shapes = set()
-    for file in files if len(files) > 1 else ():
-        rows = connection.execute(
-            f"DESCRIBE SELECT * FROM read_parquet({sql_text(file)}, hive_partitioning=false)"
-        ).fetchall()
-        shapes.add(tuple((row[0], row[1]) for row in rows))
-    if len(shapes) > 1:
-        raise SourceError(
-            "The files of a glob must have the same columns and types; they differ.",
-            hint="write them again from one program, or name fewer files",
-        )
-
-
-def _attach(connection: duckdb.DuckDBPyConnection, file: str, table: str | None) -> None:
-    try:
-        connection.execute(f"ATTACH {sql_text(file)} AS ckm_file (READ_ONLY)")
-    except duckdb.Error as error:
-        locked = "lock" in str(error).lower()
-        raise SourceError(
-            f"{Path(file).name!r} cannot be opened as a DuckDB file"
-            + (": another process holds it." if locked else "."),
-            hint="close the other program"
-            if locked
-            else "name a .parquet, .csv or .duckdb file",
-        ) from None
-    found = [
-        f"{schema}.{name}" if schema != "main" else name
-        for schema, name in connection.execute(
-            "SELECT schema_name, table_name FROM duckdb_tables()"
-            " WHERE database_name = 'ckm_file'"
-            " UNION ALL SELECT schema_name, view_name FROM duckdb_views()"
-            " WHERE database_name = 'ckm_file' AND NOT internal ORDER BY ALL"
-        ).fetchall()
-    ]
-    if table is None and len(found) == 1:
-        table = found[0]
-    if table is None:
-        raise SourceError(
-            f"The DuckDB file {Path(file).name!r} has {len(found)} tables; name one.",
-            hint="table = one of " + ", ".join(repr(f) for f in found[:12]),
-        )
-    if table not in found:
-        problem, hint = unknown_name("Table", table, found)
-        raise SourceError(problem, hint=hint)
-    schema, _, name = table.rpartition(".") if table.count(".") else ("main", "", table)
-    connection.execute(
-        f"CREATE VIEW {_VIEW} AS SELECT * FROM ckm_file.{quote(schema)}.{quote(name)}"
-    )
-
-
 def _open_object(connection: duckdb.DuckDBPyConnection, data: object) -> Source:
-    import pyarrow as pa
-
-    if hasattr(data, "iloc") and hasattr(data, "columns"):
-        table = _from_pandas(data)
-    else:
-        table = _from_stream(data)
-        if table is None:
-            raise SourceError(
-                f"Records cannot be read from {type(data).__name__!r}.",
-                hint="give a path, or a pandas, polars or Arrow table",
-            )
-    names = [name.lower() for name in table.column_names]
-    if not names or any(not name or "\0" in name for name in names):
-        raise SourceError(
-            "The data have no columns." if not names else "Every column needs a name.",
-            hint="a name has one character or more, and no null character",
-        )
-    for place, field in enumerate(table.schema):
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_null(kind):  # nothing but missing values: of no type, so of any
-            nothing = pa.nulls(table.num_rows, pa.string())
-            table = table.set_column(place, field.name, nothing)
-    if len(set(names)) < len(names):
-        raise SourceError("Column names must differ in more than upper and lower case.")
+    table, orders = as_arrow(data)
     label = type(data).__module__.split(".")[0] + " table"
     with _Guard(threading.RLock(), label):
         connection.register(_VIEW, table)
     source = Source(connection, files=(), label=label)
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        # The order of pandas categories is always meant; elsewhere it may be that of the rows.
-        is_coded = pa.types.is_dictionary(column.type) and column.num_chunks
-        if is_coded and (column.type.ordered or hasattr(data, "iloc")):
-            source.orders[name] = column.unify_dictionaries().chunk(0).dictionary
+    source.orders.update(orders)
     return source
-
-
-def _from_stream(data: object) -> pa.Table | None:
-    import pyarrow as pa
-
-    if not hasattr(data, "__arrow_c_stream__"):
-        return None
-    try:
-        return pa.table(data)
-    except (pa.ArrowException, TypeError, ValueError):  # a single column, say
-        return None
-
-
-def _from_pandas(frame: Any) -> pa.Table:
-    """Turn a data frame into Arrow column by column; values of mixed types become texts."""
-    import pyarrow as pa
-
-    index = frame.index
-    if type(index).__name__ != "RangeIndex" or index.start != 0 or index.step != 1:
-        raise SourceError(
-            "The data frame's index must be a plain range; this one carries something.",
-            hint="call frame.reset_index() to keep it as columns, or reset_index(drop=True)",
-        )
-    columns: dict[str, Any] = {}
-    for position, name in enumerate(frame.columns):
-        series = frame.iloc[:, position]
-        if str(name) in columns:
-            raise SourceError(f"The data frame has two columns called {str(name)!r}.")
-        try:
-            columns[str(name)] = pa.Array.from_pandas(series)
-        except (pa.ArrowException, OverflowError):
-            values = [
-                None if is_missing else str(value)
-                for value, is_missing in zip(series, series.isna(), strict=True)
-            ]
-            columns[str(name)] = pa.array(values, pa.string())
-    return pa.table(columns)
 
 
 def _kind(sql_type: str) -> str:
@@ -521,32 +412,3 @@ def _explain(error: BaseException, label: str) -> SourceError:
     return SourceError(
         f"The source {label!r} {what}.", hint="check the file with another reader"
     )
-
-
-class _watch:  # noqa: N801  (reads as a verb in a with statement)
-    """Call `progress` with the share done while a query runs."""
-
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        progress: Callable[[float], None] | None,
-    ) -> None:
-        self.connection = connection
-        self.progress = progress
-        self.done = threading.Event()
-
-    def __enter__(self) -> None:
-        if self.progress is not None:
-            self.thread = threading.Thread(target=self._poll, daemon=True)
-            self.thread.start()
-
-    def _poll(self) -> None:
-        while not self.done.wait(0.2):
-            share = self.connection.query_progress()
-            if self.progress is not None and share >= 0:
-                self.progress(min(share / 100, 1.0))
-
-    def __exit__(self, *_: object) -> None:
-        self.done.set()
-        if self.progress is not None:
-            self.thread.join()

@@ -127,7 +127,6 @@ class JobBuilder:
             categories=categories,
             output=JobOutput(
                 formats=tuple(dict.fromkeys(model.output.formats)),
-                weighted_decimals=model.output.weighted_decimals,
                 total_label=model.output.total_label,
                 missing_label=model.output.missing_label,
             ),

@@ -58,7 +58,6 @@ class JobOutput:
     """The files that a release writes of each table."""
 
     formats: tuple[Literal["csv", "parquet"], ...] = ("csv", "parquet")
-    weighted_decimals: int = 0
     total_label: str = "Total"
     missing_label: str = "(missing)"
 

@@ -89,9 +89,6 @@ class OutputModel(_Section):
     formats: list[Literal["csv", "parquet"]] = Field(
         default=["csv", "parquet"], min_length=1, description="Formats of each table."
     )
-    weighted_decimals: int = Field(
-        default=0, ge=0, le=15, description="Decimals of weighted counts."
-    )
     total_label: str = Field(
         default="Total", min_length=1, description="What totals are called in the tables."
     )

@@ -60,7 +60,7 @@ def test_published_counts_are_those_of_cellkey(cellkey, hierarchies, table, ptab
         cellkey / "micro.csv",
         record_key="rkey",
         weight="sampling_weight",
-        weighted_decimals=None,
+        round_weighted=False,
         ptable=PTable.read(cellkey / f"ptable_cnt_{ptable}.csv"),
         hierarchies=hierarchies(table),
         mix=False,

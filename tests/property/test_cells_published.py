@@ -194,7 +194,7 @@ def test_the_grid_holds_every_combination_and_the_same_counts(population):
 def test_weighted_counts_are_published_counts_times_the_mean_weight(population):
     records, _ = population
     table = people(records)
-    with engine(table, weight="weight", weighted_decimals=None) as one:
+    with engine(table, weight="weight", round_weighted=False) as one:
         found = one.tabulate(["sex"], measures=["count", "weighted"])
     counts, weighted = published(found), published(found, "weighted")
     direct = tabulate_directly([r | {"key": 0} for r in records], [plain("sex")], key_range=2)

@@ -331,7 +331,8 @@ def test_exit_1_when_the_keys_fail_their_check(folder):
         assert result.exit_code == 1
         assert failure_of(result) == (
             "error: About 99 % of the identifiers repeat another, more than chance explains.\n"
-            '  hint: repair the keys, or accept them knowingly with checks = "warn"\n'
+            "  hint: is the column one that tells records apart? repair the keys, "
+            'or accept them knowingly with checks = "warn"\n'
         )
     assert not (folder / "out").exists()
 

@@ -255,34 +255,55 @@ def test_labels_of_totals_and_missing_categories_can_be_chosen():
     assert found == ["All", "F", "Total", "?"]
 
 
-def possible_counts(counts, weighted, decimals):
+def possible_counts(counts, weighted, step, unit_of):
     """Return for each cell the original counts that its two published numbers allow."""
     found = {}
     for cell, count in counts.items():
+        shown, half = weighted[cell], unit_of(weighted[cell] / count) / 2
         found[cell] = []
         for n in range(max(1, count - 5), count + 6):
-            total = round(weighted[cell] * n / count)  # weights are whole numbers
-            unrounded = count * (total / n)
-            shown = unrounded if decimals is None else np.round(unrounded, decimals)
-            if abs(shown - weighted[cell]) < 1e-6:
-                found[cell].append(n)
+            low, high = (shown - half) * n / count, (shown + half) * n / count
+            if np.floor((high + 1e-6) / step) >= np.ceil((low - 1e-6) / step):
+                found[cell].append(n)  # some sum of weights fits
     return found
 
 
-@pytest.mark.parametrize(("decimals", "most_identified"), [(None, 1.0), (0, 0.05)])
-def test_rounded_weighted_counts_do_not_give_the_original_counts_away(
-    decimals, most_identified
-):
+def unit_near(mean):
+    """Return a rounding unit that an attacker infers from the published mean weight."""
+    exponent = np.floor(np.log10(mean))
+    return min(u * 10**exponent for u in (1, 2, 5, 10) if u * 10**exponent >= mean * 0.9)
+
+
+@pytest.mark.parametrize("step", [1, 10, 100, 250])
+@pytest.mark.parametrize("rounds", [False, True])
+def test_rounded_weighted_counts_do_not_give_the_original_counts_away(rounds, step):
     rng = np.random.default_rng(11)
-    columns = {"x": rng.integers(0, 400, 8000), "w": rng.integers(1, 500, 8000)}
-    options = {"weight": "w", "weighted_decimals": decimals}
+    columns = {"x": rng.integers(0, 400, 8000), "w": step * rng.integers(1, 6, 8000)}
+    options = {"weight": "w", "round_weighted": rounds}
     table = tabulate(columns, ["x"], measures=["count", "weighted"], **options)
     counts = {cell: count for cell, count in published(table).items() if count > 5}
-    allowed = possible_counts(counts, published(table, "weighted"), decimals)
-    share = sum(len(candidates) == 1 for candidates in allowed.values()) / len(allowed)
-    assert share <= most_identified
-    if decimals is None:  # the attack must succeed where the defence is off
-        assert share > 0.5
+    unit_of = unit_near if rounds else lambda _: 0.0
+    allowed = possible_counts(counts, published(table, "weighted"), step, unit_of)
+    identified = sum(len(candidates) == 1 for candidates in allowed.values()) / len(allowed)
+    left = sum(map(len, allowed.values())) / (11 * len(allowed))
+    if rounds:
+        assert identified == 0
+        assert left > 0.95
+    else:  # the attack must succeed where the defence is off
+        assert identified > 0.3
+
+
+@pytest.mark.parametrize(
+    ("mean", "unit"), [(1.0, 1), (1.5, 2), (37.0, 50), (189.0, 200), (600.0, 1000), (0.3, 0.5)]
+)
+def test_weighted_counts_are_rounded_to_about_one_mean_weight(mean, unit):
+    table = tabulate(
+        {"x": [1] * 40, "w": [mean] * 40}, ["x"], measures=["count", "weighted"], weight="w"
+    )
+    counts, weighted = published(table), published(table, "weighted")
+    for cell, count in counts.items():
+        assert abs(weighted[cell] - mean * count) <= unit / 2 + 1e-9
+        assert weighted[cell] == pytest.approx(round(weighted[cell] / unit) * unit, abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,9 @@ def test_a_tree_of_one_level_is_a_plain_dimension():
 @pytest.mark.parametrize("code", ["A", "A1", "all", "elsewhere"])
 def test_codes_of_the_data_that_are_no_leaves_are_refused(code):
     rows = records(zone=["A1x", code])
-    with pytest.raises(DataError, match="'zone' holds 1 categories that are not declared"):
+    with pytest.raises(
+        DataError, match="'zone' holds 1 categories that are not leaves of the code tree"
+    ):
         cells(rows, ["zone"], {"zone": Hierarchy(columns=("zone",), tree=RAGGED)})
     kept = cells(
         rows,

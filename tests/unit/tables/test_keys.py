@@ -96,13 +96,10 @@ def cell_of(data):
         return int(cube(source, keys, [Request(dimensions=[])])[0].cell_key[0])
 
 
-@pytest.mark.parametrize(
-    ("column", "word"),
-    [([1.0, 2.0], "numbers"), ([True, False], "booleans"), ([b"a", b"b"], "others")],
-)
-def test_an_identifier_of_another_type_is_refused(column, word, tmp_path):
+@pytest.mark.parametrize("column", [[1.0, 2.0], [True, False], [b"a", b"b"]])
+def test_an_identifier_of_another_type_is_refused(column, tmp_path):
     with open_source(pa.table({"id": column})) as source:
-        with pytest.raises(RequestError, match=f"must hold integers or texts, not {word}"):
+        with pytest.raises(RequestError, match="must hold integers or texts"):
             cube(source, HashedKeys(column="id", secret=SECRET), [Request(dimensions=[])])
         with pytest.raises(RequestError, match="hint: a rounded or reformatted number"):
             attach_keys(source, id="id", secret=SECRET, path=tmp_path / "k.parquet")

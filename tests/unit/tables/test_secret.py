@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hmac
+import os
 import pickle
 import stat
 import traceback
@@ -101,3 +102,28 @@ def test_derived_keys_are_hmacs_and_differ_by_purpose():
     assert Secret(MARKER + b".") != secret
     assert secret != MARKER
     assert len({secret, Secret(MARKER)}) == 1
+
+
+def test_a_byte_order_mark_is_no_part_of_a_secret(tmp_path):
+    file = tmp_path / "secret.key"
+    Secret.generate().write(file)
+    marked = tmp_path / "marked.key"
+    marked.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert Secret.from_file(marked) == Secret.from_file(file)
+
+
+def test_a_secret_that_could_not_be_written_leaves_no_file(tmp_path, monkeypatch):
+    class Full:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+        def write(self, _text):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fdopen", lambda *_: Full())
+    with pytest.raises(SourceError, match="No space left"):
+        Secret.generate().write(tmp_path / "secret.key")
+    assert not (tmp_path / "secret.key").exists()

@@ -477,3 +477,47 @@ def test_what_a_killed_process_spilled_is_removed_by_the_next_source(spills):
             assert len(spills()) == 2
         assert living.fetch("SELECT 1") == [(1,)]
     assert spills() == set()
+
+
+def test_nan_is_missing_whatever_the_statistics_of_a_parquet_file_say(tmp_path):
+    values = [1.0, 2.0, float("nan")] * 100
+    table = pa.table({"x": values, "key": pa.array([1] * 300, pa.uint8())})
+    pq.write_table(table, tmp_path / "x.parquet")
+    assert cells(tmp_path / "x.parquet", ["x"]) == cells(table, ["x"])
+    assert ("nan",) not in cells(tmp_path / "x.parquet", ["x"])
+
+
+def test_a_csv_file_may_have_many_columns(tmp_path):
+    names = ["key", *(f"c{i}" for i in range(1, 400))]
+    lines = [",".join(names), *(",".join(["7"] + ["a1"] * 399) for _ in range(5))]
+    (tmp_path / "wide.csv").write_text("\n".join(lines))
+    with open_source(tmp_path / "wide.csv") as source:
+        assert source.kinds["key"] == "integer"
+        assert source.kinds["c399"] == "text"
+
+
+def test_a_long_query_tells_its_progress_and_can_be_interrupted():
+    with open_source(pa.table({"x": [1]})) as source:
+        slow = (
+            "SELECT count(*) FROM range(3000000) a, range(4000) b WHERE a.range * b.range = 7"
+        )
+        seen = []
+
+        def stop(share):
+            seen.append(share)
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            source.arrow(slow, progress=stop)
+        assert seen
+        assert source.fetch("SELECT 1") == [(1,)]
+
+
+def test_tables_of_a_duckdb_file_are_found_by_either_name(tmp_path):
+    with duckdb.connect(str(tmp_path / "x.duckdb")) as connection:
+        connection.execute('CREATE TABLE "a.b" AS SELECT 1 AS x')
+        connection.execute("CREATE TABLE people AS SELECT 2 AS x")
+        connection.execute("CREATE SCHEMA s; CREATE TABLE s.people AS SELECT 3 AS x")
+    for name, x in {"a.b": 1, "people": 2, "main.people": 2, "s.people": 3}.items():
+        with open_source(tmp_path / "x.duckdb", table=name) as source:
+            assert source.fetch(f"SELECT x FROM {source.relation}") == [(x,)]
