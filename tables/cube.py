@@ -89,6 +89,7 @@ def cube(
     require_sound(source, keys, tolerate_missing=tolerate_missing_keys)
     for weight in sorted({r.weight for r in requests if r.weight is not None}):
         _require_weights(source, weight)
+    source.prepare_grouping()
     tables: list[Cells] = []
     scan_s = 0.0
     started = time.perf_counter()

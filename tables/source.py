@@ -35,7 +35,10 @@ _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 _UNSIGNED = {"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"}
 _DATES = ("DATE", "TIMESTAMP", "TIME")
 _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
-_PERFECT_HASH_BITS = 21  # integer categories of up to 2**21 combinations need no hashing
+# Integer categories of up to 2**bits combinations are grouped without hashing. It pays where
+# there are more records than combinations; its table cannot spill, so it stays small where
+# memory is limited (2**22 combinations take about 200 MB).
+_FEW_BITS, _MOST_BITS = 16, 22
 _VIEW = "ckm_records"
 _CLEAN = "ckm_clean_records"
 _TICK_S = 0.2
@@ -63,6 +66,7 @@ class Source:
         self._connection = connection
         self._sweep: Callable[[], object] = connection.close
         self._lock = threading.RLock()
+        self.is_prepared = False
         self.files = files
         self.label = label
         self.orders: dict[str, pa.Array] = {}  # categories that came in an order, in that order
@@ -130,6 +134,15 @@ class Source:
         copy = f"COPY ({sql}) TO {sql_text(path)} (FORMAT parquet, COMPRESSION zstd)"
         with self._guard():
             self._run(lambda: self._connection.execute(copy, parameters), progress)
+
+    def prepare_grouping(self) -> None:
+        """Choose how to group by the number of records; DuckDB knows it without a scan."""
+        if self.is_prepared:
+            return
+        total = self.fetch(f"SELECT count(*) FROM {self.records}")[0][0]
+        bits = min(max((total // 2).bit_length() - 1, _FEW_BITS), _MOST_BITS)
+        self.fetch(f"SET perfect_ht_threshold={bits}")
+        self.is_prepared = True
 
     def close(self) -> None:
         """Close the connection and remove what it spilled to disk."""
@@ -269,6 +282,8 @@ def open_source(
     except BaseException:
         _sweep(connection, spill)
         raise
+    if memory_limit is not None:
+        source.is_prepared = True
     source._sweep = weakref.finalize(source, _sweep, connection, spill)  # noqa: SLF001
     return source
 
@@ -332,7 +347,7 @@ def _connect(
         config["threads"] = threads
     try:
         connection = duckdb.connect(":memory:", config=config)
-        connection.execute(f"SET perfect_ht_threshold={_PERFECT_HASH_BITS}")
+        connection.execute(f"SET perfect_ht_threshold={_FEW_BITS}")
         connection.execute("SET enable_progress_bar=true")  # measured, not printed
         connection.execute("SET enable_progress_bar_print=false")
         connection.execute("SET python_enable_replacements=false")
@@ -369,7 +384,9 @@ def _open_path(connection: duckdb.DuckDBPyConnection, path: str, table: str | No
             check_same_columns(connection, files)
         else:
             create_csv_view(connection, files, _VIEW)
-    return Source(connection, files=files, label=label)
+    source = Source(connection, files=files, label=label)
+    source.is_prepared = kinds == {"csv"}  # counting its records would take a scan
+    return source
 
 
 def _open_object(connection: duckdb.DuckDBPyConnection, data: object) -> Source:
