@@ -66,6 +66,11 @@ class Root(Group):
             code = _guarded(
                 lambda: super(Root, self).main(*args, obj=voice, **kwargs), voice, stops
             )
+        try:
+            if sys.stderr is not None:
+                sys.stderr.flush()
+        except OSError:  # a log that cannot be written does not change what was done
+            _silence(sys.stderr)
         sys.exit(code)
 
 
