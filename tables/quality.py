@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from tables.errors import KeyQualityError, KeyQualityWarning, RequestError
@@ -43,8 +43,8 @@ class KeyQuality:
     """
 
     problems: tuple[str, ...]
-    missing_share: float
-    repeated_share: float
+    missing_share: float = field(repr=False)  # exact: shown in words only
+    repeated_share: float = field(repr=False)
     uniformity_p: float | None
     slice: int
 

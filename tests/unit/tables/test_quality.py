@@ -10,6 +10,7 @@ import pytest
 
 from tables import (
     HashedKeys,
+    KeyQuality,
     KeyQualityError,
     KeyQualityWarning,
     RequestError,
@@ -135,3 +136,11 @@ def test_what_was_found_is_said_in_one_line_without_counts():
     quality = check(rng.integers(0, 2**64 - 1, 5000, dtype=np.uint64))
     assert quality.summary().startswith("record keys: none missing, none repeated")
     assert "5000" not in repr(quality) + quality.summary()
+
+
+def test_the_repr_of_a_check_tells_no_exact_share():
+    quality = KeyQuality(
+        problems=(), missing_share=1 / 7, repeated_share=2 / 7, uniformity_p=0.5, slice=1
+    )
+    assert "0.142" not in repr(quality)
+    assert "0.285" not in repr(quality)
