@@ -50,6 +50,9 @@ class Level:
         """Number of categories."""
         return len(self.ranks)
 
+    def __repr__(self) -> str:
+        return "Level(…)"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Axis:
