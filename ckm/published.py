@@ -182,10 +182,9 @@ def publish(
     if "count" in measures:
         numbers["count"] = published
     if "weighted" in measures and cells.weight is not None:
-        divisor = np.maximum(cells.count, 1)
-        mean = cells.weight / divisor
-        numbers["weighted"] = published * mean
-        if round_weighted:
+        numbers["weighted"] = published * (cells.weight / np.maximum(cells.count, 1))
+        if round_weighted and cells.weighted_count is not None:
+            mean = cells.weight / np.maximum(cells.weighted_count, 1)
             numbers["weighted"] = _round_to_weight(numbers["weighted"], mean)
     if wants_grid:
         ranks, numbers = _fill_grid(cells, {**numbers, "": published})
@@ -207,9 +206,9 @@ def _round_to_weight(
 ) -> NDArray[np.float64]:
     """Round to the least 1, 2 or 5 times a power of ten that is no less than the mean weight.
 
-    More digits give the original count away: they tell how many records the mean weight was
-    taken over, as soon as weights are multiples of something, and no weight is known to be
-    a multiple of more than the mean.
+    The mean is that of the weights that are not zero. More digits give the original count
+    away: they tell how many records the mean was taken over, as soon as weights are multiples
+    of something, and no weights are multiples of more than their mean.
     """
     exponent = np.floor(np.log10(np.where(mean > 0, mean, 1.0)))
     unit = 10.0**exponent

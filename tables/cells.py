@@ -32,6 +32,8 @@ class Cells:
         Cell keys lie in [0, key_range).
     weight
         Sum of the cell's weights, float64, or None.
+    weighted_count
+        Number of the cell's records whose weight is not zero, int64, or None.
     level_sets
         The combinations of levels that the table shows, finest first.
     """
@@ -42,6 +44,7 @@ class Cells:
     cell_key: NDArray[np.uint64]
     key_range: int
     weight: NDArray[np.float64] | None
+    weighted_count: NDArray[np.int64] | None
     level_sets: tuple[tuple[int, ...], ...]
 
     def __len__(self) -> int:

@@ -180,7 +180,10 @@ class _Plan:
             *outer,
             "count(*) AS n",
             f"{_modulo('coalesce(sum(k), 0)', self.key_range)} AS key",
-            *(f"sum({alias}) AS {alias}" for alias in self.weight_alias.values()),
+            *(
+                f"sum({alias}) AS {alias}, count(*) FILTER ({alias} > 0) AS {alias}_n"
+                for alias in self.weight_alias.values()
+            ),
         ]
         if len(self._sets) > 1:
             selected.append(f"grouping({', '.join(outer)}) AS g")
@@ -254,7 +257,8 @@ def _finest(plan: _Plan, request: Request, answer: pa.Table) -> tuple[tuple[Axis
     axes = tuple(axis for axis, _ in pairs)
     weight: tuple[Sums, ...] = ()
     if request.weight is not None:
-        weight = _limbs(rows[plan.weight_alias[request.weight]])
+        alias = plan.weight_alias[request.weight]
+        weight = (*_limbs(rows[alias]), rows[f"{alias}_n"].to_numpy().astype(np.int64))
     cells = _Block(
         codes=tuple(codes for _, codes in pairs),
         count=rows["n"].to_numpy().astype(np.int64),
@@ -290,7 +294,8 @@ def _cells(axes: tuple[Axis, ...], finest: _Block, request: Request, key_range: 
         count=np.concatenate([block.count for block in shown]),
         cell_key=np.concatenate([block.key for block in shown]),
         key_range=key_range,
-        weight=_from_limbs(limbs) if limbs else None,
+        weight=_from_limbs(limbs[:3]) if limbs else None,
+        weighted_count=limbs[3] if limbs else None,
         level_sets=level_sets,
     )
 

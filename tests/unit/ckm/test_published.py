@@ -275,22 +275,26 @@ def unit_near(mean):
 
 
 @pytest.mark.parametrize("step", [1, 10, 100, 250])
+@pytest.mark.parametrize("zeros", [False, True])
 @pytest.mark.parametrize("rounds", [False, True])
-def test_rounded_weighted_counts_do_not_give_the_original_counts_away(rounds, step):
+def test_rounded_weighted_counts_do_not_give_the_original_counts_away(rounds, step, zeros):
     rng = np.random.default_rng(11)
     columns = {"x": rng.integers(0, 400, 8000), "w": step * rng.integers(1, 6, 8000)}
+    if zeros:
+        columns["w"][rng.random(8000) < 0.7] = 0
     options = {"weight": "w", "round_weighted": rounds}
     table = tabulate(columns, ["x"], measures=["count", "weighted"], **options)
     counts = {cell: count for cell, count in published(table).items() if count > 5}
-    unit_of = unit_near if rounds else lambda _: 0.0
+    # The least unit that the rounding can have taken, whatever the share of zeros.
+    unit_of = (lambda mean: max(unit_near(mean), step)) if rounds else (lambda _: 0.0)
     allowed = possible_counts(counts, published(table, "weighted"), step, unit_of)
     identified = sum(len(candidates) == 1 for candidates in allowed.values()) / len(allowed)
     left = sum(map(len, allowed.values())) / (11 * len(allowed))
     if rounds:
         assert identified == 0
-        assert left > 0.95
+        assert left > (0.7 if zeros else 0.95)
     else:  # the attack must succeed where the defence is off
-        assert identified > 0.3
+        assert identified > (0.1 if zeros else 0.3)
 
 
 @pytest.mark.parametrize(
