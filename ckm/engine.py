@@ -14,6 +14,7 @@ from ckm.published import PublishedTable, publish
 from ckm.request import EmptyCells, TableRequest
 from tables import (
     CodeTree,
+    Filter,
     HashedKeys,
     Hierarchy,
     KeyQuality,
@@ -24,10 +25,10 @@ from tables import (
     check_keys,
     cube,
     open_source,
-    parse_filter,
     read_categories,
     require_fit,
 )
+from tables.secret import SECRET_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["Engine"]
 
 logger = logging.getLogger(__name__)
-
-_ENV = "CKM_SECRET"
 
 
 class Engine:
@@ -351,13 +350,12 @@ class Engine:
         return built
 
     def _request(self, request: TableRequest) -> Request:
-        self._refuse_identity(request)
         is_weighted = "weighted" in request.measures
         if is_weighted and self._weight is None:
             raise ConfigError(
                 "The measure 'weighted' needs a weight.", hint='name its column: weight = "w"'
             )
-        return Request(
+        built = Request(
             dimensions=request.dimensions,
             hierarchies=self._hierarchies,
             margins=request.margins,
@@ -367,24 +365,14 @@ class Engine:
             total_label=self._labels[0],
             missing_label=self._labels[1],
         )
-
-    def _refuse_identity(self, request: TableRequest) -> None:
-        """Refuse what tells persons apart, as a dimension and in a filter."""
         identity = self._keys.column
-        columns = {
-            column
-            for name in request.dimensions
-            for column in (
-                self._hierarchies[name].columns if name in self._hierarchies else (name,)
-            )
-        }
-        if request.where is not None:
-            columns |= parse_filter(request.where).columns
-        if identity in columns:
+        filtered = built.where.columns if isinstance(built.where, Filter) else ()
+        if identity in {*built.columns, *filtered}:
             raise RequestError(
                 f"Column {identity!r} tells persons apart: it is no dimension and no filter.",
                 hint="ask for groups of people",
             )
+        return built
 
 
 def _find_secret(
@@ -396,12 +384,12 @@ def _find_secret(
         return Secret.from_file(secret)
     if not is_needed:
         return None
-    if not os.environ.get(_ENV):
+    if not os.environ.get(SECRET_VARIABLE):
         raise ConfigError(
             "A secret is needed to hash identifiers and to mix cell keys.",
-            hint=f"make one with 'ckm keys secret secret.key', or set {_ENV}",
+            hint=f"make one with 'ckm keys secret secret.key', or set {SECRET_VARIABLE}",
         )
-    return Secret.from_env(_ENV)
+    return Secret.from_env(SECRET_VARIABLE)
 
 
 def _hierarchy(name: str, given: object) -> Hierarchy:

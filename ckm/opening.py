@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
+from tables import Secret, SourceError
+from tables.secret import SECRET_VARIABLE
 
 if TYPE_CHECKING:
     from ckm.config.job import Job
     from ckm.engine import Engine
     from ptable import PTable
-    from tables import Secret
 
-__all__ = ["SECRET_VARIABLE", "load_ptable", "load_secret", "open_engine"]
+
+__all__ = ["load_ptable", "load_secret", "open_engine"]
 
 logger = logging.getLogger(__name__)
 
-SECRET_VARIABLE = "CKM_SECRET"  # noqa: S105 (the name of a variable)
 _OTHERS_MAY_READ = 0o077
 
 
@@ -76,8 +77,6 @@ def load_secret(job: Job) -> Secret | None:
     >>> load_secret(read_job("demo/job.toml"))  # doctest: +SKIP
     Secret(…)
     """
-    from tables import Secret, SourceError
-
     path = job.keys.secret
     if path is None and not os.environ.get(SECRET_VARIABLE):
         if not job.needs_secret:

@@ -24,8 +24,9 @@ from ckm.manifest import (
     record_file,
     write_manifest,
 )
-from ckm.opening import SECRET_VARIABLE, load_ptable, open_engine
+from ckm.opening import load_ptable, open_engine
 from ckm.placement import refuse_foreign, refuse_overlap
+from tables.secret import SECRET_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

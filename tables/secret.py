@@ -12,7 +12,9 @@ from typing import NoReturn
 
 from tables.errors import SourceError
 
-__all__ = ["Secret"]
+__all__ = ["SECRET_VARIABLE", "Secret"]
+
+SECRET_VARIABLE = "CKM_SECRET"  # noqa: S105  (the name of a variable)
 
 _MIN_BYTES = 16
 
@@ -93,7 +95,7 @@ class Secret:
         return cls(_decode(text), label=f"file {Path(path).name}")
 
     @classmethod
-    def from_env(cls, name: str = "CKM_SECRET") -> Secret:
+    def from_env(cls, name: str = SECRET_VARIABLE) -> Secret:
         """Read a secret from an environment variable.
 
         Parameters

@@ -73,12 +73,9 @@ class Source:
         self.sound: set[Any] = set()  # record keys already found sound, see tables.keys
         rows = self.fetch(f"DESCRIBE SELECT * FROM {_VIEW}")
         self.columns: dict[str, str] = {name: kind for name, kind, *_ in rows}
+        # Column name → integer, number, text, boolean, date or other.
+        self.kinds = {name: _kind(sql_type) for name, sql_type in self.columns.items()}
         self._relation = self._clean()
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        """Column name → integer, number, text, boolean, date or other."""
-        return {name: _kind(sql_type) for name, sql_type in self.columns.items()}
 
     @property
     def relation(self) -> str:
@@ -100,8 +97,7 @@ class Source:
     def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
         """Run a query whose small answer comes as Python rows."""
         run = self._connection.execute
-        with self._guard():
-            return self._run(lambda: run(sql, parameters or None).fetchall())
+        return self._run(lambda: run(sql, parameters or None).fetchall())
 
     def arrow(
         self,
@@ -112,14 +108,11 @@ class Source:
     ) -> pa.Table:
         """Run a query whose answer comes as an Arrow table; tell its progress in [0, 1]."""
         run = self._connection.sql
-        with self._guard():
-            return self._run(
-                lambda: run(sql, params=parameters or None).to_arrow_table(), progress
-            )
+        return self._run(lambda: run(sql, params=parameters or None).to_arrow_table(), progress)
 
     def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
         """Stream the answer of a query in batches of at most `rows` rows."""
-        with self._guard():
+        with self._lock, _Guard(self.label):
             yield from self._connection.sql(sql).to_arrow_reader(rows)
 
     def copy(
@@ -132,8 +125,7 @@ class Source:
     ) -> None:
         """Stream the answer of a query into a Parquet file."""
         copy = f"COPY ({sql}) TO {sql_text(path)} (FORMAT parquet, COMPRESSION zstd)"
-        with self._guard():
-            self._run(lambda: self._connection.execute(copy, parameters), progress)
+        self._run(lambda: self._connection.execute(copy, parameters), progress)
 
     def prepare_grouping(self) -> None:
         """Choose how to group by the number of records; DuckDB knows it without a scan."""
@@ -174,22 +166,20 @@ class Source:
             except BaseException as error:  # noqa: BLE001  (raised again by result)
                 outcome.set_exception(error)
 
-        worker = threading.Thread(target=settle, daemon=True)
-        worker.start()
-        try:
-            while worker.is_alive():
-                worker.join(_TICK_S)
-                share = self._connection.query_progress() if progress is not None else -1.0
-                if progress is not None and share >= 0:
-                    progress(min(share / 100, 1.0))
-        except BaseException:
-            self._connection.interrupt()
-            worker.join()
-            raise
-        return outcome.result()
-
-    def _guard(self) -> _Guard:
-        return _Guard(self._lock, self.label)
+        with self._lock, _Guard(self.label):
+            worker = threading.Thread(target=settle, daemon=True)
+            worker.start()
+            try:
+                while worker.is_alive():
+                    worker.join(_TICK_S)
+                    share = self._connection.query_progress() if progress else -1.0
+                    if progress and share >= 0:
+                        progress(min(share / 100, 1.0))
+            except BaseException:
+                self._connection.interrupt()
+                worker.join()
+                raise
+            return outcome.result()
 
     def _clean(self) -> str:
         """Give floats one form for each number; which source they came from must not show."""
@@ -211,17 +201,15 @@ class Source:
 class _Guard:
     """Turn DuckDB's errors, whose texts may quote records, into ours, which do not."""
 
-    def __init__(self, lock: Any, label: str) -> None:
-        self.lock = lock
+    def __init__(self, label: str) -> None:
         self.label = label
 
     def __enter__(self) -> None:
-        self.lock.acquire()
+        pass
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: object
     ) -> None:
-        self.lock.release()
         if isinstance(error, duckdb.InterruptException):
             raise KeyboardInterrupt from None
         if isinstance(error, (duckdb.Error, RuntimeError)):
@@ -367,7 +355,7 @@ def _open_path(connection: duckdb.DuckDBPyConnection, path: str, table: str | No
     files = find_files(path)
     suffix = Path(files[0]).suffix.lower()
     label = Path(path).name
-    guard = _Guard(threading.RLock(), label)
+    guard = _Guard(label)
     if table is not None or suffix in _DUCKDB_SUFFIXES:
         with guard:
             attach(connection, files[0], table, _VIEW)
@@ -392,7 +380,7 @@ def _open_path(connection: duckdb.DuckDBPyConnection, path: str, table: str | No
 def _open_object(connection: duckdb.DuckDBPyConnection, data: object) -> Source:
     table, orders = as_arrow(data)
     label = type(data).__module__.split(".")[0] + " table"
-    with _Guard(threading.RLock(), label):
+    with _Guard(label):
         connection.register(_VIEW, table)
     source = Source(connection, files=(), label=label)
     source.orders.update(orders)
