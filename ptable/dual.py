@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ptable.spec import RowProblem
+    from ptable.row import RowProblem
 
 __all__ = ["DualRow", "dual_bound", "maximise", "residual_at"]
 

@@ -14,7 +14,8 @@ from ptable.feasibility import at_bound, meets, variance_bounds
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from ptable.spec import NoiseSpec, RowProblem
+    from ptable.row import RowProblem
+    from ptable.spec import NoiseSpec
 
 __all__ = ["Place", "ResolvedRow", "resolve"]
 

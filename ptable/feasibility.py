@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ptable.spec import NoiseSpec, RowProblem
+    from ptable.row import RowProblem
+    from ptable.spec import NoiseSpec
 
 __all__ = ["Feasibility", "RowFeasibility", "feasible"]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ptable.certificate import Certificate
+from ptable.design import design_from_dict
 from ptable.errors import PTableError
-from ptable.spec import NoiseSpec
 from ptable.table import PTable
 
 if TYPE_CHECKING:
@@ -113,6 +113,8 @@ def _head(table: PTable) -> dict[str, Any]:
         "spec": table.spec.to_dict() if table.spec else None,
         "certificate": table.certificate.to_dict() if table.certificate else None,
     }
+    if table.step != 1 or table.anchors is not None:
+        head |= {"step": table.step, "anchors": table.anchors and list(table.anchors)}
     return {**head, "checksum": _checksum(head)}
 
 
@@ -124,7 +126,9 @@ def _checksum(head: Mapping[str, Any]) -> str:
 def _write_json(table: PTable, path: Path) -> None:
     rows = [
         {"count": count, "noise": noise, "upper": upper}
-        for count, (noise, upper) in enumerate(zip(table.noise, table.upper, strict=True))
+        for count, noise, upper in zip(
+            table.counts.tolist(), table.noise, table.upper, strict=True
+        )
     ]
     text = json.dumps({**_head(table), "rows": rows}, indent=1, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
@@ -135,7 +139,9 @@ def _write_parquet(table: PTable, path: Path) -> None:
     import pyarrow.parquet as pq
 
     counts, values, first, last = [], [], [], []
-    for count, (noise, upper) in enumerate(zip(table.noise, table.upper, strict=True)):
+    for count, noise, upper in zip(
+        table.counts.tolist(), table.noise, table.upper, strict=True
+    ):
         for v, (start, stop) in zip(noise, pairwise((0, *upper)), strict=True):
             counts.append(count)
             values.append(v)
@@ -157,7 +163,8 @@ def _read_json(path: Path) -> tuple[dict[str, Any], list[list[int]], list[list[i
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         rows = content.pop("rows")
-        in_order = [row["count"] for row in rows] == list(range(len(rows)))
+        counts = content.get("anchors") or list(range(len(rows)))
+        in_order = [row["count"] for row in rows] == counts
         noise, upper = [row["noise"] for row in rows], [row["upper"] for row in rows]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _no_table(path.name) from error
@@ -174,14 +181,17 @@ def _read_parquet(path: Path) -> tuple[dict[str, Any], list[list[int]], list[lis
         content = pq.read_table(path)
         head = json.loads((content.schema.metadata or {})[_METADATA])
         columns = [content[name].to_pylist() for name in ("i", "v", "first_key", "last_key")]
-        noise: list[list[int]] = [[] for _ in range(columns[0][-1] + 1)]
-        upper: list[list[int]] = [[] for _ in noise]
+        counts = head.get("anchors") or range(columns[0][-1] + 1)
+        rows = {count: row for row, count in enumerate(counts)}
+        noise: list[list[int]] = [[] for _ in rows]
+        upper: list[list[int]] = [[] for _ in rows]
         for count, v, first, last in zip(*columns, strict=True):
-            is_next = first == (upper[count][-1] if upper[count] else 0)
+            row = rows[count]
+            is_next = first == (upper[row][-1] if upper[row] else 0)
             if not is_next:
                 raise _no_table(path.name)
-            noise[count].append(v)
-            upper[count].append(last + 1)
+            noise[row].append(v)
+            upper[row].append(last + 1)
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, IndexError) as error:
         raise _no_table(path.name) from error
     return head, noise, upper
@@ -219,8 +229,10 @@ def _check(
             upper=tuple(map(tuple, upper)),
             key_range=head["key_range"],
             large_counts=head["large_counts"],
+            step=head.get("step", 1),
+            anchors=None if head.get("anchors") is None else tuple(head["anchors"]),
             label=head["label"],
-            spec=NoiseSpec.from_dict(head["spec"]) if head["spec"] else None,
+            spec=design_from_dict(head["spec"]) if head["spec"] else None,
             certificate=(
                 Certificate.from_dict(head["certificate"]) if head["certificate"] else None
             ),

@@ -47,6 +47,8 @@ class KeyIndex:
         Per row and bucket the noise, or `unsettled` where a threshold cuts the bucket.
     unsettled
         A number that is no noise.
+    anchors
+        The counts of the rows; empty where they are 0, 1, 2, ...
 
     Examples
     --------
@@ -65,6 +67,7 @@ class KeyIndex:
     width: int
     buckets: NDArray[np.int32] | NDArray[np.int64]
     unsettled: int
+    anchors: NDArray[np.int64]
 
     @classmethod
     def build(cls, table: PTable, key_range: int) -> KeyIndex:
@@ -121,6 +124,7 @@ class KeyIndex:
             width=width,
             buckets=buckets.ravel(),
             unsettled=unsettled,
+            anchors=np.array(table.anchors or (), dtype=np.int64),
         )
 
 
@@ -207,6 +211,8 @@ def _look_up_chunk(
 
 def _rows(index: KeyIndex, counts: NDArray[np.integer]) -> NDArray[np.int64]:
     last = len(index.uppers) - 1
+    if index.anchors.size:
+        return _anchor_rows(index.anchors, counts)
     if index.cycle == 1:
         nearest: NDArray[np.int64] = np.minimum(counts, _like(counts, last)).astype(
             np.int64, copy=False
@@ -219,6 +225,17 @@ def _rows(index: KeyIndex, counts: NDArray[np.integer]) -> NDArray[np.int64]:
         first
     )
     return rows.astype(np.int64)
+
+
+def _anchor_rows(anchors: NDArray[np.int64], counts: NDArray[np.integer]) -> NDArray[np.int64]:
+    known = np.minimum(counts, _like(counts, int(anchors[-1]))).astype(np.int64)
+    rows = np.searchsorted(anchors, known)
+    if (anchors[rows] != known).any():
+        raise PTableError(
+            "counts must be anchors of the p-table, or larger than its last; some are not.",
+            hint="a magnitude between two anchors takes a mixture of their noise",
+        )
+    return rows
 
 
 def _like(counts: NDArray[np.integer], number: int) -> np.integer:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ptable.spec import RowProblem
+    from ptable.row import RowProblem
 
 __all__ = ["decimal_law"]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ptable.certificate import Certificate
-    from ptable.spec import NoiseSpec
+    from ptable.design import Design
 
 __all__ = ["PTable"]
 
@@ -54,6 +54,12 @@ class PTable:
     large_counts
         Which row serves counts beyond the last: ``"last"``, or ``"cycle:N"`` for the last N
         rows in turn.
+    step
+        How many steps of noise make one unit: noise values are multiples of ``1 / step``, and
+        ``noise`` holds the multipliers. Tables for magnitudes have more than one.
+    anchors
+        The counts that have a row, ascending from 0; None for 0, 1, 2, ... Tables for
+        magnitudes have a few anchor rows, between which their user interpolates.
     spec, certificate
         What the table was built from and its proof; None for tables from elsewhere.
     label
@@ -72,7 +78,9 @@ class PTable:
     upper: tuple[tuple[int, ...], ...]
     key_range: int = 2**32
     large_counts: str = "last"
-    spec: NoiseSpec | None = None
+    step: int = 1
+    anchors: tuple[int, ...] | None = None
+    spec: Design | None = None
     certificate: Certificate | None = None
     label: str = ""
     _indexes: dict[int, KeyIndex] = field(default_factory=dict, init=False)
@@ -87,7 +95,11 @@ class PTable:
                 f"key_range must be an integer from 2 to 2**64, not {self.key_range!r}."
             )
         object.__setattr__(self, "key_range", int(self.key_range))
-        problems = _row_problems(self.noise, self.upper, self.key_range)
+        problems = self._layout_problems()
+        if not problems:
+            problems = _row_problems(
+                self.noise, self.upper, self.key_range, (self._counts(), self.step)
+            )
         if problems:
             more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
             raise PTableError("This is no p-table: " + "; ".join(problems[:5]) + more + ".")
@@ -98,6 +110,32 @@ class PTable:
         object.__setattr__(self, "noise", tuple(noise for noise, _ in rows))
         object.__setattr__(self, "upper", tuple(upper for _, upper in rows))
         cycle_length(self.large_counts, n_rows=len(self.noise))
+
+    def _layout_problems(self) -> list[str]:
+        if not _is_integer(self.step) or self.step < 1:
+            return [f"step must be an integer of at least 1, not {self.step!r}"]
+        object.__setattr__(self, "step", int(self.step))
+        if self.anchors is None:
+            return []
+        anchors = tuple(self.anchors)
+        rises = all(map(_is_integer, anchors)) and all(a < b for a, b in pairwise(anchors))
+        if not rises or anchors[:1] != (0,) or len(anchors) != len(self.noise):
+            return ["anchors must be one rising count per row, from 0 on"]
+        is_plain = anchors == tuple(range(len(anchors)))
+        if not is_plain and self.large_counts != "last":
+            return ["large_counts must be 'last' where there are anchors"]
+        object.__setattr__(self, "anchors", None if is_plain else tuple(map(int, anchors)))
+        return []
+
+    def _counts(self) -> Sequence[int]:
+        return range(len(self.noise)) if self.anchors is None else self.anchors
+
+    def _place(self, count: int) -> int:
+        if self.anchors is None and 0 <= count < len(self.noise):
+            return count
+        if self.anchors is not None and count in self.anchors:
+            return self.anchors.index(count)
+        raise PTableError(f"Count {count} has no row of its own.")
 
     @property
     def n_rows(self) -> int:
@@ -112,7 +150,7 @@ class PTable:
 
     @property
     def max_noise(self) -> int:
-        """The largest noise in either direction.
+        """The largest noise in either direction, in steps.
 
         Examples
         --------
@@ -131,7 +169,10 @@ class PTable:
         >>> table.id == PTable(noise=[[0]], upper=[[256]], key_range=256, label="none").id
         True
         """
+        content: list[object]
         content = [_FORMAT, self.key_range, self.large_counts, self.noise, self.upper]
+        if self.step != 1 or self.anchors is not None:
+            content += [self.step, self.anchors]
         text = json.dumps(content, separators=(",", ":"))
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
@@ -144,19 +185,23 @@ class PTable:
         >>> PTable(noise=[[0], [-1, 2]], upper=[[9], [6, 9]], key_range=9).counts
         array([0, 1])
         """
-        return np.arange(self.n_rows, dtype=np.int64)
+        return np.array(self._counts(), dtype=np.int64)
 
     @property
-    def targets(self) -> NDArray[np.int64]:
-        """The published counts, the columns of `transition`.
+    def targets(self) -> NDArray[np.float64] | NDArray[np.int64]:
+        """The published values, the columns of `transition`; whole unless `step` is above 1.
 
         Examples
         --------
         >>> PTable(noise=[[0], [-1, 2]], upper=[[9], [6, 9]], key_range=9).targets
         array([0, 1, 2, 3])
         """
-        largest = max(count + v for count, row in enumerate(self.noise) for v in row)
-        return np.arange(largest + 1, dtype=np.int64)
+        largest = max(
+            count * self.step + max(row)
+            for count, row in zip(self._counts(), self.noise, strict=True)
+        )
+        steps = np.arange(largest + 1, dtype=np.int64)
+        return steps if self.step == 1 else steps / self.step
 
     @cached_property
     def transition(self) -> NDArray[np.float64]:
@@ -169,9 +214,9 @@ class PTable:
                [0.5, 0. , 0.5]])
         """
         matrix = np.zeros((self.n_rows, len(self.targets)))
-        for count in range(self.n_rows):
+        for row, count in enumerate(self._counts()):
             for v, n in self.units(count).items():
-                matrix[count, count + v] = n / self.key_range
+                matrix[row, count * self.step + v] = n / self.key_range
         matrix.setflags(write=False)
         return matrix
 
@@ -181,7 +226,7 @@ class PTable:
         Parameters
         ----------
         count
-            The original count, below `n_rows`.
+            An original count that has a row of its own.
 
         Examples
         --------
@@ -189,8 +234,9 @@ class PTable:
         {-1: 4, 1: 4}
         """
         units: dict[int, int] = {}
+        row = self._place(count)
         for v, (lower, upper) in zip(
-            self.noise[count], pairwise((0, *self.upper[count])), strict=True
+            self.noise[row], pairwise((0, *self.upper[row])), strict=True
         ):
             units[v] = units.get(v, 0) + upper - lower
         return units
@@ -198,7 +244,7 @@ class PTable:
     def lookup(
         self, counts: ArrayLike, cell_keys: ArrayLike, *, key_range: int = 2**32
     ) -> NDArray[np.int64]:
-        """Find the noise of each cell.
+        """Find the noise of each cell, in steps.
 
         Key ``k`` out of ``K`` falls below threshold ``u`` out of ``T`` when ``k T < u K``, in
         whole numbers: intervals include their lower end and exclude their upper one.
@@ -206,7 +252,7 @@ class PTable:
         Parameters
         ----------
         counts
-            The original counts.
+            The original counts; where the table has anchors, anchors or larger counts only.
         cell_keys
             The cell keys, integers from 0 to ``key_range - 1``.
         key_range
@@ -238,9 +284,19 @@ class PTable:
         """
         import pandas as pd
 
+        def whole(number: float) -> float:
+            return number if self.step == 1 else number / self.step
+
         lines = [
-            (count, count + v, v, (upper - lower) / self.key_range, lower, upper)
-            for count, (noise, uppers) in enumerate(zip(self.noise, self.upper, strict=True))
+            (
+                count,
+                whole(count * self.step + v),
+                whole(v),
+                (upper - lower) / self.key_range,
+                lower,
+                upper,
+            )
+            for count, noise, uppers in zip(self._counts(), self.noise, self.upper, strict=True)
             for v, (lower, upper) in zip(noise, pairwise((0, *uppers)), strict=True)
         ]
         return pd.DataFrame(lines, columns=["i", "j", "v", "p", "lower", "upper"])
@@ -252,6 +308,8 @@ class PTable:
         *,
         key_range: int = 2**32,
         large_counts: str = "last",
+        step: int = 1,
+        anchors: Sequence[int] | None = None,
         label: str = "",
     ) -> PTable:
         """Build a table from the number of keys per noise value, in the order given.
@@ -260,7 +318,7 @@ class PTable:
         ----------
         rows
             Per count 0, 1, ... the number of keys of each noise value.
-        key_range, large_counts, label
+        key_range, large_counts, step, anchors, label
             As for the class.
 
         Examples
@@ -280,6 +338,8 @@ class PTable:
             upper=tuple(uppers),
             key_range=key_range,
             large_counts=large_counts,
+            step=step,
+            anchors=None if anchors is None else tuple(anchors),
             label=label,
         )
 
@@ -427,7 +487,7 @@ class PTable:
 
         return read_table(path)
 
-    def with_proof(self, spec: NoiseSpec | None, certificate: Certificate | None) -> PTable:
+    def with_proof(self, spec: Design | None, certificate: Certificate | None) -> PTable:
         """Give the same table with another specification and certificate.
 
         Parameters
@@ -451,16 +511,21 @@ class PTable:
 
     def __repr__(self) -> str:
         label = f", label={self.label!r}" if self.label else ""
+        step = f", step={self.step}" if self.step != 1 else ""
         return (
             f"PTable(n_rows={self.n_rows}, max_noise={self.max_noise}, "
-            f"key_range={_power(self.key_range)}{label})"
+            f"key_range={_power(self.key_range)}{step}{label})"
         )
 
     def _repr_html_(self) -> str:
         facts = {
             "label": self.label or "none",
-            "counts with a row of their own": f"0 to {self.n_rows - 1}",
-            "largest noise": str(self.max_noise),
+            "counts with a row of their own": (
+                f"0 to {self.n_rows - 1}"
+                if self.anchors is None
+                else ", ".join(map(str, self.anchors))
+            ),
+            "largest noise": f"{self.max_noise / self.step:g}",
             "keys": _power(self.key_range),
             "certified": "yes" if self.certificate else "no",
         }
@@ -471,12 +536,16 @@ class PTable:
         return f"<table><caption>p-table</caption>{lines}</table>"
 
 
-def _row_problems(noise: object, upper: object, key_range: int) -> list[str]:
+def _row_problems(
+    noise: object, upper: object, key_range: int, layout: tuple[Sequence[int], int]
+) -> list[str]:
+    """Name what is wrong with the rows, given the counts they belong to and the step."""
+    counts, step = layout
     rows, uppers = list(noise), list(upper)  # type: ignore[call-overload]
     if not rows or len(rows) != len(uppers):
         return ["noise and upper must have one row per count, from count 0 on"]
     problems = []
-    for count, (values, ends) in enumerate(zip(rows, uppers, strict=True)):
+    for count, values, ends in zip(counts, rows, uppers, strict=True):
         if not len(values) or len(values) != len(ends):
             problems.append(f"the row of count {count} needs one threshold per noise value")
             continue
@@ -489,8 +558,9 @@ def _row_problems(noise: object, upper: object, key_range: int) -> list[str]:
             )
         if any(low > high for low, high in pairwise((0, *ends))):
             problems.append(f"the thresholds of count {count} must not fall")
-        if count + min(values) < 0:
-            problems.append(f"count {count} would be published as {count + min(values)}")
+        if count * step + min(values) < 0:
+            lowest = count + Fraction(int(min(values)), step)
+            problems.append(f"count {count} would be published as {float(lowest):g}")
     return problems
 
 

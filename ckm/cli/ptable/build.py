@@ -1,0 +1,92 @@
+"""``ckm ptable build``: solve a perturbation table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckm.cli.check import show_feasibility
+from ckm.cli.root import common_options
+from ckm.cli.voice import Voice
+
+if TYPE_CHECKING:
+    from ptable import NoiseSpec
+
+__all__ = ["build"]
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm ptable build --max-noise 5 --variance 3 --small 2 -o pt.parquet
+  ckm ptable build job.toml -o pt.parquet          the [ptable] section of a file
+  ckm ptable build --max-noise 2 --variance 9 --dry-run -o pt.parquet
+"""
+)
+@click.argument("spec", type=_PATH, required=False, metavar="[SPEC.toml]")
+@click.option("-o", "--output", required=True, type=_PATH, help="A .parquet or .json file.")
+@click.option("--max-noise", type=click.IntRange(min=1, max=1000), help="Largest noise, D.")
+@click.option("--variance", type=float, help="Variance of the noise, V.")
+@click.option("--small", type=click.IntRange(min=0), help="No published count in 1..small.")
+@click.option("--monotone", type=click.Choice(["none", "left"]), help="Shape of each row.")
+@click.option(
+    "--variance-rule",
+    type=click.Choice(["exact", "at-most", "nearest"]),
+    help="What to do where a row cannot reach the variance.",
+)
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@click.option("--dry-run", is_flag=True, help="Show what is feasible, write nothing.")
+@common_options
+@click.pass_context
+def build(
+    ctx: click.Context,
+    /,
+    *,
+    spec: Path | None,
+    output: Path,
+    force: bool,
+    dry_run: bool,
+    **options: Any,
+) -> None:
+    """Solve a p-table and write it with its certificate."""
+    from ptable import feasible, solve
+
+    voice = ctx.ensure_object(Voice)
+    if output.suffix not in {".parquet", ".json"}:
+        raise click.UsageError("The output must end in .parquet or .json.", ctx)
+    if output.is_dir() or (output.exists() and not force):
+        what = "is a folder" if output.is_dir() else "exists; replace it with --force"
+        raise click.UsageError(f"The output {output.name!r} {what}.", ctx)
+    asked = _spec(ctx, spec, {name: v for name, v in options.items() if v is not None})
+    answer = feasible(asked)
+    if dry_run or not answer.ok:
+        show_feasibility(voice, answer)
+    with voice.progress() as tell:
+        tell("solving", 0, 1)
+        table = solve(asked)
+    if dry_run:
+        voice.step("dry run complete", f"dry run: {output} would be written")
+        return
+    table.write(output, overwrite=force)
+    voice.step("p-table built", f"{table.n_rows} rows, certified")
+    click.echo(str(output))
+
+
+def _spec(ctx: click.Context, file: Path | None, options: dict[str, Any]) -> NoiseSpec:
+    """Return the specification of a file, or of the options."""
+    from ptable import NoiseSpec
+
+    if file is not None:
+        if options:
+            names = ", ".join("--" + name.replace("_", "-") for name in options)
+            raise click.UsageError(f"Give a file or {names}, not both.", ctx)
+        from ckm.config import read_noise_spec
+
+        return read_noise_spec(file)
+    if "max_noise" not in options or "variance" not in options:
+        raise click.UsageError("Give SPEC.toml, or --max-noise and --variance.", ctx)
+    return NoiseSpec(**options)

@@ -1,0 +1,41 @@
+"""What a p-table can be made from, and back from plain values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ptable.errors import PTableError
+from ptable.spec import NoiseSpec
+from ptable.stack import StackedSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Design", "design_from_dict"]
+
+Design: TypeAlias = NoiseSpec | StackedSpec
+
+
+def design_from_dict(fields: Mapping[str, Any]) -> Design:
+    """Build a design from what its ``to_dict`` gave.
+
+    Parameters
+    ----------
+    fields
+        The fields by name; ``kind`` says which design, and is missing for a `NoiseSpec`.
+
+    Examples
+    --------
+    >>> design_from_dict({"max_noise": 2, "variance": 1.0}).last_count
+    2
+    """
+    rest = dict(fields)
+    kind = rest.pop("kind", "noise")
+    kinds = {"noise": NoiseSpec, "stacked": StackedSpec}
+    if kind not in kinds:
+        raise PTableError(
+            f"The design is of kind {kind!r}; this program knows {sorted(kinds)}.",
+            hint="read it with a newer version of this program",
+        )
+    design: Design = kinds[kind].from_dict(rest)
+    return design

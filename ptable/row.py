@@ -1,0 +1,111 @@
+"""The constraints on one row of a p-table, in exact numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+__all__ = ["RowProblem", "Rule"]
+
+Rule: TypeAlias = Literal["exact", "at-least", "at-most"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowProblem:
+    """The constraints on one row, in exact numbers; noise is counted in steps.
+
+    Parameters
+    ----------
+    count
+        The original count of the row.
+    noise
+        The values the noise may take, ascending.
+    variance
+        The variance asked for, in squared steps.
+    floor
+        The least probability of every noise value.
+    at_most
+        Whether the variance is an upper bound.
+    nearest
+        Whether the nearest variance in reach will do.
+    n_left
+        Over how many leading noise values the probabilities may not fall; 0 for none.
+    n_right
+        Over how many trailing noise values the probabilities may not rise; 0 for none.
+    unimodal
+        Whether the probabilities must rise to a peak, wherever it is, and fall from there.
+    symmetric
+        Whether a noise and its negative must be equally likely.
+    p_stay
+        The probability of no noise; None where it is free or the count may not be published.
+    p_stay_rule
+        Whether `p_stay` is met exactly or is a bound.
+    mean
+        The mean of the noise, in steps; zero but for a count of 0 whose bias is declared.
+    step
+        How many steps make one unit.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> row = NoiseSpec(max_noise=2, variance=1.05).row(1)
+    >>> row.noise, row.variance
+    ((-1, 0, 1, 2), Fraction(21, 20))
+    """
+
+    count: int
+    noise: tuple[int, ...]
+    variance: Fraction
+    floor: Fraction = Fraction(0)
+    at_most: bool = False
+    nearest: bool = False
+    n_left: int = 0
+    n_right: int = 0
+    unimodal: bool = False
+    symmetric: bool = False
+    p_stay: Fraction | None = None
+    p_stay_rule: Rule = "exact"
+    mean: Fraction = Fraction(0)
+    step: int = 1
+
+    @property
+    def second_moment(self) -> Fraction:
+        """The mean of the squared noise that gives the variance.
+
+        Examples
+        --------
+        >>> RowProblem(
+        ...     count=0, noise=(0, 1), variance=Fraction(1), mean=Fraction(1, 2)
+        ... ).second_moment
+        Fraction(5, 4)
+        """
+        return self.variance + self.mean**2
+
+    @property
+    def stays_at(self) -> int | None:
+        """The place of no noise whose probability is constrained, or None.
+
+        Examples
+        --------
+        >>> half = Fraction(1, 2)
+        >>> RowProblem(count=1, noise=(-1, 0, 1), variance=half, p_stay=half).stays_at
+        1
+        """
+        return None if self.p_stay is None else self.noise.index(0)
+
+    def with_peak(self, place: int) -> RowProblem:
+        """Ask for a peak at one noise value instead of any.
+
+        Parameters
+        ----------
+        place
+            The place of the noise value.
+
+        Examples
+        --------
+        >>> row = RowProblem(count=1, noise=(-1, 0, 1), variance=Fraction(1, 2), unimodal=True)
+        >>> row.with_peak(1).n_left, row.with_peak(1).n_right
+        (2, 2)
+        """
+        return replace(self, unimodal=False, n_left=place + 1, n_right=len(self.noise) - place)
