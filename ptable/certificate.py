@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Any
 from ptable.dual import dual_bound, residual_at
 from ptable.errors import PTableError
 from ptable.faces import resolve
+from ptable.peaks import bound_over_peaks, shaped
+from ptable.spec import NoiseSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ptable.faces import ResolvedRow
-    from ptable.spec import NoiseSpec
+    from ptable.row import RowProblem
+    from ptable.stack import StackedSpec
     from ptable.table import PTable
 
 __all__ = ["Certificate", "RowCertificate", "certify"]
@@ -54,11 +57,21 @@ class RowCertificate:
     min_probability
         The least probability of an allowed published count.
     multipliers
-        The prices of mean and variance; None where only one law exists.
+        The prices of mean, variance and, where it is constrained, of staying; None where only
+        one law exists.
     place
         ``"inside"`` the reachable variances, or at the ``"least"`` or ``"greatest"``.
     note
         Why the row differs from the request; empty when it does not.
+    requested_bias
+        The mean noise asked for: 0 but for a count of 0.
+    stay_excess
+        How far the probability of staying is from the one asked for, on the wrong side of a
+        bound; 0 where nothing is asked.
+    shape_excess
+        By how much integers fall, rise or differ where the shape forbids it, as a probability.
+    peak
+        The noise value of the peak, in steps, where one was chosen.
 
     Examples
     --------
@@ -77,9 +90,13 @@ class RowCertificate:
     entropy_bound: float
     residual: float
     min_probability: float
-    multipliers: tuple[float, float] | None
+    multipliers: tuple[float, ...] | None
     place: str
     note: str
+    requested_bias: float = 0.0
+    stay_excess: float = 0.0
+    shape_excess: float = 0.0
+    peak: int | None = None
 
     @property
     def gap(self) -> float:
@@ -118,13 +135,13 @@ class Certificate:
     """
 
     rows: tuple[RowCertificate, ...]
-    variance_rule: str
+    variance_rule: str | tuple[str, ...]
     solver: Mapping[str, str]
     solver_distance: float | None
 
     @property
     def largest_bias(self) -> float:
-        """The largest mean noise of a row.
+        """How far the mean noise of a row is from the one asked for, at most.
 
         Examples
         --------
@@ -132,7 +149,7 @@ class Certificate:
         >>> solve(NoiseSpec(max_noise=3, variance=1.0)).certificate.largest_bias
         0.0
         """
-        return max(abs(row.bias) for row in self.rows)
+        return max(abs(row.bias - row.requested_bias) for row in self.rows)
 
     @property
     def largest_drift(self) -> float:
@@ -227,7 +244,7 @@ class Certificate:
         again = certify(
             table.spec,
             table,
-            [row.multipliers for row in self.rows],
+            [(row.multipliers, row.peak) for row in self.rows],
             solver=self.solver,
             solver_distance=self.solver_distance,
         )
@@ -249,7 +266,11 @@ class Certificate:
         """
         return {
             "rows": [asdict(row) for row in self.rows],
-            "variance_rule": self.variance_rule,
+            "variance_rule": (
+                self.variance_rule
+                if isinstance(self.variance_rule, str)
+                else list(self.variance_rule)
+            ),
             "solver": dict(self.solver),
             "solver_distance": self.solver_distance,
         }
@@ -276,13 +297,15 @@ class Certificate:
             )
             for row in fields["rows"]
         )
-        return cls(**{**fields, "rows": rows})
+        rule = fields["variance_rule"]
+        rule = rule if isinstance(rule, str) else tuple(rule)
+        return cls(**{**fields, "rows": rows, "variance_rule": rule})
 
 
 def certify(
-    spec: NoiseSpec,
+    spec: NoiseSpec | StackedSpec,
     table: PTable,
-    multipliers: Sequence[tuple[float, float] | None],
+    found: Sequence[tuple[tuple[float, ...] | None, int | None]],
     *,
     solver: Mapping[str, str],
     solver_distance: float | None,
@@ -295,8 +318,9 @@ def certify(
         The specification.
     table
         The p-table.
-    multipliers
-        One pair per row, or None where only one law exists.
+    found
+        Per row the multipliers, or None where only one law exists, and the noise value of the
+        peak where one was chosen.
     solver
         Programs that took part, with versions.
     solver_distance
@@ -306,23 +330,24 @@ def certify(
     --------
     >>> from ptable import NoiseSpec, solve
     >>> table = solve(NoiseSpec(max_noise=2, variance=2.0))
-    >>> prices = [row.multipliers for row in table.certificate.rows]
-    >>> certify(table.spec, table, prices, solver={}, solver_distance=None).largest_bias
+    >>> found = [(row.multipliers, row.peak) for row in table.certificate.rows]
+    >>> certify(table.spec, table, found, solver={}, solver_distance=None).largest_bias
     0.0
     """
     resolved = resolve(spec)
-    if not len(resolved) == len(multipliers) == table.n_rows - 1:
+    n_rows = table.n_rows - (resolved[0].problem.count != 0)
+    if not len(resolved) == len(found) == n_rows:
         raise PTableError(
-            f"The specification asks for {len(resolved)} rows after the row of count 0, the "
-            f"p-table has {table.n_rows - 1} and the certificate {len(multipliers)}."
+            f"The specification asks for {len(resolved)} rows, the p-table has {n_rows} and "
+            f"the certificate {len(found)}."
         )
     rows = tuple(
-        _certify_row(row, table.units(row.problem.count), table.key_range, prices)
-        for row, prices in zip(resolved, multipliers, strict=True)
+        _certify_row(row, table.units(row.problem.count), table.key_range, *solution)
+        for row, solution in zip(resolved, found, strict=True)
     )
     return Certificate(
         rows=rows,
-        variance_rule=spec.variance_rule,
+        variance_rule=(spec.variance_rule if isinstance(spec, NoiseSpec) else "by part"),
         solver=dict(solver),
         solver_distance=solver_distance,
     )
@@ -332,36 +357,88 @@ def _certify_row(
     row: ResolvedRow,
     units: Mapping[int, int],
     total: int,
-    multipliers: tuple[float, float] | None,
+    multipliers: tuple[float, ...] | None,
+    peak: int | None,
 ) -> RowCertificate:
-    problem = row.problem
-    variance = Fraction(sum(n * v * v for v, n in units.items()), total)
-    goal = problem.variance
+    problem, step = row.problem, row.problem.step
+    if peak is not None and peak not in problem.noise:
+        raise PTableError(f"The certificate of count {problem.count} has a peak out of reach.")
+    place = None if peak is None else problem.noise.index(peak)
+    bias = Fraction(sum(n * v for v, n in units.items()), total)
+    moment = Fraction(sum(n * v * v for v, n in units.items()), total)
+    variance = moment - bias**2
+    goal = problem.second_moment
     if row.law is not None:
         bound, residual = _entropy(row.law), 0.0
     elif multipliers is None:
-        bound, residual = math.inf, math.inf
+        is_end = problem.unimodal and place is not None
+        bound = bound_over_peaks(problem, None, place) if is_end else math.inf
+        residual = 0.0 if is_end else math.inf
     else:
-        residual = residual_at(problem, multipliers)
+        solved = shaped(problem, place) if problem.unimodal else problem
+        residual = residual_at(solved, multipliers)
         if problem.at_most and multipliers[1] == 0:
-            goal = variance
-        same_variance = problem if problem.at_most else replace(problem, variance=variance)
-        bound = dual_bound(same_variance, multipliers)
+            goal = moment
+        if not problem.at_most:  # what the integers changed in the variance is told apart
+            solved = replace(solved, variance=moment - problem.mean**2)
+        bound = dual_bound(solved, multipliers)
+        if problem.unimodal and place is not None:
+            bound = max(bound, bound_over_peaks(problem, multipliers, place))
     outside = set(units) - set(problem.noise)
+    ordered = [units.get(v, 0) for v in problem.noise]
     return RowCertificate(
         count=problem.count,
-        requested_variance=float(row.requested),
-        variance=float(variance),
-        bias=float(Fraction(sum(n * v for v, n in units.items()), total)),
-        variance_drift=float(variance - goal),
+        requested_variance=float(row.requested / step**2),
+        variance=float(variance / step**2),
+        bias=float(bias / step),
+        variance_drift=float((moment - goal) / step**2),
         entropy=_entropy([Fraction(n, total) for n in units.values()]),
         entropy_bound=bound,
         residual=math.inf if outside else residual,
-        min_probability=float(Fraction(min(units.get(v, 0) for v in problem.noise), total)),
+        min_probability=float(Fraction(min(ordered), total)),
         multipliers=multipliers,
         place=row.place,
         note=row.note,
+        requested_bias=float(Fraction(round(problem.mean * total), total) / step),
+        stay_excess=float(_stay_excess(problem, ordered, total)),
+        shape_excess=_wrong_way(problem, ordered) / total,
+        peak=peak,
     )
+
+
+def _stay_excess(problem: RowProblem, ordered: Sequence[int], total: int) -> Fraction:
+    place = problem.stays_at
+    if place is None or problem.p_stay is None:
+        return Fraction(0)
+    excess = Fraction(ordered[place], total) - problem.p_stay
+    if problem.p_stay_rule == "exact":
+        return abs(excess)
+    return max(Fraction(0), -excess if problem.p_stay_rule == "at-least" else excess)
+
+
+def _wrong_way(problem: RowProblem, ordered: Sequence[int]) -> int:
+    """Give the largest number of units by which a row breaks its shape."""
+    size = len(ordered)
+    pairs = [(place, place + 1) for place in range(problem.n_left - 1)]
+    pairs += [(place, place - 1) for place in range(size - problem.n_right + 1, size)]
+    worst = max((ordered[low] - ordered[high] for low, high in pairs), default=0)
+    if problem.symmetric:
+        worst = max(worst, _uneven(ordered))
+    if problem.unimodal:
+        worst = max(worst, _dip(ordered))
+    return max(worst, 0)
+
+
+def _uneven(ordered: Sequence[int]) -> int:
+    return max(abs(a - b) for a, b in zip(ordered, reversed(ordered), strict=True))
+
+
+def _dip(ordered: Sequence[int]) -> int:
+    """Give the units by which numbers fall before their peak or rise after it."""
+    top = max(range(len(ordered)), key=ordered.__getitem__)
+    before = (low - high for low, high in pairwise(ordered[: top + 1]))
+    after = (low - high for high, low in pairwise(ordered[top:]))
+    return max(0, *before, *after)
 
 
 def _entropy(law: Sequence[Fraction]) -> float:
@@ -386,27 +463,33 @@ def _differences(stored: Certificate, again: Certificate) -> list[str]:
     return off
 
 
-def _breaches(spec: NoiseSpec, table: PTable) -> list[str]:
+def _breaches(spec: NoiseSpec | StackedSpec, table: PTable) -> list[str]:
     """Name what the integers themselves may not do, whatever the figures say."""
     found = []
-    if set(table.units(0)) != {0}:
+    resolved = resolve(spec)
+    if resolved[0].problem.count != 0 and set(table.units(0)) != {0}:
         found.append("the noise of count 0 is not 0")
     if table.large_counts != "last":
         found.append("counts beyond the last row do not all take the last row")
-    for row in resolve(spec):
+    if table.step != spec.step:
+        found.append("the step of the noise is another one")
+    for row in resolved:
         problem, units = row.problem, table.units(row.problem.count)
         ordered = [units.get(v, 0) for v in problem.noise]
         squares = [v * v for v in problem.noise]
         slack = _MOST_UNITS * sum(squares)
-        goal = problem.variance * table.key_range
+        goal = problem.second_moment * table.key_range
         excess = sum(n * v for n, v in zip(ordered, squares, strict=True)) - goal
         if excess > slack or (excess < -slack and not problem.at_most):
             found.append(f"the variance drift of count {problem.count} is too large")
-        left = ordered[: problem.n_left]
-        if any(low - high > 2 * _MOST_UNITS for low, high in pairwise(left)):
-            found.append(f"the fall of count {problem.count} is not allowed on its left")
+        if _wrong_way(problem, ordered) > 2 * _MOST_UNITS:
+            found.append(f"the shape of count {problem.count} is not the one asked for")
+        if problem.symmetric and _uneven(ordered):
+            found.append(f"the row of count {problem.count} is not symmetric")
         if min(ordered) < math.floor(problem.floor * table.key_range):
             found.append(f"the least probability of count {problem.count} is too small")
+        if _stay_excess(problem, ordered, table.key_range) * table.key_range > 1:
+            found.append(f"the probability of staying of count {problem.count} is off")
     return found
 
 
@@ -415,7 +498,7 @@ def _failures(certificate: Certificate) -> list[str]:
         f"{what} of count {row.count} is {size:.3g}"
         for row in certificate.rows
         for what, size, limit in (
-            ("the bias", abs(row.bias), 0.0),
+            ("the bias", abs(row.bias - row.requested_bias), 0.0),
             ("the entropy gap", abs(row.gap), _LARGEST_GAP),
             ("the residual", row.residual, _LARGEST_RESIDUAL),
         )

@@ -31,7 +31,7 @@ def design_from_dict(fields: Mapping[str, Any]) -> Design:
     """
     rest = dict(fields)
     kind = rest.pop("kind", "noise")
-    kinds = {"noise": NoiseSpec, "stacked": StackedSpec}
+    kinds: dict[str, Any] = {"noise": NoiseSpec, "stacked": StackedSpec}
     if kind not in kinds:
         raise PTableError(
             f"The design is of kind {kind!r}; this program knows {sorted(kinds)}.",

@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from ptable.feasibility import at_bound, meets, variance_bounds
+from ptable.reach import at_bound, meets, variance_bounds
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from ptable.row import RowProblem
     from ptable.spec import NoiseSpec
+    from ptable.stack import StackedSpec
 
 __all__ = ["Place", "ResolvedRow", "resolve"]
 
@@ -36,6 +37,8 @@ class ResolvedRow:
         Where the variance lies in the row's reach.
     law
         The only law there is, when the variance is at an end.
+    peak
+        The place of that law's peak, where the row may have one anywhere.
     note
         Why the row differs from the request; empty when it does not.
 
@@ -51,9 +54,10 @@ class ResolvedRow:
     place: Place
     law: tuple[Fraction, ...] | None
     note: str
+    peak: int | None = None
 
 
-def resolve(spec: NoiseSpec) -> tuple[ResolvedRow, ...]:
+def resolve(spec: NoiseSpec | StackedSpec) -> tuple[ResolvedRow, ...]:
     """Place every row of a specification; rows out of reach go to the nearest end.
 
     Parameters
@@ -78,10 +82,10 @@ def _resolve_row(problem: RowProblem) -> ResolvedRow:
         raise AssertionError(msg)
     low, high = bounds
     place: Place = "inside"
-    if problem.variance <= low.variance or at_bound(problem.variance, low.variance):
+    if problem.variance <= low.value or at_bound(problem.variance, low.value):
         place = "least"
     elif not problem.at_most and (
-        problem.variance >= high.variance or at_bound(problem.variance, high.variance)
+        problem.variance >= high.value or at_bound(problem.variance, high.value)
     ):
         place = "greatest"
     if place == "inside":
@@ -89,16 +93,19 @@ def _resolve_row(problem: RowProblem) -> ResolvedRow:
             problem=problem, requested=problem.variance, place=place, law=None, note=""
         )
     end = low if place == "least" else high
-    met = meets(problem, low.variance, high.variance)
+    met = meets(problem, low.value, high.value)
+    scale = problem.step**2
     note = (
         ""
         if met
-        else f"variance {float(end.variance):.6g} instead of {float(problem.variance):.6g}"
+        else f"variance {float(end.value / scale):.6g} instead of "
+        f"{float(problem.variance / scale):.6g}"
     )
     return ResolvedRow(
-        problem=replace(problem, variance=end.variance),
+        problem=replace(problem, variance=end.value),
         requested=problem.variance,
         place=place,
         law=end.law,
         note=note,
+        peak=end.peak,
     )

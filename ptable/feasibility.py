@@ -1,39 +1,23 @@
-"""The variances that each row of a p-table can reach, in closed form.
-
-A row is a mixture of the extreme rays of its constraints: point masses, and, where the
-probabilities may not fall on the left, uniform laws over the last left noise values. In the
-plane (mean, second moment) the rays span a polygon; the reachable variances are the polygon's
-cut at mean zero. Everything is computed with integers and fractions.
-"""
+"""What each row of a p-table can reach, and what stands in its way."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
+
+from ptable.reach import meets, stay_bounds, variance_bounds
+from ptable.spec import NoiseSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
 
     from ptable.row import RowProblem
-    from ptable.spec import NoiseSpec
+    from ptable.stack import StackedSpec
 
 __all__ = ["Feasibility", "RowFeasibility", "feasible"]
-
-#: A requested variance this close to a bound, relative to ``max(1, bound)``, is the bound.
-BOUND_TOLERANCE = Fraction(1, 10**12)
-
-_Ray: TypeAlias = tuple[int, int]
-_Point: TypeAlias = tuple[int, int, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """One end of the feasible variances, and the law that reaches it."""
-
-    variance: Fraction
-    law: tuple[Fraction, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +36,15 @@ class RowFeasibility:
         Whether the row can be met as asked.
     binding
         What stands in the way, in words; empty when nothing does.
+    problem
+        The constraints of the row.
 
     Examples
     --------
     >>> from ptable import NoiseSpec
-    >>> feasible(NoiseSpec(max_noise=2, variance=1.0)).rows[0].variance_max
-    2.0
+    >>> row = feasible(NoiseSpec(max_noise=2, variance=1.0)).rows[0]
+    >>> row.variance_max, row.limits[1]
+    (2.0, 'the noise of a count of 1 cannot go below -1')
     """
 
     count: int
@@ -66,6 +53,33 @@ class RowFeasibility:
     requested: float
     is_feasible: bool
     binding: str
+    problem: RowProblem = field(repr=False)
+
+    @property
+    def limits(self) -> tuple[str, str]:
+        """What keeps the variance from being smaller, and from being larger, in words.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec
+        >>> row = feasible(NoiseSpec(max_noise=2, variance=1.0, small=1)).rows[0]
+        >>> row.limits[0]
+        'no noise strictly between -1 and 1 is allowed'
+        """
+        return _limit(self.problem, 0), _limit(self.problem, 1)
+
+    @property
+    def stay_range(self) -> tuple[float, float] | None:
+        """The probabilities of staying that go with the variance asked for, or None.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec
+        >>> feasible(NoiseSpec(max_noise=2, variance=1.0)).rows[1].stay_range
+        (0.0, 0.75)
+        """
+        ends = stay_bounds(self.problem)
+        return None if ends is None else (float(ends[0].value), float(ends[1].value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +133,14 @@ class Feasibility:
         """
         import pandas as pd
 
-        columns = tuple(RowFeasibility.__dataclass_fields__)
+        columns = (
+            "count",
+            "variance_min",
+            "variance_max",
+            "requested",
+            "is_feasible",
+            "binding",
+        )
         return pd.DataFrame(
             [[getattr(row, name) for name in columns] for row in self.rows], columns=columns
         )
@@ -139,7 +160,7 @@ class Feasibility:
         return "\n".join([*text, self.advice] if self.advice else text)
 
 
-def feasible(spec: NoiseSpec) -> Feasibility:
+def feasible(spec: NoiseSpec | StackedSpec) -> Feasibility:
     """Find the variances that each row can reach, without solving anything.
 
     Parameters
@@ -154,9 +175,10 @@ def feasible(spec: NoiseSpec) -> Feasibility:
 
     Notes
     -----
-    Without floor or monotony, the row of count ``i ≤ small`` starts at
+    Without other constraints, the row of count ``i ≤ small`` starts at
     ``i (small + 1 - i)``, so that all rows together need ``⌊(small + 1)² / 4⌋``; and the row of
     count 1 ends at ``D`` when ``small`` is 0, or at ``D (D + 1) / (2 D + 1)`` when monotone.
+    Every end is the optimum of a linear program, computed in fractions.
 
     Examples
     --------
@@ -165,176 +187,121 @@ def feasible(spec: NoiseSpec) -> Feasibility:
     >>> answer.ok, answer.nearest_variance
     (False, 2.0)
     """
-    rows = tuple(_row_feasibility(problem) for problem in spec.rows())
+    rows = tuple(map(_row_feasibility, spec.rows()))
     nearest = _nearest(spec, rows)
     return Feasibility(rows=rows, nearest_variance=nearest, advice=_advice(spec, rows, nearest))
 
 
-def variance_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
-    """Find the laws of least and greatest variance of a row, or None when it has no law.
-
-    Parameters
-    ----------
-    problem
-        The row.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> low, high = variance_bounds(NoiseSpec(max_noise=2, variance=1.0).row(1))
-    >>> high.law
-    (Fraction(2, 3), Fraction(0, 1), Fraction(0, 1), Fraction(1, 3))
-    """
-    noise, floor = problem.noise, problem.floor
-    free = 1 - floor * len(noise)
-    rays = _rays(problem)
-    points = [_point(noise[start:stop]) for start, stop in rays]
-    mean = -floor * sum(noise) / free
-    bounds = []
-    for sign in (1, -1):
-        mixture = _cut(points, mean, sign)
-        if mixture is None:
-            return None
-        law = [floor] * len(noise)
-        for index, weight in mixture:
-            start, stop = rays[index]
-            for position in range(start, stop):
-                law[position] += free * weight / (stop - start)
-        variance = sum((p * v * v for p, v in zip(law, noise, strict=True)), Fraction(0))
-        bounds.append(Bound(variance=variance, law=tuple(law)))
-    return bounds[0], bounds[1]
-
-
-def meets(problem: RowProblem, low: Fraction, high: Fraction) -> bool:
-    """Say whether the requested variance lies in reach, bounds included.
-
-    Parameters
-    ----------
-    problem
-        The row.
-    low, high
-        The ends of its reachable variances.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> meets(NoiseSpec(max_noise=2, variance=1.0).row(1), Fraction(0), Fraction(2))
-    True
-    """
-    above = problem.variance >= low or at_bound(problem.variance, low)
-    below = problem.variance <= high or at_bound(problem.variance, high)
-    return above and (problem.at_most or below)
-
-
-def at_bound(variance: Fraction, bound: Fraction) -> bool:
-    """Say whether a variance is a bound, up to `BOUND_TOLERANCE`.
-
-    Parameters
-    ----------
-    variance, bound
-        The two to compare.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> at_bound(Fraction("1.714285714285714"), Fraction(12, 7))
-    True
-    """
-    return abs(variance - bound) <= BOUND_TOLERANCE * max(Fraction(1), bound)
-
-
-def _rays(problem: RowProblem) -> list[_Ray]:
-    left = problem.n_left
-    pooled = [(start, left) for start in range(left)]
-    return pooled + [(index, index + 1) for index in range(left, len(problem.noise))]
-
-
-def _point(noise: tuple[int, ...]) -> _Point:
-    return len(noise), sum(noise), sum(v * v for v in noise)
-
-
-def _turn(a: _Point, b: _Point, c: _Point) -> int:
-    return (
-        a[0] * (b[1] * c[2] - b[2] * c[1])
-        - a[1] * (b[0] * c[2] - b[2] * c[0])
-        + a[2] * (b[0] * c[1] - b[1] * c[0])
-    )
-
-
-def _cut(points: list[_Point], mean: Fraction, sign: int) -> list[tuple[int, Fraction]] | None:
-    """Mix the two neighbours on the lower (1) or upper (-1) hull that bracket a mean."""
-    hull: list[int] = []
-    for index in range(len(points)):
-        while (
-            len(hull) > 1
-            and sign * _turn(points[hull[-2]], points[hull[-1]], points[index]) <= 0
-        ):
-            hull.pop()
-        hull.append(index)
-    means = [Fraction(points[index][1], points[index][0]) for index in hull]
-    for index, at in zip(hull, means, strict=True):
-        if at == mean:
-            return [(index, Fraction(1))]
-    for (left, low), (right, high) in pairwise(zip(hull, means, strict=True)):
-        if low < mean < high:
-            share = (mean - low) / (high - low)
-            return [(left, 1 - share), (right, share)]
-    return None
-
-
 def _row_feasibility(problem: RowProblem) -> RowFeasibility:
     bounds = variance_bounds(problem)
-    low, high = (bounds[0].variance, bounds[1].variance) if bounds else (None, None)
+    low, high = (bounds[0].value, bounds[1].value) if bounds else (None, None)
     is_feasible = low is not None and high is not None and meets(problem, low, high)
+    scale = problem.step**2
     return RowFeasibility(
         count=problem.count,
-        variance_min=None if low is None else float(low),
-        variance_max=None if high is None else float(high),
-        requested=float(problem.variance),
+        variance_min=None if low is None else float(low / scale),
+        variance_max=None if high is None else float(high / scale),
+        requested=float(problem.variance / scale),
         is_feasible=is_feasible,
         binding="" if is_feasible else _binding(problem),
+        problem=problem,
     )
 
 
 def _binding(problem: RowProblem) -> str:
     """Drop constraints one after the other until the row can be met; name the last dropped."""
-    without_floor = replace(problem, floor=Fraction(0))
-    if problem.floor and _can(without_floor):
-        return "min_probability leaves too little freedom"
-    if problem.n_left and _can(replace(without_floor, n_left=0)):
-        return "monotone='left' leaves too little freedom"
-    noise = problem.noise
-    below = max(v for v in noise if v <= 0)
-    above = min(v for v in noise if v >= 0)
-    if problem.variance < -below * above:
-        return f"no noise strictly between {below} and {above} is allowed"
-    return f"the noise of a count of {problem.count} cannot go below {noise[0]}"
+    for name, dropped in _droppable(problem):
+        problem = dropped(problem)
+        if _can(problem):
+            return f"{name} leaves too little freedom"
+    return _structure(problem, 0 if problem.variance < _least(problem) else 1)
+
+
+def _limit(problem: RowProblem, end: int) -> str:
+    """Name the first constraint without which an end of the reach would lie further out."""
+    bounds = variance_bounds(problem)
+    if bounds is None:
+        return _binding(problem)
+    for name, dropped in _droppable(problem):
+        looser = variance_bounds(dropped(problem))
+        if looser is None or looser[end].value != bounds[end].value:
+            return name
+    if end == 0 and bounds[0].value == 0:
+        return "a variance cannot be negative"
+    return _structure(problem, end)
+
+
+def _droppable(
+    problem: RowProblem,
+) -> list[tuple[str, Callable[[RowProblem], RowProblem]]]:
+    found: list[tuple[str, Callable[[RowProblem], RowProblem]]] = []
+    if problem.floor:
+        found.append(("min_probability", lambda row: replace(row, floor=Fraction(0))))
+    if problem.p_stay is not None:
+        sign = {"exact": "", "at-least": "at least ", "at-most": "at most "}
+        name = f"p_stay {sign[problem.p_stay_rule]}{float(problem.p_stay):g}"
+        found.append((name, lambda row: replace(row, p_stay=None)))
+    shape = "both" if problem.n_right else "left" if problem.n_left else ""
+    if problem.unimodal or shape:
+        name = f"monotone='{'unimodal' if problem.unimodal else shape}'"
+        found.append((name, lambda row: replace(row, n_left=0, n_right=0, unimodal=False)))
+    return found
+
+
+def _structure(problem: RowProblem, end: int) -> str:
+    """Say how the noise values themselves limit the variance."""
+    noise, step = problem.noise, problem.step
+    if not noise:
+        return f"a count of {problem.count} has no noise whose opposite is in reach"
+    below = max((v for v in noise if v <= 0), default=noise[0])
+    above = min((v for v in noise if v >= 0), default=noise[-1])
+    if end == 0:
+        return f"no noise strictly between {below / step:g} and {above / step:g} is allowed"
+    if -noise[0] < noise[-1]:
+        return f"the noise of a count of {problem.count} cannot go below {noise[0] / step:g}"
+    if problem.symmetric and noise[-1] == problem.count * step:
+        return (
+            f"symmetric noise of a count of {problem.count} cannot go beyond ±{problem.count}"
+        )
+    return f"the largest noise is {noise[-1] / step:g}"
+
+
+def _least(problem: RowProblem) -> Fraction:
+    bounds = variance_bounds(problem)
+    return problem.variance + 1 if bounds is None else bounds[0].value
 
 
 def _can(problem: RowProblem) -> bool:
     bounds = variance_bounds(problem)
-    return bounds is not None and meets(problem, bounds[0].variance, bounds[1].variance)
+    return bounds is not None and meets(problem, bounds[0].value, bounds[1].value)
 
 
 def _nearest(
-    spec: NoiseSpec, rows: tuple[RowFeasibility, ...]
+    spec: NoiseSpec | StackedSpec, rows: tuple[RowFeasibility, ...]
 ) -> float | tuple[float, ...] | None:
+    if not isinstance(spec, NoiseSpec):
+        return None
+    rows = tuple(row for row in rows if row.count)
     ends = [(row.variance_min, row.variance_max) for row in rows]
     known = [(low, high) for low, high in ends if low is not None and high is not None]
     if len(known) < len(rows):
         return None
-    top = float("inf") if spec.variance_rule == "at-most" else None
+    open_ended = [row.problem.at_most for row in rows]
+    reach = [
+        (low, float("inf") if is_open else high)
+        for (low, high), is_open in zip(known, open_ended, strict=True)
+    ]
     if isinstance(spec.variance, tuple):
         return tuple(
-            min(max(wish, low), top or high)
-            for wish, (low, high) in zip(spec.variance, known, strict=True)
+            min(max(wish, low), high)
+            for wish, (low, high) in zip(spec.variance, reach, strict=True)
         )
-    low, high = max(low for low, _ in known), top or min(high for _, high in known)
+    low, high = max(low for low, _ in reach), min(high for _, high in reach)
     return min(max(spec.variance, low), high) if low <= high else None
 
 
 def _advice(
-    spec: NoiseSpec,
+    spec: NoiseSpec | StackedSpec,
     rows: tuple[RowFeasibility, ...],
     nearest: float | tuple[float, ...] | None,
 ) -> str:
@@ -342,13 +309,21 @@ def _advice(
         return ""
     if isinstance(nearest, tuple):
         return f"use variance=({', '.join(map(_number, nearest))})"
-    if nearest is not None:
+    if nearest is not None and all(row.is_feasible for row in rows if not row.count):
         return f"use variance={_number(nearest)}"
     if any(row.variance_min is None for row in rows):
-        return "lower min_probability: some rows have no law with mean zero at all"
-    looser = [f"max_noise={spec.max_noise + 1} or more"]
+        lost = next(row for row in rows if row.variance_min is None)
+        names = [name for name, _ in _droppable(lost.problem)] or ["the noise values"]
+        return (
+            f"relax {' or '.join(names)}: count {lost.count} has no law with mean zero at all"
+        )
+    if not isinstance(spec, NoiseSpec):
+        return "change the variance of the parts that these rows belong to"
+    looser = [f"max_noise={max(spec.max_noises) + 1} or more"]
     if spec.small:
         looser.append(f"small={spec.small - 1} or less")
+    if spec.p_stay is not None:
+        looser.append("another p_stay")
     if spec.monotone != "none":
         looser.append("monotone='none'")
     return "no single variance suits every row; use " + ", ".join(looser)

@@ -228,8 +228,10 @@ def _rows(index: KeyIndex, counts: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 def _anchor_rows(anchors: NDArray[np.int64], counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    known = np.minimum(counts, _like(counts, int(anchors[-1]))).astype(np.int64)
-    rows = np.searchsorted(anchors, known)
+    known: NDArray[np.int64] = np.minimum(counts, _like(counts, int(anchors[-1]))).astype(
+        np.int64
+    )
+    rows: NDArray[np.int64] = np.searchsorted(anchors, known).astype(np.int64)
     if (anchors[rows] != known).any():
         raise PTableError(
             "counts must be anchors of the p-table, or larger than its last; some are not.",

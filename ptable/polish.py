@@ -26,9 +26,8 @@ _MAX_STEPS = 12
 def decimal_law(
     problem: RowProblem,
     pattern: tuple[list[tuple[int, int]], list[bool]],
-    point: tuple[float, float],
-    *,
-    is_binding: bool,
+    point: Sequence[float],
+    active: Sequence[bool],
 ) -> tuple[Fraction, ...] | None:
     """Repeat Newton's step with the pattern of blocks and floors held, in decimal numbers.
 
@@ -42,14 +41,14 @@ def decimal_law(
         The pooled blocks, and whether each probability is above the floor.
     point
         The multipliers in double precision.
-    is_binding
-        Whether the variance is met with equality.
+    active
+        Which of the constraints on mean, variance and staying are met with equality.
 
     Examples
     --------
     >>> from ptable import NoiseSpec
     >>> problem = NoiseSpec(max_noise=1, variance=0.5).row(1)
-    >>> law = decimal_law(problem, ([], [True] * 3), (0.0, -0.7), is_binding=True)
+    >>> law = decimal_law(problem, ([], [True] * 3), (0.0, -0.7), (True, True))
     >>> [round(float(p), 15) for p in law]
     [0.25, 0.5, 0.25]
     """
@@ -57,35 +56,40 @@ def decimal_law(
     noise = problem.noise
     groups = _groups(blocks, is_free)
     sizes = [stop - start for start, stop in groups]
-    firsts = [sum(noise[start:stop]) for start, stop in groups]
-    seconds = [sum(v * v for v in noise[start:stop]) for start, stop in groups]
+    moments = [
+        [sum(noise[start:stop]) for start, stop in groups],
+        [sum(v * v for v in noise[start:stop]) for start, stop in groups],
+        [int(0 in noise[start:stop]) for start, stop in groups],
+    ][: len(point)]
     floored = [v for v, free in zip(noise, is_free, strict=True) if not free]
+    held = (sum(floored), sum(v * v for v in floored), int(0 in floored))
+    asked = (problem.mean, problem.second_moment, problem.p_stay or Fraction(0))
+    places = [place for place, is_active in enumerate(active) if is_active]
     with localcontext() as context:
         context.prec = _DIGITS
-        floor = _decimal(problem.floor)
-        goal = (
-            1 - floor * len(floored),
-            -floor * sum(floored),
-            _decimal(problem.variance) - floor * sum(v * v for v in floored),
-        )
-        across, down = Decimal(point[0]), Decimal(point[1])
-        n_moments = 3 if is_binding else 2
+        mass = 1 - _decimal(problem.floor) * len(floored)
+        goal = [
+            _decimal(wanted - problem.floor * taken)
+            for wanted, taken in zip(asked, held, strict=True)
+        ]
+        prices = list(map(Decimal, point))
         weights: list[Decimal] = []
         for _ in range(_MAX_STEPS):
-            weights = _weights(sizes, firsts, seconds, (across, down))
+            weights = _weights(sizes, moments, prices)
             total = sum(map(_times, sizes, weights), Decimal(0))
-            weights = [goal[0] * weight / total for weight in weights]
-            gap = [
-                sum(map(_times, moments, weights), Decimal(0)) - wanted
-                for moments, wanted in zip((firsts, seconds), goal[1:], strict=True)
+            weights = [mass * weight / total for weight in weights]
+            gaps = [
+                sum(map(_times, moments[place], weights), Decimal(0)) - goal[place]
+                for place in places
             ]
-            if max(map(abs, gap[: n_moments - 1])) < _SMALL_GAP:
+            if max(map(abs, gaps), default=Decimal(0)) < _SMALL_GAP:
                 break
             try:
-                move = _step((sizes, firsts, seconds), weights, gap, n_moments=n_moments)
+                moves = _step(sizes, [moments[place] for place in places], weights, gaps)
             except ArithmeticError:
                 return None
-            across, down = across + move[0], down + move[1]
+            for place, move in zip(places, moves, strict=True):
+                prices[place] += move
         else:
             return None
         law = [problem.floor] * len(noise)
@@ -106,13 +110,11 @@ def _groups(blocks: list[tuple[int, int]], is_free: list[bool]) -> list[tuple[in
 
 
 def _weights(
-    sizes: Sequence[int],
-    firsts: Sequence[int],
-    seconds: Sequence[int],
-    point: tuple[Decimal, Decimal],
+    sizes: Sequence[int], moments: Sequence[Sequence[int]], prices: Sequence[Decimal]
 ) -> list[Decimal]:
     """Exponentiate the scores; single neighbours by recurrence, which saves most calls."""
-    across, down = point
+    across, down, *rest = prices
+    firsts, seconds = moments[0], moments[1]
     weights: list[Decimal] = []
     ratio: Decimal | None = None
     growth = (2 * down).exp()
@@ -127,36 +129,44 @@ def _weights(
         else:
             ratio *= growth
         weights.append(weights[-1] * ratio)
+    for price, stays in zip(rest, moments[2:], strict=True):
+        weights = [
+            weight * (price / size).exp() if has_zero else weight
+            for weight, size, has_zero in zip(weights, sizes, stays, strict=True)
+        ]
     return weights
 
 
 def _step(
-    moments: tuple[Sequence[int], Sequence[int], Sequence[int]],
+    sizes: Sequence[int],
+    moments: Sequence[Sequence[int]],
     weights: Sequence[Decimal],
-    gap: Sequence[Decimal],
-    *,
-    n_moments: int,
-) -> tuple[Decimal, Decimal]:
+    gaps: Sequence[Decimal],
+) -> list[Decimal]:
     """Solve Newton's equations of the moments, centred, in decimal numbers."""
-    sizes, firsts, seconds = moments
     masses = list(map(_times, sizes, weights))
     total = sum(masses, Decimal(0))
-    one = [Decimal(first) / size for first, size in zip(firsts, sizes, strict=True)]
-    two = [Decimal(second) / size for second, size in zip(seconds, sizes, strict=True)]
-    mean_one = sum(map(_product, masses, one), Decimal(0)) / total
-    mean_two = sum(map(_product, masses, two), Decimal(0)) / total
-    one = [value - mean_one for value in one]
-    two = [value - mean_two for value in two]
-    spread = sum((m * x * x for m, x in zip(masses, one, strict=True)), Decimal(0))
-    if n_moments == 2:
-        return -gap[0] / spread, Decimal(0)
-    cross = sum((m * x * y for m, x, y in zip(masses, one, two, strict=True)), Decimal(0))
-    square = sum((m * y * y for m, y in zip(masses, two, strict=True)), Decimal(0))
-    determinant = spread * square - cross * cross
-    return (
-        (-gap[0] * square + gap[1] * cross) / determinant,
-        (-gap[1] * spread + gap[0] * cross) / determinant,
-    )
+    centred = []
+    for moment in moments:
+        values = [Decimal(x) / size for x, size in zip(moment, sizes, strict=True)]
+        mean = sum(map(_product, masses, values), Decimal(0)) / total
+        centred.append([value - mean for value in values])
+    work = [
+        [
+            sum((m * x * y for m, x, y in zip(masses, one, two, strict=True)), Decimal(0))
+            for two in centred
+        ]
+        + [-gap]
+        for one, gap in zip(centred, gaps, strict=True)
+    ]
+    for place, row in enumerate(work):
+        pivot = row[place]
+        row[:] = [x / pivot for x in row]
+        for other in work:
+            if other is not row:
+                factor = other[place]
+                other[:] = [x - factor * y for x, y in zip(other, row, strict=True)]
+    return [row[-1] for row in work]
 
 
 def _times(whole: int, number: Decimal) -> Decimal:

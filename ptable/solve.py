@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import warnings
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
 from time import perf_counter
@@ -21,6 +22,8 @@ from ptable.dual import maximise
 from ptable.errors import InfeasibleError, InternalError, PTableError, PTableWarning
 from ptable.faces import resolve
 from ptable.feasibility import feasible
+from ptable.peaks import best_peak, shaped
+from ptable.stack import StackedSpec
 from ptable.table import PTable
 from ptable.thresholds import UnitRow, apportion
 
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from ptable.certificate import Certificate
     from ptable.faces import ResolvedRow
     from ptable.feasibility import Feasibility, RowFeasibility
+    from ptable.row import RowProblem
     from ptable.spec import NoiseSpec
 
 __all__ = ["solve"]
@@ -42,7 +46,9 @@ _KEY_RANGE = 2**32
 _MOST_NAMED = 6
 
 
-def solve(spec: NoiseSpec, *, progress: Callable[[int, int], None] | None = None) -> PTable:
+def solve(
+    spec: NoiseSpec | StackedSpec, *, progress: Callable[[int, int], None] | None = None
+) -> PTable:
     """Build the p-table of greatest entropy that satisfies a specification.
 
     Parameters
@@ -84,27 +90,31 @@ def solve(spec: NoiseSpec, *, progress: Callable[[int, int], None] | None = None
     _refuse_infeasible(spec, answer)
     resolved = resolve(spec)
     _warn_relaxed(resolved)
-    inside = [row for row in resolved if row.law is None]
-    guesses = _solve_together(inside)
-    rows: list[dict[int, int]] = [{0: _KEY_RANGE}]
-    multipliers: list[tuple[float, float] | None] = []
-    distances: list[float] = []
-    for row in resolved:
-        guess = guesses.get(row.problem.count)
-        law, prices = _best_law(row, guess)
-        if guess is not None:
-            distances.append(float(np.abs(guess - [float(p) for p in law]).max()))
-        rows.append(_in_units(row, law, prices))
-        multipliers.append(prices)
+    alike = {_alike(row): row for row in reversed(resolved)}
+    guesses = _solve_together(
+        [row for row in alike.values() if row.law is None and not row.problem.unimodal]
+    )
+    solutions: dict[RowProblem, _Solution] = {}
+    for problem, row in alike.items():
+        solutions[problem] = _solve_row(row, guesses.get(row.problem.count))
         if progress is not None:
-            progress(len(multipliers), len(resolved))
-    bare = PTable.from_units(rows, key_range=_KEY_RANGE)
+            progress(len(solutions), len(alike))
+    found = [solutions[_alike(row)] for row in resolved]
+    zero = [] if resolved[0].problem.count == 0 else [{0: _KEY_RANGE}]
+    bare = PTable.from_units(
+        [*zero, *(solution.units for solution in found)],
+        key_range=_KEY_RANGE,
+        step=spec.step,
+        anchors=None if spec.anchors is None else (0, *spec.anchors),
+    )
     certificate = certify(
         spec,
         bare,
-        multipliers,
+        [(solution.multipliers, solution.peak) for solution in found],
         solver=_programs(),
-        solver_distance=max(distances, default=None),
+        solver_distance=max(
+            (s.distance for s in solutions.values() if s.distance is not None), default=None
+        ),
     )
     table = bare.with_proof(spec, certificate)
     _require_proof(table, certificate)
@@ -113,6 +123,21 @@ def solve(spec: NoiseSpec, *, progress: Callable[[int, int], None] | None = None
         extra={"rows": len(resolved), "seconds": round(perf_counter() - began, 3)},
     )
     return table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Solution:
+    """The optimum of a row and its integers."""
+
+    units: dict[int, int]
+    multipliers: tuple[float, ...] | None
+    peak: int | None
+    distance: float | None
+
+
+def _alike(row: ResolvedRow) -> RowProblem:
+    """Give what rows of different counts share when they are the same problem."""
+    return replace(row.problem, count=-1)
 
 
 def _require_proof(table: PTable, certificate: Certificate) -> None:
@@ -127,55 +152,97 @@ def _require_proof(table: PTable, certificate: Certificate) -> None:
         ) from None
 
 
-def _best_law(
-    row: ResolvedRow, guess: NDArray[np.float64] | None
-) -> tuple[tuple[Fraction, ...], tuple[float, float] | None]:
-    if row.law is not None:
-        return row.law, None
-    start = None if guess is None else _multipliers(row, guess)
-    best = maximise(row.problem, start=start)
-    return best.law, best.multipliers
+def _solve_row(row: ResolvedRow, guess: NDArray[np.float64] | None) -> _Solution:
+    """Solve a row; where its peak may lie anywhere, at the best place."""
+    peak, problem = row.peak, row.problem
+    law, prices = row.law, None
+    if law is None:
+        start = None if guess is None else _multipliers(row, guess)
+        if problem.unimodal:
+            peak, law, prices = best_peak(problem)
+        else:
+            best = maximise(problem, start=start)
+            law, prices = best.law, best.multipliers
+    if problem.unimodal:
+        problem = shaped(problem, peak)
+    distance = None
+    if guess is not None:
+        distance = float(np.abs(guess - [float(p) for p in law]).max())
+    return _Solution(
+        units=_in_units(problem, law, prices),
+        multipliers=prices,
+        peak=None if peak is None else problem.noise[peak],
+        distance=distance,
+    )
 
 
 def _in_units(
-    row: ResolvedRow, law: tuple[Fraction, ...], prices: tuple[float, float] | None
+    problem: RowProblem, law: tuple[Fraction, ...], prices: tuple[float, ...] | None
 ) -> dict[int, int]:
     """Turn a law into key units; where the variance is not binding, keep the law's own."""
-    problem, variance = row.problem, row.problem.variance
+    moment = problem.second_moment
     is_binding = prices is not None and prices[1] != 0
     if problem.at_most and prices is not None and not is_binding:
         squares = (p * v * v for p, v in zip(law, problem.noise, strict=True))
-        variance = sum(squares, Fraction(0))
+        moment = sum(squares, Fraction(0))
     wanted = UnitRow(
         noise=problem.noise,
         law=law,
-        variance=variance,
+        variance=moment,
         floor=problem.floor,
         n_left=problem.n_left,
+        n_right=problem.n_right,
         at_most=problem.at_most and is_binding,
+        mean=problem.mean,
+        symmetric=problem.symmetric,
+        held=_held(problem, prices),
     )
     return dict(zip(problem.noise, apportion(wanted, total=_KEY_RANGE), strict=True))
 
 
-def _refuse_infeasible(spec: NoiseSpec, answer: Feasibility) -> None:
+def _held(problem: RowProblem, prices: tuple[float, ...] | None) -> tuple[int, int] | None:
+    """Say whether the probability of staying is prescribed, and which way to round it."""
+    place = problem.stays_at
+    if place is None or (
+        prices is not None and not prices[2] and problem.p_stay_rule != "exact"
+    ):
+        return None
+    return place, {"exact": 0, "at-least": 1, "at-most": -1}[problem.p_stay_rule]
+
+
+def _refuse_infeasible(spec: NoiseSpec | StackedSpec, answer: Feasibility) -> None:
     lost = [
         row
         for row in answer.rows
-        if row.variance_min is None or not (row.is_feasible or spec.variance_rule == "nearest")
+        if row.variance_min is None or not (row.is_feasible or row.problem.nearest)
     ]
     if not lost:
         return
     named = "; ".join(_reach(row) for row in lost[:_MOST_NAMED])
     more = f"; and {len(lost) - _MOST_NAMED} more rows" if len(lost) > _MOST_NAMED else ""
-    wanted = "a variance per row" if isinstance(spec.variance, tuple) else f"{spec.variance:g}"
-    problem = (
-        f"No p-table has max_noise {spec.max_noise}, small {spec.small} and variance {wanted} "
-        f"({spec.variance_rule}). Out of reach: {named}{more}."
-    )
+    problem = f"No p-table has {_asked(spec)}. Out of reach: {named}{more}."
     hint = answer.advice
     if all(row.variance_min is not None for row in lost):
         hint += ", or variance_rule='nearest' for the nearest variance of each row"
     raise InfeasibleError(problem, rows=tuple(lost), hint=hint)
+
+
+def _asked(spec: NoiseSpec | StackedSpec) -> str:
+    """Repeat the request in a few words."""
+    if isinstance(spec, StackedSpec):
+        return f"the noise of these {len(spec.parts)} parts"
+
+    def say(value: object, word: str) -> str:
+        return f"{word} per row" if isinstance(value, tuple) else f"{value}"
+
+    rule = say(spec.variance_rule, "a rule")
+    variance = (
+        "a variance per row" if isinstance(spec.variance, tuple) else f"{spec.variance:g}"
+    )
+    return (
+        f"max_noise {say(spec.max_noise, 'a value')}, small {spec.small} and variance "
+        f"{variance} ({rule})"
+    )
 
 
 def _reach(row: RowFeasibility) -> str:
@@ -206,39 +273,14 @@ def _solve_together(rows: Sequence[ResolvedRow]) -> dict[int, NDArray[np.float64
     """Maximise the entropy of all rows in one convex problem; empty when that fails."""
     if not rows:
         return {}
-    # heavy, and lookups must not load them
+    # heavy, and lookups must not load it
     import cvxpy
-    from scipy import sparse
 
     cp: Any = cvxpy
-
-    sizes = [len(row.problem.noise) for row in rows]
-    ends = np.cumsum([0, *sizes])
-    noise = np.concatenate([np.array(row.problem.noise, dtype=np.float64) for row in rows])
-    owner = np.repeat(np.arange(len(rows)), sizes)
-    columns = np.arange(len(noise))
-
-    def moment(numbers: NDArray[np.float64]) -> Any:
-        return sparse.csr_array((numbers, (owner, columns)), shape=(len(rows), len(noise)))
-
-    variance = np.array([float(row.problem.variance) for row in rows])
-    law = cp.Variable(len(noise))
-    spread = moment(noise**2 / variance[owner]) @ law
-    constraints = [
-        moment(np.ones_like(noise)) @ law == 1,
-        moment(noise) @ law == 0,
-        spread <= 1 if rows[0].problem.at_most else spread == 1,
-    ]
-    floor = float(rows[0].problem.floor)
-    if floor:
-        constraints.append(law >= floor)
-    climbs = [
-        end + place
-        for end, row in zip(ends.tolist(), rows, strict=False)
-        for place in range(row.problem.n_left - 1)
-    ]
-    if climbs:
-        constraints.append(law[climbs] <= law[[place + 1 for place in climbs]])
+    problems = [row.problem for row in rows]
+    ends = np.cumsum([0, *(len(problem.noise) for problem in problems)])
+    law = cp.Variable(int(ends[-1]))
+    constraints = _moments(problems, law) + _shapes(problems, ends[:-1].tolist(), law)
     problem = cp.Problem(cp.Maximize(cp.sum(cp.entr(law))), constraints)
     try:
         with warnings.catch_warnings():
@@ -253,6 +295,60 @@ def _solve_together(rows: Sequence[ResolvedRow]) -> dict[int, NDArray[np.float64
     return {row.problem.count: part for row, part in zip(rows, parts, strict=True)}
 
 
+def _moments(problems: Sequence[RowProblem], law: Any) -> list[Any]:
+    """State the sum, the mean, the variance and the floor of every row."""
+    from scipy import sparse
+
+    sizes = [len(problem.noise) for problem in problems]
+    noise = np.concatenate([np.array(problem.noise, dtype=np.float64) for problem in problems])
+    owner = np.repeat(np.arange(len(problems)), sizes)
+
+    def moment(numbers: NDArray[np.float64]) -> Any:
+        shape = len(problems), len(noise)
+        return sparse.csr_array((numbers, (owner, np.arange(len(noise)))), shape=shape)
+
+    goal = np.array([float(problem.second_moment) for problem in problems])
+    at_most = np.array([problem.at_most for problem in problems])
+    spread = moment(noise**2 / goal[owner]) @ law
+    constraints = [
+        moment(np.ones_like(noise)) @ law == 1,
+        moment(noise) @ law == np.array([float(problem.mean) for problem in problems]),
+    ]
+    if at_most.any():
+        constraints.append(spread[at_most] <= 1)
+    if not at_most.all():
+        constraints.append(spread[~at_most] == 1)
+    floor = np.array([float(problem.floor) for problem in problems])[owner]
+    if floor.any():
+        constraints.append(law >= floor)
+    return constraints
+
+
+def _shapes(problems: Sequence[RowProblem], starts: Sequence[int], law: Any) -> list[Any]:
+    """State where the probabilities may not fall or rise, and how likely staying is."""
+    pairs: list[tuple[int, int]] = []
+    constraints: list[Any] = []
+    for start, row in zip(starts, problems, strict=True):
+        size = len(row.noise)
+        pairs += [(start + place, start + place + 1) for place in range(row.n_left - 1)]
+        pairs += [
+            (start + place, start + place - 1) for place in range(size - row.n_right + 1, size)
+        ]
+        if row.stays_at is not None and row.p_stay is not None:
+            stay, asked = law[start + row.stays_at], float(row.p_stay)
+            constraints.append(
+                stay == asked
+                if row.p_stay_rule == "exact"
+                else stay >= asked
+                if row.p_stay_rule == "at-least"
+                else stay <= asked
+            )
+    if pairs:
+        low, high = (list(places) for places in zip(*pairs, strict=True))
+        constraints.append(law[low] <= law[high])
+    return constraints
+
+
 def _multipliers(row: ResolvedRow, law: NDArray[np.float64]) -> tuple[float, float] | None:
     """Read the multipliers off a law, whose logarithm is quadratic where no bound is active."""
     noise = np.array(row.problem.noise, dtype=np.float64)
@@ -260,6 +356,8 @@ def _multipliers(row: ResolvedRow, law: NDArray[np.float64]) -> tuple[float, flo
     usable = law > level
     if row.problem.n_left:
         usable &= noise > 0
+    if row.problem.n_right or row.problem.stays_at is not None:
+        usable &= noise != 0
     if usable.sum() < 3:
         return None
     weight = np.sqrt(law[usable])

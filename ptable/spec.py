@@ -155,8 +155,8 @@ class NoiseSpec:
         if self.anchors is None and len(noises) < full:
             return [
                 (
-                    f"max_noise must have at least {full} values, one for each count 1..{full}: "
-                    "the last row serves all larger counts and may not be cut off"
+                    f"max_noise must have at least {full} values, one for each count "
+                    f"1..{full}: the last row serves all larger counts and may not be cut off"
                 )
             ]
         return []

@@ -42,7 +42,7 @@ class StackedSpec:
     parts: tuple[tuple[int, NoiseSpec], ...]
 
     def __post_init__(self) -> None:
-        parts = tuple(tuple(part) for part in self.parts)
+        parts: tuple[tuple[Any, Any], ...] = tuple((first, spec) for first, spec in self.parts)
         object.__setattr__(self, "parts", parts)
         firsts = [part[0] for part in parts]
         is_whole = all(

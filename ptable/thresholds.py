@@ -10,20 +10,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ptable.errors import InternalError
 from ptable.exchange import exchange
+from ptable.grids import grid
+from ptable.mirrored import apportion_symmetric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["UnitRow", "apportion"]
+__all__ = ["UnitRow", "apportion", "even_target"]
 
 _Int: TypeAlias = "NDArray[np.int64]"
 _Settled: TypeAlias = tuple[tuple[int, int, int, int], list[int]]
@@ -55,10 +56,17 @@ class UnitRow:
         The variance that the units should have.
     floor
         The least probability.
-    n_left
-        Over how many leading values the units may not fall.
+    n_left, n_right
+        Over how many leading values the units may not fall, and trailing ones not rise.
     at_most
         Whether the variance may not be exceeded, where integers can avoid it.
+    mean
+        The mean that the units should have.
+    symmetric
+        Whether a value and its negative must have equal units.
+    held
+        The place of a value whose probability is prescribed, and which way to round it: -1
+        down, 0 to the nearest unit, 1 up.
 
     Examples
     --------
@@ -73,14 +81,43 @@ class UnitRow:
     variance: Fraction
     floor: Fraction = Fraction(0)
     n_left: int = 0
+    n_right: int = 0
     at_most: bool = False
+    mean: Fraction = Fraction(0)
+    symmetric: bool = False
+    held: tuple[int, int] | None = None
+
+    def held_units(self, total: int, *, parity: bool = False) -> int | None:
+        """Give the units of the value whose probability is prescribed.
+
+        Parameters
+        ----------
+        total
+            How many units make one.
+        parity
+            Whether the units must be even where the total is, and odd where it is.
+
+        Examples
+        --------
+        >>> law = (Fraction(1, 3), Fraction(1, 3), Fraction(1, 3))
+        >>> row = UnitRow(noise=(-1, 0, 1), law=law, variance=law[0], held=(1, 1))
+        >>> row.held_units(100), row.held_units(101, parity=True)
+        (34, 35)
+        """
+        if self.held is None:
+            return None
+        place, way = self.held
+        unit, odd = (2, total % 2) if parity else (1, 0)
+        exact = (self.law[place] * total - odd) / unit
+        rounded: int = (math.floor, round, math.ceil)[way + 1](exact)
+        return rounded * unit + odd
 
 
 def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
     """Split `total` units over the noise values of a row.
 
-    The units add up to `total` and their mean noise is exactly zero; their variance is the
-    nearest that the search finds: within a unit, but for rows at the edge of their reach.
+    The units add up to `total` and their mean noise is exact; their variance is the nearest
+    that the search finds: within a unit, but for rows at the edge of their reach.
 
     Parameters
     ----------
@@ -95,29 +132,46 @@ def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
     >>> apportion(UnitRow(noise=(-1, 2), law=law, variance=Fraction(2)), total=9)
     (6, 3)
     """
+    if row.symmetric:
+        return apportion_symmetric(row, total=total)
     least = math.floor(row.floor * total)
     exact = [round(p * total * _MICRO) for p in row.law]
     units = [max(least, (x + _MICRO // 2) // _MICRO) for x in exact]
+    held = row.held_units(total)
+    if row.held is not None and held is not None:
+        units[row.held[0]] = held
+        exact[row.held[0]] = held * _MICRO
     order, n_easy = _by_ease(row, exact, least)
     _diffuse(row, exact, units, least)
-    goal = _even_target(row.variance * total, at_most=row.at_most)
+    tilt = round(row.mean * total)
+    goal = total, tilt, even_target(row.variance * total, tilt, at_most=row.at_most)
     if n_easy > _CORE:
-        exchanged = exchange(row.noise, exact, units, order[:n_easy], (total, 0, goal))
+        exchanged = exchange(row.noise, exact, units, order[:n_easy], goal)
         if exchanged is not None:
             return exchanged
-    settle = _Settler(row=row, exact=exact, least=least, total=total, goal=goal)
+    settle = _Settler(row=row, exact=exact, least=least, goal=goal)
+    settled = _settle_best(settle, units, _cores(row, order, n_easy))
+    if settled is None and row.at_most:  # a hair above the least: no integers lie between
+        return apportion(replace(row, at_most=False), total=total)
+    if settled is None and row.held is not None:
+        return apportion(replace(row, held=None), total=total)
+    if settled is None:
+        raise InternalError("No integer thresholds keep a row's sum and mean.")
+    return settled
+
+
+def _settle_best(
+    settle: _Settler, units: list[int], cores: Iterator[list[int]]
+) -> tuple[int, ...] | None:
+    """Change the first core that does it without any loss, or the one that loses least."""
     best: _Settled | None = None
-    for core in _cores(row, order, n_easy):
+    for core in cores:
         settled = settle(units, core)
         if settled is not None and (best is None or settled < best):
             best = settled
         if best is not None and best[0][:3] == (0, 0, 0):
             break
-    if best is None and row.at_most:  # a hair above the least variance: no integers lie between
-        return apportion(replace(row, at_most=False), total=total)
-    if best is None:
-        raise InternalError("No integer thresholds keep a row's sum and mean.")
-    return tuple(best[1])
+    return None if best is None else tuple(best[1])
 
 
 def _cores(row: UnitRow, order: Sequence[int], n_easy: int) -> Iterator[list[int]]:
@@ -137,16 +191,21 @@ def _cores(row: UnitRow, order: Sequence[int], n_easy: int) -> Iterator[list[int
         core = list(heavy)
         for distance in ladder:
             rest = [index for index in light if index not in core]
+            if not rest:
+                break
             core.append(min(rest, key=lambda index: abs(row.noise[index] - distance)))
         yield sorted(core[:_CORE])
 
 
 def _groups(row: UnitRow) -> list[tuple[int, int]]:
-    """Give the runs of equal probability on the monotone left, and everything else singly."""
+    """Give runs of equal probability where the shape matters, and everything else singly."""
     groups: list[tuple[int, int]] = []
+    held = row.held[0] if row.held else None
+    fall = len(row.noise) - row.n_right
     for index in range(len(row.noise)):
-        same = 0 < index < row.n_left and row.law[index] == row.law[index - 1]
-        if same:
+        same = index > 0 and row.law[index] == row.law[index - 1]
+        shaped = index < row.n_left or index > fall
+        if same and shaped and held not in {index, index - 1}:
             groups[-1] = (groups[-1][0], index + 1)
         else:
             groups.append((index, index + 1))
@@ -165,8 +224,9 @@ def _by_ease(row: UnitRow, exact: Sequence[int], least: int) -> tuple[list[int],
         for index in range(first, stop)
     }
     is_light = [x < (_LIGHT + least) * _MICRO for x in exact]
+    held = row.held[0] if row.held else None
     order = sorted(
-        range(len(row.noise)),
+        (index for index in range(len(row.noise)) if index != held),
         key=lambda index: (
             is_light[index],
             index in pooled,
@@ -182,7 +242,8 @@ def _diffuse(row: UnitRow, exact: Sequence[int], units: list[int], least: int) -
     rest = [
         list(range(first, stop))
         for first, stop in _groups(row)
-        if stop - first > 1 or abs(row.noise[first]) >= _NEAR
+        if (stop - first > 1 or abs(row.noise[first]) >= _NEAR)
+        and (row.held is None or row.held[0] != first)
     ]
     rest.sort(key=lambda group: (-len(group), -abs(row.noise[group[0]]), row.noise[group[0]]))
     owed = (0, 0, 0)
@@ -221,8 +282,7 @@ class _Settler:
     row: UnitRow
     exact: Sequence[int]
     least: int
-    total: int
-    goal: int
+    goal: tuple[int, int, int]
 
     def __call__(self, units: Sequence[int], core: Sequence[int]) -> _Settled | None:
         """Give the best change of the core with its rank: large errors, falls, drift, error."""
@@ -231,15 +291,15 @@ class _Settler:
         free = [index for index in core if index not in (near, far)]
         order = [*free, near, far]
         values = np.array([noise[index] for index in order], dtype=np.int64)
-        moves = _grid(len(free), _REACH.get(len(core), 0))
+        moves = grid(len(free), _REACH.get(len(core), 0))
         step = noise[far] - noise[near]
-        tilt = -sum(n * v for n, v in zip(units, noise, strict=True))
-        first = self.total - sum(units) - moves.sum(axis=1)
+        tilt = self.goal[1] - sum(n * v for n, v in zip(units, noise, strict=True))
+        first = self.goal[0] - sum(units) - moves.sum(axis=1)
         second = tilt - moves @ values[:-2] - noise[near] * first
         fits = second % step == 0
         to_far = second[fits] // step
         change = np.column_stack([moves[fits], first[fits] - to_far, to_far])
-        bend = self.goal - sum(n * v * v for n, v in zip(units, noise, strict=True))
+        bend = self.goal[2] - sum(n * v * v for n, v in zip(units, noise, strict=True))
         drift = bend - change @ values**2
         trial = change + np.array([units[index] for index in order], dtype=np.int64)
         allowed = (trial >= self.least).all(axis=1) & ((drift >= 0) | (not row.at_most))
@@ -259,22 +319,42 @@ class _Settler:
         return (scores[0], scores[1], scores[2], scores[3]), changed
 
     def _falls(self, units: Sequence[int], order: Sequence[int], trial: _Int) -> _Int:
-        """Count the units by which the monotone left falls."""
+        """Count the units by which the left falls and the right rises where they may not."""
         falls = np.zeros(len(trial), dtype=np.int64)
         place = {index: column for column, index in enumerate(order)}
-        for index in range(self.row.n_left - 1):
-            if index in place or index + 1 in place:
+        size = len(self.row.noise)
+        pairs = [(index, index + 1) for index in range(self.row.n_left - 1)]
+        pairs += [(index, index - 1) for index in range(size - self.row.n_right + 1, size)]
+        for low, high in pairs:
+            if low in place or high in place:
                 pair = [
                     trial[:, place[i]] if i in place else np.int64(units[i])
-                    for i in (index, index + 1)
+                    for i in (low, high)
                 ]
                 falls += np.maximum(pair[0] - pair[1], 0)
         return falls
 
 
-def _even_target(exact: Fraction, *, at_most: bool) -> int:
-    """Round to an even integer: with mean zero, the second moment in units is even."""
-    return 2 * (math.floor(exact / 2) if at_most else round(exact / 2))
+def even_target(exact: Fraction, tilt: int, *, at_most: bool) -> int:
+    """Round to an integer as even or odd as the first moment, which the second always is.
+
+    Parameters
+    ----------
+    exact
+        The second moment asked for, in units.
+    tilt
+        The first moment, in units.
+    at_most
+        Whether to round down.
+
+    Examples
+    --------
+    >>> even_target(Fraction(7), 0, at_most=True), even_target(Fraction(7), 1, at_most=True)
+    (6, 7)
+    """
+    odd = tilt % 2
+    half = (exact - odd) / 2
+    return 2 * (math.floor(half) if at_most else round(half)) + odd
 
 
 def _pivots(row: UnitRow, exact: Sequence[int], core: Sequence[int]) -> tuple[int, int]:
@@ -287,11 +367,3 @@ def _pivots(row: UnitRow, exact: Sequence[int], core: Sequence[int]) -> tuple[in
             pair,
         ),
     )
-
-
-@cache
-def _grid(n: int, reach: int) -> _Int:
-    if n == 0:
-        return np.zeros((1, 0), dtype=np.int64)
-    axes = np.meshgrid(*[np.arange(-reach, reach + 1)] * n, indexing="ij")
-    return np.stack([axis.ravel() for axis in axes], axis=1).astype(np.int64)

@@ -57,7 +57,7 @@ def test_a_table_without_specification_cannot_be_checked(table):
 def _claim(spec, rows, base, **other):
     """Give a table a certificate whose figures are those of its own integers."""
     bare = PTable.from_units(rows, **other)
-    multipliers = [row.multipliers for row in base.certificate.rows]
+    multipliers = [(row.multipliers, row.peak) for row in base.certificate.rows]
     return certify(spec, bare, multipliers, solver={}, solver_distance=None), bare
 
 
@@ -117,7 +117,7 @@ def test_falling_probabilities_on_a_monotone_left_are_found_out():
     _shift(rows[1], 2**10, {-1: 1, 0: -3, 1: 3, 2: -1})
     certificate, bare = _claim(spec, rows, base)
     assert certificate.rows[0].gap < 1e-5
-    with pytest.raises(PTableError, match="the fall of count 1"):
+    with pytest.raises(PTableError, match="the shape of count 1"):
         certificate.check(bare.with_proof(spec, certificate))
 
 

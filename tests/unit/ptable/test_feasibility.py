@@ -6,7 +6,7 @@ import pytest
 from scipy.optimize import linprog
 
 from ptable import NoiseSpec, feasible
-from ptable.feasibility import variance_bounds
+from ptable.reach import variance_bounds
 
 
 @pytest.mark.parametrize("small", range(6))
@@ -52,7 +52,7 @@ def test_bounds_agree_with_a_linear_program(max_noise, small, monotone, floor):
                 b_ub=np.zeros(len(climbs)) if len(climbs) else None,
                 bounds=(floor, 1),
             )
-            assert float(bound.variance) == pytest.approx(sign * program.fun, abs=1e-6)
+            assert float(bound.value) == pytest.approx(sign * program.fun, abs=1e-6)
             law = np.array([float(p) for p in bound.law])
             assert sum(bound.law) == 1
             assert min(bound.law) >= problem.floor
@@ -78,7 +78,7 @@ def test_a_row_without_any_law_has_no_variances():
     answer = feasible(NoiseSpec(max_noise=10, variance=1.0, min_probability=0.04))
     assert answer.rows[0].variance_min is None
     assert answer.nearest_variance is None
-    assert "lower min_probability" in answer.advice
+    assert "relax min_probability" in answer.advice
 
 
 def test_where_no_single_variance_suits_the_advice_says_what_would():

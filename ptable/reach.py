@@ -1,0 +1,301 @@
+"""Which variances, and which probabilities of staying, a row can reach: exactly.
+
+A row is a mixture of the extreme rays of its constraints: point masses, or uniform laws over
+runs of noise values where its shape is constrained. The mean, the variance and the probability
+of staying are linear in the mixture, so that every end of a range is a small linear program in
+integers, solved in fractions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ptable.simplex import minimise_exactly
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ptable.row import RowProblem
+
+__all__ = ["Bound", "at_bound", "meets", "stay_bounds", "variance_bounds"]
+
+#: A requested variance this close to a bound, relative to ``max(1, bound)``, is the bound.
+BOUND_TOLERANCE = Fraction(1, 10**12)
+_MOST_RUNS = 4000
+
+_Int: TypeAlias = "NDArray[np.int64]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """One end of a range: what is reached there, and the law that reaches it.
+
+    Parameters
+    ----------
+    value
+        The variance in squared steps, or the probability of staying.
+    law
+        The probabilities, one per noise value.
+    peak
+        The place of the peak, where the row may have one anywhere.
+
+    Examples
+    --------
+    >>> Bound(value=Fraction(0), law=(Fraction(1),)).peak
+    """
+
+    value: Fraction
+    law: tuple[Fraction, ...]
+    peak: int | None = None
+
+
+def variance_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
+    """Find the laws of least and greatest variance of a row, or None when it has no law.
+
+    Parameters
+    ----------
+    problem
+        The row; the variance it asks for does not matter.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> low, high = variance_bounds(NoiseSpec(max_noise=2, variance=1.0).row(1))
+    >>> high.law
+    (Fraction(2, 3), Fraction(0, 1), Fraction(0, 1), Fraction(1, 3))
+    """
+    return _variance_bounds(
+        replace(problem, count=0, variance=Fraction(0), at_most=False, nearest=False)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _variance_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
+    """Find the ends for all rows that differ in what does not matter."""
+    if problem.unimodal:
+        return _over_peaks(problem)
+    rays = _Rays.of(problem)
+    ends = [rays.end(sign * rays.squares) for sign in (1, -1)]
+    if ends[0] is None or ends[1] is None:
+        return None
+    low, high = (
+        Bound(value=_moment(problem, law) - problem.mean**2, law=law) for law in ends if law
+    )
+    return low, high
+
+
+def stay_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
+    """Find the least and greatest probability of staying of a row, or None without any law.
+
+    Parameters
+    ----------
+    problem
+        The row; the probability of staying it asks for does not matter, its variance does.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> low, high = stay_bounds(NoiseSpec(max_noise=2, variance=1.0).row(2))
+    >>> low.value, high.value
+    (Fraction(0, 1), Fraction(3, 4))
+    """
+    if 0 not in problem.noise:
+        return None
+    free = replace(problem, p_stay=None)
+    if problem.unimodal:
+        peaks = [stay_bounds(problem.with_peak(place)) for place in range(len(problem.noise))]
+        known = [ends for ends in peaks if ends is not None]
+        if not known:
+            return None
+        return (
+            min((low for low, _ in known), key=lambda bound: bound.value),
+            max((high for _, high in known), key=lambda bound: bound.value),
+        )
+    rays = _Rays.of(free, keep_moment=True)
+    ends = [rays.end(sign * rays.stays) for sign in (1, -1)]
+    at = problem.noise.index(0)
+    if ends[0] is None or ends[1] is None:
+        return None
+    low, high = (Bound(value=law[at], law=law) for law in ends if law)
+    return low, high
+
+
+def meets(problem: RowProblem, low: Fraction, high: Fraction) -> bool:
+    """Say whether the requested variance lies in reach, bounds included.
+
+    Parameters
+    ----------
+    problem
+        The row.
+    low, high
+        The ends of its reachable variances.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> meets(NoiseSpec(max_noise=2, variance=1.0).row(1), Fraction(0), Fraction(2))
+    True
+    """
+    above = problem.variance >= low or at_bound(problem.variance, low)
+    below = problem.variance <= high or at_bound(problem.variance, high)
+    return above and (problem.at_most or below)
+
+
+def at_bound(variance: Fraction, bound: Fraction) -> bool:
+    """Say whether a variance is a bound, up to `BOUND_TOLERANCE`.
+
+    Parameters
+    ----------
+    variance, bound
+        The two to compare.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> at_bound(Fraction("1.714285714285714"), Fraction(12, 7))
+    True
+    """
+    return abs(variance - bound) <= BOUND_TOLERANCE * max(Fraction(1), bound)
+
+
+def _over_peaks(problem: RowProblem) -> tuple[Bound, Bound] | None:
+    """Take the outermost ends over all places of the peak."""
+    low: Bound | None = None
+    high: Bound | None = None
+    for place in range(len(problem.noise)):
+        ends = variance_bounds(problem.with_peak(place))
+        if ends is None:
+            continue
+        if low is None or ends[0].value < low.value:
+            low = replace(ends[0], peak=place)
+        if high is None or ends[1].value > high.value:
+            high = replace(ends[1], peak=place)
+    return None if low is None or high is None else (low, high)
+
+
+def _moment(problem: RowProblem, law: tuple[Fraction, ...]) -> Fraction:
+    squares = (p * v * v for p, v in zip(law, problem.noise, strict=True))
+    return sum(squares, Fraction(0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rays:
+    """The extreme rays of a row: runs of noise values, with what a unit on each adds up to."""
+
+    problem: RowProblem
+    first: _Int
+    stop: _Int
+    squares: _Int
+    stays: _Int
+    constraints: _Int
+    goal: tuple[Fraction, ...]
+
+    @classmethod
+    def of(cls, problem: RowProblem, *, keep_moment: bool = False) -> _Rays:
+        noise = np.array(problem.noise, dtype=np.int64)
+        first, stop = _runs(problem)
+        first, stop, twice = _mirror(problem, first, stop)
+
+        def over_runs(numbers: _Int, *, odd: bool = False) -> _Int:
+            sums = np.concatenate([[0], np.cumsum(numbers)])
+            total = sums[stop] - sums[first]
+            return np.where(twice, 0 if odd else 2 * total, total)
+
+        mass, mean = over_runs(np.ones_like(noise)), over_runs(noise, odd=True)
+        squares = over_runs(noise**2)
+        stays = over_runs((noise == 0).astype(np.int64))
+        floor = problem.floor
+        rows = [mass, mean]
+        goal = [1 - floor * len(noise), problem.mean - floor * int(noise.sum())]
+        slack: list[int] = []
+        if problem.p_stay is not None:
+            rows.append(stays)
+            goal.append(problem.p_stay - floor)
+            slack.append({"exact": 0, "at-least": -1, "at-most": 1}[problem.p_stay_rule])
+        if keep_moment:
+            rows.append(squares)
+            goal.append(problem.second_moment - floor * int((noise**2).sum()))
+            slack.append(1 if problem.at_most else 0)
+        constraints = np.stack(rows)
+        for place, sign in enumerate(slack, start=2):
+            if sign:
+                column = np.zeros((len(rows), 1), dtype=np.int64)
+                column[place] = sign
+                constraints = np.hstack([constraints, column])
+        return cls(
+            problem=problem,
+            first=first,
+            stop=stop,
+            squares=squares,
+            stays=stays,
+            constraints=constraints,
+            goal=tuple(goal),
+        )
+
+    def end(self, costs: _Int) -> tuple[Fraction, ...] | None:
+        """Give the law of least cost."""
+        n_slack = self.constraints.shape[1] - len(costs)
+        if self.goal[0] < 0:
+            return None
+        answer = minimise_exactly(
+            self.constraints, [*costs.tolist(), *[0] * n_slack], self.goal
+        )
+        if answer is None:
+            return None
+        size = len(self.problem.noise)
+        law = [self.problem.floor] * size
+        for index, weight in answer.items():
+            if index >= len(costs):
+                continue
+            start, stop = int(self.first[index]), int(self.stop[index])
+            places = set(range(start, stop))
+            if self.problem.symmetric:
+                places |= {size - 1 - place for place in places}
+            for place in places:
+                law[place] += weight
+        return tuple(law)
+
+
+def _runs(problem: RowProblem) -> tuple[_Int, _Int]:
+    """List the runs whose uniform laws span all shapes that the row allows."""
+    size, left, right = len(problem.noise), problem.n_left, problem.n_right
+    if not left and not right:
+        first = np.arange(size)
+        return first, first + 1
+    if not right:
+        first = np.arange(size)
+        return first, np.maximum(first + 1, left)
+    if not left:
+        stop = np.arange(1, size + 1)
+        return np.minimum(stop - 1, size - right), stop
+    rise, fall = left - 1, size - right
+    if fall > rise:  # nothing may lie between two peaks: the values between are free
+        msg = "A row rises to where it falls."
+        raise AssertionError(msg)
+    starts, stops = np.meshgrid(np.arange(fall + 1), np.arange(rise + 1, size + 1))
+    keep = np.ones_like(starts, dtype=np.bool_)
+    steps = set(np.diff(problem.noise).tolist())
+    if starts.size > _MOST_RUNS and problem.p_stay is None and len(steps) == 1:
+        # of two runs with the same mean the narrower or wider one is as good, and these have
+        # an end at the peak or at the end of the reach
+        keep = (starts == 0) | (starts == fall) | (stops == size) | (stops == rise + 1)
+    return starts[keep].astype(np.int64), stops[keep].astype(np.int64)
+
+
+def _mirror(
+    problem: RowProblem, first: _Int, stop: _Int
+) -> tuple[_Int, _Int, NDArray[np.bool_]]:
+    """Keep one of two runs that mirror each other, and say which have an image elsewhere."""
+    size = len(problem.noise)
+    if not problem.symmetric:
+        return first, stop, np.zeros(len(first), dtype=np.bool_)
+    own = first + stop == size
+    if problem.n_left:
+        return first[own], stop[own], np.zeros(int(own.sum()), dtype=np.bool_)
+    keep = 2 * first >= size - 1
+    return first[keep], stop[keep], ~own[keep]

@@ -1,0 +1,164 @@
+"""Linear programs with very few constraints, solved exactly.
+
+Columns hold integers and the basis is solved in fractions, so that an answer is the optimum
+itself. Floating point only suggests the next column; fractions decide.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["minimise_exactly"]
+
+_DOUBT = 1e-9
+_DANTZIG_STEPS = 60
+
+
+def minimise_exactly(
+    columns: NDArray[np.int64], costs: Sequence[int], goal: Sequence[Fraction]
+) -> dict[int, Fraction] | None:
+    """Minimise ``costs · x`` over ``columns · x = goal``, ``x ≥ 0``; None when there is no x.
+
+    The programs of a row are bounded; an unbounded one is an error.
+
+    Parameters
+    ----------
+    columns
+        Integers, one row per constraint.
+    costs
+        One integer per column.
+    goal
+        The right-hand sides.
+
+    Returns
+    -------
+    dict
+        The columns that are used, and how much of each.
+
+    Notes
+    -----
+    The revised simplex method in two phases; after many steps the first eligible column is
+    taken (Bland's rule), which cannot cycle.
+
+    Examples
+    --------
+    >>> columns = np.array([[1, 1, 1], [-1, 0, 2]])
+    >>> answer = minimise_exactly(columns, [-1, 0, -4], [Fraction(1), Fraction(0)])
+    >>> answer == {0: Fraction(2, 3), 2: Fraction(1, 3)}
+    True
+    """
+    n_rows, n_columns = columns.shape
+    signs = [-1 if value < 0 else 1 for value in goal]
+    program = _Program(columns, signs, [abs(value) for value in goal])
+    basis = list(range(n_columns, n_columns + n_rows))
+    one = [0] * n_columns + [1] * n_rows
+    amounts = program.run(basis, one, allow_artificial=True)
+    if any(x for index, x in zip(basis, amounts, strict=True) if index >= n_columns):
+        return None
+    amounts = program.run(basis, [*costs, *[0] * n_rows], allow_artificial=False)
+    return {
+        index: x for index, x in zip(basis, amounts, strict=True) if index < n_columns and x
+    }
+
+
+class _Program:
+    """The columns with one artificial column per constraint behind them."""
+
+    def __init__(
+        self, columns: NDArray[np.int64], signs: Sequence[int], goal: list[Fraction]
+    ) -> None:
+        self.n_columns = columns.shape[1]
+        self.goal = goal
+        self.matrix = columns * np.array(signs, dtype=np.int64)[:, None]
+        self.floats = self.matrix.astype(np.float64)
+        self.sizes = np.abs(self.floats)
+
+    def column(self, index: int) -> list[int]:
+        if index < self.n_columns:
+            numbers: list[int] = self.matrix[:, index].tolist()
+            return numbers
+        return [int(row == index - self.n_columns) for row in range(len(self.goal))]
+
+    def run(
+        self, basis: list[int], costs: Sequence[int], *, allow_artificial: bool
+    ) -> list[Fraction]:
+        """Move from a feasible basis to an optimal one, in place; give its amounts."""
+        floats = np.array(costs[: self.n_columns], dtype=np.float64)
+        step = 0
+        while True:
+            rows = [list(row) for row in zip(*map(self.column, basis), strict=True)]
+            amounts = _solve(rows, self.goal)
+            prices = _solve(
+                [list(column) for column in zip(*rows, strict=True)],
+                [Fraction(costs[index]) for index in basis],
+            )
+            entering = self._entering(prices, costs, floats, basis, first=step > _DANTZIG_STEPS)
+            if entering is None:
+                return amounts
+            direction = _solve(rows, list(map(Fraction, self.column(entering))))
+            ratios = [
+                (amount / change, index, place)
+                for place, (amount, change, index) in enumerate(
+                    zip(amounts, direction, basis, strict=True)
+                )
+                if change > 0 or (not allow_artificial and index >= self.n_columns and change)
+            ]
+            basis[min(ratios)[2]] = entering
+            step += 1
+
+    def _entering(
+        self,
+        prices: list[Fraction],
+        costs: Sequence[int],
+        floats: NDArray[np.float64],
+        basis: Sequence[int],
+        *,
+        first: bool,
+    ) -> int | None:
+        """Find a column that lowers the cost: surely in floats, or in doubt in fractions."""
+        duals = np.array([float(price) for price in prices])
+        reduced = floats - duals @ self.floats
+        doubt = _DOUBT * (np.abs(floats) + np.abs(duals) @ self.sizes)
+        sure = np.flatnonzero(reduced < -doubt)
+        if sure.size:
+            best = 0 if first else int((reduced[sure] / doubt[sure]).argmin())
+            return int(sure[best])
+        doubtful = np.flatnonzero(reduced <= doubt)
+        scale = math.lcm(*(price.denominator for price in prices))
+        whole = [int(price * scale) for price in prices]
+        for index, column in zip(
+            doubtful.tolist(), self.matrix[:, doubtful].T.tolist(), strict=True
+        ):
+            if index in basis:
+                continue
+            if costs[index] * scale < sum(map(operator.mul, whole, column)):
+                return int(index)
+        return None
+
+
+def _solve(rows: list[list[int]], goal: Sequence[Fraction]) -> list[Fraction]:
+    """Solve a small square system by elimination."""
+    work = [[*map(Fraction, row), Fraction(b)] for row, b in zip(rows, goal, strict=True)]
+    size = len(work)
+    for place in range(size):
+        pivot = next(row for row in range(place, size) if work[row][place])
+        work[place], work[pivot] = work[pivot], work[place]
+        scale = work[place][place]
+        work[place] = [x / scale for x in work[place]]
+        for row in range(size):
+            factor = work[row][place]
+            if row != place and factor:
+                work[row] = [
+                    x - factor * y for x, y in zip(work[row], work[place], strict=True)
+                ]
+    return [row[-1] for row in work]
