@@ -111,8 +111,8 @@ class Guarantee:
     Always published as they are: 0.
     Never published: none.
     One record more or less in a cell: delta is 1 at epsilon 1, worst for counts 1 and 2.
-    Delta 1e-06 is reached by no epsilon.
-    Delta 0 is reached by no epsilon.
+    No epsilon gives delta 1e-06.
+    No epsilon gives delta 0.
     """
 
     table: PTable
@@ -312,8 +312,8 @@ class Guarantee:
         Always published as they are: 0, 3 and all larger.
         Never published: 1, 2.
         One record more or less in a cell: delta is 1 at epsilon 1, worst for counts 3 and 4.
-        Delta 1e-06 is reached by no epsilon.
-        Delta 0 is reached by no epsilon.
+        No epsilon gives delta 1e-06.
+        No epsilon gives delta 0.
         """
         return describe(self)
 

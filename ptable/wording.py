@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ptable.guarantees import Guarantee
+    from ptable.table import PTable
 
 __all__ = ["describe", "upwards"]
 
@@ -33,11 +34,11 @@ def describe(proof: Guarantee) -> str:
     >>> from ptable.mechanisms import Mechanism
     >>> print(describe(guarantee(Mechanism.rounding(5).build())))
     Noise lies between -2 and 2; its mean is not always 0: -2 for count 2.
-    Always published as they are: 0.
+    Always published as they are: 0, …
     Never published: 1, 2, 3, 4, 6, 7, 8, 9, …
     One record more or less in a cell: delta is 1 at epsilon 1, worst for counts 2 and 3.
-    Delta 1e-06 is reached by no epsilon.
-    Delta 0 is reached by no epsilon.
+    No epsilon gives delta 1e-06.
+    No epsilon gives delta 0.
     """
     lines = [_noise(proof), f"Always published as they are: {_unchanged(proof)}"]
     if not proof.has_privacy:
@@ -73,18 +74,26 @@ def _noise(proof: Guarantee) -> str:
 
 
 def _unchanged(proof: Guarantee) -> str:
-    is_last = proof.rows[-1].p_stay == 1 and proof.table.large_counts == "last"
-    return _sentence(_listed(proof.unchanged) + (" and all larger" if is_last else ""))
+    first = _cycle_start(proof.table)
+    from_here = [row.count for row in proof.rows if row.count >= first and row.p_stay == 1]
+    if proof.table.large_counts != "last":
+        return _sentence(_listed(proof.unchanged, goes_on=bool(from_here)))
+    return _sentence(_listed(proof.unchanged) + (" and all larger" if from_here else ""))
 
 
 def _blocked(proof: Guarantee) -> str:
     """List blocked counts as far as they can differ from those that follow."""
     table = proof.table
     from_here = table.n_rows + table.max_noise
-    cycle = cycle_length(table.large_counts, n_rows=table.n_rows)
+    cycle = table.n_rows - _cycle_start(table)
     blocked = proof.never_published(from_here + cycle - 1)
     goes_on = bool(blocked) and blocked[-1] >= from_here
     return _sentence(_listed(blocked, goes_on=goes_on))
+
+
+def _cycle_start(table: PTable) -> int:
+    """Give the first row that serves larger counts."""
+    return table.n_rows - cycle_length(table.large_counts, n_rows=table.n_rows)
 
 
 def _privacy(proof: Guarantee) -> list[str]:
@@ -94,13 +103,15 @@ def _privacy(proof: Guarantee) -> list[str]:
     wanted = max(row.epsilon for row in proof.rows if row.epsilon is not None)
     return [
         f"One record more or less in a cell: {figure}, worst for {where}.",
-        f"Delta {proof.delta:g} is reached by {_epsilon(wanted)}.",
-        f"Delta 0 is reached by {_epsilon(proof.pure_epsilon)}.",
+        _reached(proof.delta, wanted),
+        _reached(0, proof.pure_epsilon),
     ]
 
 
-def _epsilon(epsilon: float) -> str:
-    return "no epsilon" if epsilon == math.inf else f"epsilon {upwards(epsilon)}"
+def _reached(delta: float, epsilon: float) -> str:
+    if epsilon == math.inf:
+        return f"No epsilon gives delta {delta:g}."
+    return f"Delta {delta:g} takes epsilon {upwards(epsilon)}."
 
 
 def _listed(counts: Sequence[int], *, goes_on: bool = False) -> str:
