@@ -43,10 +43,11 @@ def load_ptable(job: Job) -> PTable:
     >>> load_ptable(read_job("demo/job.toml"))  # doctest: +SKIP
     """
     from ptable import PTable
+    from ptable.mechanisms import Mechanism
 
     if isinstance(job.ptable, Path):
         table = PTable.read(job.ptable)
-        if table.certificate is None:
+        if table.certificate is None and not isinstance(table.spec, Mechanism):
             logger.warning(
                 "The p-table %r has no certificate: nobody has proved its bias and variance.",
                 job.ptable.name,

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ptable.errors import PTableError
+from ptable.mechanisms import Mechanism
 from ptable.spec import NoiseSpec
 from ptable.stack import StackedSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = ["Design", "design_from_dict"]
 
-Design: TypeAlias = NoiseSpec | StackedSpec
+Design: TypeAlias = NoiseSpec | StackedSpec | Mechanism
 
 
 def design_from_dict(fields: Mapping[str, Any]) -> Design:
@@ -31,11 +32,14 @@ def design_from_dict(fields: Mapping[str, Any]) -> Design:
     """
     rest = dict(fields)
     kind = rest.pop("kind", "noise")
-    kinds: dict[str, Any] = {"noise": NoiseSpec, "stacked": StackedSpec}
-    if kind not in kinds:
+    kinds: dict[str, Callable[[Mapping[str, Any]], Design]] = {
+        "noise": NoiseSpec.from_dict,
+        "stacked": StackedSpec.from_dict,
+        "mechanism": Mechanism.from_dict,
+    }
+    if not isinstance(kind, str) or kind not in kinds:
         raise PTableError(
             f"The design is of kind {kind!r}; this program knows {sorted(kinds)}.",
             hint="read it with a newer version of this program",
         )
-    design: Design = kinds[kind].from_dict(rest)
-    return design
+    return kinds[kind](rest)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ptable.certificate import Certificate
 from ptable.design import design_from_dict
 from ptable.errors import PTableError
+from ptable.mechanisms import Mechanism, verify
 from ptable.table import PTable
 
 if TYPE_CHECKING:
@@ -244,7 +245,9 @@ def _check(
             f"The thresholds in '{name}' were changed: the table's id is not the stored one.",
             hint="build the p-table again",
         )
-    if table.certificate is not None:
+    if isinstance(table.spec, Mechanism):
+        verify(table)
+    elif table.certificate is not None:
         table.certificate.check(table)
     return table
 

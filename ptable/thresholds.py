@@ -40,6 +40,8 @@ _WORST_ERROR = 4 * _MICRO
 _LIGHT = 8
 #: Values nearer to zero than this move the moments too little to be worth steering.
 _NEAR = 4
+#: Values with fewer millionths of a unit than this never get one.
+_NOTHING = _MICRO // 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +136,33 @@ def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
     """
     if row.symmetric:
         return apportion_symmetric(row, total=total)
+    answer = _apportion(row, total, steer_light=False)
+    worst = None if answer is None else _worst(row, answer, total)
+    if worst is None or worst > _WORST_ERROR:
+        again = _apportion(row, total, steer_light=True)
+        if again is not None and (worst is None or _worst(row, again, total) < worst):
+            answer = again
+    if answer is None and row.at_most:  # a hair above the least: no integers lie between
+        return apportion(replace(row, at_most=False), total=total)
+    if answer is None and row.held is not None:
+        return apportion(replace(row, held=None), total=total)
+    if answer is None:
+        raise InternalError("No integer thresholds keep a row's sum and mean.")
+    return answer
+
+
+def _worst(row: UnitRow, units: Sequence[int], total: int) -> int:
+    """Give the largest error, in millionths of a unit."""
+    errors = (abs(n - p * total) for n, p in zip(units, row.law, strict=True))
+    return math.ceil(max(errors) * _MICRO)
+
+
+def _apportion(row: UnitRow, total: int, *, steer_light: bool) -> tuple[int, ...] | None:
+    """Round, and repair the moments; None where no small change does it.
+
+    Rows with many values of hardly any probability lose moments there that the few others
+    cannot make good; `steer_light` rounds these values with care too.
+    """
     least = math.floor(row.floor * total)
     exact = [round(p * total * _MICRO) for p in row.law]
     units = [max(least, (x + _MICRO // 2) // _MICRO) for x in exact]
@@ -142,7 +171,7 @@ def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
         units[row.held[0]] = held
         exact[row.held[0]] = held * _MICRO
     order, n_easy = _by_ease(row, exact, least)
-    _diffuse(row, exact, units, least)
+    _diffuse(row, exact, units, least, steer_light=steer_light)
     tilt = round(row.mean * total)
     goal = total, tilt, even_target(row.variance * total, tilt, at_most=row.at_most)
     if n_easy > _CORE:
@@ -150,14 +179,7 @@ def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
         if exchanged is not None:
             return exchanged
     settle = _Settler(row=row, exact=exact, least=least, goal=goal)
-    settled = _settle_best(settle, units, _cores(row, order, n_easy))
-    if settled is None and row.at_most:  # a hair above the least: no integers lie between
-        return apportion(replace(row, at_most=False), total=total)
-    if settled is None and row.held is not None:
-        return apportion(replace(row, held=None), total=total)
-    if settled is None:
-        raise InternalError("No integer thresholds keep a row's sum and mean.")
-    return settled
+    return _settle_best(settle, units, _cores(row, order, n_easy))
 
 
 def _settle_best(
@@ -237,7 +259,9 @@ def _by_ease(row: UnitRow, exact: Sequence[int], least: int) -> tuple[list[int],
     return order, sum(not (is_light[index] or index in pooled) for index in order)
 
 
-def _diffuse(row: UnitRow, exact: Sequence[int], units: list[int], least: int) -> None:
+def _diffuse(
+    row: UnitRow, exact: Sequence[int], units: list[int], least: int, *, steer_light: bool
+) -> None:
     """Round from far to near, so that the moments' errors cancel as they appear."""
     rest = [
         list(range(first, stop))
@@ -251,7 +275,7 @@ def _diffuse(row: UnitRow, exact: Sequence[int], units: list[int], least: int) -
         base = exact[group[0]] // _MICRO
         scale = max(1, *(abs(row.noise[index]) for index in group))
         best: tuple[int, tuple[int, int, int], list[int]] | None = None
-        is_light = exact[group[0]] < 4 * _MICRO
+        is_light = exact[group[0]] < (_NOTHING if steer_light else 4 * _MICRO)
         for n_up in range(len(group) + 1):
             split = len(group) - n_up
             trial = [max(least, base + (place >= split)) for place in range(len(group))]

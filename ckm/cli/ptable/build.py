@@ -1,4 +1,4 @@
-"""``ckm ptable build``: solve a perturbation table."""
+"""``ckm ptable build``: solve a perturbation table, or build a known mechanism's."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.check import show_feasibility
+from ckm.cli.ptable.guarantee import tell_guarantee
+from ckm.cli.ptable.mechanism import asked_mechanism, mechanism_options
 from ckm.cli.root import common_options
 from ckm.cli.voice import Voice
 
 if TYPE_CHECKING:
-    from ptable import NoiseSpec
+    from ptable import NoiseSpec, PTable
+    from ptable.mechanisms import Mechanism
 
 __all__ = ["build"]
 
@@ -25,6 +28,7 @@ Examples:
   ckm ptable build --max-noise 5 --variance 3 --small 2 -o pt.parquet
   ckm ptable build job.toml -o pt.parquet          the [ptable] section of a file
   ckm ptable build --max-noise 2 --variance 9 --dry-run -o pt.parquet
+  ckm ptable build --mechanism random-rounding --base 3 -o pt.parquet
 """
 )
 @click.argument("spec", type=_PATH, required=False, metavar="[SPEC.toml]")
@@ -38,6 +42,7 @@ Examples:
     type=click.Choice(["exact", "at-most", "nearest"]),
     help="What to do where a row cannot reach the variance.",
 )
+@mechanism_options
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--dry-run", is_flag=True, help="Show what is feasible, write nothing.")
 @common_options
@@ -52,28 +57,45 @@ def build(
     dry_run: bool,
     **options: Any,
 ) -> None:
-    """Solve a p-table and write it with its certificate."""
-    from ptable import feasible, solve
-
+    """Build a p-table and write it, with its certificate or what it guarantees."""
     voice = ctx.ensure_object(Voice)
     if output.suffix not in {".parquet", ".json"}:
         raise click.UsageError("The output must end in .parquet or .json.", ctx)
     if output.is_dir() or (output.exists() and not force):
         what = "is a folder" if output.is_dir() else "exists; replace it with --force"
         raise click.UsageError(f"The output {output.name!r} {what}.", ctx)
-    asked = _spec(ctx, spec, {name: v for name, v in options.items() if v is not None})
-    answer = feasible(asked)
-    if dry_run or not answer.ok:
-        show_feasibility(voice, answer)
-    with voice.progress() as tell:
-        tell("solving", 0, 1)
-        table = solve(asked)
+    given = {name: v for name, v in options.items() if v is not None}
+    mechanism = asked_mechanism(ctx, given, has_file=spec is not None)
+    if mechanism is None:
+        table = _solve(voice, _spec(ctx, spec, given), shows_reach=dry_run)
+    else:
+        table = _build(voice, mechanism)
     if dry_run:
         voice.step("dry run complete", f"dry run: {output} would be written")
         return
     table.write(output, overwrite=force)
-    voice.step("p-table built", f"{table.n_rows} rows, certified")
+    proof = "certified" if mechanism is None else "as its mechanism says"
+    voice.step("p-table built", f"{table.n_rows} rows, {proof}")
     click.echo(str(output))
+
+
+def _solve(voice: Voice, asked: NoiseSpec, *, shows_reach: bool) -> PTable:
+    from ptable import feasible, solve
+
+    answer = feasible(asked)
+    if shows_reach or not answer.ok:
+        show_feasibility(voice, answer)
+    with voice.progress() as tell:
+        tell("solving", 0, 1)
+        return solve(asked)
+
+
+def _build(voice: Voice, mechanism: Mechanism) -> PTable:
+    from ptable.guarantees import guarantee
+
+    table = mechanism.build()
+    tell_guarantee(voice, guarantee(table, epsilon=mechanism.epsilon or 1.0))
+    return table
 
 
 def _spec(ctx: click.Context, file: Path | None, options: dict[str, Any]) -> NoiseSpec:

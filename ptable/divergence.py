@@ -1,0 +1,172 @@
+"""How far two laws in whole keys are apart, as differential privacy measures it."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+from ptable.errors import PTableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["Outcomes", "hockey_stick", "outcomes", "smallest_epsilon"]
+
+Outcomes: TypeAlias = "Sequence[tuple[int, int]]"
+
+_DIGITS = Context(prec=60, rounding=ROUND_HALF_EVEN, Emin=-999_999, Emax=999_999, traps=[])
+#: No ratio of whole numbers up to 2**64 exceeds exp of this.
+_MOST_EPSILON = 64.0
+
+
+def outcomes(law: Mapping[int, int], other: Mapping[int, int]) -> list[tuple[int, int]]:
+    """Pair the keys that two laws give to each outcome.
+
+    Parameters
+    ----------
+    law, other
+        Keys per outcome; both have as many keys.
+
+    Examples
+    --------
+    >>> outcomes({0: 8}, {0: 4, 2: 4})
+    [(8, 4), (0, 4)]
+    """
+    return [(law.get(j, 0), other.get(j, 0)) for j in sorted(law.keys() | other.keys())]
+
+
+def hockey_stick(pairs: Outcomes, *, epsilon: float) -> float:
+    """Compute how much of one law exceeds ``exp(epsilon)`` times another.
+
+    Parameters
+    ----------
+    pairs
+        The keys of both laws, as `outcomes` gives them.
+    epsilon
+        0 or more.
+
+    Returns
+    -------
+    float
+        Rounded upwards, never below the exact value.
+
+    Notes
+    -----
+    ``Σ_j max(0, p_j - exp(epsilon) q_j)``: the least ``delta`` for which ``P(A) ≤
+    exp(epsilon) Q(A) + delta`` holds for all sets ``A`` of outcomes. Sums are whole numbers;
+    ``exp(epsilon)`` has 60 digits.
+
+    Examples
+    --------
+    >>> hockey_stick([(8, 4), (0, 4)], epsilon=0.0)
+    0.5
+    >>> round(hockey_stick([(8, 4), (0, 4)], epsilon=0.5), 4)
+    0.1756
+    """
+    ratio = _DIGITS.exp(Decimal(min(require_epsilon(epsilon), _MOST_EPSILON)))
+    above = [(p, q) for p, q in pairs if q == 0 or p > _DIGITS.multiply(ratio, q)]
+    excess = _DIGITS.subtract(
+        Decimal(sum(p for p, _ in above)), _DIGITS.multiply(ratio, sum(q for _, q in above))
+    )
+    return _upwards(_DIGITS.divide(excess, sum(p for p, _ in pairs)))
+
+
+def smallest_epsilon(pairs: Outcomes, *, delta: float) -> float:
+    """Find the smallest epsilon whose hockey-stick divergence is at most `delta`.
+
+    Parameters
+    ----------
+    pairs
+        The keys of both laws, as `outcomes` gives them.
+    delta
+        0 or more, less than 1.
+
+    Returns
+    -------
+    float
+        Infinite where no epsilon suffices; rounded upwards, never below the exact value.
+
+    Notes
+    -----
+    The divergence falls as ``t = exp(epsilon)`` grows, convex and in straight pieces, so that
+    Newton's method from ``t = 1`` ends at the exact fraction ``t`` after finitely many steps.
+
+    Examples
+    --------
+    >>> smallest_epsilon([(6, 3), (2, 5)], delta=0.0) == smallest_epsilon([(2, 1)], delta=0.0)
+    True
+    >>> smallest_epsilon([(8, 4), (0, 4)], delta=0.5), smallest_epsilon([(1, 0)], delta=0.5)
+    (0.0, inf)
+    """
+    allowed = Fraction(require_delta(delta)) * sum(p for p, _ in pairs)
+    ratio = Fraction(1)
+    while True:
+        top, bottom = ratio.numerator, ratio.denominator
+        above = [(p, q) for p, q in pairs if p * bottom > top * q]
+        excess, base = sum(p for p, _ in above), sum(q for _, q in above)
+        if excess - ratio * base <= allowed:
+            return _logarithm(ratio)
+        if base == 0:
+            return math.inf
+        ratio = (excess - allowed) / base
+
+
+def require_epsilon(epsilon: float) -> float:
+    """Return epsilon, or refuse what is none.
+
+    Parameters
+    ----------
+    epsilon
+        0 or more; infinity is one.
+
+    Examples
+    --------
+    >>> require_epsilon(1)
+    1.0
+    """
+    number = _number(epsilon)
+    if not number >= 0:
+        raise PTableError(f"epsilon must be a number of at least 0, not {epsilon!r}.")
+    return number
+
+
+def require_delta(delta: float) -> float:
+    """Return delta, or refuse what is none.
+
+    Parameters
+    ----------
+    delta
+        From 0 to below 1.
+
+    Examples
+    --------
+    >>> require_delta(0)
+    0.0
+    """
+    number = _number(delta)
+    if not 0 <= number < 1:
+        raise PTableError(f"delta must be a number from 0 to below 1, not {delta!r}.")
+    return number
+
+
+def _number(value: object) -> float:
+    if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, OverflowError):
+        return math.nan
+
+
+def _logarithm(ratio: Fraction) -> float:
+    return _upwards(
+        _DIGITS.ln(_DIGITS.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
+    )
+
+
+def _upwards(exact: Decimal) -> float:
+    """Return the least float that is not below a number."""
+    nearest = float(exact)
+    return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)

@@ -1,0 +1,134 @@
+"""What each mechanism takes, and whether it was given that."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+from ptable.errors import PTableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["checked_parameters", "parameters_of"]
+
+_MOST_ROWS = 10_000
+_MOST_NOISE = 1000
+_NEEDED = object()
+_NOISE = {"max_noise": _NEEDED, "edge": "clamp", "zeros": "noise"}
+#: The parameters of each mechanism, with what it takes by itself.
+_PARAMETERS: dict[str, dict[str, Any]] = {
+    "rounding": {"base": _NEEDED, "ties": "up", "threshold": 0},
+    "random-rounding": {"base": _NEEDED},
+    "small-count-rounding": {"base": _NEEDED},
+    "discrete-laplace": {"epsilon": _NEEDED, **_NOISE},
+    "discrete-gaussian": {"variance": _NEEDED, **_NOISE},
+}
+
+
+def parameters_of(name: object) -> tuple[str, ...]:
+    """Name the parameters of a mechanism.
+
+    Parameters
+    ----------
+    name
+        The mechanism's name.
+
+    Examples
+    --------
+    >>> parameters_of("random-rounding")
+    ('base',)
+    """
+    if not isinstance(name, str) or name not in _PARAMETERS:
+        raise PTableError(f"name must be one of {', '.join(_PARAMETERS)}, not {name!r}.")
+    return tuple(_PARAMETERS[name])
+
+
+def checked_parameters(name: object, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a mechanism's parameters as plain values, complete and checked.
+
+    Parameters
+    ----------
+    name
+        The mechanism's name.
+    given
+        Values by parameter; None where nothing was given.
+
+    Raises
+    ------
+    PTableError
+        With everything that is wrong.
+
+    Examples
+    --------
+    >>> checked_parameters("rounding", {"base": 5})
+    {'base': 5, 'ties': 'up', 'threshold': 0}
+    """
+    known = parameters_of(name)
+    problems = [
+        f"{parameter} is none of its parameters"
+        for parameter, value in given.items()
+        if value is not None and parameter not in known
+    ]
+    values: dict[str, Any] = {}
+    for parameter in known:
+        value = given.get(parameter)
+        if value is None:
+            value = _PARAMETERS[str(name)][parameter]
+        if value is _NEEDED:
+            problems.append(f"{parameter} is missing")
+            continue
+        check, cast = _CHECKS[parameter]
+        wrong = check(value)
+        if wrong is None:
+            values[parameter] = cast(value)
+        else:
+            problems.append(f"{parameter} must {wrong}, not {value!r}")
+    if problems:
+        raise PTableError(
+            f"The mechanism {name} cannot be used: {'; '.join(problems)}.",
+            hint=f"its parameters are {', '.join(known)}",
+        )
+    return values
+
+
+def _whole_check(least: int, most: int) -> Callable[[Any], str | None]:
+    def problem(value: Any) -> str | None:
+        is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if is_whole and least <= value <= most:
+            return None
+        return f"be an integer from {least} to {most}"
+
+    return problem
+
+
+def _word_check(*words: str) -> Callable[[Any], str | None]:
+    def problem(value: Any) -> str | None:
+        if isinstance(value, str) and value in words:
+            return None
+        return f"be one of {', '.join(words)}"
+
+    return problem
+
+
+def _positive(value: Any) -> str | None:
+    wrong = "be a finite number above 0"
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return wrong
+    try:
+        return None if 0 < float(value) < math.inf else wrong
+    except OverflowError:
+        return wrong
+
+
+_CHECKS: dict[str, tuple[Callable[[Any], str | None], Callable[[Any], Any]]] = {
+    "base": (_whole_check(2, _MOST_ROWS), int),
+    "ties": (_word_check("up", "down", "even"), str),
+    "threshold": (_whole_check(0, _MOST_ROWS), int),
+    "epsilon": (_positive, float),
+    "variance": (_positive, float),
+    "max_noise": (_whole_check(1, _MOST_NOISE), int),
+    "edge": (_word_check("clamp", "fold", "truncate"), str),
+    "zeros": (_word_check("noise", "keep"), str),
+}
