@@ -6,6 +6,7 @@ Two or three such moves reach almost every repair; they are found by meeting in 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["exchange"]
+__all__ = ["approach", "exchange"]
 
 _Int: TypeAlias = "NDArray[np.int64]"
 
@@ -26,6 +27,8 @@ _MOST_HITS = 512
 _MOST_THIRD_MOVES = 400
 _WORST_ERROR = 4 * _MICRO
 _GOOD_ERROR = 2 * _MICRO
+_MOST_STEPS = 200
+_FAR = 2**62
 
 
 def exchange(
@@ -76,6 +79,58 @@ def exchange(
         units[chosen[moves.taker[move]]] += 1
     worst = max(abs(units[index] * _MICRO - exact[index]) for index in chosen)
     return tuple(units) if worst <= _WORST_ERROR else None
+
+
+def approach(
+    noise: Sequence[int],
+    exact: Sequence[int],
+    units: Sequence[int],
+    movable: Sequence[int],
+    goal: tuple[int, int, int],
+) -> list[int]:
+    """Fit the sum, then move single units between any values while the moments come nearer.
+
+    Parameters
+    ----------
+    noise, exact, units, movable, goal
+        As for `exchange`.
+
+    Examples
+    --------
+    >>> noise, exact = (-100, -50, 0, 50, 100), [10_000_000] * 5
+    >>> approach(noise, exact, [10] * 5, range(5), (50, 0, 235_000))
+    [9, 11, 10, 11, 9]
+    """
+    units = list(units)
+    missing = goal[0] - sum(units)
+    step = 1 if missing > 0 else -1
+    lacking = sorted(movable, key=lambda index: step * (units[index] * _MICRO - exact[index]))
+    for place in range(abs(missing)):
+        units[lacking[place % len(lacking)]] += step
+    values = np.array([noise[index] for index in movable], dtype=np.int64)
+    slack = np.array([units[index] * _MICRO - exact[index] for index in movable])
+    first = goal[1] - sum(n * v for n, v in zip(units, noise, strict=True))
+    second = goal[2] - sum(n * v * v for n, v in zip(units, noise, strict=True))
+    away = values[None, :] - values[:, None]
+    bend = values[None, :] ** 2 - values[:, None] ** 2
+    scale = int(np.abs(values).max())
+    for _ in range(_MOST_STEPS):
+        error = np.maximum(np.abs(slack - _MICRO)[:, None], np.abs(slack + _MICRO)[None, :])
+        left = np.abs(second - bend) + scale * np.abs(first - away)
+        left[error > _GOOD_ERROR] = _FAR
+        giver, taker = np.unravel_index(int(left.argmin()), left.shape)
+        if left[giver, taker] >= abs(second) + scale * abs(first):
+            if scale == 1:
+                break
+            scale = max(1, scale // 8)
+            continue
+        units[movable[giver]] -= 1
+        units[movable[taker]] += 1
+        slack[giver] -= _MICRO
+        slack[taker] += _MICRO
+        first -= int(away[giver, taker])
+        second -= int(bend[giver, taker])
+    return units
 
 
 def _spread(movable: Sequence[int]) -> list[int]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ptable.errors import InternalError
-from ptable.exchange import exchange
+from ptable.exchange import approach, exchange
 from ptable.grids import grid
 from ptable.mirrored import apportion_symmetric
 
@@ -42,6 +42,7 @@ _LIGHT = 8
 _NEAR = 4
 #: Values with fewer millionths of a unit than this never get one.
 _NOTHING = _MICRO // 50
+_MOST_MOVED = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +152,12 @@ def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
     return answer
 
 
+def _sample(places: Sequence[int]) -> list[int]:
+    """Take at most so many places, evenly."""
+    step = -(-len(places) // _MOST_MOVED)
+    return list(places[:: max(1, step)])
+
+
 def _worst(row: UnitRow, units: Sequence[int], total: int) -> int:
     """Give the largest error, in millionths of a unit."""
     errors = (abs(n - p * total) for n, p in zip(units, row.law, strict=True))
@@ -174,6 +181,8 @@ def _apportion(row: UnitRow, total: int, *, steer_light: bool) -> tuple[int, ...
     _diffuse(row, exact, units, least, steer_light=steer_light)
     tilt = round(row.mean * total)
     goal = total, tilt, even_target(row.variance * total, tilt, at_most=row.at_most)
+    if steer_light:
+        units = approach(row.noise, exact, units, _sample(order[:n_easy]), goal)
     if n_easy > _CORE:
         exchanged = exchange(row.noise, exact, units, order[:n_easy], goal)
         if exchanged is not None:
