@@ -7,7 +7,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ptable.pictures.data import heading, html_table
-from ptable.pictures.facts import chosen_rows, ranges, row_name, signed, table_notes
+from ptable.pictures.facts import (
+    chosen_rows,
+    ranges,
+    row_facts,
+    row_name,
+    signed,
+    span,
+    table_notes,
+)
 from ptable.pictures.picture import Picture
 from ptable.pictures.svg import INK, MARGIN, Drawing, number, text_width
 
@@ -45,8 +53,8 @@ def perturbation(table: PTable, *, title: str | None = None, width: float = 760)
     --------
     >>> from ptable import PTable
     >>> table = PTable(noise=[[0], [1, -1, 1]], upper=[[8], [2, 6, 8]], key_range=8)
-    >>> perturbation(table).description[-30:]
-    'The keys of count 1 are shuffled.'[-30:]
+    >>> perturbation(table).description[-33:]
+    'The keys of count 1 are shuffled.'
     """
     rows, pieces = _pieces(table, chosen_rows(table))
     drawing = Drawing(title or heading("Noise by cell key", table), width=width)
@@ -54,8 +62,8 @@ def perturbation(table: PTable, *, title: str | None = None, width: float = 760)
     _draw(drawing, table, list(zip(rows, pieces, strict=True)), reach)
     drawing.legend("Noise", _legend(reach, table.step))
     drawing.note(
-        "Noise that takes away has a dark mark at the foot of the bar, noise that adds one at "
-        "its head; the larger the noise, the higher the mark."
+        "Dark mark at the foot of a bar: the noise takes away; at its head: it adds. "
+        "The larger the noise, the higher the mark."
     )
     for note in _notes(table, rows, pieces):
         drawing.note(note)
@@ -132,12 +140,13 @@ def _draw(
     reach: int,
 ) -> None:
     names = [row_name(table, row) for row, _ in bars]
-    left = MARGIN + max(text_width(name, 11) for name in [*names, "count"]) + 8
+    head = text_width("count", 11, bold=True) + 6
+    left = MARGIN + max(head, *(text_width(name, 11) for name in names)) + 8
     length = drawing.width - MARGIN - 12 - left
     high = 26.0 if len(bars) <= 24 else 16.0
     top = drawing.y + 34
     drawing.text((left, drawing.y + 12), "share of the cell keys, in key order", bold=True)
-    drawing.text((left - 6, top - 6), "count", anchor="end", bold=True)
+    drawing.text((left - 12, top - 6), "count", anchor="end", bold=True)
     for quarter in range(5):
         words = f"{quarter / 4:g}"
         across = left + length * quarter / 4
@@ -201,7 +210,7 @@ def _legend(reach: int, step: int) -> list[tuple[str, str]]:
         if sizes[0] > sizes[1]:
             continue
         for colours, sign in ((DOWN, -1), (UP, 1)):
-            low, high = (signed(sign * size, step) for size in sizes)
+            low, high = (signed(size, step) for size in sorted(sign * s for s in sizes))
             entry = (colours[place], low if low == high else f"{low} to {high}")
             entries.insert(0 if sign < 0 else len(entries), entry)
     return entries
@@ -230,8 +239,10 @@ def _notes(table: PTable, rows: Sequence[int], pieces: Sequence[list[_Piece]]) -
 def _describe(table: PTable, rows: Sequence[int]) -> str:
     shuffled = [row for row in rows if _is_shuffled(table.noise[row])]
     words = [
-        f"Bars over all cell keys, cut where the noise changes, for {len(rows)} rows from count "
-        f"{row_name(table, rows[0])} to {row_name(table, rows[-1])}.",
+        (
+            "Bars over all cell keys, cut where the noise changes: "
+            f"{span([row_facts(table, row) for row in rows])}."
+        ),
         *table_notes(table, rows),
     ]
     if shuffled and table.anchors is None:

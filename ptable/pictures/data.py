@@ -29,7 +29,7 @@ def html_table(caption: str, names: Sequence[str], lines: Iterable[Sequence[str]
 
     Examples
     --------
-    >>> html_table("Ages", ["who", "age"], [["<Ann>", "7"]])[-60:]
+    >>> html_table("Ages", ["who", "age"], [["<Ann>", "7"]])[-67:]
     '<tr><th scope="row">&lt;Ann&gt;</th><td>7</td></tr></tbody></table>'
     """
     head = "".join(f'<th scope="col">{_safe(name)}</th>' for name in names)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ptable.errors import PTableError
 from ptable.lookup import cycle_length
 
 if TYPE_CHECKING:
@@ -18,12 +19,15 @@ __all__ = [
     "RowFacts",
     "chosen_rows",
     "decimal",
+    "never_near",
     "never_published",
     "percent",
     "ranges",
     "row_facts",
     "row_name",
+    "row_of",
     "signed",
+    "span",
     "table_notes",
 ]
 
@@ -124,13 +128,15 @@ def _flags(
         for proof in table.certificate.rows:
             if proof.count == count and proof.note:
                 yield "not as asked", f"Count {name}: {proof.note}."
-    elif row > 0 or variance:
+    elif table.large_counts == "last" and (row > 0 or variance):
         _, last = _moments(_law(table, table.n_rows - 1), table.step)
         if abs(variance - last) > _TOLERANCE * last:
             yield (
                 "variance differs",
-                f"Count {name}: variance {decimal(variance)}; the last row has "
-                f"{decimal(last)}.",
+                (
+                    f"Count {name}: variance {decimal(variance)}; the last row has "
+                    f"{decimal(last)}."
+                ),
             )
     if abs(mean) > _TOLERANCE:
         yield "mean is not 0", f"Count {name}: the noise has mean {decimal(mean)}, not 0."
@@ -154,6 +160,37 @@ def row_name(table: PTable, row: int) -> str:
     """
     is_open = row == table.n_rows - 1 and table.large_counts == "last"
     return f"{_count(table, row)}{' and more' if is_open else ''}"
+
+
+def row_of(table: PTable, count: int) -> int:
+    """Find the row that serves a count.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+    count
+        The original count, 0 or more.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> table = PTable.from_units([{0: 8}] * 3, key_range=8, large_counts="cycle:2")
+    >>> [row_of(table, count) for count in range(6)]
+    [0, 1, 2, 1, 2, 1]
+    """
+    n_rows = table.n_rows
+    if table.anchors is None:
+        cycle = cycle_length(table.large_counts, n_rows=n_rows)
+        return count if count < n_rows else n_rows - cycle + (count - n_rows) % cycle
+    if count > table.anchors[-1]:
+        return n_rows - 1
+    if count not in table.anchors:
+        raise PTableError(
+            f"Count {count} has no row; there are rows for {ranges(table.anchors)}.",
+            hint="a magnitude between two rows takes a mixture of both",
+        )
+    return table.anchors.index(count)
 
 
 def chosen_rows(table: PTable, most: int = _MOST_ROWS) -> list[int]:
@@ -228,19 +265,47 @@ def never_published(table: PTable, first: int, last: int) -> set[int]:
     Examples
     --------
     >>> from ptable import PTable
-    >>> table = PTable.from_units([{0: 4}, {-1: 3, 2: 1}, {-2: 1, 1: 3}], key_range=4)
-    >>> never_published(table, 0, 9)
-    {1, 2}
+    >>> rows = [{0: 3}, {-1: 2, 2: 1}, {-2: 1, 1: 2}]
+    >>> table = PTable.from_units(rows, key_range=3, large_counts="cycle:3")
+    >>> sorted(never_published(table, 0, 6))
+    [1, 2, 4, 5]
     """
     if table.anchors is not None:
         return set()
-    cycle = cycle_length(table.large_counts, n_rows=table.n_rows)
-    reach, n_rows = table.max_noise, table.n_rows
-    found = set()
-    for count in range(max(0, (first - reach) // table.step), (last + reach) // table.step + 1):
-        row = count if count < n_rows else n_rows - cycle + (count - n_rows) % cycle
-        found.update(count * table.step + v for v in set(table.noise[row]))
+    reach, step = table.max_noise, table.step
+    found: set[int] = set()
+    for count in range(max(0, (first - reach) // step), (last + reach) // step + 1):
+        found.update(count * step + v for v in set(table.noise[row_of(table, count)]))
     return set(range(max(first, 0), last + 1)) - found
+
+
+def never_near(table: PTable, counts: Sequence[int], reach: int) -> set[int]:
+    """Find the values within reach of some counts that no count is published as, in steps.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+    counts
+        The counts, ascending.
+    reach
+        How far to look from each, in steps.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> rows = [{0: 3}, {-1: 2, 2: 1}, {-2: 1, 1: 2}]
+    >>> table = PTable.from_units(rows, key_range=3, large_counts="cycle:3")
+    >>> sorted(never_near(table, [0, 1, 30], 1))
+    [1, 2, 29, 31]
+    """
+    spans: list[tuple[int, int]] = []
+    for count in counts:
+        low, high = count * table.step - reach, count * table.step + reach
+        if spans and low <= spans[-1][1]:
+            low = spans.pop()[0]
+        spans.append((low, high))
+    return {j for low, high in spans for j in never_published(table, low, high)}
 
 
 def decimal(amount: Fraction | float) -> str:
@@ -281,7 +346,28 @@ def percent(share: Fraction, digits: int = 0) -> str:
         return f"<{float(unit):.{digits}f}"
     if 100 - unit < scaled < 100:
         return f">{float(100 - unit):.{digits}f}"
-    return "0" if not scaled else f"{float(round(scaled, digits)):.{digits}f}"
+    if scaled in {0, 100}:
+        return str(int(scaled))
+    return f"{float(round(scaled, digits)):.{digits}f}"
+
+
+def span(rows: Sequence[RowFacts]) -> str:
+    """Say how many rows there are, and from which count to which.
+
+    Parameters
+    ----------
+    rows
+        The rows, ascending.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> span([row_facts(PTable.from_units([{0: 8}], key_range=8), 0)])
+    'one row, for count 0 and more'
+    """
+    if len(rows) == 1:
+        return f"one row, for count {rows[0].name}"
+    return f"{len(rows)} rows, from count {rows[0].name} to {rows[-1].name}"
 
 
 def signed(steps: int, step: int) -> str:

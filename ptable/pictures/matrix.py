@@ -11,11 +11,13 @@ from ptable.pictures.data import heading, html_table
 from ptable.pictures.facts import (
     RowFacts,
     chosen_rows,
+    never_near,
     never_published,
     percent,
     ranges,
     row_facts,
     signed,
+    span,
     table_notes,
 )
 from ptable.pictures.picture import Picture
@@ -40,8 +42,16 @@ SHADES = (
     "#0c2459",
 )
 _BOUNDS = tuple(Fraction(n, 1000) for n in (1, 10, 50, 100, 200, 400, 700))
-_CLASSES = ("under 0.1 %", "0.1 to 1", "1 to 5", "5 to 10", "10 to 20", "20 to 40")
-_CLASSES = (*_CLASSES, "40 to 70", "70 to 100 %")
+_CLASSES = (
+    "under 0.1 %",
+    "0.1 to 1",
+    "1 to 5",
+    "5 to 10",
+    "10 to 20",
+    "20 to 40",
+    "40 to 70",
+    "70 to 100 %",
+)
 _FIRST_DARK = 4
 _MOST_COLUMNS = 160
 _GRID = "#dddddd"
@@ -86,18 +96,18 @@ def heatmap(table: PTable, *, title: str | None = None, width: float = 760) -> P
     """
     grid = _grid(table)
     drawing = Drawing(title or heading("Transition probabilities", table), width=width)
-    _draw(drawing, grid)
+    has_numbers = _draw(drawing, grid)
     entries = [("#ffffff", "cannot occur"), *zip(SHADES, _CLASSES, strict=True)]
     entries.append(("outline", "published as it is"))
     if any(grid.hatched):
         entries.append((HATCH, "never published"))
     drawing.legend("Probability", entries)
+    if has_numbers:
+        drawing.note("Numbers in cells are percent.")
     for note in _notes(table, grid):
         drawing.note(note)
     description = _describe(table, grid)
-    return Picture(
-        svg=drawing.finish(description), description=description, table=_data(grid)
-    )
+    return Picture(svg=drawing.finish(description), description=description, table=_data(grid))
 
 
 def on_shade(place: int) -> str:
@@ -148,12 +158,8 @@ def _noise_grid(table: PTable, rows: list[RowFacts]) -> _Grid:
         for v, p in row.law.items():
             column = side + (v + wide // 2) // wide
             cells[-1][column] = cells[-1].get(column, Fraction(0)) + p
-    hatched, never = [], set()
-    for row in rows:
-        here = row.count * step
-        gone = never_published(table, here - reach, here + reach) if wide == 1 else set()
-        never |= gone
-        hatched.append({j - here + side for j in gone})
+    never = never_near(table, [row.count for row in rows], reach) if wide == 1 else set()
+    hatched = [{j - row.count * step + side for j in never} for row in rows]
     return _Grid(
         rows=rows,
         columns=[signed(wide * (c - side), step) for c in range(2 * side + 1)],
@@ -189,18 +195,22 @@ def bin_width(reach: int, most: int) -> int:
     return wide
 
 
-def _draw(drawing: Drawing, grid: _Grid) -> None:
+def _draw(drawing: Drawing, grid: _Grid) -> bool:
+    """Draw the matrix with its labels, and tell whether the cells hold numbers."""
     names = [row.name for row in grid.rows]
-    left = MARGIN + max(text_width(name, 11) for name in [*names, "count"]) + 8
     n_columns = len(grid.columns)
+    # The first label may be wider than its column, and stands beside the word "count".
+    overhang = text_width(grid.columns[0], 10) / 2
+    head = text_width("count", 11, bold=True) + overhang
+    left = MARGIN + max(head, *(text_width(name, 11) for name in names)) + 8
     wide = min(46.0, (drawing.width - MARGIN - left) / n_columns)
-    high = min(24.0, max(9.0, wide * 0.8))
+    high = min(24.0, max(9.0 if len(names) > 12 else 18.0, wide * 0.8))
     top = drawing.y + 34
     axis = "published value" if grid.by_published else "noise: published minus count"
     if grid.by_published and grid.unit == 1:
         axis = "published count"
     drawing.text((left, drawing.y + 12), axis, size=11, bold=True)
-    drawing.text((left - 6, top - 6), "count", size=11, anchor="end", bold=True)
+    drawing.text((left - 6 - overhang, top - 6), "count", size=11, anchor="end", bold=True)
     for c in _ticks(grid, wide):
         drawing.text(
             (left + (c + 0.5) * wide, top - 6), grid.columns[c], size=10, anchor="middle"
@@ -214,8 +224,10 @@ def _draw(drawing: Drawing, grid: _Grid) -> None:
     box = (left, top, wide, high)
     _draw_cells(drawing, grid, box)
     _draw_lines(drawing, grid, box)
-    _draw_numbers(drawing, grid, box)
+    if _numbers_fit(box):
+        _draw_numbers(drawing, grid, box)
     drawing.y = top + high * len(grid.rows)
+    return _numbers_fit(box)
 
 
 def _ticks(grid: _Grid, wide: float) -> Iterable[int]:
@@ -232,9 +244,7 @@ def _ticks(grid: _Grid, wide: float) -> Iterable[int]:
     return columns
 
 
-def _draw_cells(
-    drawing: Drawing, grid: _Grid, box: tuple[float, float, float, float]
-) -> None:
+def _draw_cells(drawing: Drawing, grid: _Grid, box: tuple[float, float, float, float]) -> None:
     """Fill the cells, one path per shade, neighbours of the same shade together."""
     left, top, wide, high = box
     steps: list[list[str]] = [[] for _ in (*SHADES, HATCH)]
@@ -264,9 +274,7 @@ def _runs(shade_of: dict[int, int]) -> Iterable[tuple[int, int, int]]:
         yield first, last, shade
 
 
-def _draw_lines(
-    drawing: Drawing, grid: _Grid, box: tuple[float, float, float, float]
-) -> None:
+def _draw_lines(drawing: Drawing, grid: _Grid, box: tuple[float, float, float, float]) -> None:
     left, top, wide, high = box
     right, bottom = left + wide * len(grid.columns), top + high * len(grid.rows)
     if wide >= 10:
@@ -291,12 +299,14 @@ def _draw_lines(
     )
 
 
+def _numbers_fit(box: tuple[float, float, float, float]) -> bool:
+    return box[2] >= text_width(">99", 10) + 3 and box[3] >= 13
+
+
 def _draw_numbers(
     drawing: Drawing, grid: _Grid, box: tuple[float, float, float, float]
 ) -> None:
     left, top, wide, high = box
-    if wide < text_width(">99", 10) + 3 or high < 13:
-        return
     for place, law in enumerate(grid.cells):
         base = top + (place + 0.5) * high + 3.5
         for c, p in sorted(law.items()):
@@ -315,7 +325,7 @@ def _notes(table: PTable, grid: _Grid) -> Sequence[str]:
         notes.insert(0, f"Each column sums {grid.bin_width} neighbouring noise values.")
     if not grid.by_published and any(grid.never):
         notes.append("Hatched: the value that this noise leads to is never published.")
-    return ["Numbers in cells are percent.", *notes]
+    return notes
 
 
 def _describe(table: PTable, grid: _Grid) -> str:
@@ -323,8 +333,10 @@ def _describe(table: PTable, grid: _Grid) -> str:
     last = rows[-1]
     reach = f"{table.max_noise / table.step:g}"
     words = [
-        f"Heat map of the probability that each count is published as each value: {len(rows)} "
-        f"rows, from count {rows[0].name} to {last.name}; the largest noise is {reach}.",
+        (
+            "Heat map of the probability that each count is published as each value: "
+            f"{span(rows)}; the largest noise is {reach}."
+        ),
         f"Count {last.name} is published as it is with {percent(last.stays, 1)} %.",
     ]
     if grid.never:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ptable.errors import PTableError
 
@@ -100,7 +100,7 @@ def clip(text: str, room: float, size: float, *, bold: bool = False) -> str:
 
 
 def clean(text: str) -> str:
-    """Replace what XML cannot hold and what turns the direction of a text around.
+    r"""Replace what XML cannot hold and what turns the direction of a text around.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ def clean(text: str) -> str:
 
     Examples
     --------
-    >>> clean("a\\0b\\nc")
-    'a\ufffdb c'
+    >>> ascii(clean("a\0b\nc"))
+    "'a\\ufffdb c'"
     """
     return "".join(map(_clean_letter, " ".join(text.split())))
 
@@ -141,12 +141,12 @@ class Drawing:
     True
     """
 
-    def __init__(self, title: str, *, width: float) -> None:
+    def __init__(self, title: Any, *, width: Any) -> None:
         is_number = isinstance(width, int | float) and not isinstance(width, bool)
         if not is_number or not 320 <= width <= 4000:
             raise PTableError(f"width must lie in 320..4000 pixels, not {width!r}.")
         if not isinstance(title, str):
-            raise PTableError(f"title must be a text, not {title!r}.")
+            raise PTableError(f"title must be a text, not a {type(title).__name__}.")
         self.width = float(width)
         self.room = self.width - 2 * MARGIN
         self._title = clean(title)
@@ -185,7 +185,9 @@ class Drawing:
         if not steps:
             return
         line = (
-            "" if stroke is None else f' stroke="{stroke}" stroke-width="{number(stroke_width)}"'
+            ""
+            if stroke is None
+            else f' stroke="{stroke}" stroke-width="{number(stroke_width)}"'
         )
         self._parts.append(f'<path d="{"".join(steps)}" fill="{fill}"{line}/>')
 
