@@ -145,7 +145,7 @@ def _draw(
     length = drawing.width - MARGIN - 12 - left
     high = 26.0 if len(bars) <= 24 else 16.0
     top = drawing.y + 34
-    drawing.text((left, drawing.y + 12), "share of the cell keys, in key order", bold=True)
+    drawing.axis(left, "share of the cell keys, in key order")
     drawing.text((left - 12, top - 6), "count", anchor="end", bold=True)
     for quarter in range(5):
         words = f"{quarter / 4:g}"

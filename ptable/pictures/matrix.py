@@ -209,7 +209,7 @@ def _draw(drawing: Drawing, grid: _Grid) -> bool:
     axis = "published value" if grid.by_published else "noise: published minus count"
     if grid.by_published and grid.unit == 1:
         axis = "published count"
-    drawing.text((left, drawing.y + 12), axis, size=11, bold=True)
+    drawing.axis(left, axis)
     drawing.text((left - 6 - overhang, top - 6), "count", size=11, anchor="end", bold=True)
     for c in _ticks(grid, wide):
         drawing.text(

@@ -210,6 +210,12 @@ class Drawing:
             f"{html.escape(clean(words))}</text>"
         )
 
+    def axis(self, left: float, words: str) -> None:
+        """Name an axis above its labels, further left where there is no room."""
+        words = clip(words, self.room, 11, bold=True)
+        furthest = self.width - MARGIN - text_width(words, 11, bold=True)
+        self.text((min(left, furthest), self.y + 12), words, bold=True)
+
     def legend(self, heading: str, entries: Sequence[Entry]) -> None:
         """Explain colours below what was drawn so far."""
         left = MARGIN

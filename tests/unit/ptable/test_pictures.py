@@ -135,7 +135,7 @@ def test_no_text_and_no_shape_leaves_the_card(table, view, width):
     assert n_texts > 3
     for element in root.iter(SVG + "rect"):
         if "x" in element.attrib:
-            assert 0 <= float(element.get("x"))
+            assert float(element.get("x")) >= 0
             assert float(element.get("x")) + float(element.get("width")) <= wide
             assert float(element.get("y")) + float(element.get("height")) <= high
     for element in root.iter(SVG + "path"):
@@ -143,6 +143,27 @@ def test_no_text_and_no_shape_leaves_the_card(table, view, width):
             if element.get("stroke-width") not in {None, "1"} or "l" not in element.get("d"):
                 assert -1.01 <= float(x) <= wide
                 assert -1.01 <= float(y) <= high
+
+
+@pytest.mark.parametrize("width", [320, 760])
+@pytest.mark.parametrize("view", VIEWS)
+def test_no_text_covers_another(table, view, width):
+    lines = {}
+    for element in ET.fromstring(view(table, width=width).svg).iter(SVG + "text"):  # noqa: S314
+        size = float(element.get("font-size"))
+        length = text_width(element.text, size, bold=element.get("font-weight") == "bold")
+        shift = {"middle": length / 2, "end": length}.get(element.get("text-anchor"), 0.0)
+        start = float(element.get("x")) - shift
+        # A text fills four fifths of its size above its base line.
+        span = (start, start + length, element.text, float(element.get("y")), 0.8 * size)
+        lines.setdefault(round(span[3] // 20), []).append(span)
+    for row, spans in lines.items():
+        near = [*spans, *lines.get(row + 1, [])]
+        for i, (left, right, words, base, _) in enumerate(spans):
+            for other_left, other_right, other, other_base, high in near[i + 1 :]:
+                apart = other_base - high >= base or other_base <= base - high
+                beside = other_left >= right or other_right <= left
+                assert apart or beside, (words, other)
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -197,7 +218,7 @@ def test_any_table_can_be_drawn(rows, step, cycles, data):
     rows = [
         {max(v, -count * step): n for v, n in row.items()} for count, row in enumerate(rows)
     ]
-    total = max(2, max(sum(row.values()) for row in rows))
+    total = max(2, *(sum(row.values()) for row in rows))
     for row in rows:
         row[0] = row.get(0, 0) + total - sum(row.values())
     length = data.draw(st.integers(2, len(rows))) if cycles and len(rows) > 1 else 0
@@ -310,12 +331,12 @@ def test_magnitudes_are_drawn_by_noise_in_units():
 
 
 def test_far_noise_is_summed_in_columns_that_keep_no_noise_central():
-    table = PTable.from_units([{0: 8}, {0: 6, 100: 1, 101: 1}], key_range=8)
+    table = PTable.from_units([{0: 8}, {0: 6, 200: 1, 201: 1}], key_range=8)
     picture = heatmap(table)
     assert "Each column sums 3 neighbouring noise values." in _texts(picture.svg)
     header, _, line = _cells(picture.table)
     assert line[header.index("0")] == "75.00"
-    assert line[header.index("+102")] == "12.50"
+    assert line[header.index("+201")] == "25.00"
 
 
 # --- the panels ------------------------------------------------------------------------
