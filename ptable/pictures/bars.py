@@ -7,17 +7,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ptable.pictures.data import heading, html_table
-from ptable.pictures.facts import (
-    chosen_rows,
-    ranges,
-    row_facts,
-    row_name,
-    signed,
-    span,
-    table_notes,
-)
+from ptable.pictures.facts import chosen_rows, row_facts, row_name, span, table_notes
 from ptable.pictures.picture import Picture
 from ptable.pictures.svg import INK, MARGIN, Drawing, number, text_width
+from ptable.pictures.words import ranges, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -102,18 +95,17 @@ def _class(size: int, reach: int) -> int:
 
 
 def _pieces(table: PTable, chosen: Sequence[int]) -> tuple[list[int], list[list[_Piece]]]:
-    """Collect the pieces of as many rows as there is room for."""
-    rows: list[int] = []
-    pieces: list[list[_Piece]] = []
-    total = 0
-    for row in chosen:
+    """Collect the pieces of as many rows as there is room for, a row for large counts first."""
+    is_open = table.large_counts == "last"
+    first = [chosen[-1], *chosen[:-1]] if is_open else chosen
+    found: dict[int, list[_Piece]] = {}
+    for row in first:
         here = _pieces_of(table, row)
-        total += len(here)
-        if total > _MOST_PIECES and rows:
+        if found and sum(map(len, found.values())) + len(here) > _MOST_PIECES:
             break
-        rows.append(row)
-        pieces.append(here)
-    return rows, pieces
+        found[row] = here
+    rows = sorted(found)
+    return rows, [found[row] for row in rows]
 
 
 def _pieces_of(table: PTable, row: int) -> list[_Piece]:

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ptable.pictures.data import heading, html_table
-from ptable.pictures.facts import (
-    RowFacts,
-    chosen_rows,
-    never_near,
-    never_published,
-    percent,
-    ranges,
-    row_facts,
-    signed,
-    span,
-    table_notes,
-)
+from ptable.pictures.facts import chosen_rows, span, table_notes
+from ptable.pictures.grid import Grid, grid_of
 from ptable.pictures.picture import Picture
 from ptable.pictures.svg import HATCH, INK, MARGIN, Drawing, number, text_width
+from ptable.pictures.words import percent, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,23 +43,7 @@ _CLASSES = (
     "70 to 100 %",
 )
 _FIRST_DARK = 4
-_MOST_COLUMNS = 160
 _GRID = "#dddddd"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Grid:
-    """The cells: per row the probability by column, the column of no noise, and the hatch."""
-
-    rows: list[RowFacts]
-    columns: list[str]
-    by_published: bool
-    bin_width: int
-    cells: list[dict[int, Fraction]]
-    home: list[int]
-    hatched: list[set[int]]
-    never: set[int]
-    unit: int
 
 
 def heatmap(table: PTable, *, title: str | None = None, width: float = 760) -> Picture:
@@ -94,7 +68,7 @@ def heatmap(table: PTable, *, title: str | None = None, width: float = 760) -> P
     >>> "Never published: 1 to 2." in picture.description
     True
     """
-    grid = _grid(table)
+    grid = grid_of(table)
     drawing = Drawing(title or heading("Transition probabilities", table), width=width)
     has_numbers = _draw(drawing, grid)
     entries = [("#ffffff", "cannot occur"), *zip(SHADES, _CLASSES, strict=True)]
@@ -126,76 +100,7 @@ def on_shade(place: int) -> str:
     return "#ffffff" if place >= _FIRST_DARK else INK
 
 
-def _grid(table: PTable) -> _Grid:
-    chosen = chosen_rows(table)
-    rows = [row_facts(table, row) for row in chosen]
-    step = table.step
-    most = max(row.count * step + max(row.law) for row in rows)
-    if table.anchors is None and len(chosen) == table.n_rows and most < _MOST_COLUMNS:
-        never = never_published(table, 0, most)
-        return _Grid(
-            rows=rows,
-            columns=[f"{j / step:g}" for j in range(most + 1)],
-            by_published=True,
-            bin_width=1,
-            cells=[{r.count * step + v: p for v, p in r.law.items()} for r in rows],
-            home=[row.count * step for row in rows],
-            hatched=[never for _ in rows],
-            never=never,
-            unit=step,
-        )
-    return _noise_grid(table, rows)
-
-
-def _noise_grid(table: PTable, rows: list[RowFacts]) -> _Grid:
-    step = table.step
-    reach = max(max(map(abs, row.law)) for row in rows)
-    wide = bin_width(reach, _MOST_COLUMNS)
-    side = (reach + wide // 2) // wide
-    cells: list[dict[int, Fraction]] = []
-    for row in rows:
-        cells.append({})
-        for v, p in row.law.items():
-            column = side + (v + wide // 2) // wide
-            cells[-1][column] = cells[-1].get(column, Fraction(0)) + p
-    never = never_near(table, [row.count for row in rows], reach) if wide == 1 else set()
-    hatched = [{j - row.count * step + side for j in never} for row in rows]
-    return _Grid(
-        rows=rows,
-        columns=[signed(wide * (c - side), step) for c in range(2 * side + 1)],
-        by_published=False,
-        bin_width=wide,
-        cells=cells,
-        home=[side for _ in rows],
-        hatched=hatched,
-        never=never,
-        unit=step if wide == 1 else 1,
-    )
-
-
-def bin_width(reach: int, most: int) -> int:
-    """Say how many neighbouring noise values share a column; an odd number keeps 0 central.
-
-    Parameters
-    ----------
-    reach
-        The largest noise, in steps.
-    most
-        How many columns there is room for.
-
-    Examples
-    --------
-    >>> bin_width(50, 160), bin_width(100, 160)
-    (1, 3)
-    """
-    wide = 1
-    while 2 * ((reach + wide // 2) // wide) + 1 > most:
-        wide += 2 if wide < 99 else wide - wide % 2
-        wide += 1 - wide % 2
-    return wide
-
-
-def _draw(drawing: Drawing, grid: _Grid) -> bool:
+def _draw(drawing: Drawing, grid: Grid) -> bool:
     """Draw the matrix with its labels, and tell whether the cells hold numbers."""
     names = [row.name for row in grid.rows]
     n_columns = len(grid.columns)
@@ -230,7 +135,7 @@ def _draw(drawing: Drawing, grid: _Grid) -> bool:
     return _numbers_fit(box)
 
 
-def _ticks(grid: _Grid, wide: float) -> Iterable[int]:
+def _ticks(grid: Grid, wide: float) -> Iterable[int]:
     """Choose the columns that have room for a label; 0 is always one."""
     room = max(text_width(name, 10) for name in grid.columns) + 4
     sizes = sorted({k * u for k in (1, 2, 5, 10, 20, 50, 100, 200) for u in (1, grid.unit)})
@@ -244,7 +149,7 @@ def _ticks(grid: _Grid, wide: float) -> Iterable[int]:
     return columns
 
 
-def _draw_cells(drawing: Drawing, grid: _Grid, box: tuple[float, float, float, float]) -> None:
+def _draw_cells(drawing: Drawing, grid: Grid, box: tuple[float, float, float, float]) -> None:
     """Fill the cells, one path per shade, neighbours of the same shade together."""
     left, top, wide, high = box
     steps: list[list[str]] = [[] for _ in (*SHADES, HATCH)]
@@ -274,7 +179,7 @@ def _runs(shade_of: dict[int, int]) -> Iterable[tuple[int, int, int]]:
         yield first, last, shade
 
 
-def _draw_lines(drawing: Drawing, grid: _Grid, box: tuple[float, float, float, float]) -> None:
+def _draw_lines(drawing: Drawing, grid: Grid, box: tuple[float, float, float, float]) -> None:
     left, top, wide, high = box
     right, bottom = left + wide * len(grid.columns), top + high * len(grid.rows)
     if wide >= 10:
@@ -288,6 +193,11 @@ def _draw_lines(drawing: Drawing, grid: _Grid, box: tuple[float, float, float, f
         ]
         drawing.path(lines, stroke=_GRID, stroke_width=0.7)
     drawing.rect((left, top, right - left, bottom - top), stroke="#777777")
+    cuts = [
+        f"M{number(left - 4)} {number(top + gap * high)}H{number(right + 4)}"
+        for gap in grid.gaps
+    ]
+    drawing.path(cuts, stroke="#ffffff", stroke_width=4)
     drawing.path(
         [
             f"M{number(left + home * wide)} {number(top + place * high)}"
@@ -303,9 +213,7 @@ def _numbers_fit(box: tuple[float, float, float, float]) -> bool:
     return box[2] >= text_width(">99", 10) + 3 and box[3] >= 13
 
 
-def _draw_numbers(
-    drawing: Drawing, grid: _Grid, box: tuple[float, float, float, float]
-) -> None:
+def _draw_numbers(drawing: Drawing, grid: Grid, box: tuple[float, float, float, float]) -> None:
     left, top, wide, high = box
     for place, law in enumerate(grid.cells):
         base = top + (place + 0.5) * high + 3.5
@@ -319,7 +227,7 @@ def _draw_numbers(
             )
 
 
-def _notes(table: PTable, grid: _Grid) -> Sequence[str]:
+def _notes(table: PTable, grid: Grid) -> Sequence[str]:
     notes = table_notes(table, chosen_rows(table))
     if grid.bin_width > 1:
         notes.insert(0, f"Each column sums {grid.bin_width} neighbouring noise values.")
@@ -328,7 +236,7 @@ def _notes(table: PTable, grid: _Grid) -> Sequence[str]:
     return notes
 
 
-def _describe(table: PTable, grid: _Grid) -> str:
+def _describe(table: PTable, grid: Grid) -> str:
     rows = grid.rows
     last = rows[-1]
     reach = f"{table.max_noise / table.step:g}"
@@ -344,7 +252,7 @@ def _describe(table: PTable, grid: _Grid) -> str:
     return " ".join([*words, *table_notes(table, chosen_rows(table))])
 
 
-def _data(grid: _Grid) -> str:
+def _data(grid: Grid) -> str:
     what = "published value" if grid.by_published else "noise"
     if grid.bin_width > 1:
         what = f"noise, {grid.bin_width} neighbouring values a column"

@@ -9,17 +9,15 @@ from ptable.pictures.data import heading, html_table
 from ptable.pictures.facts import (
     RowFacts,
     chosen_rows,
-    decimal,
     never_near,
-    percent,
     row_facts,
-    signed,
     span,
     table_notes,
 )
-from ptable.pictures.matrix import bin_width
+from ptable.pictures.grid import bin_width
 from ptable.pictures.picture import Picture
 from ptable.pictures.svg import HATCH, INK, MARGIN, MUTED, Drawing, clip, number, text_width
+from ptable.pictures.words import decimal, percent, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +63,8 @@ def distributions(table: PTable, *, title: str | None = None, width: float = 760
     panels = _Panels(table, rows, drawing)
     for place, row in enumerate(rows):
         panels.draw(row, place)
-    entries = [(_STAY_BAR, "no noise"), (_BAR, "noise")]
+    none = "no noise" if panels.bin_width == 1 else "no noise, or nearly none"
+    entries = [(_STAY_BAR, none), (_BAR, "noise")]
     if panels.never:
         entries.append((HATCH, "leads to a value that is never published"))
     drawing.legend(f"Probability, from 0 to {percent(panels.peak)} %", entries)

@@ -108,8 +108,9 @@ def _draw_rows(voice: Voice, table: PTable) -> None:
     """Draw every row as a line of bars, one bar per noise or, where they are many, a few."""
     from rich.table import Table
 
-    from ptable.pictures.facts import decimal, percent, row_facts, table_notes
-    from ptable.pictures.matrix import bin_width
+    from ptable.pictures.facts import row_facts, table_notes
+    from ptable.pictures.grid import bin_width
+    from ptable.pictures.words import decimal, percent
 
     rows = [row_facts(table, row) for row in range(table.n_rows)]
     remarks = [", ".join(words for words, _ in row.flags) for row in rows]
@@ -150,7 +151,8 @@ def _draw_row(voice: Voice, table: PTable, count: int) -> None:
     """Draw the row that serves a count, with its probabilities."""
     from rich.table import Table
 
-    from ptable.pictures.facts import row_facts, row_of, signed
+    from ptable.pictures.facts import row_facts, row_of
+    from ptable.pictures.words import signed
 
     row = row_facts(table, row_of(table, count))
     takes = "" if row.count == count else f" (takes the row of {row.name})"
@@ -189,7 +191,7 @@ def _bar(probability: Fraction | None, peak: Fraction) -> str:
 
 def _scale(table: PTable, furthest: int, side: int, gap: str) -> str:
     """Label the first, middle and last bar, in units."""
-    from ptable.pictures.facts import signed
+    from ptable.pictures.words import signed
 
     middle = side * (1 + len(gap))
     width = 2 * middle + 1
@@ -199,4 +201,6 @@ def _scale(table: PTable, furthest: int, side: int, gap: str) -> str:
 
 def _plain(text: str) -> str:
     """Use the minus of keyboards, so that figures can be copied from a terminal."""
-    return text.replace("\N{MINUS SIGN}", "-")
+    from ptable.pictures.words import MINUS
+
+    return text.replace(MINUS, "-")

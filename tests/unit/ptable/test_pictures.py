@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from ptable import NoiseSpec, PTable, PTableError, solve
 from ptable.pictures import Picture, distributions, heatmap, perturbation
 from ptable.pictures.bars import DOWN, UP, ZERO, on_noise
-from ptable.pictures.facts import never_published, percent, row_facts, row_of
+from ptable.pictures.facts import never_published, row_facts, row_of
 from ptable.pictures.matrix import SHADES, on_shade
 from ptable.pictures.svg import INK, MUTED, text_width
+from ptable.pictures.words import percent
 
 VIEWS = (heatmap, distributions, perturbation)
 SVG = "{http://www.w3.org/2000/svg}"
@@ -436,6 +437,18 @@ def test_intervals_finer_than_the_picture_are_sampled_and_said():
     drawn = [int(line[3].replace("\N{MINUS SIGN}", "-")) for line in lines[3:]]
     keys = [(2 * part + 1) * 65536 // 2000 for part in range(1000)]
     assert drawn == table.lookup([3] * 1000, keys, key_range=65536).tolist()
+
+
+def test_the_row_for_large_counts_is_drawn_before_all_others():
+    last = _shuffled(900)
+    table = PTable(
+        noise=(*last.noise, *last.noise[3:] * 8),
+        upper=(*last.upper, *last.upper[3:] * 8),
+        key_range=900,
+    )
+    picture = perturbation(table)
+    assert _cells(picture.table)[-1][0] == "11 and more"
+    assert "Rows 7 to 10 are not drawn." in picture.description
 
 
 def test_sign_shows_without_colour():
