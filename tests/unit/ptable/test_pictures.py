@@ -374,6 +374,15 @@ def test_rows_of_foreign_tables_are_compared_with_the_last():
     assert row_facts(_rounding(), 2).flags == ()
 
 
+def test_a_declared_bias_of_zeros_is_not_flagged():
+    solved = _solved(max_noise=1, variance=0.5)
+    rows = [{0: 7, 1: 1}, {-1: 2, 0: 4, 1: 2}]
+    table = PTable.from_units(rows, key_range=8)
+    assert [words for words, _ in row_facts(table, 0).flags][-1] == "mean is not 0"
+    declared = table.with_proof(solved.spec, solved.certificate)
+    assert row_facts(declared, 0).flags == ()
+
+
 def test_a_steep_row_is_cut_and_named_instead_of_flattening_the_others(small):
     texts = _texts(distributions(small).svg)
     assert "73 %" in texts
