@@ -518,6 +518,8 @@ class PTable:
         )
 
     def _repr_html_(self) -> str:
+        from ptable.pictures import heatmap
+
         facts = {
             "label": self.label or "none",
             "counts with a row of their own": (
@@ -533,7 +535,11 @@ class PTable:
             f'<tr><th scope="row">{html.escape(name)}</th><td>{html.escape(fact)}</td></tr>'
             for name, fact in facts.items()
         )
-        return f"<table><caption>p-table</caption>{lines}</table>"
+        picture = heatmap(self)
+        return (
+            f"<div><table><caption>p-table</caption>{lines}</table>"
+            f"{picture._repr_html_()}</div>"
+        )
 
 
 def _row_problems(

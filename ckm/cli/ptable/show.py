@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from ckm.cli.root import common_options
+from ckm.cli.voice import Voice
 
 if TYPE_CHECKING:
-    from ckm.cli.voice import Voice
+    from fractions import Fraction
+
     from ptable import PTable
 
 __all__ = ["show"]
@@ -19,6 +21,7 @@ _PATH = click.Path(path_type=Path)
 _BARS = " ▁▂▃▄▅▆▇█"
 _BLOCKED = "·"
 _OTHER_COLUMNS = 45
+_FEWEST_BARS = 21
 
 
 @click.command(
@@ -26,88 +29,178 @@ _OTHER_COLUMNS = 45
 Examples:
   ckm ptable show pt.parquet
   ckm ptable show pt.parquet --row 3       the probabilities of one count
+  ckm ptable show pt.parquet --picture heatmap -o pt.svg
+  ckm ptable show pt.parquet --picture perturbation -o keys.svg --force
 """
 )
 @click.argument("file", type=_PATH)
 @click.option("--row", type=click.IntRange(min=0), help="Only the row of this count.")
+@click.option(
+    "--picture",
+    type=click.Choice(["heatmap", "distributions", "perturbation"]),
+    help="Draw into a file: probabilities as shades, noise by count, or noise by cell key.",
+)
+@click.option("-o", "--output", type=_PATH, help="The .svg file of the picture.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @common_options
-@click.pass_obj
-def show(voice: Voice, *, file: Path, row: int | None) -> None:
+@click.pass_context
+def show(
+    ctx: click.Context,
+    /,
+    *,
+    file: Path,
+    row: int | None,
+    picture: str | None,
+    output: Path | None,
+    force: bool,
+) -> None:
     """Draw a p-table: how likely each noise is, for each count."""
     from ptable import PTable
 
+    voice = ctx.ensure_object(Voice)
+    _check_options(ctx, row=row, picture=picture, output=output, force=force)
     table = PTable.read(file)
-    if row is None:
+    if picture is not None and output is not None:
+        _write(voice, table, picture, output, force=force)
+    elif row is None:
         _draw_rows(voice, table)
     else:
-        _draw_row(voice, table, min(row, table.n_rows - 1))
+        _draw_row(voice, table, row)
+
+
+def _check_options(
+    ctx: click.Context,
+    *,
+    row: int | None,
+    picture: str | None,
+    output: Path | None,
+    force: bool,
+) -> None:
+    if (picture is None) != (output is None):
+        raise click.UsageError("A picture needs both --picture and --output.", ctx)
+    if output is None:
+        if force:
+            raise click.UsageError("--force goes with --picture and --output.", ctx)
+        return
+    if row is not None:
+        raise click.UsageError("A picture shows all rows; leave out --row.", ctx)
+    if output.suffix.lower() != ".svg":
+        raise click.UsageError("The output must end in .svg.", ctx)
+    if output.is_dir() or (output.exists() and not force):
+        what = "is a folder" if output.is_dir() else "exists; replace it with --force"
+        raise click.UsageError(f"The output {output.name!r} {what}.", ctx)
+
+
+def _write(voice: Voice, table: PTable, name: str, output: Path, *, force: bool) -> None:
+    from ptable import pictures
+
+    draw = {
+        "heatmap": pictures.heatmap,
+        "distributions": pictures.distributions,
+        "perturbation": pictures.perturbation,
+    }[name]
+    draw(table).write(output, overwrite=force)
+    voice.step("picture written", "the picture shows the parameters: keep it inside")
+    click.echo(str(output))
 
 
 def _draw_rows(voice: Voice, table: PTable) -> None:
-    """Draw every row as a line of bars, one bar per noise."""
+    """Draw every row as a line of bars, one bar per noise or, where they are many, a few."""
     from rich.table import Table
 
-    reach = range(-table.max_noise, table.max_noise + 1)
+    from ptable.pictures.facts import row_facts, table_notes
+    from ptable.pictures.grid import bin_width
+    from ptable.pictures.words import decimal, percent
+
+    rows = [row_facts(table, row) for row in range(table.n_rows)]
+    remarks = [", ".join(words for words, _ in row.flags) for row in rows]
+    longest = max(map(len, remarks))
+    others = _OTHER_COLUMNS + (longest + 3 if longest else 0)
+    most = max(_FEWEST_BARS, voice.out.width - others)
+    wide = bin_width(table.max_noise, most)
+    side = (table.max_noise + wide // 2) // wide
+    laws = [_binned(row.law, wide) for row in rows]
+    peak = _peak(laws)
     picture = Table(
         title="P(noise) for each count", title_justify="left", caption_justify="left"
     )
-    picture.caption = f"bars from 0 to {_peak(table):.0%}; {_BLOCKED} cannot occur"
-    gap = " " if 4 * table.max_noise + _OTHER_COLUMNS < voice.out.width else ""
+    caption = [f"bars from 0 to {float(peak):.0%}; {_BLOCKED} cannot occur"]
+    caption += [f"each bar sums {wide} neighbouring noise values"] if wide > 1 else []
+    picture.caption = "\n".join([*caption, *table_notes(table, range(table.n_rows))])
+    gap = " " if 4 * side + others < voice.out.width else ""
     picture.add_column("count", justify="right", min_width=5)
-    picture.add_column(_scale(table.max_noise, gap), no_wrap=True)
+    picture.add_column(_scale(table, side * wide, side, gap), no_wrap=True)
     for name in ("stays", "mean", "variance"):
         picture.add_column(name, justify="right", min_width=len(name))
-    for count in range(table.n_rows):
-        law = _law(table, count)
-        bars = gap.join(_bar(law.get(v, 0.0), _peak(table)) for v in reach)
-        mean = sum(v * p for v, p in law.items())
-        variance = sum(v * v * p for v, p in law.items()) - mean**2
-        more = "+" if count == table.n_rows - 1 and table.large_counts == "last" else ""
+    if longest:
+        picture.add_column("remark")
+    for row, law, remark in zip(rows, laws, remarks, strict=True):
+        bars = gap.join(_bar(law.get(v), peak) for v in range(-side, side + 1))
         picture.add_row(
-            f"{count}{more}",
+            row.name.replace(" and more", "+"),
             bars,
-            f"{law.get(0, 0.0):.1%}",
-            f"{mean + 0:.3g}",
-            f"{variance:.4g}",
+            f"{percent(row.stays, 1)}%",
+            _plain(decimal(row.mean)),
+            _plain(decimal(row.variance)),
+            *([remark] if longest else []),
         )
     voice.out.print(picture)
 
 
 def _draw_row(voice: Voice, table: PTable, count: int) -> None:
-    """Draw one row with its probabilities."""
+    """Draw the row that serves a count, with its probabilities."""
     from rich.table import Table
 
-    law = _law(table, count)
-    picture = Table(title=f"Count {count}: what may be published", title_justify="left")
+    from ptable.pictures.facts import row_facts, row_of
+    from ptable.pictures.words import signed
+
+    row = row_facts(table, row_of(table, count))
+    takes = "" if row.count == count else f" (takes the row of {row.name})"
+    picture = Table(title=f"Count {count}{takes}: what may be published", title_justify="left")
     for name in ("published", "noise", "probability"):
         picture.add_column(name, justify="right")
     picture.add_column("")
-    for v, p in sorted(law.items()):
-        width = round(40 * p / max(law.values()))
-        picture.add_row(str(count + v), f"{v:+d}" if v else "0", f"{p:.4%}", "█" * width)
+    peak = max(row.law.values())
+    for v, p in row.law.items():
+        published = f"{(count * table.step + v) / table.step:.12g}"
+        width = round(40 * p / peak)
+        picture.add_row(
+            published, _plain(signed(v, table.step)), f"{float(p):.4%}", "█" * width
+        )
     voice.out.print(picture)
 
 
-def _law(table: PTable, count: int) -> dict[int, float]:
-    units = table.units(count)
-    return {v: n / table.key_range for v, n in units.items() if n}
+def _binned(law: dict[int, Fraction], wide: int) -> dict[int, Fraction]:
+    binned: dict[int, Fraction] = {}
+    for v, p in law.items():
+        place = (v + wide // 2) // wide
+        binned[place] = binned.get(place, 0 * p) + p
+    return binned
 
 
-def _peak(table: PTable) -> float:
+def _peak(laws: list[dict[int, Fraction]]) -> Fraction:
     """Return the largest probability, the row of count 0 aside: zeros mostly stay."""
-    rows = range(1, table.n_rows) if table.n_rows > 1 else range(1)
-    return max(p for count in rows for p in _law(table, count).values())
+    return max(p for law in (laws[1:] or laws) for p in law.values())
 
 
-def _bar(probability: float, peak: float) -> str:
-    if probability == 0:
+def _bar(probability: Fraction | None, peak: Fraction) -> str:
+    if not probability:
         return _BLOCKED
     return _BARS[min(8, max(1, round(8 * probability / peak)))]
 
 
-def _scale(max_noise: int, gap: str) -> str:
-    """Label the first, middle and last bar."""
-    middle = max_noise * (1 + len(gap))
+def _scale(table: PTable, furthest: int, side: int, gap: str) -> str:
+    """Label the first, middle and last bar, in units."""
+    from ptable.pictures.words import signed
+
+    middle = side * (1 + len(gap))
     width = 2 * middle + 1
-    left, right = f"-{max_noise}", f"+{max_noise}"
+    left, right = (_plain(signed(v, table.step)) for v in (-furthest, furthest))
     return (left.ljust(middle) + "0").ljust(width - len(right)) + right
+
+
+def _plain(text: str) -> str:
+    """Use the minus of keyboards, so that figures can be copied from a terminal."""
+    from ptable.pictures.words import MINUS
+
+    return text.replace(MINUS, "-")

@@ -1,0 +1,91 @@
+"""A finished picture: the drawing, what it says in words, and its data."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ptable.errors import PTableError
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["Picture"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """Hold a drawing with its text alternative and its data.
+
+    A picture of a p-table shows its parameters, so it stays inside as the table does.
+
+    Parameters
+    ----------
+    svg
+        The drawing, complete in itself: no script, no style sheet, nothing fetched.
+    description
+        What the drawing shows, in words.
+    table
+        The figures drawn, as an HTML table.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> from ptable.pictures import heatmap
+    >>> picture = heatmap(PTable.from_units([{0: 8}, {-1: 4, 1: 4}], key_range=8))
+    >>> picture.svg[:4], picture.table[:6]
+    ('<svg', '<table')
+    """
+
+    svg: str
+    description: str
+    table: str
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the drawing to a file, all or nothing.
+
+        Parameters
+        ----------
+        path
+            A name ending in ``.svg``.
+        overwrite
+            Whether a file of that name may be replaced.
+
+        Examples
+        --------
+        >>> try:
+        ...     Picture(svg="<svg/>", description="", table="").write("picture.png")
+        ... except PTableError as error:
+        ...     print(error)
+        A picture is written to .svg, not '.png'.
+        """
+        target = Path(path)
+        if target.suffix.lower() != ".svg":
+            raise PTableError(f"A picture is written to .svg, not {target.suffix!r}.")
+        if target.is_dir():
+            raise PTableError(f"'{target.name}' is a folder.", hint="take another name")
+        if target.exists() and not overwrite:
+            raise PTableError(
+                f"The file '{target.name}' exists already.",
+                hint="pass overwrite=True, or take another name",
+            )
+        if not target.parent.is_dir():
+            raise PTableError(f"There is no folder '{target.parent}'.")
+        temporary = target.with_name(f".{secrets.token_hex(8)}.svg")
+        try:
+            with temporary.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(self.svg + "\n")
+            temporary.replace(target)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                temporary.unlink()
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def _repr_html_(self) -> str:
+        data = f"<details><summary>Data of the picture</summary>{self.table}</details>"
+        return f"<div>{self.svg}{data}</div>"
