@@ -79,6 +79,8 @@ def _variance_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
     """Find the ends for all rows that differ in what does not matter."""
     if problem.unimodal:
         return _over_peaks(problem)
+    if not (problem.n_left or problem.n_right or problem.floor or problem.p_stay is not None):
+        return _unshaped(problem)
     rays = _Rays.of(problem)
     ends = [rays.end(sign * rays.squares) for sign in (1, -1)]
     if ends[0] is None or ends[1] is None:
@@ -161,6 +163,25 @@ def at_bound(variance: Fraction, bound: Fraction) -> bool:
     True
     """
     return abs(variance - bound) <= BOUND_TOLERANCE * max(Fraction(1), bound)
+
+
+def _unshaped(problem: RowProblem) -> tuple[Bound, Bound] | None:
+    """Take the two values next to the mean, and the two at the ends of the reach."""
+    noise, mean = problem.noise, problem.mean
+    below = [place for place, v in enumerate(noise) if v <= mean]
+    above = [place for place, v in enumerate(noise) if v >= mean]
+    if not below or not above:
+        return None
+    ends = []
+    for left, right in ((below[-1], above[0]), (0, len(noise) - 1)):
+        law = [Fraction(0)] * len(noise)
+        law[left] = Fraction(1)
+        if left != right:
+            law[right] = (mean - noise[left]) / (noise[right] - noise[left])
+            law[left] -= law[right]
+        value = _moment(problem, tuple(law)) - mean**2
+        ends.append(Bound(value=value, law=tuple(law)))
+    return ends[0], ends[1]
 
 
 def _over_peaks(problem: RowProblem) -> tuple[Bound, Bound] | None:

@@ -45,9 +45,10 @@ def build_noise_spec(model: PTableModel, problems: list[Problem]) -> NoiseSpec |
         text = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing."
         problems.append(Problem(where="[ptable]", text=text, hint=hint))
         return None
-    for name in ("variance", "monotone"):
-        if isinstance(fields.get(name), list):
-            fields[name] = tuple(fields[name])
+    fields = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in fields.items()
+    }
     try:
         return NoiseSpec(**fields)
     except InfeasibleError as error:
@@ -184,6 +185,10 @@ class JobBuilder:
         return JobKeys(secret=secret, checks=keys.checks, mix=keys.mix)
 
     def _ptable(self, model: PTableModel) -> NoiseSpec | Path:
+        for name in ("step", "anchors"):
+            if getattr(model, name) is not None:
+                text = f"{name} is for magnitudes, and a job publishes counts."
+                self._add("[ptable]", text, f"remove {name}")
         if model.path is None:
             # With a problem noted the job is never used; any path will do.
             return build_noise_spec(model, self.problems) or self.folder

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = ["JobModel", "PTableModel", "known_keys"]
 
 _Name = Field(min_length=1)
+_MaxNoise = Annotated[int, Field(ge=1, le=1000)]
+_Probability = Annotated[float, Field(ge=0, lt=1)]
+_StayRule = Literal["exact", "at-least", "at-most"]
+_Monotone = Literal["none", "left", "both", "unimodal"]
+_VarianceRule = Literal["exact", "at-most", "nearest"]
 
 
 class _Section(BaseModel):
@@ -56,23 +61,43 @@ class PTableModel(_Section):
     """The noise: a specification to solve, or a file."""
 
     path: str | None = Field(default=None, min_length=1, description="A p-table file.")
-    max_noise: int | None = Field(default=None, ge=1, le=1000, description="Largest noise, D.")
+    max_noise: _MaxNoise | list[_MaxNoise] | None = Field(
+        default=None, description="Largest noise, D; one, or one per row."
+    )
     variance: float | list[float] | None = Field(
-        default=None, description="Variance of the noise, V; one number, or one per count."
+        default=None, description="Variance of the noise, V; one number, or one per row."
     )
     small: int | None = Field(default=None, ge=0, description="No published count in 1..small.")
-    monotone: Literal["none", "left"] | list[Literal["none", "left"]] | None = Field(
+    p_stay: float | list[float] | None = Field(
         default=None,
-        description="Whether P(published) must rise up to the count; one, or one per count.",
+        description="Probability that a count is published as it is; one, or one per row.",
     )
-    variance_rule: Literal["exact", "at-most", "nearest"] | None = Field(
+    p_stay_rule: _StayRule | list[_StayRule] | None = Field(
+        default=None, description="Whether p_stay is met, or a bound; one, or one per row."
+    )
+    monotone: _Monotone | list[_Monotone] | None = Field(
+        default=None, description="The shape of the probabilities; one, or one per row."
+    )
+    symmetric: bool | list[bool] | None = Field(
+        default=None, description="Whether noise v and -v are equally likely."
+    )
+    variance_rule: _VarianceRule | list[_VarianceRule] | None = Field(
         default=None, description="What to do where a row cannot reach the variance."
     )
-    min_probability: float | None = Field(
-        default=None,
-        ge=0,
-        lt=1,
-        description="Every allowed noise has at least this probability.",
+    min_probability: _Probability | list[_Probability] | None = Field(
+        default=None, description="Every allowed noise has at least this probability."
+    )
+    zero_bias: float | None = Field(
+        default=None, ge=0, description="Mean noise of a count of 0; zeros stay without."
+    )
+    zero_variance: float | None = Field(
+        default=None, gt=0, description="Variance of the noise of a count of 0."
+    )
+    step: int | None = Field(
+        default=None, ge=1, description="Noise in multiples of 1/step, for magnitudes."
+    )
+    anchors: list[int] | None = Field(
+        default=None, min_length=1, description="The counts that have a row, for magnitudes."
     )
 
 

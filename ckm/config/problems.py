@@ -97,8 +97,14 @@ _UNIONS = {
     ),
     "categories": "must be a list of categories, or the path of a CSV or Parquet file.",
     "margins": 'must be "all", "none", or a list of lists of dimensions.',
-    "variance": "must be a number, or a list of numbers, one per count.",
-    "monotone": 'must be "none" or "left", or a list of these, one per count.',
+    "max_noise": "must be a whole number from 1 to 1000, or a list of these, one per row.",
+    "variance": "must be a number, or a list of numbers, one per row.",
+    "p_stay": "must be a number, or a list of numbers, one per row.",
+    "p_stay_rule": 'must be "exact", "at-least" or "at-most", or a list of these.',
+    "monotone": 'must be "none", "left", "both" or "unimodal", or a list of these.',
+    "symmetric": "must be true or false, or a list of these, one per row.",
+    "variance_rule": 'must be "exact", "at-most" or "nearest", or a list of these.',
+    "min_probability": "must lie in [0, 1), or be a list of such numbers, one per row.",
 }
 
 

@@ -10,6 +10,7 @@ import click
 from ckm.cli.check import show_feasibility
 from ckm.cli.ptable.guarantee import tell_guarantee
 from ckm.cli.ptable.mechanism import asked_mechanism, mechanism_options
+from ckm.cli.ptable.options import asked_spec, noise_options
 from ckm.cli.root import common_options
 from ckm.cli.voice import Voice
 
@@ -33,15 +34,7 @@ Examples:
 )
 @click.argument("spec", type=_PATH, required=False, metavar="[SPEC.toml]")
 @click.option("-o", "--output", required=True, type=_PATH, help="A .parquet or .json file.")
-@click.option("--max-noise", type=click.IntRange(min=1, max=1000), help="Largest noise, D.")
-@click.option("--variance", type=float, help="Variance of the noise, V.")
-@click.option("--small", type=click.IntRange(min=0), help="No published count in 1..small.")
-@click.option("--monotone", type=click.Choice(["none", "left"]), help="Shape of each row.")
-@click.option(
-    "--variance-rule",
-    type=click.Choice(["exact", "at-most", "nearest"]),
-    help="What to do where a row cannot reach the variance.",
-)
+@noise_options
 @mechanism_options
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--dry-run", is_flag=True, help="Show what is feasible, write nothing.")
@@ -67,7 +60,7 @@ def build(
     given = {name: v for name, v in options.items() if v is not None}
     mechanism = asked_mechanism(ctx, given, has_file=spec is not None)
     if mechanism is None:
-        table = _solve(voice, _spec(ctx, spec, given), shows_reach=dry_run)
+        table = _solve(voice, asked_spec(ctx, spec, given), shows_reach=dry_run)
     else:
         table = _build(voice, mechanism)
     if dry_run:
@@ -96,19 +89,3 @@ def _build(voice: Voice, mechanism: Mechanism) -> PTable:
     table = mechanism.build()
     tell_guarantee(voice, guarantee(table, epsilon=mechanism.epsilon or 1.0))
     return table
-
-
-def _spec(ctx: click.Context, file: Path | None, options: dict[str, Any]) -> NoiseSpec:
-    """Return the specification of a file, or of the options."""
-    from ptable import NoiseSpec
-
-    if file is not None:
-        if options:
-            names = ", ".join("--" + name.replace("_", "-") for name in options)
-            raise click.UsageError(f"Give a file or {names}, not both.", ctx)
-        from ckm.config import read_noise_spec
-
-        return read_noise_spec(file)
-    if "max_noise" not in options or "variance" not in options:
-        raise click.UsageError("Give SPEC.toml, or --max-noise and --variance.", ctx)
-    return NoiseSpec(**options)

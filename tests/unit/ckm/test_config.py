@@ -154,7 +154,8 @@ def test_a_glob_stands_for_its_files(folder):
         (
             "max_noise = 5",
             "max_noise = 0",
-            "[ptable] max_noise must be at least 1.",
+            "[ptable] max_noise must be a whole number from 1 to 1000, or a list of these, "
+            "one per row.",
             None,
         ),
         (
@@ -190,7 +191,7 @@ def test_a_glob_stands_for_its_files(folder):
         (
             "variance = 3",
             "variance = nan",
-            "[ptable] variance must be a number, or a list of numbers, one per count.",
+            "[ptable] variance must be a number, or a list of numbers, one per row.",
             None,
         ),
         (

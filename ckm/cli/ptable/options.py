@@ -1,0 +1,142 @@
+"""The options that state what the noise must satisfy, shared by the verbs that take them."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from ptable import NoiseSpec
+
+__all__ = ["asked_spec", "as_command", "noise_options", "not_both"]
+
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
+
+
+class _PerRow(click.ParamType[Any]):
+    """One value, or one per row between commas; ``none`` where a row may have no value."""
+
+    def __init__(self, kind: click.ParamType[Any], *, takes_none: bool = False) -> None:
+        self.kind = kind
+        self.takes_none = takes_none
+        self.name = kind.name
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        if not isinstance(value, str):
+            return value
+        values = tuple(self._one(part.strip(), param, ctx) for part in value.split(","))
+        return values[0] if len(values) == 1 else values
+
+    def _one(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if self.takes_none and text == "none":
+            return None
+        return self.kind.convert(text, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        return self.kind.get_metavar(param, ctx)
+
+
+def _words(*words: str) -> _PerRow:
+    return _PerRow(click.Choice(words))
+
+
+_OPTIONS: tuple[tuple[str, click.ParamType[Any], str], ...] = (
+    ("max_noise", _PerRow(click.IntRange(min=1, max=1000)), "Largest noise, D."),
+    ("variance", _PerRow(click.FLOAT), "Variance of the noise, V."),
+    ("small", click.IntRange(min=0), "No published count in 1..small."),
+    (
+        "p_stay",
+        _PerRow(click.FLOAT, takes_none=True),
+        "Probability that a count is published as it is.",
+    ),
+    ("p_stay_rule", _words("exact", "at-least", "at-most"), "Whether --p-stay is a bound."),
+    ("monotone", _words("none", "left", "both", "unimodal"), "Shape of each row."),
+    (
+        "variance_rule",
+        _words("exact", "at-most", "nearest"),
+        "What to do where a row cannot reach the variance.",
+    ),
+    ("min_probability", _PerRow(click.FLOAT), "Least probability of every allowed noise."),
+    ("zero_bias", click.FLOAT, "Mean noise of a count of 0; zeros stay without."),
+    ("zero_variance", click.FLOAT, "Variance of the noise of a count of 0."),
+    ("step", click.IntRange(min=1), "Noise in multiples of 1/step, for magnitudes."),
+    ("anchors", _PerRow(click.INT), "Counts that have a row, for magnitudes."),
+)
+
+
+def noise_options(command: _Command) -> _Command:
+    """Add one option for every field of a specification.
+
+    Those that may differ by row take one value, or one per row between commas.
+    """
+    command = click.option(
+        "--symmetric/--not-symmetric",
+        default=None,
+        help="Whether noise v and -v are equally likely.",
+    )(command)
+    for name, kind, text in reversed(_OPTIONS):
+        command = click.option(_flag(name), name, type=kind, help=text)(command)
+    return command
+
+
+def asked_spec(ctx: click.Context, file: Path | None, options: Mapping[str, Any]) -> NoiseSpec:
+    """Return the specification of a file, or of the options that were given."""
+    from ptable import NoiseSpec
+
+    if file is not None:
+        not_both(ctx, options)
+        from ckm.config import read_noise_spec
+
+        return read_noise_spec(file)
+    if "max_noise" not in options or "variance" not in options:
+        raise click.UsageError("Give SPEC.toml, or --max-noise and --variance.", ctx)
+    return NoiseSpec(**as_fields(options))
+
+
+def not_both(ctx: click.Context, options: Mapping[str, Any]) -> None:
+    """Refuse options beside a file."""
+    if options:
+        names = ", ".join(map(_flag, options))
+        raise click.UsageError(f"Give a file or {names}, not both.", ctx)
+
+
+def as_fields(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options as fields of a specification."""
+    fields = dict(options)
+    if isinstance(fields.get("anchors"), int):
+        fields["anchors"] = (fields["anchors"],)
+    return fields
+
+
+def as_command(spec: NoiseSpec) -> str:
+    """Return the command that builds a specification."""
+    words = ["ckm", "ptable", "build"]
+    plain = type(spec)(max_noise=1, variance=1.0)
+    for name, value in spec.to_dict().items():
+        if name in {"max_noise", "variance"} or value != getattr(plain, name):
+            words += _as_words(name, value)
+    return shlex.join([*words, "-o", "pt.parquet"])
+
+
+def _as_words(name: str, value: Any) -> list[str]:
+    if name == "symmetric":
+        return ["--symmetric"]
+    values = value if isinstance(value, list) else [value]
+    return [_flag(name), ",".join(map(_say, values))]
+
+
+def _say(value: Any) -> str:
+    if isinstance(value, float):
+        return repr(int(value)) if value == int(value) and abs(value) < 1e9 else repr(value)
+    return "none" if value is None else str(value)
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
