@@ -8,6 +8,7 @@ integers, solved in fractions.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ptable.simplex import minimise_exactly
+from ptable.simplex import minimise_with_prices
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,7 +80,7 @@ def _variance_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
     """Find the ends for all rows that differ in what does not matter."""
     if problem.unimodal:
         return _over_peaks(problem)
-    if not (problem.n_left or problem.n_right or problem.floor or problem.p_stay is not None):
+    if not (problem.n_left or problem.n_right or problem.floor):
         return _unshaped(problem)
     rays = _Rays.of(problem)
     ends = [rays.end(sign * rays.squares) for sign in (1, -1)]
@@ -109,18 +110,15 @@ def stay_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
     if 0 not in problem.noise:
         return None
     free = replace(problem, p_stay=None)
+    at = problem.noise.index(0)
     if problem.unimodal:
-        peaks = [stay_bounds(problem.with_peak(place)) for place in range(len(problem.noise))]
-        known = [ends for ends in peaks if ends is not None]
-        if not known:
+        peaks = [_outermost(free, "stays", sign, keep_moment=True) for sign in (1, -1)]
+        if peaks[0] is None or peaks[1] is None:
             return None
-        return (
-            min((low for low, _ in known), key=lambda bound: bound.value),
-            max((high for _, high in known), key=lambda bound: bound.value),
-        )
+        low, high = (replace(peak, value=peak.law[at]) for peak in peaks if peak)
+        return low, high
     rays = _Rays.of(free, keep_moment=True)
     ends = [rays.end(sign * rays.stays) for sign in (1, -1)]
-    at = problem.noise.index(0)
     if ends[0] is None or ends[1] is None:
         return None
     low, high = (Bound(value=law[at], law=law) for law in ends if law)
@@ -167,36 +165,80 @@ def at_bound(variance: Fraction, bound: Fraction) -> bool:
 
 def _unshaped(problem: RowProblem) -> tuple[Bound, Bound] | None:
     """Take the two values next to the mean, and the two at the ends of the reach."""
-    noise, mean = problem.noise, problem.mean
-    below = [place for place, v in enumerate(noise) if v <= mean]
-    above = [place for place, v in enumerate(noise) if v >= mean]
+    if problem.p_stay is None:
+        kept = (Fraction(0), Fraction(0))
+    elif problem.p_stay_rule == "exact":
+        kept = (problem.p_stay, problem.p_stay)
+    elif problem.p_stay_rule == "at-least":
+        kept = (Fraction(1), problem.p_stay)
+    else:
+        kept = (problem.p_stay, Fraction(0))
+    used = [v for v in problem.noise if v or problem.p_stay is None]
+    below = [v for v in used if v <= problem.mean]
+    above = [v for v in used if v >= problem.mean]
     if not below or not above:
-        return None
-    ends = []
-    for left, right in ((below[-1], above[0]), (0, len(noise) - 1)):
-        law = [Fraction(0)] * len(noise)
-        law[left] = Fraction(1)
-        if left != right:
-            law[right] = (mean - noise[left]) / (noise[right] - noise[left])
-            law[left] -= law[right]
-        value = _moment(problem, tuple(law)) - mean**2
-        ends.append(Bound(value=value, law=tuple(law)))
-    return ends[0], ends[1]
+        if problem.p_stay is None or problem.p_stay_rule != "at-least":
+            return None
+        kept, below, above = (Fraction(1), Fraction(1)), [0], [0]
+    low, high = (
+        _two_values(problem, stay, pair)
+        for stay, pair in zip(kept, ((below[-1], above[0]), (below[0], above[-1])), strict=True)
+    )
+    return low, high
+
+
+def _two_values(problem: RowProblem, stay: Fraction, pair: tuple[int, int]) -> Bound:
+    """Leave the count alone with some probability; spread the rest over two values."""
+    law = dict.fromkeys(problem.noise, Fraction(0))
+    left, right = pair
+    share = (problem.mean - left) / (right - left) if right > left else Fraction(0)
+    for v, p in ((0, stay), (left, (1 - stay) * (1 - share)), (right, (1 - stay) * share)):
+        if p:
+            law[v] += p
+    value = _moment(problem, tuple(law.values())) - problem.mean**2
+    return Bound(value=value, law=tuple(law.values()))
 
 
 def _over_peaks(problem: RowProblem) -> tuple[Bound, Bound] | None:
     """Take the outermost ends over all places of the peak."""
-    low: Bound | None = None
-    high: Bound | None = None
-    for place in range(len(problem.noise)):
-        ends = variance_bounds(problem.with_peak(place))
-        if ends is None:
+    ends = [_outermost(problem, "squares", sign) for sign in (1, -1)]
+    if ends[0] is None or ends[1] is None:
+        return None
+    low, high = (
+        replace(end, value=_moment(problem, end.law) - problem.mean**2) for end in ends if end
+    )
+    return low, high
+
+
+def _outermost(
+    problem: RowProblem, costs: str, sign: int, *, keep_moment: bool = False
+) -> Bound | None:
+    """Find the law of least or greatest cost over all places of the peak.
+
+    A place is passed over when the prices of another prove that it cannot do better.
+    """
+    size = len(problem.noise)
+    every = _Rays.of(replace(problem, unimodal=False), keep_moment=keep_moment, all_runs=True)
+    left = sorted(range(size), key=lambda place: abs(problem.noise[place]))
+    left = [left[0], 0, size - 1, *left[1:]]
+    best: tuple[Fraction, int, tuple[Fraction, ...]] | None = None
+    open_places = dict.fromkeys(left)
+    while open_places:
+        place = next(iter(open_places))
+        del open_places[place]
+        rays = _Rays.of(problem.with_peak(place), keep_moment=keep_moment)
+        found = rays.solve(sign * getattr(rays, costs))
+        if found is None:
             continue
-        if low is None or ends[0].value < low.value:
-            low = replace(ends[0], peak=place)
-        if high is None or ends[1].value > high.value:
-            high = replace(ends[1], peak=place)
-    return None if low is None or high is None else (low, high)
+        law, prices = found
+        cost = sum((g * p for g, p in zip(rays.goal, prices, strict=True)), Fraction(0))
+        if best is None or cost < best[0]:
+            best = cost, place, law
+        first, stop = every.cheaper(sign * getattr(every, costs), prices)
+        open_places = {
+            other: None for other in open_places if ((first <= other) & (other < stop)).any()
+        }
+    return None if best is None else Bound(value=sign * best[0], law=best[2], peak=best[1])
 
 
 def _moment(problem: RowProblem, law: tuple[Fraction, ...]) -> Fraction:
@@ -217,9 +259,11 @@ class _Rays:
     goal: tuple[Fraction, ...]
 
     @classmethod
-    def of(cls, problem: RowProblem, *, keep_moment: bool = False) -> _Rays:
+    def of(
+        cls, problem: RowProblem, *, keep_moment: bool = False, all_runs: bool = False
+    ) -> _Rays:
         noise = np.array(problem.noise, dtype=np.int64)
-        first, stop = _runs(problem)
+        first, stop = _runs(problem) if not all_runs else _every_run(len(noise))
         first, stop, twice = _mirror(problem, first, stop)
 
         def over_runs(numbers: _Int, *, odd: bool = False) -> _Int:
@@ -260,17 +304,21 @@ class _Rays:
 
     def end(self, costs: _Int) -> tuple[Fraction, ...] | None:
         """Give the law of least cost."""
-        n_slack = self.constraints.shape[1] - len(costs)
+        found = self.solve(costs)
+        return None if found is None else found[0]
+
+    def solve(self, costs: _Int) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]] | None:
+        """Give the law of least cost and the prices that prove it."""
         if self.goal[0] < 0:
             return None
-        answer = minimise_exactly(
-            self.constraints, [*costs.tolist(), *[0] * n_slack], self.goal
+        answer = minimise_with_prices(
+            self.constraints, [*costs.tolist(), *[0] * self._n_slack(costs)], self.goal
         )
         if answer is None:
             return None
         size = len(self.problem.noise)
         law = [self.problem.floor] * size
-        for index, weight in answer.items():
+        for index, weight in answer[0].items():
             if index >= len(costs):
                 continue
             start, stop = int(self.first[index]), int(self.stop[index])
@@ -279,7 +327,23 @@ class _Rays:
                 places |= {size - 1 - place for place in places}
             for place in places:
                 law[place] += weight
-        return tuple(law)
+        return tuple(law), answer[1]
+
+    def cheaper(self, costs: _Int, prices: tuple[Fraction, ...]) -> tuple[_Int, _Int]:
+        """Give the runs that cost less than their constraints are worth."""
+        scale = math.lcm(*(price.denominator for price in prices))
+        whole = np.array([int(price * scale) for price in prices], dtype=object)
+        columns = self.constraints[:, : len(costs)].astype(object)
+        is_cheaper = (costs.astype(object) * scale < whole @ columns).astype(np.bool_)
+        return self.first[is_cheaper], self.stop[is_cheaper]
+
+    def _n_slack(self, costs: _Int) -> int:
+        return int(self.constraints.shape[1]) - len(costs)
+
+
+def _every_run(size: int) -> tuple[_Int, _Int]:
+    first, last = np.triu_indices(size)
+    return first.astype(np.int64), last.astype(np.int64) + 1
 
 
 def _runs(problem: RowProblem) -> tuple[_Int, _Int]:

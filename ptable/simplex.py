@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["minimise_exactly"]
+__all__ = ["minimise_exactly", "minimise_with_prices"]
 
 _DOUBT = 1e-9
 _DANTZIG_STEPS = 60
@@ -57,18 +57,43 @@ def minimise_exactly(
     >>> answer == {0: Fraction(2, 3), 2: Fraction(1, 3)}
     True
     """
+    answer = minimise_with_prices(columns, costs, goal)
+    return None if answer is None else answer[0]
+
+
+def minimise_with_prices(
+    columns: NDArray[np.int64], costs: Sequence[int], goal: Sequence[Fraction]
+) -> tuple[dict[int, Fraction], tuple[Fraction, ...]] | None:
+    """Minimise as `minimise_exactly`, and give the prices that prove it.
+
+    No column costs less than its constraints at these prices, so that no other answer, even
+    with further columns of which this holds, costs less.
+
+    Parameters
+    ----------
+    columns, costs, goal
+        The program.
+
+    Examples
+    --------
+    >>> columns = np.array([[1, 1, 1], [-1, 0, 2]])
+    >>> _, prices = minimise_with_prices(columns, [-1, 0, -4], [Fraction(1), Fraction(0)])
+    >>> prices == (Fraction(-2), Fraction(-1))
+    True
+    """
     n_rows, n_columns = columns.shape
     signs = [-1 if value < 0 else 1 for value in goal]
     program = _Program(columns, signs, [abs(value) for value in goal])
     basis = list(range(n_columns, n_columns + n_rows))
     one = [0] * n_columns + [1] * n_rows
-    amounts = program.run(basis, one, allow_artificial=True)
+    amounts, _ = program.run(basis, one, allow_artificial=True)
     if any(x for index, x in zip(basis, amounts, strict=True) if index >= n_columns):
         return None
-    amounts = program.run(basis, [*costs, *[0] * n_rows], allow_artificial=False)
-    return {
+    amounts, prices = program.run(basis, [*costs, *[0] * n_rows], allow_artificial=False)
+    used = {
         index: x for index, x in zip(basis, amounts, strict=True) if index < n_columns and x
     }
+    return used, tuple(price * sign for price, sign in zip(prices, signs, strict=True))
 
 
 class _Program:
@@ -91,8 +116,8 @@ class _Program:
 
     def run(
         self, basis: list[int], costs: Sequence[int], *, allow_artificial: bool
-    ) -> list[Fraction]:
-        """Move from a feasible basis to an optimal one, in place; give its amounts."""
+    ) -> tuple[list[Fraction], list[Fraction]]:
+        """Move from a feasible basis to an optimal one, in place; give amounts and prices."""
         floats = np.array(costs[: self.n_columns], dtype=np.float64)
         step = 0
         while True:
@@ -104,8 +129,8 @@ class _Program:
             )
             entering = self._entering(prices, costs, floats, basis, first=step > _DANTZIG_STEPS)
             if entering is None:
-                return amounts
-            direction = _solve(rows, list(map(Fraction, self.column(entering))))
+                return amounts, prices
+            direction = _solve(rows, [Fraction(n) for n in self.column(entering)])
             ratios = [
                 (amount / change, index, place)
                 for place, (amount, change, index) in enumerate(
@@ -147,18 +172,24 @@ class _Program:
 
 
 def _solve(rows: list[list[int]], goal: Sequence[Fraction]) -> list[Fraction]:
-    """Solve a small square system by elimination."""
-    work = [[*map(Fraction, row), Fraction(b)] for row, b in zip(rows, goal, strict=True)]
-    size = len(work)
+    """Solve a small square system by elimination in integers (Bareiss), divided at the end."""
+    scale = math.lcm(*(b.denominator for b in goal))
+    work = [
+        [*row, b.numerator * (scale // b.denominator)]
+        for row, b in zip(rows, goal, strict=True)
+    ]
+    size, before = len(work), 1
     for place in range(size):
         pivot = next(row for row in range(place, size) if work[row][place])
         work[place], work[pivot] = work[pivot], work[place]
-        scale = work[place][place]
-        work[place] = [x / scale for x in work[place]]
+        lead = work[place]
+        head = lead[place]
         for row in range(size):
-            factor = work[row][place]
-            if row != place and factor:
+            if row != place:
+                factor = work[row][place]
                 work[row] = [
-                    x - factor * y for x, y in zip(work[row], work[place], strict=True)
+                    (head * x - factor * y) // before
+                    for x, y in zip(work[row], lead, strict=True)
                 ]
-    return [row[-1] for row in work]
+        before = head
+    return [Fraction(row[-1], before * scale) for row in work]

@@ -1,0 +1,169 @@
+"""What to ask for instead of noise that no p-table has: the nearest requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ptable.changes import (
+    RULE,
+    Alternative,
+    Case,
+    can,
+    farthest,
+    single_changes,
+    variance_changes,
+)
+from ptable.errors import InfeasibleError, PTableError
+from ptable.spec import NoiseSpec
+from ptable.stack import StackedSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Alternative", "alternatives"]
+
+_Request: TypeAlias = "NoiseSpec | StackedSpec"
+
+
+def alternatives(request: _Request | Mapping[str, Any]) -> tuple[Alternative, ...]:
+    """Find the nearest requests that can be met, one option changed at a time.
+
+    Where changing a single option is never enough, two are changed.
+
+    Parameters
+    ----------
+    request
+        What cannot be met: a specification, or the fields of one that is refused outright.
+
+    Returns
+    -------
+    tuple
+        Nearest first; empty when the request can be met as it is.
+
+    Notes
+    -----
+    For each option the least change in either direction is looked for. Ends of ranges are exact
+    and rounded inward to three digits; an end that is itself that short is kept, and the note
+    then names the rows that have only one law, without any freedom left for entropy.
+
+    Examples
+    --------
+    >>> found = alternatives({"max_noise": 2, "variance": 9.0})
+    >>> [(str(one), one.spec.variance) for one in found][0]
+    ('variance 2 instead of 9 (count 1 has only one law there)', 2.0)
+    """
+    if isinstance(request, StackedSpec):
+        return _of_parts(request)
+    if isinstance(request, Mapping):
+        return _nearest_first(Case(fields=_constructible(request)))
+    return _nearest_first(Case(fields=_fields(request)))
+
+
+def _fields(spec: NoiseSpec) -> dict[str, Any]:
+    return {name: getattr(spec, name) for name in spec.to_dict()}
+
+
+def _constructible(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Refuse fields that are wrong, not only out of reach."""
+    try:
+        return _fields(NoiseSpec(**fields))
+    except InfeasibleError:
+        return dict(fields)
+
+
+def _nearest_first(case: Case) -> tuple[Alternative, ...]:
+    if case.works() is not None:
+        return ()
+    found = list(single_changes(case))
+    if not any(isinstance(pair[1], float) for one in found for pair in one.changes.values()):
+        found += _noise_and_variance(case)
+    if not found:
+        found = list(_double_changes(case))
+    return tuple(sorted(found, key=lambda one: one.distance))
+
+
+def _noise_and_variance(case: Case) -> Iterator[Alternative]:
+    """Raise the largest noise until some single variance suits every row."""
+    asked = case.get("max_noise")
+    if not isinstance(asked, int) or isinstance(case.get("variance"), tuple):
+        return
+    for largest in range(max(asked, case.get("small")) + 1, farthest(case)):
+        for one in variance_changes(_changed(case, max_noise=largest), per_row=False):
+            yield _with(case, one, max_noise=largest)
+            return
+
+
+def _double_changes(case: Case) -> Iterator[Alternative]:
+    """Give one option up so that another suffices."""
+    small, largest = case.get("small"), case.get("max_noise")
+    freed = {"p_stay": None, "monotone": "none", "symmetric": False, "min_probability": 0.0}
+    if small and isinstance(largest, int):
+        freed["small"] = min(small - 1, largest - 1)
+    for name, value in freed.items():
+        if case.get(name) != value:
+            for one in single_changes(_changed(case, **{name: value})):
+                if name not in one.changes:
+                    yield _with(case, one, **{name: value})
+
+
+def _changed(case: Case, **changes: Any) -> Case:
+    return replace(case, fields={**case.fields, **changes}, tough=[])
+
+
+def _with(case: Case, one: Alternative, **changes: Any) -> Alternative:
+    """Tell a change that was made before."""
+    before = {name: (case.get(name), value) for name, value in changes.items()}
+    return replace(one, changes={**before, **one.changes}, distance=one.distance + RULE)
+
+
+def _of_parts(spec: StackedSpec) -> tuple[Alternative, ...]:
+    """Change the parts that cannot be met, one at a time, the others to their nearest."""
+    firsts = [first for first, _ in spec.parts]
+    found: dict[int, tuple[Alternative, ...]] = {}
+    for place, (first, part) in enumerate(spec.parts):
+        stop = firsts[place + 1] if place + 1 < len(firsts) else spec.last_count + 10**6
+
+        def wrap(changed: NoiseSpec, place: int = place) -> _Request:
+            parts = list(spec.parts)
+            parts[place] = (firsts[place], changed)
+            return StackedSpec(parts=tuple(parts))
+
+        case = Case(fields=_fields(part), wrap=wrap, counts=range(first, stop))
+        if case.works() is None:
+            found[place] = _nearest_first(case)
+    nearest = {place: options[0] for place, options in found.items() if options}
+    merged: dict[_Request, Alternative] = {}
+    for place, options in found.items():
+        for option in options:
+            one = _merged(spec, {**nearest, place: option})
+            if one is not None:
+                merged.setdefault(one.spec, one)
+    return tuple(sorted(merged.values(), key=lambda one: one.distance))
+
+
+def _merged(spec: StackedSpec, chosen: Mapping[int, Alternative]) -> Alternative | None:
+    """Put changed parts together; nothing where they do not fit each other."""
+    parts = list(spec.parts)
+    changes: dict[str, tuple[Any, Any]] = {}
+    notes: list[str] = []
+    for place, one in sorted(chosen.items()):
+        if not isinstance(one.spec, StackedSpec):
+            return None
+        parts[place] = one.spec.parts[place]
+        first = parts[place][0]
+        changes |= {f"{name} from count {first} on": p for name, p in one.changes.items()}
+        notes += [one.note] if one.note else []
+    try:
+        merged = StackedSpec(parts=tuple(parts))
+    except PTableError:
+        return None
+    if not all(map(can, merged.rows())):
+        return None
+    return Alternative(
+        changes=changes,
+        distance=max(one.distance for one in chosen.values()),
+        note="; ".join(notes),
+        spec=merged,
+    )

@@ -1,0 +1,60 @@
+"""Numbers short enough to be read, on the safe side of an exact end."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+__all__ = ["inward"]
+
+_DIGITS = 3
+
+
+def inward(
+    wish: Fraction, low: Fraction, high: Fraction | None, *, strict: bool = False
+) -> float:
+    """Give the number of an interval that is nearest to a wish, shortened but never outside.
+
+    Parameters
+    ----------
+    wish
+        The number asked for; it is given back as it is when it lies in the interval.
+    low, high
+        The ends; None for no upper end.
+    strict
+        Whether an end itself is avoided even where it is short, if there is room.
+
+    Examples
+    --------
+    >>> inward(Fraction(12), Fraction(0), Fraction(31, 3))
+    10.3
+    >>> inward(Fraction(1), Fraction(6), Fraction(10))
+    6.0
+    >>> inward(Fraction(1), Fraction(6), Fraction(10), strict=True)
+    6.01
+    """
+    if wish >= low and (high is None or wish <= high):
+        return float(wish)
+    is_low = wish < low
+    end = low if is_low or high is None else high
+    if not strict and _decimal(end, _DIGITS) == end:
+        return float(end)
+    for digits in range(_DIGITS, 16):
+        unit = _unit(end, digits)
+        steps = math.ceil(end / unit) if is_low else math.floor(end / unit)
+        if strict and steps * unit == end:
+            steps += 1 if is_low else -1
+        value = steps * unit
+        if value >= low and (high is None or value <= high):
+            return float(value)
+    return float(end)
+
+
+def _unit(number: Fraction, digits: int) -> Fraction:
+    """Give the worth of the last of some significant digits."""
+    size = math.floor(math.log10(number)) if number > 0 else -_DIGITS
+    return Fraction(10) ** (size - digits + 1)
+
+
+def _decimal(number: Fraction, digits: int) -> Fraction:
+    return Fraction(f"{float(number):.{digits}g}")
