@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ptable.errors import PTableError
-from ptable.reach import at_bound, meets, stay_bounds, variance_bounds
+from ptable.reach import at_bound, meets, reaches, stay_bounds, variance_bounds
 from ptable.rounding import inward
 from ptable.spec import NoiseSpec
 
@@ -55,7 +55,7 @@ class Alternative:
     >>> from ptable.alternatives import alternatives
     >>> for found in alternatives(NoiseSpec(max_noise=5, variance=1.0, small=2)):
     ...     print(found)
-    small 0 instead of 2
+    small 1 instead of 2
     variance 2 instead of 1 (counts 1, 2 have only one law there)
     variance per row, rows 1, 2 changed, instead of 1 (counts 1, 2 have only one law there)
     variance_rule 'nearest' instead of 'exact' (rows out of reach take their nearest variance)
@@ -172,10 +172,10 @@ def can(problem: RowProblem) -> bool:
     >>> can(NoiseSpec(max_noise=2, variance=3.0).row(1))
     False
     """
+    if not problem.nearest or reaches(problem):
+        return reaches(problem)
     ends = variance_bounds(problem)
-    return ends is not None and (
-        problem.nearest or meets(problem, ends[0].value, ends[1].value)
-    )
+    return ends is not None and not meets(problem, ends[0].value, ends[1].value)
 
 
 def variance_changes(case: Case, *, per_row: bool = True) -> Iterator[Alternative]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from ptable.reach import meets, stay_bounds, variance_bounds
+from ptable.reach import reaches, stay_bounds, variance_bounds
 from ptable.spec import NoiseSpec
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def feasible(spec: NoiseSpec | StackedSpec) -> Feasibility:
 def _row_feasibility(problem: RowProblem) -> RowFeasibility:
     bounds = variance_bounds(problem)
     low, high = (bounds[0].value, bounds[1].value) if bounds else (None, None)
-    is_feasible = low is not None and high is not None and meets(problem, low, high)
+    is_feasible = reaches(problem)
     scale = problem.step**2
     return RowFeasibility(
         count=problem.count,
@@ -212,7 +212,7 @@ def _binding(problem: RowProblem) -> str:
     """Drop constraints one after the other until the row can be met; name the last dropped."""
     for name, dropped in _droppable(problem):
         problem = dropped(problem)
-        if _can(problem):
+        if reaches(problem):
             return f"{name} leaves too little freedom"
     return _structure(problem, 0 if problem.variance < _least(problem) else 1)
 
@@ -269,11 +269,6 @@ def _structure(problem: RowProblem, end: int) -> str:
 def _least(problem: RowProblem) -> Fraction:
     bounds = variance_bounds(problem)
     return problem.variance + 1 if bounds is None else bounds[0].value
-
-
-def _can(problem: RowProblem) -> bool:
-    bounds = variance_bounds(problem)
-    return bounds is not None and meets(problem, bounds[0].value, bounds[1].value)
 
 
 def _nearest(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ptable.row import RowProblem
 
-__all__ = ["Bound", "at_bound", "meets", "stay_bounds", "variance_bounds"]
+__all__ = ["Bound", "at_bound", "meets", "reaches", "stay_bounds", "variance_bounds"]
 
 #: A requested variance this close to a bound, relative to ``max(1, bound)``, is the bound.
 BOUND_TOLERANCE = Fraction(1, 10**12)
@@ -144,6 +144,33 @@ def meets(problem: RowProblem, low: Fraction, high: Fraction) -> bool:
     above = problem.variance >= low or at_bound(problem.variance, low)
     below = problem.variance <= high or at_bound(problem.variance, high)
     return above and (problem.at_most or below)
+
+
+def reaches(problem: RowProblem) -> bool:
+    """Say whether a row has a law with the variance it asks for.
+
+    Parameters
+    ----------
+    problem
+        The row. Where its peak may lie anywhere, no place may reach a variance between what
+        two places reach.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> reaches(NoiseSpec(max_noise=2, variance=3.0).row(1))
+    False
+    """
+    ends = variance_bounds(problem)
+    if ends is None or not meets(problem, ends[0].value, ends[1].value):
+        return False
+    if not problem.unimodal or problem.at_most:
+        return True
+    places = [end.peak for end in reversed(ends) if end.peak is not None]
+    return any(
+        reaches(problem.with_peak(place))
+        for place in dict.fromkeys([*places, *range(len(problem.noise))])
+    )
 
 
 def at_bound(variance: Fraction, bound: Fraction) -> bool:

@@ -13,7 +13,15 @@ import click
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["CHECK_FAILED", "INTERNAL", "INTERRUPTED", "WRONG_REQUEST", "Failure", "explain"]
+__all__ = [
+    "CHECK_FAILED",
+    "INFEASIBLE",
+    "INTERNAL",
+    "INTERRUPTED",
+    "WRONG_REQUEST",
+    "Failure",
+    "explain",
+]
 
 CHECK_FAILED = 1
 WRONG_REQUEST = 2

@@ -1,7 +1,8 @@
-"""``ckm ptable``: build, look at and check perturbation tables."""
+"""``ckm ptable``: choose, build, look at and check perturbation tables."""
 
 import click
 
+from ckm.cli.ptable.advise import advise
 from ckm.cli.ptable.build import build
 from ckm.cli.ptable.check import check
 from ckm.cli.ptable.show import show
@@ -12,8 +13,8 @@ __all__ = ["ptable"]
 
 @click.group(cls=Group)
 def ptable() -> None:
-    """Build, look at and check perturbation tables."""
+    """Choose, build, look at and check perturbation tables."""
 
 
-for _verb in (build, check, show):
+for _verb in (advise, build, check, show):
     ptable.add_command(_verb)

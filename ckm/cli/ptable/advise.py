@@ -1,0 +1,209 @@
+"""``ckm ptable advise``: what noise is feasible, what is nearest, what serves a goal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckm.cli.check import show_feasibility
+from ckm.cli.failure import INFEASIBLE
+from ckm.cli.ptable.options import as_command, as_fields, noise_options, not_both
+from ckm.cli.root import common_options
+from ckm.cli.voice import Voice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ptable import Feasibility
+    from ptable.advice import Advice, Goal
+    from ptable.alternatives import Alternative
+
+__all__ = ["advise"]
+
+_PATH = click.Path(path_type=Path)
+_WISHES = {
+    "max_noise",
+    "small",
+    "variance",
+    "monotone",
+    "symmetric",
+    "min_probability",
+}
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm ptable advise --max-noise 5 --variance 1 --small 4
+  ckm ptable advise job.toml                                 the [ptable] section of a file
+  ckm ptable advise --max-noise 5 --small 4 --stay-about 0.4
+"""
+)
+@click.argument("spec", type=_PATH, required=False, metavar="[SPEC.toml]")
+@noise_options
+@click.option(
+    "--stay-about", type=float, help="How often large counts are to stay as they are."
+)
+@click.option("--tolerance", type=float, help="By how much that may be missed; 0.05.")
+@common_options
+@click.pass_context
+def advise(
+    ctx: click.Context,
+    /,
+    *,
+    spec: Path | None,
+    stay_about: float | None,
+    tolerance: float | None,
+    **options: Any,
+) -> None:
+    """Say what noise is feasible and what to ask for instead, or find noise for a goal.
+
+    With --variance it judges a request; with --stay-about, or without --variance, it looks for
+    p-tables that serve a goal. Ends with exit code 4 only when it finds nothing to propose.
+    """
+    voice = ctx.ensure_object(Voice)
+    given = {name: value for name, value in options.items() if value is not None}
+    wishes = {"stay_about": stay_about, "tolerance": tolerance}
+    wishes = {name: value for name, value in wishes.items() if value is not None}
+    if spec is not None:
+        not_both(ctx, {**given, **wishes})
+        from ckm.config import read_noise_spec
+
+        found = _judge(voice, read_noise_spec(spec).to_dict())
+    elif "max_noise" not in given:
+        raise click.UsageError("Give SPEC.toml, or at least --max-noise.", ctx)
+    elif stay_about is not None or "variance" not in given:
+        found = _serve(voice, _goal(ctx, given, wishes))
+    elif tolerance is not None:
+        raise click.UsageError("--tolerance can only go with --stay-about.", ctx)
+    else:
+        found = _judge(voice, as_fields(given))
+    if not found:
+        voice.warn("nothing found", "No p-table near this request was found.")
+        ctx.exit(INFEASIBLE)
+
+
+def _goal(ctx: click.Context, given: Mapping[str, Any], wishes: Mapping[str, Any]) -> Goal:
+    """Return the goal that the options describe."""
+    from ptable.advice import Goal
+
+    foreign = sorted(given.keys() - _WISHES)
+    listed = sorted(name for name, value in given.items() if isinstance(value, tuple))
+    if foreign:
+        names = ", ".join("--" + name.replace("_", "-") for name in foreign)
+        raise click.UsageError(f"A goal does not take {names}; give --variance instead.", ctx)
+    if [name for name in listed if name != "variance"]:
+        raise click.UsageError("A goal takes one value of each option, not one per row.", ctx)
+    if "stay_about" not in wishes and "tolerance" in wishes:
+        raise click.UsageError("--tolerance can only go with --stay-about.", ctx)
+    fields = dict(given)
+    if "stay_about" in wishes:
+        fields["p_stay"] = wishes["stay_about"]
+    if "tolerance" in wishes:
+        fields["tolerance"] = wishes["tolerance"]
+    return Goal(**fields)
+
+
+def _judge(voice: Voice, fields: dict[str, Any]) -> bool:
+    """Show what the rows of a request can reach, and the nearest requests in reach."""
+    from ptable import InfeasibleError, NoiseSpec, feasible
+    from ptable.alternatives import alternatives
+
+    fields = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
+    try:
+        answer = feasible(NoiseSpec(**fields))
+    except InfeasibleError as error:
+        click.echo(error.problem)
+    else:
+        show_feasibility(voice, answer)
+        _show_limits(voice, answer)
+    found = alternatives(fields)
+    if not found:
+        click.echo("Every row can be met. Build it:")
+        click.echo(f"  {as_command(NoiseSpec(**fields))}")
+        return True
+    click.echo("Not every row can be met. The nearest requests that can, nearest first:")
+    _show_alternatives(found)
+    return True
+
+
+def _show_limits(voice: Voice, answer: Feasibility) -> None:
+    """Say what limits the variance from either side, once for rows that have it in common."""
+    from rich.table import Table
+
+    table = Table(title="What limits the variance", title_justify="left")
+    for name in ("counts", "not smaller because", "not larger because"):
+        table.add_column(name)
+    groups: list[tuple[list[int], tuple[str, str]]] = []
+    for row in answer.rows:
+        limits = row.limits
+        if groups and groups[-1][1] == limits:
+            groups[-1][0].append(row.count)
+        else:
+            groups.append(([row.count], limits))
+    for counts, limits in groups:
+        span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        table.add_row(span, *limits)
+    voice.out.print(table)
+
+
+def _show_alternatives(found: tuple[Alternative, ...]) -> None:
+    from ptable import NoiseSpec
+
+    for number, one in enumerate(found, start=1):
+        click.echo(f"{number:>2}. {one}")
+        if isinstance(one.spec, NoiseSpec):
+            click.echo(f"    {as_command(one.spec)}")
+
+
+def _serve(voice: Voice, goal: Goal) -> bool:
+    """Show the p-tables that serve a goal, with their figures, and what stands in its way."""
+    from ptable.advice import advise as serve
+    from ptable.advice import conflicts
+
+    for text in conflicts(goal):
+        click.echo(f"These wishes exclude each other in a table of one variance: {text}.")
+    found = serve(goal)
+    if not found:
+        return False
+    if goal.p_stay is not None and not any(not one.missed for one in found):
+        click.echo("No p-table fulfils every wish; these come nearest.")
+    _show_figures(voice, found)
+    for number, one in enumerate(found, start=1):
+        missed = f"; {', '.join(one.missed)}" if one.missed else ""
+        click.echo(f"{number:>2}. {one.idea}{missed}")
+        click.echo(f"    {as_command(one.spec)}")
+    return True
+
+
+def _show_figures(voice: Voice, found: tuple[Advice, ...]) -> None:
+    """Draw the figures, one line a proposal."""
+    from rich.table import Table
+
+    table = Table(title="What the noise does", title_justify="left", caption_justify="left")
+    for name in ("", "D", "js", "V", "stays", "all rows", "size", "bits", "same diff.", "true"):
+        table.add_column(name, justify="right")
+    table.caption = (
+        "V, stays, size, bits: variance, P(no noise), mean size and entropy of large counts; "
+        "all rows: least and greatest P(no noise) where it may be; same diff.: P(two large "
+        "cells keep their difference); true: P(count is j, given that j is published) for the "
+        "smallest j, all counts from 1 on being equally likely beforehand"
+    )
+    for number, one in enumerate(found, start=1):
+        risk = one.figures
+        low, high = risk.p_stay_range
+        table.add_row(
+            str(number),
+            str(one.spec.max_noise),
+            str(one.spec.small),
+            f"{risk.variance:.3g}",
+            f"{risk.p_stay:.1%}",
+            f"{low:.1%} to {high:.1%}",
+            f"{risk.mean_size:.2f}",
+            f"{risk.entropy:.2f}",
+            f"{risk.p_same_difference:.1%}",
+            ", ".join(f"{j}: {p:.0%}" for j, p in risk.p_source),
+        )
+    voice.out.print(table)

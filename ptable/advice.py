@@ -1,0 +1,461 @@
+"""From a goal in a methodologist's words to the tables that meet it, with their figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, get_args
+
+from ptable.changes import can
+from ptable.errors import InternalError, PTableError
+from ptable.feasibility import feasible
+from ptable.figures import Figures, figures_of, last_stay, laws
+from ptable.peaks import has_one_peak
+from ptable.reach import variance_bounds
+from ptable.rounding import inward
+from ptable.spec import Monotone, NoiseSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ptable.feasibility import RowFeasibility
+
+__all__ = ["Advice", "Goal", "advise", "conflicts"]
+
+_MOST = 12
+_BISECTIONS = 40
+_FARTHEST_NOISE = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """Say what a p-table is wanted for, where not every option is settled.
+
+    Parameters
+    ----------
+    max_noise
+        The largest noise, ``D``.
+    small
+        Counts ``1..small`` are never published.
+    p_stay
+        About how often a large count is published as it is; None for no wish.
+    tolerance
+        By how much that may be missed.
+    variance
+        The variance, or the least and the greatest that will do; None for no wish.
+    monotone, symmetric, min_probability
+        As in `NoiseSpec`; they are kept.
+
+    Examples
+    --------
+    >>> Goal(max_noise=5, small=4, p_stay=0.4).tolerance
+    0.05
+    """
+
+    max_noise: int
+    small: int = 0
+    p_stay: float | None = None
+    tolerance: float = 0.05
+    variance: float | tuple[float, float] | None = None
+    monotone: Monotone = "none"
+    symmetric: bool = False
+    min_probability: float = 0.0
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"{name} must be an integer of at least {least}, not {value!r}"
+            for name, value, least in (
+                ("max_noise", self.max_noise, 1),
+                ("small", self.small, 0),
+            )
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least
+        ]
+        if self.p_stay is not None and not _is_between(self.p_stay, 0, 1):
+            problems.append(f"p_stay must be a probability below 1, not {self.p_stay!r}")
+        if not _is_between(self.tolerance, 0, 1) or not self.tolerance:
+            problems.append(f"tolerance must lie in (0, 1), not {self.tolerance!r}")
+        if self.monotone not in get_args(Monotone):
+            problems.append(f"monotone must be one of {get_args(Monotone)}")
+        ends = self.variance if isinstance(self.variance, tuple) else (self.variance,) * 2
+        if self.variance is not None and not (
+            len(ends) == 2
+            and all(_is_between(end, 0, float("inf")) and end for end in ends)
+            and float(ends[0] or 0) <= float(ends[1] or 0)
+        ):
+            problems.append(
+                f"variance must be above 0, or two such numbers, rising, not {self.variance!r}"
+            )
+        if problems:
+            raise PTableError(
+                "The goal cannot be used: " + "; ".join(problems) + ".",
+                hint="for example Goal(max_noise=5, small=2, p_stay=0.4)",
+            )
+
+    @property
+    def variance_range(self) -> tuple[Fraction, Fraction | None]:
+        """The least and the greatest variance that will do.
+
+        Examples
+        --------
+        >>> Goal(max_noise=2, variance=(0.5, 1.0)).variance_range
+        (Fraction(1, 2), Fraction(1, 1))
+        """
+        if self.variance is None:
+            return Fraction(0), None
+        ends = self.variance if isinstance(self.variance, tuple) else (self.variance,) * 2
+        low, high = (Fraction(repr(float(end))) for end in ends)
+        return low, high
+
+    def fields(self) -> dict[str, Any]:
+        """Give what every table for the goal has in common.
+
+        Examples
+        --------
+        >>> Goal(max_noise=2, small=1).fields()["small"]
+        1
+        """
+        names = ("max_noise", "small", "monotone", "symmetric", "min_probability")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """A specification that can be met, and how well it serves a goal.
+
+    Parameters
+    ----------
+    spec
+        The specification.
+    figures
+        What its noise does.
+    missed
+        The wishes it does not fulfil, in words; empty when it fulfils all.
+    idea
+        What was tried, in words.
+    miss
+        How far the probability of staying is from the wish, in the row where it is farthest;
+        0 without a wish.
+
+    Examples
+    --------
+    >>> best = advise(Goal(max_noise=5, p_stay=0.4))[0]
+    >>> best.spec.variance, best.missed, round(best.figures.p_stay, 2)
+    (0.995, (), 0.4)
+    """
+
+    spec: NoiseSpec
+    figures: Figures = field(repr=False)
+    missed: tuple[str, ...]
+    idea: str
+    miss: float
+
+    def __str__(self) -> str:
+        missed = f"; but {', '.join(self.missed)}" if self.missed else ""
+        return f"{self.idea}{missed}: {self.figures}"
+
+
+def advise(goal: Goal, *, prior: float = 1.0) -> tuple[Advice, ...]:
+    """Find p-tables that meet a goal, or come near it.
+
+    Parameters
+    ----------
+    goal
+        What is wanted.
+    prior
+        The ratio of the prior over counts in the figures; 1 is flat.
+
+    Returns
+    -------
+    tuple
+        At most twelve, those that fulfil most wishes first, then those whose rows are all near to
+        the wished probability of staying. All can be met.
+
+    Notes
+    -----
+    Among laws of greatest entropy the probability of staying falls as the variance rises, so
+    the variance that gives the wish is found by bisection. Where some row cannot have that
+    variance, four ways out are tried: the nearest variance, one variance per row, a prescribed
+    `p_stay`, and other values of `max_noise` and `small`. `conflicts` says why.
+
+    Examples
+    --------
+    >>> for found in advise(Goal(max_noise=5, small=2, p_stay=0.4))[:2]:
+    ...     print(found.idea, found.spec.variance, round(found.figures.p_stay, 3), found.missed)
+    p_stay 0.4 in all rows that may stay 2.75 0.4 ()
+    one variance per row (2.01, 2.01, 0.995, 0.995, 0.995, 0.995, 0.995, 0.995) 0.4 ()
+    """
+    found = _serve(goal, prior, free=goal.monotone == "unimodal")
+    if not found:
+        found = _serve(goal, prior, free=False)
+    ranked = sorted(found, key=lambda one: (len(one.missed), round(one.miss, 2)))
+    return tuple(ranked[:_MOST])
+
+
+def _serve(goal: Goal, prior: float, *, free: bool) -> list[Advice]:
+    """Try candidates; with `free`, look for a peak in laws of any shape, which is quick."""
+    search = replace(goal, monotone="none") if free else goal
+    found: dict[NoiseSpec, Advice] = {}
+    for idea, candidate in _candidates(search):
+        spec = replace(candidate, monotone=goal.monotone)
+        if spec in found:
+            continue
+        try:
+            rows = laws(candidate)
+        except InternalError:  # too near an end for Newton's method; others are better anyway
+            continue
+        if free and not all(
+            has_one_peak(tuple(map(_fraction, r.values()))) for r in rows.values()
+        ):
+            continue
+        risk = figures_of(rows, last_count=spec.last_count, prior=prior)
+        found[spec] = Advice(
+            spec=spec,
+            figures=risk,
+            missed=_missed(goal, spec, risk),
+            idea=idea,
+            miss=0.0
+            if goal.p_stay is None
+            else max(abs(p - goal.p_stay) for p in risk.p_stay_range),
+        )
+    return list(found.values())
+
+
+def conflicts(goal: Goal) -> tuple[str, ...]:
+    """Say which wishes exclude each other, with the exact ends of what each allows.
+
+    Parameters
+    ----------
+    goal
+        What is wanted.
+
+    Returns
+    -------
+    tuple
+        One sentence for each pair of wishes; empty when one variance in all rows meets all.
+
+    Examples
+    --------
+    >>> for text in conflicts(Goal(max_noise=5, small=4)):
+    ...     print(text)
+    count 2 needs a variance of at least 6 (no noise strictly between -2 and 3 is allowed), \
+count 1 has at most 5 (the noise of a count of 1 cannot go below -1)
+    """
+    if goal.max_noise <= goal.small:
+        least = goal.small + 1
+        why = f"a count of {least} can only go down to 0"
+        return (f"small={goal.small} needs max_noise of at least {least}: {why}",)
+    rows = feasible(_probe(goal)).rows
+    lost = next((row for row in rows if row.variance_min is None), None)
+    if lost is not None:
+        return (f"count {lost.count} has no law at all: {lost.binding}",)
+    low_row = max(rows, key=lambda row: row.variance_min or 0)
+    high_row = min(rows, key=lambda row: row.variance_max or 0)
+    low, high = Fraction(repr(low_row.variance_min)), Fraction(repr(high_row.variance_max))
+    needs, allows = _low_end(low_row), _high_end(high_row)
+    if low > high:
+        return (f"{needs}, {allows}",)
+    found = []
+    wish_low, wish_high = goal.variance_range
+    if wish_high is not None and wish_high < low:
+        found.append(f"the variance is to be at most {float(wish_high):g}, {needs}")
+    if wish_low > high:
+        found.append(f"the variance is to be at least {float(wish_low):g}, {allows}")
+    if goal.p_stay is not None and not found:
+        found += _stay_conflict(goal, max(low, wish_low), min(high, wish_high or high))
+    return tuple(found)
+
+
+def _stay_conflict(goal: Goal, low: Fraction, high: Fraction) -> Iterator[str]:
+    """Say which variance the wished probability of staying would take."""
+    wanted = _variance_for(_probe(goal), goal.p_stay or 0.0)
+    if wanted is None or low <= wanted <= high:
+        return
+    way = "at most" if wanted > high else "at least"
+    end = high if wanted > high else low
+    yield (
+        f"p_stay {goal.p_stay:g} goes with a variance of {float(wanted):.3g} at greatest "
+        f"entropy, the other wishes need {way} {float(end):.6g}: prescribe p_stay, or let the "
+        "variance differ by row"
+    )
+
+
+def _candidates(goal: Goal) -> Iterator[tuple[str, NoiseSpec]]:
+    """Try the goal as it is, then with other largest noise, then with fewer blocked counts."""
+    yield from _for_shape(goal, goal.fields())
+    others = [
+        {"max_noise": goal.max_noise + extra}
+        for extra in (1, -1, *range(2, _FARTHEST_NOISE))
+        if goal.max_noise + extra > goal.small
+    ]
+    others += [{"small": small} for small in range(goal.small - 1, -1, -1)]
+    n_found = {"max_noise": 0, "small": 0}
+    for change in others:
+        (name, value), *_ = change.items()
+        if n_found[name] >= 2:
+            continue
+        options = list(_for_shape(goal, {**goal.fields(), **change}))
+        n_found[name] += bool(options)
+        yield from options[:2]
+
+
+def _for_shape(goal: Goal, fields: dict[str, Any]) -> Iterator[tuple[str, NoiseSpec]]:
+    """Choose variances and probabilities of staying for a given reach of the noise."""
+    spec = _spec(fields, variance=0.5)
+    if spec is None:
+        return
+    reach = _reach(spec)
+    if reach is None:
+        return
+    wish_low, wish_high = goal.variance_range
+    wanted = None if goal.p_stay is None else _variance_for(spec, goal.p_stay)
+    low, high = max(low for low, _ in reach), min(high for _, high in reach)
+    for label, wish in _wishes(wanted, (wish_low, wish_high), (low, high)):
+        if low <= high:
+            value = inward(wish, low, high, strict=True)
+            exact = value if wish != _fraction(value) else float(f"{float(wish):.3g}")
+            one = _checked(fields, variance=exact) or _checked(fields, variance=value)
+            if one is not None:
+                yield label, one
+        if any(not low <= wish <= high for low, high in reach):
+            values = tuple(_short(wish, low, high) for low, high in reach)
+            one = _checked(fields, variance=values)
+            if one is not None:
+                yield "one variance per row", one
+    if goal.p_stay is not None:
+        yield from _prescribed(goal, fields, wanted)
+
+
+def _wishes(
+    wanted: Fraction | None,
+    asked: tuple[Fraction, Fraction | None],
+    reach: tuple[Fraction, Fraction],
+) -> Iterator[tuple[str, Fraction]]:
+    """Choose the variance to aim at: for the probability of staying, or across the range."""
+    low, high = asked
+    if wanted is not None:
+        yield "one variance", max(low, wanted if high is None else min(wanted, high))
+        return
+    low, high = max(low, reach[0]), reach[1] if high is None else min(high, reach[1])
+    if low > high:
+        yield "one variance", low
+        return
+    for share in (Fraction(1, 2), Fraction(1, 4), Fraction(3, 4)):
+        yield "one variance", low + (high - low) * share
+
+
+def _prescribed(
+    goal: Goal, fields: dict[str, Any], wanted: Fraction | None
+) -> Iterator[tuple[str, NoiseSpec]]:
+    """Prescribe the probability of staying, with a variance that then suits every row."""
+    idea = f"p_stay {goal.p_stay:g} in all rows that may stay"
+    spec = _spec(fields, variance=0.5, p_stay=goal.p_stay)
+    reach = None if spec is None else _reach(spec)
+    if reach is None:
+        return
+    wish_low, wish_high = goal.variance_range
+    low = max(wish_low, *(low for low, _ in reach))
+    high = min(wish_high or goal.max_noise**2, *(high for _, high in reach))
+    if low <= high:
+        aim = low + (high - low) / 4 if wanted is None or not low < wanted < high else wanted
+        one = _checked(fields, variance=_short(aim, low, high), p_stay=goal.p_stay)
+        if one is not None:
+            yield idea, one
+        return
+    aim = max(wish_low, wanted or wish_low)
+    if wish_high is not None:
+        aim = min(aim, wish_high)
+    values = tuple(_short(aim, low, high) for low, high in reach)
+    one = _checked(fields, variance=values, p_stay=goal.p_stay)
+    if one is not None:
+        yield f"{idea}, one variance per row", one
+
+
+def _variance_for(spec: NoiseSpec, p_stay: float) -> Fraction | None:
+    """Find the variance at which the last row stays this often, or the nearest to it."""
+    row = spec.row(spec.last_count)
+    ends = variance_bounds(row)
+    if ends is None or 0 not in row.noise:
+        return None
+    # noise of at least one step varies by its probability at least
+    low = max(float(ends[0].value) * 1.001, 1 - p_stay)
+    high = float(ends[1].value) * 0.999
+    if low >= high:
+        return None
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        if high - low < 1e-6 * high:
+            break
+        if last_stay(row, middle) > p_stay:
+            low = middle
+        else:
+            high = middle
+    return _fraction(float(f"{low:.3g}"))
+
+
+def _missed(goal: Goal, spec: NoiseSpec, risk: Figures) -> tuple[str, ...]:
+    """Name the wishes that a specification does not fulfil."""
+    missed = []
+    if goal.p_stay is not None and abs(risk.p_stay - goal.p_stay) > goal.tolerance:
+        missed.append(f"large counts stay with {risk.p_stay:.1%}, not {goal.p_stay:.1%}")
+    if spec.max_noise != goal.max_noise:
+        missed.append(f"max_noise is {spec.max_noise}, not {goal.max_noise}")
+    if spec.small != goal.small:
+        missed.append(f"small is {spec.small}, not {goal.small}")
+    low, high = goal.variance_range
+    values = spec.variance if isinstance(spec.variance, tuple) else (spec.variance,)
+    outside = [v for v in values if v < low or (high is not None and v > high)]
+    if outside:
+        missed.append(f"variances reach {min(values):g} to {max(values):g}")
+    return tuple(missed)
+
+
+def _reach(spec: NoiseSpec) -> list[tuple[Fraction, Fraction]] | None:
+    """Give the exact reach of every row; None when a row has no law."""
+    ends = [variance_bounds(row) for row in spec.rows()]
+    known = [(low.value, high.value) for low, high in filter(None, ends)]
+    return known if len(known) == len(ends) else None
+
+
+def _short(wish: Fraction, low: Fraction, high: Fraction) -> float:
+    """Give a short number in a range near a wish, inside the range where it has an inside."""
+    value = inward(wish, low, high, strict=True)
+    short = _fraction(float(f"{value:.3g}"))
+    return float(short) if low < short < high else value
+
+
+def _checked(fields: dict[str, Any], **changes: Any) -> NoiseSpec | None:
+    """Build a specification; None when it is refused or some row cannot be met."""
+    spec = _spec(fields, **changes)
+    return spec if spec is not None and all(map(can, spec.rows())) else None
+
+
+def _spec(fields: dict[str, Any], **changes: Any) -> NoiseSpec | None:
+    try:
+        return NoiseSpec(**{**fields, **changes})
+    except PTableError:
+        return None
+
+
+def _probe(goal: Goal) -> NoiseSpec:
+    return NoiseSpec(**goal.fields(), variance=0.5)
+
+
+def _low_end(row: RowFeasibility) -> str:
+    return (
+        f"count {row.count} needs a variance of at least {row.variance_min:.6g} "
+        f"({row.limits[0]})"
+    )
+
+
+def _high_end(row: RowFeasibility) -> str:
+    return f"count {row.count} has at most {row.variance_max:.6g} ({row.limits[1]})"
+
+
+def _is_between(value: Any, low: float, high: float) -> bool:
+    is_number = hasattr(value, "__float__") and not isinstance(value, bool)
+    return is_number and low <= float(value) < high
+
+
+def _fraction(number: float) -> Fraction:
+    return Fraction(repr(float(number)))
