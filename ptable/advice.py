@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING
 
-from ptable.changes import can
-from ptable.errors import InternalError, PTableError
+from ptable.candidates import candidates, variance_for
+from ptable.errors import InternalError
 from ptable.feasibility import feasible
-from ptable.figures import Figures, figures_of, last_stay, laws
+from ptable.figures import Figures, figures_of, laws
+from ptable.goal import Goal
 from ptable.peaks import has_one_peak
-from ptable.reach import variance_bounds
-from ptable.rounding import inward
-from ptable.spec import Monotone, NoiseSpec
+from ptable.spec import NoiseSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,99 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Advice", "Goal", "advise", "conflicts"]
 
 _MOST = 12
-_BISECTIONS = 40
-_FARTHEST_NOISE = 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Goal:
-    """Say what a p-table is wanted for, where not every option is settled.
-
-    Parameters
-    ----------
-    max_noise
-        The largest noise, ``D``.
-    small
-        Counts ``1..small`` are never published.
-    p_stay
-        About how often a large count is published as it is; None for no wish.
-    tolerance
-        By how much that may be missed.
-    variance
-        The variance, or the least and the greatest that will do; None for no wish.
-    monotone, symmetric, min_probability
-        As in `NoiseSpec`; they are kept.
-
-    Examples
-    --------
-    >>> Goal(max_noise=5, small=4, p_stay=0.4).tolerance
-    0.05
-    """
-
-    max_noise: int
-    small: int = 0
-    p_stay: float | None = None
-    tolerance: float = 0.05
-    variance: float | tuple[float, float] | None = None
-    monotone: Monotone = "none"
-    symmetric: bool = False
-    min_probability: float = 0.0
-
-    def __post_init__(self) -> None:
-        problems = [
-            f"{name} must be an integer of at least {least}, not {value!r}"
-            for name, value, least in (
-                ("max_noise", self.max_noise, 1),
-                ("small", self.small, 0),
-            )
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least
-        ]
-        if self.p_stay is not None and not _is_between(self.p_stay, 0, 1):
-            problems.append(f"p_stay must be a probability below 1, not {self.p_stay!r}")
-        if not _is_between(self.tolerance, 0, 1) or not self.tolerance:
-            problems.append(f"tolerance must lie in (0, 1), not {self.tolerance!r}")
-        if self.monotone not in get_args(Monotone):
-            problems.append(f"monotone must be one of {get_args(Monotone)}")
-        ends = self.variance if isinstance(self.variance, tuple) else (self.variance,) * 2
-        if self.variance is not None and not (
-            len(ends) == 2
-            and all(_is_between(end, 0, float("inf")) and end for end in ends)
-            and float(ends[0] or 0) <= float(ends[1] or 0)
-        ):
-            problems.append(
-                f"variance must be above 0, or two such numbers, rising, not {self.variance!r}"
-            )
-        if problems:
-            raise PTableError(
-                "The goal cannot be used: " + "; ".join(problems) + ".",
-                hint="for example Goal(max_noise=5, small=2, p_stay=0.4)",
-            )
-
-    @property
-    def variance_range(self) -> tuple[Fraction, Fraction | None]:
-        """The least and the greatest variance that will do.
-
-        Examples
-        --------
-        >>> Goal(max_noise=2, variance=(0.5, 1.0)).variance_range
-        (Fraction(1, 2), Fraction(1, 1))
-        """
-        if self.variance is None:
-            return Fraction(0), None
-        ends = self.variance if isinstance(self.variance, tuple) else (self.variance,) * 2
-        low, high = (Fraction(repr(float(end))) for end in ends)
-        return low, high
-
-    def fields(self) -> dict[str, Any]:
-        """Give what every table for the goal has in common.
-
-        Examples
-        --------
-        >>> Goal(max_noise=2, small=1).fields()["small"]
-        1
-        """
-        names = ("max_noise", "small", "monotone", "symmetric", "min_probability")
-        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,8 +73,8 @@ def advise(goal: Goal, *, prior: float = 1.0) -> tuple[Advice, ...]:
     Returns
     -------
     tuple
-        At most twelve, those that fulfil most wishes first, then those whose rows are all near to
-        the wished probability of staying. All can be met.
+        At most twelve, those that fulfil most wishes first, then those whose rows are all
+        near to the wished probability of staying. All can be met.
 
     Notes
     -----
@@ -196,7 +101,7 @@ def _serve(goal: Goal, prior: float, *, free: bool) -> list[Advice]:
     """Try candidates; with `free`, look for a peak in laws of any shape, which is quick."""
     search = replace(goal, monotone="none") if free else goal
     found: dict[NoiseSpec, Advice] = {}
-    for idea, candidate in _candidates(search):
+    for idea, candidate in candidates(search):
         spec = replace(candidate, monotone=goal.monotone)
         if spec in found:
             continue
@@ -268,7 +173,7 @@ count 1 has at most 5 (the noise of a count of 1 cannot go below -1)
 
 def _stay_conflict(goal: Goal, low: Fraction, high: Fraction) -> Iterator[str]:
     """Say which variance the wished probability of staying would take."""
-    wanted = _variance_for(_probe(goal), goal.p_stay or 0.0)
+    wanted = variance_for(_probe(goal), goal.p_stay or 0.0)
     if wanted is None or low <= wanted <= high:
         return
     way = "at most" if wanted > high else "at least"
@@ -278,119 +183,6 @@ def _stay_conflict(goal: Goal, low: Fraction, high: Fraction) -> Iterator[str]:
         f"entropy, the other wishes need {way} {float(end):.6g}: prescribe p_stay, or let the "
         "variance differ by row"
     )
-
-
-def _candidates(goal: Goal) -> Iterator[tuple[str, NoiseSpec]]:
-    """Try the goal as it is, then with other largest noise, then with fewer blocked counts."""
-    yield from _for_shape(goal, goal.fields())
-    others = [
-        {"max_noise": goal.max_noise + extra}
-        for extra in (1, -1, *range(2, _FARTHEST_NOISE))
-        if goal.max_noise + extra > goal.small
-    ]
-    others += [{"small": small} for small in range(goal.small - 1, -1, -1)]
-    n_found = {"max_noise": 0, "small": 0}
-    for change in others:
-        (name, value), *_ = change.items()
-        if n_found[name] >= 2:
-            continue
-        options = list(_for_shape(goal, {**goal.fields(), **change}))
-        n_found[name] += bool(options)
-        yield from options[:2]
-
-
-def _for_shape(goal: Goal, fields: dict[str, Any]) -> Iterator[tuple[str, NoiseSpec]]:
-    """Choose variances and probabilities of staying for a given reach of the noise."""
-    spec = _spec(fields, variance=0.5)
-    if spec is None:
-        return
-    reach = _reach(spec)
-    if reach is None:
-        return
-    wish_low, wish_high = goal.variance_range
-    wanted = None if goal.p_stay is None else _variance_for(spec, goal.p_stay)
-    low, high = max(low for low, _ in reach), min(high for _, high in reach)
-    for label, wish in _wishes(wanted, (wish_low, wish_high), (low, high)):
-        if low <= high:
-            value = inward(wish, low, high, strict=True)
-            exact = value if wish != _fraction(value) else float(f"{float(wish):.3g}")
-            one = _checked(fields, variance=exact) or _checked(fields, variance=value)
-            if one is not None:
-                yield label, one
-        if any(not low <= wish <= high for low, high in reach):
-            values = tuple(_short(wish, low, high) for low, high in reach)
-            one = _checked(fields, variance=values)
-            if one is not None:
-                yield "one variance per row", one
-    if goal.p_stay is not None:
-        yield from _prescribed(goal, fields, wanted)
-
-
-def _wishes(
-    wanted: Fraction | None,
-    asked: tuple[Fraction, Fraction | None],
-    reach: tuple[Fraction, Fraction],
-) -> Iterator[tuple[str, Fraction]]:
-    """Choose the variance to aim at: for the probability of staying, or across the range."""
-    low, high = asked
-    if wanted is not None:
-        yield "one variance", max(low, wanted if high is None else min(wanted, high))
-        return
-    low, high = max(low, reach[0]), reach[1] if high is None else min(high, reach[1])
-    if low > high:
-        yield "one variance", low
-        return
-    for share in (Fraction(1, 2), Fraction(1, 4), Fraction(3, 4)):
-        yield "one variance", low + (high - low) * share
-
-
-def _prescribed(
-    goal: Goal, fields: dict[str, Any], wanted: Fraction | None
-) -> Iterator[tuple[str, NoiseSpec]]:
-    """Prescribe the probability of staying, with a variance that then suits every row."""
-    idea = f"p_stay {goal.p_stay:g} in all rows that may stay"
-    spec = _spec(fields, variance=0.5, p_stay=goal.p_stay)
-    reach = None if spec is None else _reach(spec)
-    if reach is None:
-        return
-    wish_low, wish_high = goal.variance_range
-    low = max(wish_low, *(low for low, _ in reach))
-    high = min(wish_high or goal.max_noise**2, *(high for _, high in reach))
-    if low <= high:
-        aim = low + (high - low) / 4 if wanted is None or not low < wanted < high else wanted
-        one = _checked(fields, variance=_short(aim, low, high), p_stay=goal.p_stay)
-        if one is not None:
-            yield idea, one
-        return
-    aim = max(wish_low, wanted or wish_low)
-    if wish_high is not None:
-        aim = min(aim, wish_high)
-    values = tuple(_short(aim, low, high) for low, high in reach)
-    one = _checked(fields, variance=values, p_stay=goal.p_stay)
-    if one is not None:
-        yield f"{idea}, one variance per row", one
-
-
-def _variance_for(spec: NoiseSpec, p_stay: float) -> Fraction | None:
-    """Find the variance at which the last row stays this often, or the nearest to it."""
-    row = spec.row(spec.last_count)
-    ends = variance_bounds(row)
-    if ends is None or 0 not in row.noise:
-        return None
-    # noise of at least one step varies by its probability at least
-    low = max(float(ends[0].value) * 1.001, 1 - p_stay)
-    high = float(ends[1].value) * 0.999
-    if low >= high:
-        return None
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        if high - low < 1e-6 * high:
-            break
-        if last_stay(row, middle) > p_stay:
-            low = middle
-        else:
-            high = middle
-    return _fraction(float(f"{low:.3g}"))
 
 
 def _missed(goal: Goal, spec: NoiseSpec, risk: Figures) -> tuple[str, ...]:
@@ -410,33 +202,6 @@ def _missed(goal: Goal, spec: NoiseSpec, risk: Figures) -> tuple[str, ...]:
     return tuple(missed)
 
 
-def _reach(spec: NoiseSpec) -> list[tuple[Fraction, Fraction]] | None:
-    """Give the exact reach of every row; None when a row has no law."""
-    ends = [variance_bounds(row) for row in spec.rows()]
-    known = [(low.value, high.value) for low, high in filter(None, ends)]
-    return known if len(known) == len(ends) else None
-
-
-def _short(wish: Fraction, low: Fraction, high: Fraction) -> float:
-    """Give a short number in a range near a wish, inside the range where it has an inside."""
-    value = inward(wish, low, high, strict=True)
-    short = _fraction(float(f"{value:.3g}"))
-    return float(short) if low < short < high else value
-
-
-def _checked(fields: dict[str, Any], **changes: Any) -> NoiseSpec | None:
-    """Build a specification; None when it is refused or some row cannot be met."""
-    spec = _spec(fields, **changes)
-    return spec if spec is not None and all(map(can, spec.rows())) else None
-
-
-def _spec(fields: dict[str, Any], **changes: Any) -> NoiseSpec | None:
-    try:
-        return NoiseSpec(**{**fields, **changes})
-    except PTableError:
-        return None
-
-
 def _probe(goal: Goal) -> NoiseSpec:
     return NoiseSpec(**goal.fields(), variance=0.5)
 
@@ -450,11 +215,6 @@ def _low_end(row: RowFeasibility) -> str:
 
 def _high_end(row: RowFeasibility) -> str:
     return f"count {row.count} has at most {row.variance_max:.6g} ({row.limits[1]})"
-
-
-def _is_between(value: Any, low: float, high: float) -> bool:
-    is_number = hasattr(value, "__float__") and not isinstance(value, bool)
-    return is_number and low <= float(value) < high
 
 
 def _fraction(number: float) -> Fraction:

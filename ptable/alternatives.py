@@ -6,15 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ptable.changes import (
-    RULE,
-    Alternative,
-    Case,
-    can,
-    farthest,
-    single_changes,
-    variance_changes,
-)
+from ptable.cases import Alternative, Case, can
+from ptable.changes import RULE, farthest, single_changes, variance_changes
 from ptable.errors import InfeasibleError, PTableError
 from ptable.spec import NoiseSpec
 from ptable.stack import StackedSpec
@@ -25,6 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["Alternative", "alternatives"]
 
 _Request: TypeAlias = "NoiseSpec | StackedSpec"
+_MOST_TRIED = 8
+_FREE: dict[str, Any] = {
+    "p_stay": None,
+    "monotone": "none",
+    "symmetric": False,
+    "min_probability": 0.0,
+}
 
 
 def alternatives(request: _Request | Mapping[str, Any]) -> tuple[Alternative, ...]:
@@ -81,6 +81,8 @@ def _nearest_first(case: Case) -> tuple[Alternative, ...]:
         found += _noise_and_variance(case)
     if not found:
         found = list(_double_changes(case))
+    if not found:
+        found = list(_freed(case))
     return tuple(sorted(found, key=lambda one: one.distance))
 
 
@@ -89,7 +91,12 @@ def _noise_and_variance(case: Case) -> Iterator[Alternative]:
     asked = case.get("max_noise")
     if not isinstance(asked, int) or isinstance(case.get("variance"), tuple):
         return
+    n_tried = 0
     for largest in range(max(asked, case.get("small")) + 1, farthest(case)):
+        free = _changed(case, **_FREE, max_noise=largest)
+        if n_tried >= _MOST_TRIED or not any(variance_changes(free, per_row=False)):
+            continue  # what no shape at all allows need not be looked at
+        n_tried += 1
         for one in variance_changes(_changed(case, max_noise=largest), per_row=False):
             yield _with(case, one, max_noise=largest)
             return
@@ -98,14 +105,22 @@ def _noise_and_variance(case: Case) -> Iterator[Alternative]:
 def _double_changes(case: Case) -> Iterator[Alternative]:
     """Give one option up so that another suffices."""
     small, largest = case.get("small"), case.get("max_noise")
-    freed = {"p_stay": None, "monotone": "none", "symmetric": False, "min_probability": 0.0}
+    freed = dict(_FREE)
     if small and isinstance(largest, int):
         freed["small"] = min(small - 1, largest - 1)
     for name, value in freed.items():
         if case.get(name) != value:
-            for one in single_changes(_changed(case, **{name: value})):
+            for one in single_changes(_changed(case, **{name: value}), sizes=False):
                 if name not in one.changes:
                     yield _with(case, one, **{name: value})
+
+
+def _freed(case: Case) -> Iterator[Alternative]:
+    """Give every rule up but the blocked counts."""
+    freed = {name: value for name, value in _FREE.items() if case.get(name) != value}
+    free = _changed(case, **freed)
+    for one in [*variance_changes(free), *_noise_and_variance(free)]:
+        yield _with(case, one, **freed)
 
 
 def _changed(case: Case, **changes: Any) -> Case:

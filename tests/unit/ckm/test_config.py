@@ -466,3 +466,59 @@ def test_reading_a_job_loads_no_solver(folder):
     )
     root = Path(__file__).resolve().parents[3]
     subprocess.run([sys.executable, "-c", code, str(path)], cwd=root, check=True)
+
+
+def test_every_option_of_the_noise_has_a_key(folder):
+    text = """
+[ptable]
+max_noise = [2, 2]
+variance = 1.0
+p_stay = [0.2, 0.3]
+p_stay_rule = "at-least"
+monotone = "left"
+symmetric = [false, true]
+variance_rule = ["exact", "at-most"]
+min_probability = 0.001
+zero_bias = 0.25
+zero_variance = 0.5
+"""
+    spec = read_noise_spec(write(folder, text, "spec.toml"))
+    assert (spec.max_noise, spec.p_stay, spec.p_stay_rule) == ((2, 2), (0.2, 0.3), "at-least")
+    assert (spec.symmetric, spec.variance_rule) == ((False, True), ("exact", "at-most"))
+    assert (spec.zero_bias, spec.zero_variance) == (0.25, 0.5)
+    text = "[ptable]\nmax_noise = 1\nvariance = 0.4\nstep = 2\nanchors = [1, 5]\n"
+    spec = read_noise_spec(write(folder, text, "spec.toml"))
+    assert (spec.step, spec.anchors) == (2, (1, 5))
+
+
+def test_the_keys_of_a_section_are_the_options_of_a_specification():
+    from ckm.config.model import PTableModel
+    from ptable import NoiseSpec
+
+    assert set(PTableModel.model_fields) - {"path"} == set(NoiseSpec.__dataclass_fields__)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("p_stay = 'often'", "p_stay must be a number, or a list of numbers, one per row."),
+        ("p_stay_rule = 'about'", 'p_stay_rule must be "exact", "at-least" or "at-most"'),
+        ("monotone = ['up']", 'monotone must be "none", "left", "both" or "unimodal"'),
+        ("symmetric = 1", "symmetric must be true or false"),
+        ("variance_rule = 'free'", 'variance_rule must be "exact", "at-most" or "nearest"'),
+        ("min_probability = 1.0", "min_probability must lie in [0, 1)"),
+        ("zero_bias = -1.0", "zero_bias must be at least 0"),
+        ("step = 0", "step must be at least 1"),
+        ("anchors = []", "anchors must not be empty"),
+    ],
+)
+def test_wrong_options_of_the_noise_are_named(folder, line, message):
+    text = f"[ptable]\nmax_noise = 2\nvariance = 1.0\n{line}\n"
+    with pytest.raises(JobError) as caught:
+        read_noise_spec(write(folder, text, "spec.toml"))
+    assert message in str(caught.value)
+
+
+def test_a_job_for_counts_takes_no_steps_of_magnitudes(folder):
+    problem = the_problem_of(folder, JOB.replace("small = 2", "small = 0\nstep = 2"))
+    assert problem.line() == "[ptable] step is for magnitudes, and a job publishes counts."
