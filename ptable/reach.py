@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from ptable.row import RowProblem
 
-__all__ = ["Bound", "at_bound", "meets", "reaches", "stay_bounds", "variance_bounds"]
+__all__ = ["Bound", "at_bound", "forget", "meets", "reaches", "stay_bounds", "variance_bounds"]
 
 #: A requested variance this close to a bound, relative to ``max(1, bound)``, is the bound.
 BOUND_TOLERANCE = Fraction(1, 10**12)
-_MOST_RUNS = 4000
+_MOST_RUNS = 60
 
 _Int: TypeAlias = "NDArray[np.int64]"
 
@@ -90,6 +90,16 @@ def _variance_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
         Bound(value=_moment(problem, law) - problem.mean**2, law=law) for law in ends if law
     )
     return low, high
+
+
+def forget() -> None:
+    """Forget the reach of the rows that were looked at, as before the first.
+
+    Examples
+    --------
+    >>> forget()
+    """
+    _variance_bounds.cache_clear()
 
 
 def stay_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
@@ -161,15 +171,18 @@ def reaches(problem: RowProblem) -> bool:
     >>> reaches(NoiseSpec(max_noise=2, variance=3.0).row(1))
     False
     """
+    size = len(problem.noise)
+    if problem.unimodal and size:
+        middle = min(range(size), key=lambda place: abs(problem.noise[place]))
+        if any(reaches(problem.with_peak(place)) for place in (middle, middle // 2, 0)):
+            return True
     ends = variance_bounds(problem)
     if ends is None or not meets(problem, ends[0].value, ends[1].value):
         return False
-    if not problem.unimodal or problem.at_most:
-        return True
-    places = [end.peak for end in reversed(ends) if end.peak is not None]
-    return any(
-        reaches(problem.with_peak(place))
-        for place in dict.fromkeys([*places, *range(len(problem.noise))])
+    return (
+        not problem.unimodal
+        or problem.at_most
+        or any(reaches(problem.with_peak(place)) for place in range(size))
     )
 
 
@@ -290,7 +303,9 @@ class _Rays:
         cls, problem: RowProblem, *, keep_moment: bool = False, all_runs: bool = False
     ) -> _Rays:
         noise = np.array(problem.noise, dtype=np.int64)
-        first, stop = _runs(problem) if not all_runs else _every_run(len(noise))
+        first, stop = (
+            _runs(problem, thin=not keep_moment) if not all_runs else _every_run(len(noise))
+        )
         first, stop, twice = _mirror(problem, first, stop)
 
         def over_runs(numbers: _Int, *, odd: bool = False) -> _Int:
@@ -373,8 +388,8 @@ def _every_run(size: int) -> tuple[_Int, _Int]:
     return first.astype(np.int64), last.astype(np.int64) + 1
 
 
-def _runs(problem: RowProblem) -> tuple[_Int, _Int]:
-    """List the runs whose uniform laws span all shapes that the row allows."""
+def _runs(problem: RowProblem, *, thin: bool) -> tuple[_Int, _Int]:
+    """List runs whose uniform laws span a row: all its shapes, or the ends of its variance."""
     size, left, right = len(problem.noise), problem.n_left, problem.n_right
     if not left and not right:
         first = np.arange(size)
@@ -392,7 +407,7 @@ def _runs(problem: RowProblem) -> tuple[_Int, _Int]:
     starts, stops = np.meshgrid(np.arange(fall + 1), np.arange(rise + 1, size + 1))
     keep = np.ones_like(starts, dtype=np.bool_)
     steps = set(np.diff(problem.noise).tolist())
-    if starts.size > _MOST_RUNS and problem.p_stay is None and len(steps) == 1:
+    if thin and starts.size > _MOST_RUNS and problem.p_stay is None and len(steps) == 1:
         # of two runs with the same mean the narrower or wider one is as good, and these have
         # an end at the peak or at the end of the reach
         keep = (starts == 0) | (starts == fall) | (stops == size) | (stops == rise + 1)

@@ -269,6 +269,7 @@ def test_the_shell_completes_verbs(folder):
         ("check",),
         ("demo",),
         ("ptable",),
+        ("ptable", "advise"),
         ("ptable", "build"),
         ("ptable", "show"),
         ("ptable", "check"),

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -9,6 +10,8 @@ from click.testing import CliRunner
 from ckm.cli import app
 from ckm.cli.ptable.options import as_command
 from ptable import NoiseSpec, PTable, feasible
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -124,3 +127,12 @@ def test_every_option_can_be_given_on_the_command_line(folder, spec):
 def test_a_symmetric_flag_can_differ_from_row_to_row_only_in_a_file():
     assert "--symmetric" in as_command(SPECS[3])
     assert "--symmetric" not in as_command(SPECS[0])
+
+
+def test_the_guide_shows_what_the_adviser_says():
+    page = (ROOT / "docs" / "choosing-noise.md").read_text(encoding="utf-8")
+    shown = re.findall(r"```text\n\$ (ckm ptable advise .*?)\n(.*?)```", page, re.DOTALL)
+    assert len(shown) == 2
+    for line, text in shown:
+        said = run(*shlex.split(line)[1:]).stdout
+        assert [s.rstrip() for s in said.rstrip().split("\n")] == text.rstrip().split("\n")

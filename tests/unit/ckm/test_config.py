@@ -40,6 +40,7 @@ HIERARCHY = (
     "must be a list of columns from broad to fine, a code tree file, "
     "or { column = …, tree = … }."
 )
+MAX_NOISE = "must be a whole number from 1 to 1000, or a list of these, one per row."
 MARGINS = 'margins must be "all", "none", or a list of lists of dimensions.'
 
 
@@ -154,8 +155,7 @@ def test_a_glob_stands_for_its_files(folder):
         (
             "max_noise = 5",
             "max_noise = 0",
-            "[ptable] max_noise must be a whole number from 1 to 1000, or a list of these, "
-            "one per row.",
+            f"[ptable] max_noise {MAX_NOISE}",
             None,
         ),
         (

@@ -358,7 +358,7 @@ def test_a_variance_between_what_two_peaks_reach_is_out_of_reach():
     assert meets(row, low.value, high.value)
     assert not reaches(row)
     answer = feasible(spec)
-    assert "monotone" in next(one.binding for one in answer.rows if one.count == 3)
+    assert 3 in [one.count for one in answer.rows if not one.is_feasible]
     with pytest.raises(InfeasibleError):
         solve(spec)
     assert all(feasible(one.spec).ok for one in alternatives(spec) if "nearest" not in str(one))
@@ -367,7 +367,8 @@ def test_a_variance_between_what_two_peaks_reach_is_out_of_reach():
 def test_advice_loads_no_solver():
     code = (
         "import sys; from ptable.advice import *; from ptable.alternatives import *\n"
-        "advise(Goal(max_noise=3, p_stay=0.4)); alternatives({'max_noise': 2, 'variance': 3.0})\n"
+        "advise(Goal(max_noise=3, p_stay=0.4))\n"
+        "alternatives({'max_noise': 2, 'variance': 3.0})\n"
         "sys.exit(', '.join({'cvxpy', 'scipy', 'pandas', 'pyarrow'} & set(sys.modules)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
