@@ -58,6 +58,7 @@ _OPTIONS: tuple[tuple[str, click.ParamType[Any], str], ...] = (
     ),
     ("p_stay_rule", _words("exact", "at-least", "at-most"), "Whether --p-stay is a bound."),
     ("monotone", _words("none", "left", "both", "unimodal"), "Shape of each row."),
+    ("symmetric", _PerRow(click.BOOL), "Whether noise v and -v are equally likely."),
     (
         "variance_rule",
         _words("exact", "at-most", "nearest"),
@@ -76,11 +77,6 @@ def noise_options(command: _Command) -> _Command:
 
     Those that may differ by row take one value, or one per row between commas.
     """
-    command = click.option(
-        "--symmetric/--not-symmetric",
-        default=None,
-        help="Whether noise v and -v are equally likely.",
-    )(command)
     for name, kind, text in reversed(_OPTIONS):
         command = click.option(_flag(name), name, type=kind, help=text)(command)
     return command
@@ -126,13 +122,13 @@ def as_command(spec: NoiseSpec) -> str:
 
 
 def _as_words(name: str, value: Any) -> list[str]:
-    if name == "symmetric":
-        return ["--symmetric"]
     values = value if isinstance(value, list) else [value]
     return [_flag(name), ",".join(map(_say, values))]
 
 
 def _say(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, float):
         return repr(int(value)) if value == int(value) and abs(value) < 1e9 else repr(value)
     return "none" if value is None else str(value)

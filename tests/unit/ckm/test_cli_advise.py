@@ -108,6 +108,7 @@ SPECS = [
     NoiseSpec(max_noise=2, variance=(0.5, 1.25), p_stay=(None, 0.25), p_stay_rule="at-least"),
     NoiseSpec(max_noise=3, variance=1.0, monotone="both", min_probability=1e-6),
     NoiseSpec(max_noise=3, variance=0.5, symmetric=True, variance_rule="at-most"),
+    NoiseSpec(max_noise=2, variance=0.5, symmetric=(True, False)),
     NoiseSpec(max_noise=3, variance=1.0, zero_bias=0.5, zero_variance=0.75),
     NoiseSpec(max_noise=1, variance=0.4, step=2, anchors=(1,)),
     NoiseSpec(max_noise=(2, 2, 2), variance=(1.0, 1.0, 2.0), monotone=("none", "left", "both")),
@@ -122,11 +123,6 @@ def test_every_option_can_be_given_on_the_command_line(folder, spec):
     result = run(*words[1:-1], "pt.json")
     assert result.exit_code == 0, result.stderr
     assert PTable.read(folder / "pt.json").spec == spec
-
-
-def test_a_symmetric_flag_can_differ_from_row_to_row_only_in_a_file():
-    assert "--symmetric" in as_command(SPECS[3])
-    assert "--symmetric" not in as_command(SPECS[0])
 
 
 def test_the_guide_shows_what_the_adviser_says():
