@@ -6,7 +6,6 @@ Two or three such moves reach almost every repair; they are found by meeting in 
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
