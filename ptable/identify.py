@@ -37,6 +37,7 @@ _TOLERANCE = 2e-6
 #: Solving every row of wide tables for every candidate takes too long to be worth it.
 _MOST_VALUES = 2001
 _MOST_BASE = 100
+_FEWEST_ROUNDED = 200
 _NO_BIAS = 1e-4
 _R_FLOOR = 1e-8
 #: Two figures this close are the same figure, written with other digits.
@@ -169,30 +170,29 @@ def identify(table: PTable, *, tolerance: float | None = None) -> Identification
     >>> answer.design.variance_rule, answer.design.monotone
     ('at-most', 'left')
     """
-    limit = _TOLERANCE + 2 / table.key_range if tolerance is None else tolerance
+    # a few keys are a mechanism's own denominator; hundreds are rounded probabilities
+    rounding = 2 / table.key_range if table.key_range >= _FEWEST_ROUNDED else 0.0
+    limit = _TOLERANCE + rounding if tolerance is None else tolerance
     counts: list[int] = table.counts.tolist()
     laws = {
         count: {v: n / table.key_range for v, n in table.units(count).items()}
         for count in counts
     }
-    best: tuple[float, Design, dict[int, float]] | None = None
+    best: Design | None = None
+    apart: dict[int, float] = {}
+    fewest = math.inf, math.inf
     for design, theirs in _candidates(table, laws):
-        apart = {
-            count: _apart(laws[count], law) for count, law in theirs.items() if count in laws
-        }
-        distance = max(apart.values(), default=math.inf)
-        if best is None or distance < best[0]:
-            best = distance, design, apart
-        if distance <= limit:
+        here = {count: _apart(laws[count], law) for count, law in theirs.items()}
+        rank = sum(x > limit for x in here.values()), max(here.values())
+        if rank < fewest:
+            best, apart, fewest = design, here, rank
+        if rank[0] == 0 and rank[1] <= _TOLERANCE:
             break
     return Identification(
-        design=None if best is None else best[1],
-        distance=math.inf if best is None else best[0],
+        design=best,
+        distance=fewest[1],
         tolerance=limit,
-        rows=tuple(
-            _figures(table, count, None if best is None else best[2].get(count))
-            for count in counts
-        ),
+        rows=tuple(_figures(table, count, apart.get(count)) for count in counts),
         small=_small(table),
     )
 
