@@ -117,7 +117,7 @@ def approach(
         error = np.maximum(np.abs(slack - _MICRO)[:, None], np.abs(slack + _MICRO)[None, :])
         left = np.abs(second - bend) + scale * np.abs(first - away)
         left[error > _GOOD_ERROR] = _FAR
-        giver, taker = np.unravel_index(int(left.argmin()), left.shape)
+        giver, taker = divmod(int(left.argmin()), len(values))
         if left[giver, taker] >= abs(second) + scale * abs(first):
             if scale == 1:
                 break

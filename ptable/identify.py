@@ -57,8 +57,9 @@ class RowFigures:
     p_stay
         The probability of no noise.
     distance
-        The largest difference of a probability from the design's; None where the design has no
-        such row.
+        The largest difference of a probability from the design's; None without a design.
+    resolution
+        The bias that rounding to the table's keys may leave at most.
 
     Examples
     --------
@@ -73,6 +74,20 @@ class RowFigures:
     variance: float
     p_stay: float
     distance: float | None
+    resolution: float
+
+    @property
+    def is_biased(self) -> bool:
+        """Whether the mean noise is more than rounding can explain.
+
+        Examples
+        --------
+        >>> from ptable import PTable
+        >>> table = PTable(noise=[[0], [-1, 2]], upper=[[9], [3, 9]], key_range=9)
+        >>> [row.is_biased for row in identify(table).rows]
+        [False, True]
+        """
+        return abs(self.bias) > self.resolution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +221,9 @@ def _figures(table: PTable, count: int, distance: float | None) -> RowFigures:
         variance=float(variance / table.step**2),
         p_stay=units.get(0, 0) / table.key_range,
         distance=distance,
+        resolution=max(_TOLERANCE, sum(map(abs, units)) / table.key_range) / table.step
+        if table.key_range >= _FEWEST_ROUNDED
+        else 0.0,
     )
 
 
@@ -265,7 +283,7 @@ def _mechanisms(table: PTable, laws: Mapping[int, _Law]) -> Iterator[Mechanism]:
         return
     for base in range(reach + 1, 2 * reach + 2):
         for ties in ("up", "down", "even"):
-            yield Mechanism.rounding(base, ties=ties)  # type: ignore[arg-type]
+            yield Mechanism.rounding(base, ties=ties)
     yield Mechanism.random_rounding(reach + 1)
     yield Mechanism.small_count_rounding(reach + 1)
     ratio = last.get(0, 0.0) / last[1] if last.get(1) else 0.0
