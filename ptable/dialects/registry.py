@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -30,6 +31,7 @@ _OWN = "ckm"
 _OWN_SUFFIXES = {".parquet", ".json"}
 _PERT = ".pert"
 _KEYS = 256
+_MATRIX_NAME = re.compile(r"[vV]?[+-]?[0-9]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -366,15 +368,19 @@ def _detect_text(sheet: Sheet) -> str:
 
 
 def _is_matrix(sheet: Sheet) -> bool:
-    """Tell whether the second line has numbers only."""
-    return len(sheet.cells) > 1 and all(
+    """Tell whether there are numbers below numbers, or below names such as V1."""
+    if len(sheet.cells) == 1 or not all(map(_MATRIX_NAME.fullmatch, sheet.cells[0][1:])):
+        return False
+    return all(
         parse_decimal(cell, has_commas=sheet.has_commas) is not None for cell in sheet.cells[1]
     )
 
 
 def _is_whole(sheet: Sheet) -> bool:
     """Tell a matrix of noise from one of shares, which has other numbers than integers."""
-    is_named = parse_whole(sheet.cells[0][-1]) is None
-    return is_named or all(
-        parse_whole(cell) is not None for _, cells in sheet.body for cell in cells
+    return all(
+        parse_whole(cell) is not None
+        or parse_decimal(cell, has_commas=sheet.has_commas) is None
+        for _, cells in sheet.body
+        for cell in cells
     )
