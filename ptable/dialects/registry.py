@@ -203,6 +203,7 @@ def write_tables(
     digits: int | None = None,
     small_n: int = 10,
     overwrite: bool = False,
+    dry_run: bool = False,
 ) -> tuple[str, ...]:
     """Write p-tables in the layout of another tool; return what the file does not hold.
 
@@ -224,6 +225,8 @@ def write_tables(
         SuperSTAR's SmallN.
     overwrite
         Whether a file of that name may be replaced.
+    dry_run
+        Find out what would be lost, and write nothing.
 
     Examples
     --------
@@ -240,7 +243,8 @@ def write_tables(
     name = _target_dialect(target, dialect)
     if name == _OWN:
         (table,) = _one(by_type, name)
-        write_table(table, target, overwrite=overwrite)
+        if not dry_run:
+            write_table(table, target, overwrite=overwrite)
         return ()
     kind = _TEXTS[name]
     if not kind.holds_several:
@@ -249,8 +253,11 @@ def write_tables(
     writing = Writing(digits=digits, small_n=small_n)
     text = kind.write(by_type, writing)
     losses = _measured(text, by_type, name, writing, target)
-    write_new_file(target, lambda file: file.write_bytes(text.encode()), overwrite=overwrite)
-    logger.info("p-table written", extra={"dialect": name, "losses": len(losses)})
+    if not dry_run:
+        write_new_file(
+            target, lambda file: file.write_bytes(text.encode()), overwrite=overwrite
+        )
+        logger.info("p-table written", extra={"dialect": name, "losses": len(losses)})
     return losses
 
 

@@ -1,4 +1,4 @@
-"""P-table files of other tools, read and written back (see the README of the reference folder)."""
+"""P-table files of other tools, read and written back; the reference README lists them."""
 
 import re
 from decimal import Decimal
@@ -80,8 +80,11 @@ def test_every_reference_table_is_recognised_and_read_as_it_is_printed(shared):
                 }
                 assert ours == {v: p for v, p in law.items() if p}, (path.name, count)
                 order = [Fraction(v, table.step) for v in table.noise[place]]
-                joined = [v for n, (v, _) in enumerate(rows[count])
-                          if n == 0 or v != rows[count][n - 1][0]]
+                joined = [
+                    v
+                    for n, (v, _) in enumerate(rows[count])
+                    if n == 0 or v != rows[count][n - 1][0]
+                ]
                 assert order == joined
             n_tables += 1
     assert n_tables >= 45

@@ -86,7 +86,8 @@ def test_the_print_of_doubles_is_taken_as_the_decimal_it_stands_for(file):
 
 
 @pytest.mark.parametrize(
-    ("step", "noise"), [(2, "-0.5"), (4, "-0.25"), (5, "-0.20000000000000001"), (3, "-0.3333333")]
+    ("step", "noise"),
+    [(2, "-0.5"), (4, "-0.25"), (5, "-0.20000000000000001"), (3, "-0.3333333")],
 )
 def test_the_step_is_the_least_common_denominator_of_the_noise(file, step, noise):
     low = 1 + float(noise)
@@ -190,13 +191,16 @@ def test_row_names_of_a_matrix_are_no_noise(file):
         (changed(3, "1,0,.5,-1,0,Infinity,all"), "line 3, count 1: .*'Infinity'"),
         (changed(3, "1,0,.5,-1,0,-.5,all"), "line 3, count 1: .*'-.5'"),
         (changed(3, "1,0,.5,-1,0,1.5,all"), "line 3, count 1: .*'1.5'"),
-        (changed(3, "1,0,.5,-1,0,٠.5,all"), "line 3, count 1"),
+        (changed(3, "1,0,.5,-1,0,\u0660.5,all"), "line 3, count 1"),
         (changed(3, "1,0,.5,-1,0,1e-999999,all"), "line 3, count 1"),
         (changed(3, "one,0,.5,-1,0,.5,all"), "line 3: column 'i' must hold counts .*'one'"),
         (changed(3, "1.5,0,.5,-1,0,.5,all"), "line 3: column 'i'"),
         (changed(3, "-1,0,.5,-1,0,.5,all"), "line 3: column 'i'"),
         (changed(3, "99999999999999999999,0,.5,-1,0,.5,all"), "line 3: column 'i'"),
-        (changed(3, "1,0,.4,-1,0,.5,all"), "line 3, count 1: p is 0.4, its thresholds give 0.5"),
+        (
+            changed(3, "1,0,.4,-1,0,.5,all"),
+            "line 3, count 1: p is 0.4, its thresholds give 0.5",
+        ),
         (changed(3, "1,0,-.5,-1,0,.5,all"), "p must lie between 0 and 1"),
         (changed(3, "1,3,.5,-1,0,.5,all"), "line 3, count 1: 'v' must be 'j' minus 'i'"),
         (changed(3, "1,-1,.5,-2,0,.5,all"), "line 3: count 1 would be published as -1"),
@@ -342,7 +346,9 @@ def test_a_table_of_whole_bytes_keeps_its_noise_in_every_layout(tmp_path, dialec
     again = PTable.read(tmp_path / "pt.txt", dialect=dialect)
     same_noise(table, again)
     kept = again.key_range == 256
-    expected = "the key range, 256, is not kept: it reads back as 100000000, with the same noise"
+    expected = (
+        "the key range, 256, is not kept: it reads back as 100000000, with the same noise"
+    )
     assert kept or losses[0].startswith(expected)
     assert len(losses) == (not kept)
 
@@ -368,16 +374,13 @@ def test_a_rule_that_a_layout_cannot_hold_is_refused_or_named(tmp_path):
     table = PTable(noise=noise, upper=[[2], *[[1, 2]] * 9], key_range=2, large_counts="cycle:7")
     with pytest.raises(PTableError, match=r"SmallN 10 cannot hold(.|\n)*small_n=7"):
         write_tables(table, tmp_path / "pt.pert")
-    assert write_tables(table, tmp_path / "pt.pert", small_n=7) == (
-        "the key range, 2, is not kept: it reads back as 256, with the same noise for every key",
-    )
+    (loss,) = write_tables(table, tmp_path / "pt.pert", small_n=7)
+    assert loss.startswith("the key range, 2, is not kept: it reads back as 256, with the same")
     (again,) = read_tables(tmp_path / "pt.pert", small_n=7).values()
     same_noise(table, again)
     losses = write_tables(table, tmp_path / "pt.csv", dialect="ons")
-    assert losses == (
-        "the rule for large counts, 'cycle:7', is not kept: from count 751 on the noise is that "
-        "of other rows",
-    )
+    (loss,) = losses
+    assert loss.endswith("'cycle:7', is not kept: from count 751 on the noise is that of other rows")
 
 
 def test_our_own_tables_keep_every_threshold_where_digits_are_not_asked_for(tmp_path):
@@ -421,7 +424,9 @@ def test_losses_of_rounding_are_the_largest_that_occur(tmp_path):
 
 
 def test_intervals_that_rounding_removes_are_counted(tmp_path):
-    table = PTable(noise=[[0], [-1, 0, 1]], upper=[[10**6], [3, 10**6 - 3, 10**6]], key_range=10**6)
+    table = PTable(
+        noise=[[0], [-1, 0, 1]], upper=[[10**6], [3, 10**6 - 3, 10**6]], key_range=10**6
+    )
     losses = write_tables(table, tmp_path / "pt.csv", dialect="r-ptable", digits=4)
     assert "2 intervals are too narrow to be kept, at most 6e-06 of a row's keys" in losses[0]
 
@@ -447,7 +452,9 @@ def test_writing_warns_of_losses_and_of_nothing_else(tmp_path, small):
 @pytest.mark.parametrize("dialect", ["cantabular", "superstar"])
 def test_what_does_not_fit_into_256_keys_is_refused(tmp_path, dialect):
     thirds = PTable(noise=[[0], [-1, 1]], upper=[[3], [1, 3]], key_range=3)
-    with pytest.raises(PTableError, match=r"256 keys cannot hold(.|\n)*quantise\(key_range=256\)"):
+    with pytest.raises(
+        PTableError, match=r"256 keys cannot hold(.|\n)*quantise\(key_range=256\)"
+    ):
         write_tables(thirds, tmp_path / "pt.txt", dialect=dialect)
     assert list(tmp_path.iterdir()) == []
 
@@ -496,10 +503,8 @@ def test_several_types_go_to_one_file_and_come_back(tmp_path, small):
     again = read_tables(tmp_path / "pt.csv")
     assert list(again) == ["even", "odd"]
     same_noise(again["odd"], odd)
-    assert losses == (
-        "odd: the key range, 10, is not kept: it reads back as 100, with the same noise for "
-        "every key",
-    )
+    (loss,) = losses
+    assert loss.startswith("odd: the key range, 10, is not kept: it reads back as 100, with")
 
 
 def test_anchors_of_whole_noise_are_written_with_a_warning(tmp_path):
@@ -535,5 +540,7 @@ PTable.read({str(tmp_path / "pt.csv")!r})
 found = {{"pandas", "pyarrow", "scipy", "cvxpy"}} & set(sys.modules)
 assert not found, found
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
