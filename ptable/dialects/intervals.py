@@ -189,7 +189,7 @@ class _Parser:
             self.problems.add(
                 f"p must lie between 0 and 1, not {p:f}", line=number, count=count
             )
-        if p is not None:
+        elif p is not None:
             self.p_digits = max(self.p_digits, places(round(p, 12)))
         noise = self._noise(cells, number, count)
         if noise is None or upper is None:
@@ -288,6 +288,8 @@ def _tables(
         step = math.lcm(*(line.noise.denominator for line in lines))
         if step > 1000:
             problems.fail("the noise has no common step of at least 1/1000")
+        if len(kinds) > 1 and max(rows) == 0:
+            problems.add(f"type '{kind}' has no count but 0", line=lines[0].number)
         _check_counts(problems, rows, may_skip=step > 1 or reading.anchors)
         units = {count: _row(problems, row, keys, slack, total) for count, row in rows.items()}
         problems.stop()

@@ -149,7 +149,8 @@ def _columns_needed(table: PTable, small: int) -> int:
     most = table.n_rows + 2 * small
     usual = max(small, _USUAL_COLUMNS)
     if most <= _MOST_COLUMNS and period <= _MOST_COLUMNS:
-        for last in (usual, *range(small, max(most, usual) + 1)):
+        candidates: list[int] = [usual, *range(small, max(most, usual) + 1)]
+        for last in candidates:
             stop = max(last, table.n_rows) + period
             if all(
                 alike[row_number(table, count)]

@@ -40,6 +40,7 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})
 _WHOLE = re.compile(r"[+-]?[0-9]+(?:\.0*)?", re.ASCII)
 _EXACT = Context(prec=2000)
 _DOUBLE_DIGITS = 15
+_MOST_EXPONENT = 30
 _MOST_STEP = 1000
 _NOISE_ERROR = Decimal("1e-9")
 _BINARY = 2**32
@@ -87,6 +88,8 @@ def parse_decimal(cell: str, *, has_commas: bool = False) -> Decimal | None:
     if not _DECIMAL.fullmatch(text):
         return None
     exact = Decimal(text)
+    if exact and abs(exact.adjusted()) > _MOST_EXPONENT:
+        return None
     if len(exact.as_tuple().digits) > _DOUBLE_DIGITS:
         shortest = float(text)
         return Decimal(repr(shortest)) if math.isfinite(shortest) else None

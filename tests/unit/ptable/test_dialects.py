@@ -191,6 +191,8 @@ def test_row_names_of_a_matrix_are_no_noise(file):
         (changed(3, "1,0,.5,-1,0,Infinity,all"), "line 3, count 1: .*'Infinity'"),
         (changed(3, "1,0,.5,-1,0,-.5,all"), "line 3, count 1: .*'-.5'"),
         (changed(3, "1,0,.5,-1,0,1.5,all"), "line 3, count 1: .*'1.5'"),
+        (changed(3, "1,0,1e900,-1,0,.5,all"), "line 3, count 1: .*'1e900'"),
+        (changed(3, "1,0,5e20,-1,0,.5,all"), "line 3, count 1: p must lie between 0 and 1"),
         (changed(3, "1,0,.5,-1,0,\u0660.5,all"), "line 3, count 1"),
         (changed(3, "1,0,.5,-1,0,1e-999999,all"), "line 3, count 1"),
         (changed(3, "one,0,.5,-1,0,.5,all"), "line 3: column 'i' must hold counts .*'one'"),
@@ -216,6 +218,7 @@ def test_row_names_of_a_matrix_are_no_noise(file):
         ([*R_LINES, R_LINES[-1]], "line 8, count 2: the intervals overlap"),
         ([*R_LINES[:2], *R_LINES[4:]], "count 1 has no lines, though count 2 has"),
         (changed(3, "1,0,.5,-1e7,0,.5,all"), "the noise -1E\\+7 must lie within 1000000"),
+        (changed(2, "0,0,1,0,0,1,al"), "line 2: type 'al' has no count but 0"),
         ("\n".join(R_LINES).replace("j,p", "j,j"), "column 'j' twice"),
         (R_LINES[:1], "at least one line below"),
         ("", "it is empty"),
@@ -380,7 +383,9 @@ def test_a_rule_that_a_layout_cannot_hold_is_refused_or_named(tmp_path):
     same_noise(table, again)
     losses = write_tables(table, tmp_path / "pt.csv", dialect="ons")
     (loss,) = losses
-    assert loss.endswith("'cycle:7', is not kept: from count 751 on the noise is that of other rows")
+    assert loss.endswith(
+        "'cycle:7', is not kept: from count 751 on the noise is that of other rows"
+    )
 
 
 def test_our_own_tables_keep_every_threshold_where_digits_are_not_asked_for(tmp_path):
