@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from ptable.dialects.numbers import (
+    MOST_DIGITS,
     MOST_NOISE,
     as_noise,
     choose_scale,
@@ -38,7 +39,9 @@ ALIASES = {
     "diff": "v",
 }
 _ONLY = "all"
-_FINE_DIGITS = 6
+_FINE_DIGITS = 4
+_LONG_NOISE = 6
+_NO_DIGIT = Fraction(1, 10**14)
 _Keys: TypeAlias = "Callable[[Fraction], int | None]"
 
 
@@ -190,7 +193,7 @@ class _Parser:
                 f"p must lie between 0 and 1, not {p:f}", line=number, count=count
             )
         elif p is not None:
-            self.p_digits = max(self.p_digits, places(round(p, 12)))
+            self.p_digits = max(self.p_digits, _printed_places(p))
         noise = self._noise(cells, number, count)
         if noise is None or upper is None:
             return None
@@ -202,6 +205,16 @@ class _Parser:
             upper=upper,
             p=None if p is None else Fraction(p),
         )
+
+    def slack(self) -> Fraction:
+        """Give how far p may be from the width of its interval, as both may be rounded."""
+        ours = Fraction(1, 10**self.p_digits) / 2
+        if not self.thresholds:
+            return _NO_DIGIT + (ours if self.p_digits >= _FINE_DIGITS else 0)
+        digits = max(map(_printed_places, self.thresholds))
+        slack = Fraction(3, 2 * 10**digits) if digits >= _FINE_DIGITS else Fraction(0)
+        # Few digits are exact rather than rounded, unless the thresholds have more.
+        return _NO_DIGIT + slack + (ours if 0 < self.p_digits < digits else 0)
 
     def _decimal(self, name: str, cells: list[str], line: int, count: int) -> Decimal | None:
         cell = cells[self.place[name]]
@@ -262,9 +275,14 @@ class _Parser:
         return noise
 
 
+def _printed_places(number: Decimal) -> int:
+    """Give the number of digits behind the point, trailing zeros included; at most 12."""
+    return min(MOST_DIGITS, max(0, -int(number.as_tuple().exponent)))
+
+
 def _print_error(number: Decimal) -> Fraction:
     digits = places(number)
-    rounding = Fraction(6, 10 ** (digits + 1)) if digits >= _FINE_DIGITS else Fraction(0)
+    rounding = Fraction(6, 10 ** (digits + 1)) if digits >= _LONG_NOISE else Fraction(0)
     return max(rounding, Fraction(1, 10**9))
 
 
@@ -276,10 +294,7 @@ def _tables(
     reading: Reading,
 ) -> dict[str, PTable]:
     problems, stem = parser.problems, parser.sheet.stem
-    most = max((places(number) for number in parser.thresholds), default=_FINE_DIGITS)
-    is_rounded = parser.thresholds and (most >= _FINE_DIGITS or parser.p_digits > most)
-    slack = Fraction(1, 10**most) if is_rounded else Fraction(0)
-    slack += Fraction(1, 2 * 10**parser.p_digits) + Fraction(1, 10**14)
+    slack = parser.slack()
     tables = {}
     for kind, lines in kinds.items():
         rows: dict[int, list[_Line]] = {}

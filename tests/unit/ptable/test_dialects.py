@@ -99,6 +99,33 @@ def test_the_step_is_the_least_common_denominator_of_the_noise(file, step, noise
     assert table.anchors == (0, 1, 3)
 
 
+@pytest.mark.parametrize(
+    ("p", "upper", "is_fine"),
+    [
+        ("0.36648550999999", "0.36648551", True),
+        ("0.36648552", "0.36648551", True),
+        ("0.36648554", "0.36648551", False),
+        ("0.3665", "0.36648551", True),
+        ("0.3666", "0.36648551", False),
+        ("0.37", "0.36648551", True),
+        ("0.38", "0.36648551", False),
+        ("0.36", "0.37", False),
+        ("0.4", "0.37", True),
+        ("1", "0.9", False),
+        ("0.99999995", "1.00000000", False),
+        ("0.99999995", "1", False),
+    ],
+)
+def test_a_probability_fits_its_thresholds_as_far_as_both_are_printed(file, p, upper, is_fine):
+    path = file(["i,v,p,p_int_ub", f"1,0,{p},{upper}"])
+    try:
+        read_tables(path)
+        problems = ""
+    except PTableError as error:
+        problems = str(error)
+    assert ("count 1: p is" not in problems) == is_fine, problems
+
+
 def test_anchors_of_whole_noise_must_be_declared(file):
     lines = [*R_LINES[:4], "3,3,1,0,0,1,all"]
     with pytest.raises(PTableError, match=r"count 2 has no lines.*\n.*anchors=True"):
