@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["in_keys", "read_key_lines", "whole_noise", "write_cantabular", "write_ons"]
 
-#: Largest number of keys: 2**16, for lists name every one.
+#: More keys than any such tool has; lists name every one of them.
 MOST_KEYS = 2**16
 _CANTABULAR_KEYS = 256
-_MOST_LINES = 5_000_000
 _ONS_LAST, _ONS_CYCLE = 750, 250
 _NAMES = {"cell_value": "pcv", "cell_key": "ckey", "perturbation": "pvalue"}
 _RANGE = re.compile(r"([0-9]{1,9})\s*-\s*([0-9]{1,9})", re.ASCII)

@@ -98,6 +98,8 @@ class _Moves:
     def add(self, table: PTable, row: int, again: PTable, other: int) -> None:
         """Compare two rows."""
         values, others = table.noise[row], again.noise[other]
+        if _is_same(table, row, again, other):
+            return
         ends = [Fraction(end, table.key_range) for end in table.upper[row]]
         other_ends = [Fraction(end, again.key_range) for end in again.upper[other]]
         first = Fraction(1, table.step), Fraction(1, again.step)
@@ -116,6 +118,18 @@ class _Moves:
                 - _moment(others, other_ends, first[1], power)
             )
             setattr(self, name, max(getattr(self, name), difference))
+
+
+def _is_same(table: PTable, row: int, again: PTable, other: int) -> bool:
+    """Compare two rows in whole numbers, which is quick and mostly enough."""
+    return (
+        table.step == again.step
+        and table.noise[row] == again.noise[other]
+        and all(
+            end * again.key_range == theirs * table.key_range
+            for end, theirs in zip(table.upper[row], again.upper[other], strict=True)
+        )
+    )
 
 
 def _law(
