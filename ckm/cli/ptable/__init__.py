@@ -1,9 +1,10 @@
-"""``ckm ptable``: build, look at and check perturbation tables."""
+"""``ckm ptable``: build, look at, check and convert perturbation tables."""
 
 import click
 
 from ckm.cli.ptable.build import build
 from ckm.cli.ptable.check import check
+from ckm.cli.ptable.convert import convert
 from ckm.cli.ptable.show import show
 from ckm.cli.root import Group
 
@@ -12,8 +13,8 @@ __all__ = ["ptable"]
 
 @click.group(cls=Group)
 def ptable() -> None:
-    """Build, look at and check perturbation tables."""
+    """Build, look at, check and convert perturbation tables."""
 
 
-for _verb in (build, check, show):
+for _verb in (build, check, convert, show):
     ptable.add_command(_verb)
