@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.ptable.layouts import LAYOUTS, reading_options
 from ckm.cli.root import common_options
 from ckm.cli.voice import Voice
 
@@ -19,17 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["convert"]
 
 _PATH = click.Path(path_type=Path)
-_LAYOUTS = (
-    "cantabular",
-    "ckm",
-    "destatis",
-    "frame",
-    "ons",
-    "r-ptable",
-    "sas",
-    "superstar",
-    "tau-argus",
-)
 
 
 @click.command(
@@ -45,28 +35,16 @@ Examples:
 )
 @click.argument("source", type=_PATH, metavar="IN")
 @click.argument("target", type=_PATH, metavar="OUT")
-@click.option(
-    "--from", "source_layout", type=click.Choice(_LAYOUTS), help="Layout of IN; else found out."
-)
+@reading_options
 @click.option(
     "--to",
     "target_layout",
-    type=click.Choice(_LAYOUTS),
+    type=click.Choice(LAYOUTS),
     help="Layout of OUT; else by its name: .parquet, .json, .pert.",
-)
-@click.option(
-    "--boundary",
-    type=click.Choice(["[)", "(]"]),
-    default="[)",
-    help="Which end of an interval of IN belongs to it.",
 )
 @click.option(
     "--digits", type=click.IntRange(1, 12), help="Round decimals, of OUT or else of IN."
 )
-@click.option("--key-range", type=click.IntRange(2, 2**64), help="How many keys IN counts.")
-@click.option("--large-counts", help="last or cycle:N; else the habit of IN's tool.")
-@click.option("--anchors", is_flag=True, help="Counts without a row in IN are meant.")
-@click.option("--small-n", type=click.IntRange(min=1), default=10, help="SuperSTAR's SmallN.")
 @click.option("--type", "kind", help="Which table of IN, where it has several.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--dry-run", is_flag=True, help="Say what would be lost, write nothing.")
@@ -78,7 +56,7 @@ def convert(
     *,
     source: Path,
     target: Path,
-    source_layout: str | None,
+    dialect: str | None,
     target_layout: str | None,
     kind: str | None,
     force: bool,
@@ -94,7 +72,7 @@ def convert(
     if target.is_dir() or (target.exists() and not force):
         what = "is a folder" if target.is_dir() else "exists; replace it with --force"
         raise click.UsageError(f"The output {target.name!r} {what}.", ctx)
-    layout = source_layout or detect(source)
+    layout = dialect or detect(source)
     is_text = target_layout not in {None, "ckm"} or target.suffix == ".pert"
     digits = options.pop("digits")
     small_n = options["small_n"]
