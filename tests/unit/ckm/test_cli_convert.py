@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from ckm.cli import app
-from ckm.cli.ptable.convert import _LAYOUTS
+from ckm.cli.ptable.layouts import LAYOUTS
 from ptable import NoiseSpec, PTable, solve
 from ptable.dialects import DIALECTS, read_tables
 
@@ -38,7 +38,7 @@ def run(*args, style="text"):
 
 
 def test_the_command_knows_every_layout():
-    assert tuple(DIALECTS) == _LAYOUTS
+    assert tuple(DIALECTS) == LAYOUTS
 
 
 def test_convert_prints_the_output_on_stdout_and_the_rest_on_stderr(folder):
