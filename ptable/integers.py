@@ -1,33 +1,39 @@
-"""Whole numbers with given sums and the least convex cost, by integer programming.
+"""Whole numbers with given sums and the least cost: the question, and HiGHS to answer it.
 
-The only module that calls HiGHS, through scipy. What comes back is rounded and checked in exact
-arithmetic; nothing that floating point says is believed but that a search is finished.
+The only module that calls an integer solver, through scipy. Numbers that come back are rounded
+and have to be checked with `Program.misses`, in exact arithmetic.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ptable.errors import InternalError
-from ptable.lattice import basis_of, coordinates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Answer", "Program", "cheapest", "least_cost"]
+    from numpy.typing import NDArray
+
+__all__ = ["Cost", "Model", "Prices", "Program", "Windows"]
 
 #: HiGHS stops within 1e-6 of the optimum; costs are scaled so that this means nothing.
-_SCALE = 1e4
+_SCALE = 1e3
 #: What separates ties, in scaled cost per unit: far above 1e-6, far below what matters.
-_TIE = 1e-3
+_TIE = 1e-4
 _GOLDEN = (math.sqrt(5) - 1) / 2
-_HALF_WINDOW = 2
 #: What scipy calls the end of a search.
 _OPTIMAL, _STOPPED, _INFEASIBLE = 0, 1, 2
+
+Cost: TypeAlias = "Callable[[int], float] | float"
+#: Per number the range inside which its cost is followed; None where it has a price per unit.
+Windows: TypeAlias = "list[tuple[int, int] | None]"
+#: What a unit of each number is worth, and what all goals together are.
+Prices: TypeAlias = tuple[list[float], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +43,13 @@ class Program:
     Parameters
     ----------
     costs
-        Per number its cost, a convex function; None where it costs nothing.
+        Per number its cost: a convex function, or the price of every unit.
     rows, goals
         Weighted sums of the numbers, and what each must be.
     lower, upper
         The range of every number.
     near
-        Where the numbers are expected; any place in range will do.
+        Where the numbers are expected; anything in range will do.
     orders
         Pairs of places: the number at the first may not exceed the one at the second.
     fineness
@@ -60,11 +66,11 @@ class Program:
     ...     upper=(9, 9),
     ...     near=(0, 0),
     ... )
-    >>> least_cost(program, most_nodes=100).numbers
-    (1, 3)
+    >>> program.misses((1, 3)), program.cost((1, 3))
+    ([], 10.0)
     """
 
-    costs: tuple[Callable[[int], float] | None, ...]
+    costs: tuple[Cost, ...]
     rows: tuple[tuple[int, ...], ...]
     goals: tuple[int, ...]
     lower: tuple[int, ...]
@@ -88,20 +94,39 @@ class Program:
         Examples
         --------
         >>> program = Program(
-        ...     costs=(None,), rows=((2,),), goals=(5,), lower=(0,), upper=(9,), near=(0,)
+        ...     costs=(0.0,), rows=((2,),), goals=(5,), lower=(0,), upper=(9,), near=(0,)
         ... ).with_slack(1, price=1.0, most=9)
-        >>> least_cost(program, most_nodes=100).numbers
-        (2, 1)
+        >>> program.misses((2, 1)), program.cost((2, 1))
+        ([], 1.0)
         """
         *others, last = self.rows
         return replace(
             self,
-            costs=(*self.costs, lambda n: price * n),
+            costs=(*self.costs, price),
             rows=(*((*row, 0) for row in others), (*last, weight)),
             lower=(*self.lower, 0),
             upper=(*self.upper, most),
             near=(*self.near, 0),
         )
+
+    def cost(self, numbers: Sequence[int]) -> float:
+        """Give the cost of numbers.
+
+        Parameters
+        ----------
+        numbers
+            One per place.
+
+        Examples
+        --------
+        >>> program = Program(
+        ...     costs=(2.0,), rows=((2,),), goals=(4,), lower=(0,), upper=(9,), near=(0,)
+        ... )
+        >>> program.cost([3])
+        6.0
+        """
+        pairs = zip(self.costs, numbers, strict=True)
+        return math.fsum(cost(n) if callable(cost) else cost * n for cost, n in pairs)
 
     def misses(self, numbers: Sequence[int]) -> list[str]:
         """Name, in exact arithmetic, what numbers do not satisfy.
@@ -114,7 +139,7 @@ class Program:
         Examples
         --------
         >>> program = Program(
-        ...     costs=(None,), rows=((2,),), goals=(4,), lower=(0,), upper=(9,), near=(0,)
+        ...     costs=(0.0,), rows=((2,),), goals=(4,), lower=(0,), upper=(9,), near=(0,)
         ... )
         >>> program.misses([2]), program.misses([3])
         ([], ['sum 0'])
@@ -130,203 +155,176 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a search found.
-
-    Parameters
-    ----------
-    numbers
-        The numbers of least cost; None where there are none, or none were found.
-    is_finished
-        Whether the search went to its end: nothing cheaper exists, or nothing at all.
-    gap
-        By how much the cost may exceed the least one; 0 where the search is finished.
-    cost
-        Of the numbers; infinite where there are none.
-
-    Examples
-    --------
-    >>> Answer(numbers=(1, 3), is_finished=True).gap
-    0.0
-    """
-
-    numbers: tuple[int, ...] | None
-    is_finished: bool
-    gap: float = 0.0
-    cost: float = math.inf
-
-
-def cheapest(answers: Sequence[Answer]) -> Answer:
-    """Give the cheapest of several answers, to a question that is any of theirs.
-
-    Parameters
-    ----------
-    answers
-        At least one.
-
-    Examples
-    --------
-    >>> one = Answer(numbers=(1,), is_finished=True, cost=2.0)
-    >>> other = Answer(numbers=(5,), is_finished=False, cost=2.5, gap=1.0)
-    >>> cheapest([one, other])
-    Answer(numbers=(1,), is_finished=False, gap=0.5, cost=2.0)
-    """
-    best = min(answers, key=lambda answer: answer.cost)
-    if all(answer.is_finished for answer in answers):
-        return best
-    bounds = [
-        -math.inf if answer.gap == math.inf else answer.cost - answer.gap
-        for answer in answers
-        if answer.cost < math.inf or not answer.is_finished
-    ]
-    gap = max(0.0, best.cost - min(bounds)) if best.cost < math.inf else math.inf
-    return replace(best, is_finished=False, gap=gap)
-
-
-def least_cost(program: Program, *, most_nodes: int) -> Answer:
-    """Find whole numbers of least cost.
+class Model:
+    """State what the solver sees: how often each column is taken, on top of the least numbers.
 
     Parameters
     ----------
     program
-        What is asked for.
-    most_nodes
-        After how many nodes to stop: a count, as seconds would differ from run to run.
-
-    Notes
-    -----
-    The cost is followed exactly inside a window around each number and continued as a straight
-    line outside. A convex cost lies above that line, so that an optimum inside all windows is
-    the optimum; a window that does not hold its number grows, and the search is repeated.
-
-    Sums are first expressed in a basis of those that whole numbers can have: what no whole
-    numbers can have is found by arithmetic, and the solver sees no parity to stumble over.
+        The question.
+    start
+        The number at each place when no column is taken.
+    columns
+        Per column its place, whether it adds or takes away, how often it may, at what cost.
+    matrix, goals
+        What the columns add to the sums, and then to the differences of `Program.orders`; what
+        the former must be and the latter may be at most.
 
     Examples
     --------
     >>> program = Program(
-    ...     costs=(None, None),
-    ...     rows=((2, 4),),
-    ...     goals=(7,),
-    ...     lower=(0, 0),
-    ...     upper=(9, 9),
-    ...     near=(0, 0),
+    ...     costs=(1.0,), rows=((2,),), goals=(4,), lower=(0,), upper=(9,), near=(0,)
     ... )
-    >>> least_cost(program, most_nodes=100)
-    Answer(numbers=None, is_finished=True, gap=0.0, cost=inf)
+    >>> Model.of(program, [None], with_outside=False).columns
+    ((0, 1, 9, 1.0),)
     """
-    nothing = Answer(numbers=None, is_finished=True)
-    basis = basis_of(program.rows)
-    goals = coordinates(basis, program.goals)
-    is_empty = any(a > b for a, b in zip(program.lower, program.upper, strict=True))
-    if goals is None or is_empty:
-        return nothing
-    columns = (coordinates(basis, column) for column in zip(*program.rows, strict=True))
-    rows = tuple(zip(*(column or () for column in columns), strict=True))
-    reduced = replace(program, rows=rows, goals=goals)
-    windows = _first_windows(program)
-    while True:
-        numbers, status, bound = _search(reduced, windows, most_nodes)
-        is_finished = status != _STOPPED
-        if numbers is None:
-            return replace(
-                nothing, is_finished=is_finished, gap=0.0 if is_finished else math.inf
-            )
-        if missed := program.misses(numbers):
-            raise InternalError(f"The integers found miss {', '.join(missed[:5])}.")
-        grown = [
-            _grow(window, n, low, high) if cost else window
-            for cost, n, window, low, high in zip(
-                program.costs, numbers, windows, program.lower, program.upper, strict=True
-            )
+
+    program: Program
+    start: tuple[int, ...]
+    columns: tuple[tuple[int, int, int, float], ...]
+    matrix: NDArray[np.float64]
+    goals: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, program: Program, windows: Windows, *, with_outside: bool) -> Model:
+        """Build the model of a program.
+
+        Parameters
+        ----------
+        program
+            The question.
+        windows
+            Where the costs of the numbers are followed.
+        with_outside
+            Whether numbers may leave their windows, costs continuing as straight lines.
+
+        Examples
+        --------
+        >>> program = Program(
+        ...     costs=(float,), rows=((2,),), goals=(4,), lower=(0,), upper=(9,), near=(0,)
+        ... )
+        >>> Model.of(program, [(1, 3)], with_outside=False).columns
+        ((0, 1, 1, 1.0), (0, 1, 1, 1.0))
+        """
+        start, columns = [], []
+        for place, (cost, window) in enumerate(zip(program.costs, windows, strict=True)):
+            low, high = program.lower[place], program.upper[place]
+            if window is None or not callable(cost):
+                start.append(low)
+                columns.append((place, 1, high - low, cost if not callable(cost) else 0.0))
+                continue
+            first, last = window
+            start.append(first)
+            columns += [(place, 1, 1, cost(n + 1) - cost(n)) for n in range(first, last)]
+            if with_outside and last < high:
+                columns.append((place, 1, high - last, cost(last + 1) - cost(last)))
+            if with_outside and first > low:
+                columns.append((place, -1, first - low, cost(first - 1) - cost(first)))
+        places = np.array([place for place, *_ in columns], dtype=np.int64)
+        signs = np.array([sign for _, sign, *_ in columns], dtype=np.float64)
+        weights = np.zeros((len(program.rows) + len(program.orders), len(start)))
+        goals = np.zeros(len(weights))
+        for row, (numbers, goal) in enumerate(zip(program.rows, program.goals, strict=True)):
+            weights[row] = numbers
+            goals[row] = goal - sum(a * n for a, n in zip(numbers, start, strict=True))
+        for row, (a, b) in enumerate(program.orders, start=len(program.rows)):
+            weights[row, a], weights[row, b] = 1, -1
+            goals[row] = start[b] - start[a]
+        return cls(
+            program=program,
+            start=tuple(start),
+            columns=tuple(columns),
+            matrix=weights[:, places] * signs,
+            goals=goals,
+        )
+
+    def prices(self) -> Prices | None:
+        """Price the sums by linear programming; None where not even fractions have them.
+
+        Examples
+        --------
+        >>> program = Program(
+        ...     costs=(3.0,), rows=((2,),), goals=(4,), lower=(0,), upper=(9,), near=(0,)
+        ... )
+        >>> Model.of(program, [None], with_outside=False).prices()
+        ([3.0], 6.0)
+        """
+        orders, n_sums = self.program.orders, len(self.program.rows)
+        if not self.columns:
+            return [0.0] * len(self.start), 0.0
+        result = _scipy().linprog(
+            [cost for *_, cost in self.columns],
+            A_eq=self.matrix[:n_sums],
+            b_eq=self.goals[:n_sums],
+            A_ub=self.matrix[n_sums:] if orders else None,
+            b_ub=self.goals[n_sums:] if orders else None,
+            bounds=[(0, often) for _, _, often, _ in self.columns],
+        )
+        if result.status != _OPTIMAL:
+            return None if result.status == _INFEASIBLE else ([0.0] * len(self.start), 0.0)
+        sums = result.eqlin.marginals.tolist()
+        charges = [
+            math.fsum(y * row[place] for y, row in zip(sums, self.program.rows, strict=True))
+            for place in range(len(self.start))
         ]
-        if grown == windows:
-            spent = math.fsum(c(n) for c, n in zip(program.costs, numbers, strict=True) if c)
-            gap = 0.0 if is_finished else max(0.0, spent - bound)
-            return Answer(numbers=numbers, is_finished=is_finished, gap=gap, cost=spent)
-        windows = grown
+        for (a, b), fall in zip(orders, result.ineqlin.marginals.tolist(), strict=True):
+            charges[a] += min(fall, 0.0)
+            charges[b] -= min(fall, 0.0)
+        return charges, math.fsum(y * g for y, g in zip(sums, self.program.goals, strict=True))
+
+    def search(self, most_nodes: int) -> tuple[tuple[int, ...] | None, bool, float]:
+        """Give the best numbers, whether the search was finished and a bound on the cost.
+
+        Parameters
+        ----------
+        most_nodes
+            After how many nodes to stop.
+
+        Examples
+        --------
+        >>> program = Program(
+        ...     costs=(3.0,), rows=((2,),), goals=(4,), lower=(0,), upper=(9,), near=(0,)
+        ... )
+        >>> Model.of(program, [None], with_outside=False).search(9)[:2]
+        ((2,), True)
+        """
+        scale = _SCALE * self.program.fineness
+        if not self.columns:
+            return (
+                (None if self.goals.any() else self.start),
+                True,
+                self.program.cost(self.start),
+            )
+        n_sums = len(self.program.rows)
+        scipy = _scipy()
+        lowest = self.goals.copy()
+        lowest[n_sums:] = -np.inf
+        given: dict[str, Any] = {
+            "c": [
+                cost * scale + sign * _TIE * ((place + 1) * _GOLDEN % 1)
+                for place, sign, _, cost in self.columns
+            ],
+            "integrality": np.ones(len(self.columns)),
+            "bounds": scipy.Bounds(0, np.array([often for _, _, often, _ in self.columns])),
+            "constraints": scipy.LinearConstraint(self.matrix, lowest, self.goals),
+        }
+        options: Any = {"mip_rel_gap": 0.0, "node_limit": most_nodes}
+        result = scipy.milp(**given, options=options)
+        if result.status not in {_OPTIMAL, _STOPPED, _INFEASIBLE}:
+            result = scipy.milp(**given, options={**options, "presolve": False})
+        if result.status not in {_OPTIMAL, _STOPPED, _INFEASIBLE}:
+            raise InternalError(f"The integer solver gave up: {result.message}")
+        if result.x is None:
+            return None, result.status == _INFEASIBLE, -math.inf
+        found = list(self.start)
+        for (place, sign, *_), often in zip(self.columns, result.x.tolist(), strict=True):
+            found[place] += sign * round(often)
+        bound = self.program.cost(self.start) + float(result.mip_dual_bound) / scale
+        return tuple(found), result.status == _OPTIMAL, bound
 
 
-def _first_windows(program: Program) -> list[tuple[int, int]]:
-    return [
-        (max(low, at - _HALF_WINDOW), min(high, at + _HALF_WINDOW)) if cost else (at, at)
-        for cost, at, low, high in zip(
-            program.costs, program.near, program.lower, program.upper, strict=True
-        )
-    ]
-
-
-def _grow(window: tuple[int, int], n: int, low: int, high: int) -> tuple[int, int]:
-    if window[0] <= n <= window[1]:
-        return window
-    return (
-        max(low, min(n - _HALF_WINDOW, window[0])),
-        min(high, max(n + _HALF_WINDOW, window[1])),
-    )
-
-
-def _columns(
-    program: Program, windows: Sequence[tuple[int, int]]
-) -> list[tuple[int, int, int, float]]:
-    """List what may be added to the lower ends: place, sign, how often, at what cost."""
-    columns = []
-    for place, (cost, (first, last)) in enumerate(zip(program.costs, windows, strict=True)):
-        low, high = program.lower[place], program.upper[place]
-        tie = _TIE * ((place + 1) * _GOLDEN % 1)
-
-        def price(n: int, cost: Any = cost, tie: float = tie) -> float:
-            change = cost(n + 1) - cost(n) if cost else 0.0
-            return change * _SCALE * program.fineness + tie
-
-        columns += [(place, 1, 1, price(n)) for n in range(first, last)]
-        if last < high:
-            columns.append((place, 1, high - last, price(last)))
-        if first > low:
-            columns.append((place, -1, first - low, -price(first - 1)))
-    return columns
-
-
-def _search(
-    program: Program, windows: Sequence[tuple[int, int]], most_nodes: int
-) -> tuple[tuple[int, ...] | None, int, float]:
-    """Ask HiGHS; give the numbers, how the search ended and a bound on the cost."""
+def _scipy() -> Any:
     # heavy, and lookups must not load it
-    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy import optimize
 
-    columns = _columns(program, windows)
-    start = [first for first, _ in windows]
-    if not columns:
-        return (
-            (None, _INFEASIBLE, 0.0) if program.misses(start) else (tuple(start), _OPTIMAL, 0.0)
-        )
-    n_sums = len(program.rows)
-    matrix = np.zeros((n_sums + len(program.orders), len(columns)))
-    least = np.zeros(len(matrix))
-    for row, (weights, goal) in enumerate(zip(program.rows, program.goals, strict=True)):
-        least[row] = goal - sum(a * n for a, n in zip(weights, start, strict=True))
-        matrix[row] = [weights[place] * sign for place, sign, _, _ in columns]
-    for row, (a, b) in enumerate(program.orders, start=n_sums):
-        least[row] = start[a] - start[b]
-        matrix[row] = [((place == b) - (place == a)) * sign for place, sign, _, _ in columns]
-    most = least.copy()
-    most[n_sums:] = np.inf
-    given: dict[str, Any] = {
-        "c": np.array([price for *_, price in columns]),
-        "integrality": np.ones(len(columns)),
-        "bounds": Bounds(0, np.array([often for _, _, often, _ in columns], dtype=np.float64)),
-        "constraints": LinearConstraint(matrix, least, most) if len(matrix) else (),
-    }
-    options: Any = {"mip_rel_gap": 0.0, "node_limit": most_nodes}
-    result = milp(**given, options=options)
-    if result.status not in {_OPTIMAL, _STOPPED, _INFEASIBLE}:
-        result = milp(**given, options={**options, "presolve": False})
-    if result.status not in {_OPTIMAL, _STOPPED, _INFEASIBLE}:
-        raise InternalError(f"The integer solver gave up: {result.message}")
-    if result.x is None:
-        return None, int(result.status), math.inf
-    numbers = list(start)
-    for (place, sign, _, _), often in zip(columns, result.x.tolist(), strict=True):
-        numbers[place] += sign * round(often)
-    base = math.fsum(c(n) for c, n in zip(program.costs, start, strict=True) if c)
-    bound = base + float(result.mip_dual_bound) / (_SCALE * program.fineness)
-    return tuple(numbers), int(result.status), bound
+    return optimize

@@ -210,9 +210,9 @@ def quantise(
     Notes
     -----
     Maximises ``-Σ (n/N) ln (n/N)`` over integers ``n ≥ 0`` with ``Σ n = N``, ``Σ v n = N m``
-    and ``Σ v² n = N (V + m²)``. Where these have no solution, the mean is nearest first, then the
-    variance. ``Σ v² n`` and ``Σ v n`` are both odd or both even, so that a variance ``V`` needs
-    an even ``N V`` where the mean is zero.
+    and ``Σ v² n = N (V + m²)``. Where these have no solution, the mean is nearest first, then
+    the variance. ``Σ v² n`` and ``Σ v n`` are both odd or both even, so that with mean zero a
+    variance ``V`` needs an even ``N V``.
 
     Ties of entropy, within 1e-8 nats, are settled by a fixed preference. A least
     probability is rounded up to whole keys, but one below a single key is not kept.

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ptable.errors import PTableError
-from ptable.integers import Program, cheapest, least_cost
+from ptable.integers import Program
 from ptable.lattice import basis_of, next_values
+from ptable.least_cost import cheapest, least_cost
 from ptable.row import RowProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ptable.integers import Answer
     from ptable.lattice import Basis
+    from ptable.least_cost import Answer
     from ptable.table import PTable
 
 __all__ = ["RowGoal", "RowKeys", "goal_of_row", "keys_of_row"]
@@ -333,7 +334,7 @@ class _Search:
             self.program,
             rows=self.program.rows[:n_rows],
             goals=(*self._sums(known), edge),
-            costs=(None,) * len(self.groups),
+            costs=(0.0,) * len(self.groups),
         )
         values = next_values(self.basis, self._sums(known))
         spacing = values[1] if values else 0
