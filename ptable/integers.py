@@ -1,14 +1,14 @@
 """Whole numbers with given sums and the least cost: the question, and HiGHS to answer it.
 
-The only module that calls an integer solver, through scipy. Numbers that come back are rounded
-and have to be checked with `Program.misses`, in exact arithmetic.
+The only module that calls an integer solver. Numbers that come back are rounded and have to be
+checked with `Program.misses`, in exact arithmetic.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -26,8 +26,14 @@ _SCALE = 1e3
 #: What separates ties, in scaled cost per unit: far above 1e-6, far below what matters.
 _TIE = 1e-4
 _GOLDEN = (math.sqrt(5) - 1) / 2
-#: What scipy calls the end of a search.
-_OPTIMAL, _STOPPED, _INFEASIBLE = 0, 1, 2
+#: One thread and one seed: the same question gets the same answer.
+_OPTIONS: dict[str, bool | int | float] = {
+    "output_flag": False,
+    "threads": 1,
+    "random_seed": 0,
+    "mip_rel_gap": 0.0,
+    "mip_abs_gap": 1e-6,
+}
 
 Cost: TypeAlias = "Callable[[int], float] | float"
 #: Per number the range inside which its cost is followed; None where it has a price per unit.
@@ -249,25 +255,18 @@ class Model:
         >>> Model.of(program, [None], with_outside=False).prices()
         ([3.0], 6.0)
         """
-        orders, n_sums = self.program.orders, len(self.program.rows)
+        n_sums = len(self.program.rows)
         if not self.columns:
             return [0.0] * len(self.start), 0.0
-        result = _scipy().linprog(
-            [cost for *_, cost in self.columns],
-            A_eq=self.matrix[:n_sums],
-            b_eq=self.goals[:n_sums],
-            A_ub=self.matrix[n_sums:] if orders else None,
-            b_ub=self.goals[n_sums:] if orders else None,
-            bounds=[(0, often) for _, _, often, _ in self.columns],
-        )
-        if result.status != _OPTIMAL:
-            return None if result.status == _INFEASIBLE else ([0.0] * len(self.start), 0.0)
-        sums = result.eqlin.marginals.tolist()
+        answer = self._ask([cost for *_, cost in self.columns], most_nodes=None)
+        if not answer.is_optimal:
+            return None if answer.is_infeasible else ([0.0] * len(self.start), 0.0)
+        sums, falls = answer.prices[:n_sums], answer.prices[n_sums:]
         charges = [
             math.fsum(y * row[place] for y, row in zip(sums, self.program.rows, strict=True))
             for place in range(len(self.start))
         ]
-        for (a, b), fall in zip(orders, result.ineqlin.marginals.tolist(), strict=True):
+        for (a, b), fall in zip(self.program.orders, falls, strict=True):
             charges[a] += min(fall, 0.0)
             charges[b] -= min(fall, 0.0)
         return charges, math.fsum(y * g for y, g in zip(sums, self.program.goals, strict=True))
@@ -288,43 +287,69 @@ class Model:
         >>> Model.of(program, [None], with_outside=False).search(9)[:2]
         ((2,), True)
         """
-        scale = _SCALE * self.program.fineness
         if not self.columns:
-            return (
-                (None if self.goals.any() else self.start),
-                True,
-                self.program.cost(self.start),
-            )
-        n_sums = len(self.program.rows)
-        scipy = _scipy()
-        lowest = self.goals.copy()
-        lowest[n_sums:] = -np.inf
-        given: dict[str, Any] = {
-            "c": [
-                cost * scale + sign * _TIE * ((place + 1) * _GOLDEN % 1)
-                for place, sign, _, cost in self.columns
-            ],
-            "integrality": np.ones(len(self.columns)),
-            "bounds": scipy.Bounds(0, np.array([often for _, _, often, _ in self.columns])),
-            "constraints": scipy.LinearConstraint(self.matrix, lowest, self.goals),
-        }
-        options: Any = {"mip_rel_gap": 0.0, "node_limit": most_nodes}
-        result = scipy.milp(**given, options=options)
-        if result.status not in {_OPTIMAL, _STOPPED, _INFEASIBLE}:
-            result = scipy.milp(**given, options={**options, "presolve": False})
-        if result.status not in {_OPTIMAL, _STOPPED, _INFEASIBLE}:
-            raise InternalError(f"The integer solver gave up: {result.message}")
-        if result.x is None:
-            return None, result.status == _INFEASIBLE, -math.inf
+            numbers = None if self.program.misses(self.start) else self.start
+            return numbers, True, self.program.cost(self.start)
+        scale = _SCALE * self.program.fineness
+        costs = [
+            cost * scale + sign * _TIE * ((place + 1) * _GOLDEN % 1)
+            for place, sign, _, cost in self.columns
+        ]
+        answer = self._ask(costs, most_nodes=most_nodes)
+        if not answer.taken:
+            return None, answer.is_infeasible, -math.inf
         found = list(self.start)
-        for (place, sign, *_), often in zip(self.columns, result.x.tolist(), strict=True):
+        for (place, sign, *_), often in zip(self.columns, answer.taken, strict=True):
             found[place] += sign * round(often)
-        bound = self.program.cost(self.start) + float(result.mip_dual_bound) / scale
-        return tuple(found), result.status == _OPTIMAL, bound
+        bound = self.program.cost(self.start) + answer.bound / scale
+        return tuple(found), answer.is_optimal, bound
+
+    def _ask(self, costs: Sequence[float], *, most_nodes: int | None) -> _Reply:
+        """Ask HiGHS, for whole numbers where there is a limit on nodes."""
+        # heavy, and lookups must not load it
+        import highspy
+
+        solver = highspy.Highs()  # type: ignore[no-untyped-call]
+        options = _OPTIONS if most_nodes is None else {**_OPTIONS, "mip_max_nodes": most_nodes}
+        for name, value in options.items():
+            solver.setOptionValue(name, value)
+        lowest = self.goals.copy()
+        lowest[len(self.program.rows) :] = -np.inf
+        where, rows = np.nonzero(self.matrix.T)
+        question = highspy.HighsLp()
+        question.num_row_, question.num_col_ = self.matrix.shape
+        question.col_cost_ = np.array(costs)
+        question.col_lower_ = np.zeros(len(costs))
+        question.col_upper_ = np.array([often for _, _, often, _ in self.columns], dtype=float)
+        question.row_lower_, question.row_upper_ = lowest, self.goals
+        question.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        question.a_matrix_.start_ = np.searchsorted(where, np.arange(len(costs) + 1))
+        question.a_matrix_.index_ = rows
+        question.a_matrix_.value_ = self.matrix[rows, where]
+        if most_nodes is not None:
+            question.integrality_ = [highspy.HighsVarType.kInteger] * len(costs)
+        solver.passModel(question)
+        solver.run()
+        states, status = highspy.HighsModelStatus, solver.getModelStatus()
+        known = {states.kOptimal, states.kInfeasible, states.kSolutionLimit}
+        if status not in known and most_nodes is not None:
+            raise InternalError(f"The integer solver gave up: {status.name}.")
+        solution = solver.getSolution()
+        return _Reply(
+            is_optimal=status == states.kOptimal,
+            is_infeasible=status == states.kInfeasible,
+            taken=list(solution.col_value) if solution.value_valid else [],
+            prices=list(solution.row_dual) if solution.dual_valid else [],
+            bound=solver.getInfo().mip_dual_bound,
+        )
 
 
-def _scipy() -> Any:
-    # heavy, and lookups must not load it
-    from scipy import optimize
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reply:
+    """What HiGHS said."""
 
-    return optimize
+    is_optimal: bool
+    is_infeasible: bool
+    taken: list[float]
+    prices: list[float]
+    bound: float

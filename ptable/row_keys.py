@@ -207,7 +207,7 @@ def keys_of_row(goal: RowGoal, *, keep_symmetry: bool, most_nodes: int) -> RowKe
     """
     places = range(len(goal.problem.noise))
     if len(places) == 1:
-        drift = goal.drift(goal.total * goal.problem.noise[0], 0)
+        drift = goal.drift(*_moments((goal.total,), goal.problem.noise))
         return RowKeys(units=(goal.total,), drift=drift, is_least=True, gap=0.0)
     single: _Groups = tuple((k,) for k in places)
     mirrored: _Groups = tuple(
@@ -375,13 +375,9 @@ class _Search:
         """Find the least cost, with the peak wherever it is cheapest where one is asked for."""
         answer = least_cost(program, most_nodes=self.most_nodes)
         n = len(self.groups)
-        if (
-            self.goal.problem.unimodal
-            and answer.numbers is not None
-            and not _has_one_peak(answer.numbers[:n])
-        ):
-            peaks = range(n) if len(self.groups[0]) == 1 else (n - 1,)
-            programs = [replace(program, orders=_climbs(n, peak)) for peak in peaks]
+        has_any_peak = self.goal.problem.unimodal and len(self.groups[0]) == 1
+        if has_any_peak and answer.numbers and not _has_one_peak(answer.numbers[:n]):
+            programs = [replace(program, orders=_climbs(n, peak)) for peak in range(n)]
             answer = cheapest([least_cost(p, most_nodes=self.most_nodes) for p in programs])
         if not answer.is_finished and answer.numbers is None:
             self.is_finished = False
@@ -406,6 +402,8 @@ def _program(goal: RowGoal, groups: _Groups) -> Program:
     climbs = [(k, k + 1) for k in range(problem.n_left - 1)]
     last = len(problem.noise) - 1
     climbs += [(last - k, last - k - 1) for k in range(problem.n_right - 1)]
+    if problem.unimodal and len(groups[0]) > 1:
+        climbs = [(k, k + 1) for k in range(len(groups) - 1)]
     orders = dict.fromkeys((home[a], home[b]) for a, b in climbs if home[a] != home[b])
     near = [
         min(max(low, round(goal.law[group[0]] * total)), max(low, high))
