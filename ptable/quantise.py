@@ -14,13 +14,15 @@ from numbers import Integral
 from typing import TYPE_CHECKING
 
 from ptable.errors import PTableError
-from ptable.row_keys import goal_of_row, keys_of_row
+from ptable.row_goal import goal_of_row
+from ptable.row_keys import keys_of_row
 from ptable.table import PTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ptable.row_keys import RowGoal, RowKeys
+    from ptable.row_goal import RowGoal
+    from ptable.row_keys import RowKeys
 
 __all__ = ["Quantisation", "RowQuantisation", "quantise", "warning_of"]
 

@@ -73,8 +73,8 @@ def shuffle(
             hint="numpy.random.default_rng() gives one",
         )
     size = _size(piece, table.key_range)
-    rows = [_pieces(table.units(count), size) for count in table.counts.tolist()]
-    n_pieces = sum(len(sizes) for _, sizes in rows)
+    units = [table.units(count) for count in table.counts.tolist()]
+    n_pieces = sum(-(-n // size) for row in units for n in row.values() if len(row) > 1)
     if n_pieces > _MOST_PIECES:
         raise PTableError(
             f"piece={piece!r} cuts the table into {n_pieces} pieces; at most {_MOST_PIECES} "
@@ -82,17 +82,20 @@ def shuffle(
             hint="quantise the table to fewer keys first, or use larger pieces",
         )
     noise, upper = [], []
-    for values, sizes in rows:
-        order = range(len(sizes))
-        if len(set(values)) > 1:
-            order = rng.permutation(len(sizes)).tolist()
+    for row, old_values, old_ends in zip(units, table.noise, table.upper, strict=True):
+        if len(row) == 1:
+            noise.append(old_values)
+            upper.append(old_ends)
+            continue
+        values, sizes = _pieces(row, size)
+        order = rng.permutation(len(sizes)).tolist()
         noise.append(tuple(values[place] for place in order))
         upper.append(tuple(accumulate(sizes[place] for place in order)))
     new = replace(table, noise=tuple(noise), upper=tuple(upper))
-    n_intervals = sum(map(len, new.noise))
+    n_intervals = sum(len(row) for row in new.noise if len(row) > 1)
     logger.info(
         "p-table shuffled",
-        extra={"rows": len(rows), "pieces": n_pieces, "joined": n_pieces - n_intervals},
+        extra={"rows": len(units), "pieces": n_pieces, "joined": n_pieces - n_intervals},
     )
     return new
 
