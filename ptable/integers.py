@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -212,7 +213,8 @@ class Model:
         >>> Model.of(program, [(1, 3)], with_outside=False).columns
         ((0, 1, 1, 1.0), (0, 1, 1, 1.0))
         """
-        start, columns = [], []
+        start: list[int] = []
+        columns: list[tuple[int, int, int, float]] = []
         for place, (cost, window) in enumerate(zip(program.costs, windows, strict=True)):
             low, high = program.lower[place], program.upper[place]
             if window is None or not callable(cost):
@@ -226,6 +228,45 @@ class Model:
                 columns.append((place, 1, high - last, cost(last + 1) - cost(last)))
             if with_outside and first > low:
                 columns.append((place, -1, first - low, cost(first - 1) - cost(first)))
+        return cls._assembled(program, start, columns)
+
+    @classmethod
+    def coarse(cls, program: Program, near: Sequence[int]) -> Model:
+        """Build a model that follows costs everywhere, in steps that double away from a place.
+
+        Parameters
+        ----------
+        program
+            The question.
+        near
+            Where the steps are smallest, for every number.
+
+        Examples
+        --------
+        >>> program = Program(
+        ...     costs=(float,), rows=((2,),), goals=(4,), lower=(0,), upper=(9,), near=(0,)
+        ... )
+        >>> [often for _, _, often, _ in Model.coarse(program, [3]).columns]
+        [1, 1, 1, 1, 1, 2, 2]
+        """
+        columns: list[tuple[int, int, int, float]] = []
+        for place, (cost, at) in enumerate(zip(program.costs, near, strict=True)):
+            low, high = program.lower[place], program.upper[place]
+            if not callable(cost):
+                columns.append((place, 1, high - low, cost))
+                continue
+            steps = [2**k for k in range((high - low).bit_length())]
+            stops = {low, at, high, *(at - n for n in steps), *(at + n for n in steps)}
+            columns += [
+                (place, 1, b - a, (cost(b) - cost(a)) / (b - a))
+                for a, b in pairwise(sorted(stop for stop in stops if low <= stop <= high))
+            ]
+        return cls._assembled(program, list(program.lower), columns)
+
+    @classmethod
+    def _assembled(
+        cls, program: Program, start: list[int], columns: list[tuple[int, int, int, float]]
+    ) -> Model:
         places = np.array([place for place, *_ in columns], dtype=np.int64)
         signs = np.array([sign for _, sign, *_ in columns], dtype=np.float64)
         weights = np.zeros((len(program.rows) + len(program.orders), len(start)))
@@ -243,6 +284,28 @@ class Model:
             matrix=weights[:, places] * signs,
             goals=goals,
         )
+
+    def relaxed(self) -> list[int] | None:
+        """Give the numbers of least cost among fractions, rounded; None where there are none.
+
+        Examples
+        --------
+        >>> program = Program(
+        ...     costs=(3.0,), rows=((2,),), goals=(4,), lower=(0,), upper=(9,), near=(0,)
+        ... )
+        >>> Model.of(program, [None], with_outside=False).relaxed()
+        [2]
+        """
+        answer = self._ask([cost for *_, cost in self.columns], most_nodes=None)
+        if not answer.is_optimal:
+            return None
+        found = [float(n) for n in self.start]
+        for (place, sign, *_), often in zip(self.columns, answer.taken, strict=True):
+            found[place] += sign * often
+        return [
+            min(max(round(n), low), high)
+            for n, low, high in zip(found, self.program.lower, self.program.upper, strict=True)
+        ]
 
     def prices(self) -> Prices | None:
         """Price the sums by linear programming; None where not even fractions have them.

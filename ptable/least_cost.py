@@ -23,6 +23,7 @@ __all__ = ["Answer", "cheapest", "least_cost"]
 _HALF_WINDOW = 2
 #: Windows that hold more numbers than this together take too long.
 _MOST_COLUMNS = 2_000
+_MOST_MOVES = 20
 _ROUNDING = 1e-11
 
 
@@ -120,7 +121,7 @@ def least_cost(program: Program, *, most_nodes: int) -> Answer:
     windows: Windows = [
         (max(low, at - _HALF_WINDOW), min(high, at + _HALF_WINDOW)) if callable(cost) else None
         for cost, at, low, high in zip(
-            program.costs, program.near, program.lower, program.upper, strict=True
+            program.costs, _centre(program), program.lower, program.upper, strict=True
         )
     ]
     prices = Model.of(program, windows, with_outside=True).prices()
@@ -156,6 +157,23 @@ def least_cost(program: Program, *, most_nodes: int) -> Answer:
             with_outside = True
         else:
             windows = grown
+
+
+def _centre(program: Program) -> Sequence[int]:
+    """Move from where numbers are expected to where fractions would cost least."""
+    near: Sequence[int] = program.near
+    if not any(map(callable, program.costs)):
+        return near
+    for _ in range(_MOST_MOVES):
+        better = Model.coarse(program, near).relaxed()
+        if better is None:
+            break
+        moves = zip(program.costs, near, better, strict=True)
+        is_there = all(abs(a - b) <= 1 for cost, a, b in moves if callable(cost))
+        near = better
+        if is_there:
+            break
+    return near
 
 
 def _around(program: Program, windows: Windows, numbers: Sequence[int]) -> Windows:
