@@ -547,6 +547,59 @@ class PTable:
         """
         return replace(self, spec=spec, certificate=certificate)
 
+    def quantise(self, key_range: int, *, keep_symmetry: bool = True) -> PTable:
+        """Put the table into few keys, keeping means and variances wherever integers can.
+
+        `ptable.quantise.quantise` does the same and reports every row.
+
+        Parameters
+        ----------
+        key_range
+            How many keys: 256 for SuperSTAR and Cantabular, 4096 for the ONS.
+        keep_symmetry
+            Whether rows whose law is its own mirror image stay so where they can.
+
+        Warns
+        -----
+        PTableWarning
+            Naming the rows whose mean or variance cannot be held.
+
+        Examples
+        --------
+        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+        >>> table.quantise(256).units(1)
+        {-1: 128, 1: 128}
+        """
+        from ptable.quantise import quantise, warning_of
+
+        answer = quantise(self, key_range, keep_symmetry=keep_symmetry)
+        if text := warning_of(answer):
+            warnings.warn(text, PTableWarning, stacklevel=2)
+        return answer.table
+
+    def shuffle(
+        self, rng: np.random.Generator, *, piece: float | Literal["key"] = 0.2
+    ) -> PTable:
+        """Cut every interval into pieces and put the pieces of every row in random order.
+
+        Parameters
+        ----------
+        rng
+            Where the order comes from.
+        piece
+            The largest probability of a piece, or ``"key"`` for single keys.
+
+        Examples
+        --------
+        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+        >>> new = table.shuffle(np.random.default_rng(1), piece="key")
+        >>> new.units(1) == table.units(1), new == table
+        (True, False)
+        """
+        from ptable.shuffle import shuffle
+
+        return shuffle(self, rng, piece=piece)
+
     def __eq__(self, other: object) -> bool:
         return self.id == other.id if isinstance(other, PTable) else NotImplemented
 
