@@ -11,6 +11,8 @@ import numpy as np
 
 from ptable.errors import PTableError
 from ptable.row import RowProblem
+from ptable.spec import NoiseSpec
+from ptable.stack import StackedSpec
 
 if TYPE_CHECKING:
     from ptable.table import PTable
@@ -114,7 +116,7 @@ def goal_of_row(table: PTable, count: int, *, total: int) -> RowGoal:
     square = Fraction(sum(n * v * v for v, n in units.items()), table.key_range)
     variance = square - mean**2
     spec = table.spec
-    if spec is None or count not in spec.counts:
+    if not isinstance(spec, NoiseSpec | StackedSpec) or count not in spec.counts:
         noise = tuple(sorted(units))
         law = tuple(units[v] / table.key_range for v in noise)
         return RowGoal(
