@@ -38,6 +38,8 @@ _TOLERANCE = 2e-6
 _MOST_VALUES = 2001
 _MOST_BASE = 100
 _FEWEST_ROUNDED = 200
+#: How many keys keeping mean and variance in few keys may cost a probability.
+_ROUNDED_KEYS = 6
 _NO_BIAS = 1e-4
 _R_FLOOR = 1e-8
 #: Two figures this close are the same figure, written with other digits.
@@ -172,7 +174,7 @@ def identify(table: PTable, *, tolerance: float | None = None) -> Identification
         Any p-table.
     tolerance
         Up to which difference of a probability a design counts as found; None for 2e-6, the
-        accuracy of R ptable, plus two keys.
+        accuracy of R ptable, plus six keys.
 
     Notes
     -----
@@ -188,8 +190,8 @@ def identify(table: PTable, *, tolerance: float | None = None) -> Identification
     ('at-most', 'left')
     """
     # a few keys are a mechanism's own denominator; hundreds are rounded probabilities
-    rounding = 2 / table.key_range if table.key_range >= _FEWEST_ROUNDED else 0.0
-    limit = _TOLERANCE + rounding if tolerance is None else tolerance
+    one_key = 1 / table.key_range if table.key_range >= _FEWEST_ROUNDED else 0.0
+    limit = _TOLERANCE + _ROUNDED_KEYS * one_key if tolerance is None else tolerance
     counts: list[int] = table.counts.tolist()
     laws = {
         count: {v: n / table.key_range for v, n in table.units(count).items()}
@@ -197,17 +199,19 @@ def identify(table: PTable, *, tolerance: float | None = None) -> Identification
     }
     best: Design | None = None
     apart: dict[int, float] = {}
-    fewest = math.inf, math.inf
+    fewest, distance = (math.inf, math.inf), math.inf
     for design, theirs in _candidates(table, laws):
         here = {count: _apart(laws[count], law) for count, law in theirs.items()}
-        rank = sum(x > limit for x in here.values()), max(here.values())
+        furthest = max(here.values())
+        # within a key, the plainer design wins, which comes first
+        rank = sum(x > limit for x in here.values()), furthest // (_TOLERANCE + one_key)
         if rank < fewest:
-            best, apart, fewest = design, here, rank
-        if rank[0] == 0 and rank[1] <= _TOLERANCE:
+            best, apart, distance, fewest = design, here, furthest, rank
+        if furthest <= _TOLERANCE:
             break
     return Identification(
         design=best,
-        distance=fewest[1],
+        distance=distance,
         tolerance=limit,
         rows=tuple(_figures(table, count, apart.get(count)) for count in counts),
         small=_small(table),
@@ -260,7 +264,7 @@ def _candidates(
             theirs = mechanism.build()
             if theirs.n_rows <= table.n_rows or table.large_counts == theirs.large_counts:
                 yield mechanism, {count: _law_of(theirs, count) for count in laws}
-    if table.large_counts != "last" or table.n_rows < 2 or not table.max_noise:
+    if table.n_rows < 2 or not table.max_noise or not _levels_off(table, laws):
         return
     known: dict[RowProblem, _Law] = {}
     for design in _specs(table, laws):
@@ -268,6 +272,13 @@ def _candidates(
         if rows and max(rows) <= max(laws):
             last = rows[max(rows)]
             yield design, {count: rows.get(count, last) for count in laws}
+
+
+def _levels_off(table: PTable, laws: Mapping[int, _Law]) -> bool:
+    """Say whether all counts beyond the last row have the noise of the last row."""
+    counts = list(laws)
+    turn = counts[table.n_rows - cycle_length(table.large_counts, n_rows=table.n_rows) :]
+    return all(laws[count] == laws[counts[-1]] for count in turn)
 
 
 def _law_of(table: PTable, count: int) -> dict[int, float]:

@@ -31,6 +31,7 @@ Examples:
   ckm ptable convert old.csv pt.json --boundary "(]" --key-range 100000000
   ckm ptable convert abs.pert pt.parquet --small-n 10
   ckm ptable convert nums.csv even.parquet --type even   one table of several
+  ckm ptable convert pt.parquet ons.csv --to ons --keys 256 --shuffle 2027
 """
 )
 @click.argument("source", type=_PATH, metavar="IN")
@@ -46,6 +47,19 @@ Examples:
     "--digits", type=click.IntRange(1, 12), help="Round decimals, of OUT or else of IN."
 )
 @click.option("--type", "kind", help="Which table of IN, where it has several.")
+@click.option(
+    "--keys",
+    "n_keys",
+    type=click.IntRange(2, 2**24),
+    help="Put it into so many keys first, keeping means and variances.",
+)
+@click.option(
+    "--shuffle",
+    "seed",
+    type=click.IntRange(min=0),
+    metavar="SEED",
+    help="Put the keys of every row in random order first.",
+)
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--dry-run", is_flag=True, help="Say what would be lost, write nothing.")
 @common_options
@@ -59,6 +73,8 @@ def convert(
     dialect: str | None,
     target_layout: str | None,
     kind: str | None,
+    n_keys: int | None,
+    seed: int | None,
     force: bool,
     dry_run: bool,
     **options: Any,
@@ -94,6 +110,10 @@ def convert(
         else table
         for name, table in tables.items()
     }
+    if n_keys is not None:
+        tables = {name: _in_keys(voice, table, n_keys) for name, table in tables.items()}
+    if seed is not None:
+        tables = {name: _shuffled(table, seed) for name, table in tables.items()}
     losses = write_tables(
         tables,
         target,
@@ -108,7 +128,8 @@ def convert(
     if dry_run:
         voice.step("dry run complete", f"dry run: {target} would be written")
         return
-    voice.step("p-table converted", "every noise is the same" if not losses else "converted")
+    same = not losses and n_keys is None and seed is None
+    voice.step("p-table converted", "every noise is the same" if same else "converted")
     click.echo(str(target))
 
 
@@ -116,6 +137,26 @@ def _read(source: Path, layout: str, options: dict[str, Any]) -> dict[str, PTabl
     from ptable.dialects import read_tables
 
     return read_tables(source, dialect=layout, **options)
+
+
+def _in_keys(voice: Voice, table: PTable, n_keys: int) -> PTable:
+    """Quantise a table and say what that changed."""
+    from ptable import quantise
+
+    answer = quantise(table, n_keys)
+    first, *rest = str(answer).splitlines()
+    voice.step("p-table quantised", first)
+    for line in rest[:1]:
+        voice.step("p-table quantised", line)
+    for line in rest[1:]:
+        voice.warn("drift", line)
+    return answer.table
+
+
+def _shuffled(table: PTable, seed: int) -> PTable:
+    import numpy as np
+
+    return table.shuffle(np.random.default_rng(seed), piece="key")
 
 
 def _chosen(
