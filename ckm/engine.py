@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
@@ -12,6 +13,7 @@ from ckm.errors import ConfigError
 from ckm.perturb import perturb
 from ckm.published import PublishedTable, publish
 from ckm.request import EmptyCells, TableRequest
+from ptable import PTableWarning
 from tables import (
     CodeTree,
     Filter,
@@ -142,6 +144,7 @@ class Engine:
                 f"ptable must be a PTable, not {type(ptable).__name__!r}.",
                 hint="solve(NoiseSpec(…)) makes one, PTable.read(path) reads one",
             )
+        _require_counts(ptable)
         self._ptable = ptable
         self._rounds_weighted = round_weighted
         self._labels = (total_label, missing_label)
@@ -373,6 +376,24 @@ class Engine:
                 hint="ask for groups of people",
             )
         return built
+
+
+def _require_counts(ptable: PTable) -> None:
+    """Refuse tables for magnitudes, and say when noise on zeros is left out."""
+    if ptable.step != 1 or ptable.anchors is not None:
+        raise ConfigError(
+            "The p-table is one for magnitudes, with steps or anchors; counts need whole noise "
+            "and a row per count.",
+            hint="build one without step and anchors",
+        )
+    if set(ptable.units(0)) != {0}:
+        warnings.warn(
+            "The p-table has noise for counts of 0, but empty cells are published as 0: their "
+            "keys would be those of no records at all. What the p-table guarantees for zeros "
+            "does not hold here.",
+            PTableWarning,
+            stacklevel=3,
+        )
 
 
 def _find_secret(

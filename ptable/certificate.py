@@ -17,13 +17,13 @@ from ptable.errors import PTableError
 from ptable.faces import resolve
 from ptable.peaks import bound_over_peaks, shaped
 from ptable.spec import NoiseSpec
+from ptable.stack import StackedSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ptable.faces import ResolvedRow
     from ptable.row import RowProblem
-    from ptable.stack import StackedSpec
     from ptable.table import PTable
 
 __all__ = ["Certificate", "RowCertificate", "certify"]
@@ -239,7 +239,7 @@ class Certificate:
         >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
         >>> table.certificate.check(table)
         """
-        if table.spec is None:
+        if not isinstance(table.spec, NoiseSpec | StackedSpec):
             raise PTableError("A p-table without a specification cannot be checked.")
         again = certify(
             table.spec,

@@ -6,7 +6,6 @@ Two or three such moves reach almost every repair; they are found by meeting in 
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -118,7 +117,7 @@ def approach(
         error = np.maximum(np.abs(slack - _MICRO)[:, None], np.abs(slack + _MICRO)[None, :])
         left = np.abs(second - bend) + scale * np.abs(first - away)
         left[error > _GOOD_ERROR] = _FAR
-        giver, taker = np.unravel_index(int(left.argmin()), left.shape)
+        giver, taker = divmod(int(left.argmin()), len(values))
         if left[giver, taker] >= abs(second) + scale * abs(first):
             if scale == 1:
                 break

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ptable.spec import NoiseSpec
     from ptable.stack import StackedSpec
 
-__all__ = ["Place", "ResolvedRow", "resolve"]
+__all__ = ["Place", "ResolvedRow", "resolve", "resolve_row"]
 
 Place: TypeAlias = Literal["inside", "least", "greatest"]
 
@@ -72,10 +72,23 @@ def resolve(spec: NoiseSpec | StackedSpec) -> tuple[ResolvedRow, ...]:
     >>> [row.note for row in resolve(spec)]
     ['variance 2 instead of 3', '']
     """
-    return tuple(_resolve_row(problem) for problem in spec.rows())
+    return tuple(map(resolve_row, spec.rows()))
 
 
-def _resolve_row(problem: RowProblem) -> ResolvedRow:
+def resolve_row(problem: RowProblem) -> ResolvedRow:
+    """Place a row; see `resolve`.
+
+    Parameters
+    ----------
+    problem
+        The row.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> resolve_row(NoiseSpec(max_noise=2, variance=2.0).row(1)).place
+    'greatest'
+    """
     bounds = variance_bounds(problem)
     if bounds is None:
         msg = f"The row of count {problem.count} has no law with mean zero."

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import tempfile
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from ptable.table import PTable
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["read_table", "write_table"]
+__all__ = ["read_table", "write_new_file", "write_table"]
 
 _FORMAT = "ptable"
 _VERSION = 1
@@ -49,25 +50,50 @@ def write_table(table: PTable, path: str | os.PathLike[str], *, overwrite: bool)
     A p-table is written to .parquet or .json, not '.xlsx'.
     """
     target = Path(path)
-    writers: dict[str, Callable[[PTable, Path], None]] = {
-        ".parquet": _write_parquet,
-        ".json": _write_json,
+    writers: dict[str, Callable[[Path], object]] = {
+        ".parquet": partial(_write_parquet, table),
+        ".json": partial(_write_json, table),
     }
     writer = writers.get(target.suffix.lower())
     if writer is None:
         raise PTableError(f"A p-table is written to .parquet or .json, not {target.suffix!r}.")
+    write_new_file(target, writer, overwrite=overwrite)
+
+
+def write_new_file(target: Path, writer: Callable[[Path], object], *, overwrite: bool) -> None:
+    """Let a writer fill a temporary file and give it its name, all or nothing.
+
+    Parameters
+    ----------
+    target
+        The file.
+    writer
+        Writes to the path it is given.
+    overwrite
+        Whether a file of that name may be replaced.
+
+    Examples
+    --------
+    >>> try:
+    ...     write_new_file(Path("missing/pt.csv"), Path.touch, overwrite=False)
+    ... except PTableError as error:
+    ...     print(error)
+    There is no folder 'missing'.
+    """
     if target.exists() and not overwrite:
         raise PTableError(
             f"The file '{target.name}' exists already.",
             hint="pass overwrite=True, or take another name",
         )
+    if target.is_dir():
+        raise PTableError(f"'{target.name}' is a folder.")
     if not target.parent.is_dir():
         raise PTableError(f"There is no folder '{target.parent}'.")
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=target.suffix)
     os.close(handle)
     temporary = Path(name)
     try:
-        writer(table, temporary)
+        writer(temporary)
         temporary.replace(target)
     finally:
         with contextlib.suppress(FileNotFoundError):
@@ -80,7 +106,7 @@ def read_table(path: str | os.PathLike[str]) -> PTable:
     Parameters
     ----------
     path
-        A name ending in ``.parquet``, ``.json`` or, in R ptable's layout, ``.csv``.
+        A name ending in ``.parquet`` or ``.json``.
 
     Examples
     --------
@@ -94,11 +120,9 @@ def read_table(path: str | os.PathLike[str]) -> PTable:
     if not source.is_file():
         raise PTableError(f"There is no file '{source}'.")
     suffix = source.suffix.lower()
-    if suffix == ".csv":
-        return _read_csv(source)
     readers = {".parquet": _read_parquet, ".json": _read_json}
     if suffix not in readers:
-        raise PTableError(f"A p-table is read from .parquet, .json or .csv, not {suffix!r}.")
+        raise PTableError(f"A p-table of ours is read from .parquet or .json, not {suffix!r}.")
     head, noise, upper = readers[suffix](source)
     return _check(head, noise, upper, source.name)
 
@@ -196,16 +220,6 @@ def _read_parquet(path: Path) -> tuple[dict[str, Any], list[list[int]], list[lis
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, IndexError) as error:
         raise _no_table(path.name) from error
     return head, noise, upper
-
-
-def _read_csv(path: Path) -> PTable:
-    import pandas as pd
-
-    try:
-        frame = pd.read_csv(path)
-    except (ValueError, OSError) as error:
-        raise _no_table(path.name) from error
-    return PTable.from_frame(frame, label=path.stem)
 
 
 def _check(

@@ -9,16 +9,18 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import warnings
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ptable.errors import PTableError
+from ptable.errors import PTableError, PTableWarning
 from ptable.lookup import KeyIndex, cycle_length, look_up
 
 if TYPE_CHECKING:
@@ -413,7 +415,7 @@ class PTable:
         >>> PTable.from_frame(frame).key_range
         10
         """
-        from ptable.frames import table_from_frame
+        from ptable.dialects.frames import table_from_frame
 
         return table_from_frame(frame, key_range=key_range, digits=digits, label=label)
 
@@ -439,17 +441,27 @@ class PTable:
         >>> PTable.from_key_table(pd.DataFrame(lines)).lookup([1, 1], [0, 1], key_range=2)
         array([ 1, -1])
         """
-        from ptable.frames import table_from_key_frame
+        from ptable.dialects.frames import table_from_key_frame
 
         return table_from_key_frame(frame, large_counts=large_counts, label=label)
 
-    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the table with its specification and certificate.
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        dialect: str | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the table: with its specification and certificate, or for another tool.
+
+        Warns with what the layout of another tool does not hold.
 
         Parameters
         ----------
         path
-            A name ending in ``.parquet`` or ``.json``.
+            A name ending in ``.parquet`` or ``.json``; with a dialect, any other.
+        dialect
+            The layout of another tool, see `ptable.dialects`.
         overwrite
             Whether a file of that name may be replaced.
 
@@ -462,18 +474,36 @@ class PTable:
         ...     PTable.read(pathlib.Path(folder) / "pt.json") == table
         True
         """
-        from ptable.files import write_table
+        from ptable.dialects import write_tables
 
-        write_table(self, path, overwrite=overwrite)
+        losses = write_tables(self, path, dialect=dialect, overwrite=overwrite)
+        if losses:
+            warnings.warn(
+                f"The file '{Path(path).name}' does not hold the whole p-table: "
+                f"{'; '.join(losses)}.",
+                PTableWarning,
+                stacklevel=2,
+            )
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> PTable:
-        """Read a table, and check it and its certificate anew.
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        dialect: str | None = None,
+        boundary: Literal["[)", "(]"] = "[)",
+        key_range: int | None = None,
+        digits: int | None = None,
+        large_counts: str | None = None,
+    ) -> PTable:
+        """Read a table, ours with its certificate or another tool's, and check it anew.
 
         Parameters
         ----------
         path
-            A name ending in ``.parquet`` or ``.json``, or ``.csv`` for R ptable's layout.
+            The file.
+        dialect, boundary, key_range, digits, large_counts
+            As for `ptable.dialects.read_tables`.
 
         Examples
         --------
@@ -483,9 +513,23 @@ class PTable:
         ...     print(error)
         There is no file 'missing.parquet'.
         """
-        from ptable.files import read_table
+        from ptable.dialects import read_tables
 
-        return read_table(path)
+        tables = read_tables(
+            path,
+            dialect=dialect,
+            boundary=boundary,
+            key_range=key_range,
+            digits=digits,
+            large_counts=large_counts,
+        )
+        if len(tables) > 1:
+            raise PTableError(
+                f"The file '{Path(path).name}' holds several p-tables, of types "
+                f"{', '.join(tables)}.",
+                hint="read them with ptable.dialects.read_tables",
+            )
+        return next(iter(tables.values()))
 
     def with_proof(self, spec: Design | None, certificate: Certificate | None) -> PTable:
         """Give the same table with another specification and certificate.
@@ -502,6 +546,59 @@ class PTable:
         True
         """
         return replace(self, spec=spec, certificate=certificate)
+
+    def quantise(self, key_range: int, *, keep_symmetry: bool = True) -> PTable:
+        """Put the table into few keys, keeping means and variances wherever integers can.
+
+        `ptable.quantise.quantise` does the same and reports every row.
+
+        Parameters
+        ----------
+        key_range
+            How many keys: 256 for SuperSTAR and Cantabular, 4096 for the ONS.
+        keep_symmetry
+            Whether rows whose law is its own mirror image stay so where they can.
+
+        Warns
+        -----
+        PTableWarning
+            Naming the rows whose mean or variance cannot be held.
+
+        Examples
+        --------
+        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+        >>> table.quantise(256).units(1)
+        {-1: 128, 1: 128}
+        """
+        from ptable.quantise import quantise, warning_of
+
+        answer = quantise(self, key_range, keep_symmetry=keep_symmetry)
+        if text := warning_of(answer):
+            warnings.warn(text, PTableWarning, stacklevel=2)
+        return answer.table
+
+    def shuffle(
+        self, rng: np.random.Generator, *, piece: float | Literal["key"] = 0.2
+    ) -> PTable:
+        """Cut every interval into pieces and put the pieces of every row in random order.
+
+        Parameters
+        ----------
+        rng
+            Where the order comes from.
+        piece
+            The largest probability of a piece, or ``"key"`` for single keys.
+
+        Examples
+        --------
+        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+        >>> new = table.shuffle(np.random.default_rng(1), piece="key")
+        >>> new.units(1) == table.units(1), new == table
+        (True, False)
+        """
+        from ptable.shuffle import shuffle
+
+        return shuffle(self, rng, piece=piece)
 
     def __eq__(self, other: object) -> bool:
         return self.id == other.id if isinstance(other, PTable) else NotImplemented

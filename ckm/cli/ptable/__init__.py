@@ -1,10 +1,11 @@
-"""``ckm ptable``: choose, build, look at and check perturbation tables."""
+"""``ckm ptable``: choose, build, look at, check and convert perturbation tables."""
 
 import click
 
 from ckm.cli.ptable.advise import advise
 from ckm.cli.ptable.build import build
 from ckm.cli.ptable.check import check
+from ckm.cli.ptable.convert import convert
 from ckm.cli.ptable.show import show
 from ckm.cli.root import Group
 
@@ -13,8 +14,8 @@ __all__ = ["ptable"]
 
 @click.group(cls=Group)
 def ptable() -> None:
-    """Choose, build, look at and check perturbation tables."""
+    """Choose, build, look at, check and convert perturbation tables."""
 
 
-for _verb in (advise, build, check, show):
+for _verb in (advise, build, check, convert, show):
     ptable.add_command(_verb)

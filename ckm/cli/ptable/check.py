@@ -1,78 +1,151 @@
-"""``ckm ptable check``: verify a perturbation table."""
+"""``ckm ptable check``: verify a perturbation table, whoever made it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.failure import CHECK_FAILED
+from ckm.cli.ptable.layouts import reading_options
 from ckm.cli.root import common_options
 from ckm.cli.voice import Voice
 
 if TYPE_CHECKING:
-    from ptable import PTable
+    from ptable import Certificate, PTable
+    from ptable.identify import Identification
 
 __all__ = ["check"]
 
 _PATH = click.Path(path_type=Path)
+_MOST_ROWS = 60
 
 
 @click.command(
     epilog="""\b
-Example:
-  ckm ptable check pt.parquet
+Examples:
+  ckm ptable check pt.parquet            recompute its certificate
+  ckm ptable check ptable.csv            a table of R, or of any other tool
+  ckm ptable check old.txt --from sas --boundary "(]" --key-range 100000000
 """
 )
 @click.argument("file", type=_PATH)
+@reading_options
 @common_options
 @click.pass_context
-def check(ctx: click.Context, *, file: Path) -> None:
-    """Recompute the certificate of a p-table and say whether it holds.
+def check(ctx: click.Context, /, *, file: Path, **options: Any) -> None:
+    """Verify a p-table of any tool from scratch, and say which design it looks like.
 
-    Ends with exit code 1 when it does not.
+    Rows must be whole, without gaps or overlaps, and their noise must have mean zero, or be of
+    a known design with another mean. A certificate is computed anew. Ends with exit code 1
+    where one of these fails.
     """
-    from ptable import PTable, PTableError
-    from ptable.mechanisms import Mechanism
+    from ptable import PTableError
+    from ptable.dialects import detect, read_tables
+    from ptable.identify import identify
 
     voice = ctx.ensure_object(Voice)
     if not file.is_file():
         raise click.UsageError(f"The file {file.name!r} does not exist.", ctx)
     try:
-        table = PTable.read(file)
-        if isinstance(table.spec, Mechanism):
-            voice.step("p-table checked", "built again from its mechanism, it is the same")
-            return
-        if table.certificate is None:
-            _verdict(voice, table, "no certificate: the table comes from elsewhere")
-            ctx.exit(CHECK_FAILED)
-        table.certificate.check(table)
+        layout = options.pop("dialect") or detect(file)
+        tables = read_tables(file, dialect=layout, **options)
     except PTableError as error:
-        voice.warn("p-table check failed", f"{file.name}: {error.problem}")
+        voice.warn("p-table check failed", f"{file.name}: {error}")
         ctx.exit(CHECK_FAILED)
-    _verdict(voice, table, None)
-    voice.step("p-table checked", "the certificate holds")
+    voice.step("p-table read", f"{file.name} is in the layout {layout!r}", layout=layout)
+    failed = False
+    for name, table in tables.items():
+        title = "" if len(tables) == 1 else f" ({name})"
+        answer = identify(table)
+        if table.certificate is not None:
+            _draw_certificate(voice, table.certificate)
+        else:
+            _draw_figures(voice, table, answer, title)
+        failed |= not _tell(voice, table, answer, title)
+    if failed:
+        ctx.exit(CHECK_FAILED)
 
 
-def _verdict(voice: Voice, table: PTable, failure: str | None) -> None:
-    """Show what the certificate says of each row."""
+def _tell(voice: Voice, table: PTable, answer: Identification, title: str) -> bool:
+    """Say what was found; return whether the table is sound."""
+    from ptable.mechanisms import Mechanism
+
+    if answer.is_match:
+        voice.step("design found", f"looks like{title}: {answer}")
+    else:
+        voice.warn("design not found", f"looks like{title}: {answer}")
+    if table.certificate is not None:
+        voice.step("p-table checked", "the certificate holds")
+        return True
+    if isinstance(table.spec, Mechanism):
+        voice.step("p-table checked", "built again from its mechanism, it is the same")
+        return True
+    biased = [str(row.count) for row in answer.rows if row.is_biased]
+    if biased and not answer.is_match:
+        named = ", ".join(biased[:6]) + (", …" if len(biased) > 6 else "")
+        voice.warn(
+            "p-table check failed",
+            f"the mean noise{title} is not 0 for counts {named}, and no known design is so",
+        )
+        return False
+    found = "its mean noise is the design's" if biased else "every row has mean noise 0"
+    voice.step("p-table checked", f"{found}; there is no certificate to recompute{title}")
+    return True
+
+
+def _draw_figures(voice: Voice, table: PTable, answer: Identification, title: str) -> None:
+    """Draw what each row does, computed from its thresholds."""
     from rich.table import Table
 
-    if failure is not None or table.certificate is None:
-        voice.warn("p-table check failed", str(failure))
-        return
+    picture = Table(title=f"Figures of each row{title}", title_justify="left")
+    for name in ("count", "stays", "mean", "variance", "from the design"):
+        picture.add_column(name, justify="right")
+    picture.add_column("remark")
+    last = answer.rows[-1].count
+    left_out = len(answer.rows) - _MOST_ROWS
+    for row in answer.rows[:_MOST_ROWS]:
+        remarks = []
+        if row.is_biased:
+            remarks.append("the mean is not 0")
+        if row.distance is not None and row.distance > answer.tolerance:
+            remarks.append("not as in the design")
+        serves_more = row.count == last and table.large_counts == "last"
+        picture.add_row(
+            f"{row.count}{'+' if serves_more else ''}",
+            f"{row.p_stay:.2%}",
+            f"{row.bias + 0:.2g}",
+            f"{row.variance:.6g}",
+            "" if row.distance is None else f"{row.distance:.1e}",
+            "; ".join(remarks),
+        )
+    if left_out > 0:
+        picture.caption = f"and {left_out} more rows"
+    voice.out.print(picture)
+
+
+def _draw_certificate(voice: Voice, certificate: Certificate) -> None:
+    """Draw what the certificate says of each row."""
+    from rich.table import Table
+
     picture = Table(title="Certificate, recomputed", title_justify="left")
-    for name in ("count", "variance asked", "variance", "bias", "entropy gap"):
+    for name in ("count", "variance asked", "variance", "bias", "entropy gap", "residual"):
         picture.add_column(name, justify="right")
     picture.add_column("verdict")
-    for row in table.certificate.rows:
+    for row in certificate.rows[:_MOST_ROWS]:
         picture.add_row(
             str(row.count),
             f"{row.requested_variance:.6g}",
             f"{row.variance:.6g}",
             f"{row.bias:.1e}",
             f"{max(row.gap, 0):.1e}",
+            f"{row.residual:.1e}",
             row.note or "as asked",
         )
+    programs = ", ".join(f"{name} {version}" for name, version in certificate.solver.items())
+    more = len(certificate.rows) - _MOST_ROWS
+    caption = f"solved with {programs}"
+    picture.caption = f"and {more} more rows; {caption}" if more > 0 else caption
+    picture.caption_justify = "left"
     voice.out.print(picture)

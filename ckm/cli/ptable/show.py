@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ckm.cli.ptable.guarantee import show_guarantee
 from ckm.cli.root import common_options
 from ckm.cli.voice import Voice
 
@@ -29,12 +30,25 @@ _FEWEST_BARS = 21
 Examples:
   ckm ptable show pt.parquet
   ckm ptable show pt.parquet --row 3       the probabilities of one count
+  ckm ptable show pt.parquet --guarantee   bias, bounds, (epsilon, delta) per count
   ckm ptable show pt.parquet --picture heatmap -o pt.svg
   ckm ptable show pt.parquet --picture perturbation -o keys.svg --force
 """
 )
 @click.argument("file", type=_PATH)
 @click.option("--row", type=click.IntRange(min=0), help="Only the row of this count.")
+@click.option(
+    "--guarantee",
+    "proves",
+    is_flag=True,
+    help="What each count is guaranteed, privacy included.",
+)
+@click.option(
+    "--epsilon", type=float, default=1.0, show_default=True, help="For delta at this epsilon."
+)
+@click.option(
+    "--delta", type=float, default=1e-6, show_default=True, help="For epsilon at this delta."
+)
 @click.option(
     "--picture",
     type=click.Choice(["heatmap", "distributions", "perturbation"]),
@@ -50,18 +64,27 @@ def show(
     *,
     file: Path,
     row: int | None,
+    proves: bool,
+    epsilon: float,
+    delta: float,
     picture: str | None,
     output: Path | None,
     force: bool,
 ) -> None:
     """Draw a p-table: how likely each noise is, for each count."""
-    from ptable import PTable
+    from ptable import PTable, guarantee
 
     voice = ctx.ensure_object(Voice)
+    if proves and (row is not None or picture is not None):
+        raise click.UsageError(
+            "--guarantee shows all rows; leave out --row and --picture.", ctx
+        )
     _check_options(ctx, row=row, picture=picture, output=output, force=force)
     table = PTable.read(file)
     if picture is not None and output is not None:
         _write(voice, table, picture, output, force=force)
+    elif proves:
+        show_guarantee(voice, guarantee(table, epsilon=epsilon, delta=delta))
     elif row is None:
         _draw_rows(voice, table)
     else:

@@ -200,7 +200,7 @@ def test_p_tables_with_gaps_or_repeated_lines_are_refused():
         frame[frame["i"] != 1],
         frame[frame["p_int_ub"] < 1],
         frame.head(0),
-        frame.assign(v=[-1, 1.5, -1, 1]),
+        frame.assign(v=[-1, "x", -1, 1]),
         frame.assign(v=[-2, 1, -1, 1]),
     ):
         with pytest.raises(ValueError, match=r"p-table|integers only|at least one line"):

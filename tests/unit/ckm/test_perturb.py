@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import ckm
-from ptable import PTable
+from ptable import NoiseSpec, PTable, PTableWarning, solve
 from tables import Request, Secret, StoredKeys, cube, open_source
 from tests.strategies import worked_ptable
 
@@ -56,13 +56,15 @@ def test_published_counts_follow_the_transition_probabilities():
 
 def test_counts_of_zero_are_published_as_zero_even_by_a_table_that_moves_zeros():
     table = PTable(noise=[[0, 3], [0]], upper=[[1, 256], [256]], key_range=256)
-    with ckm.Engine(
-        pa.table({"x": ["a"], "key": pa.array([200], pa.uint8())}),
-        record_key="key",
-        ptable=table,
-        mix=False,
-        categories={"x": ["a", "b"]},
-    ) as engine:
+    with pytest.warns(PTableWarning, match="noise for counts of 0"):
+        engine = ckm.Engine(
+            pa.table({"x": ["a"], "key": pa.array([200], pa.uint8())}),
+            record_key="key",
+            ptable=table,
+            mix=False,
+            categories={"x": ["a", "b"]},
+        )
+    with engine:
         found = engine.tabulate(["x"]).to_pandas()
     assert found["count"].tolist() == [1, 1, 0]
 
@@ -70,3 +72,20 @@ def test_counts_of_zero_are_published_as_zero_even_by_a_table_that_moves_zeros()
 def test_a_table_that_would_publish_negative_counts_is_no_table():
     with pytest.raises(ValueError, match="count 1 would be published as -1"):
         PTable(noise=[[0], [-2, 0]], upper=[[256], [9, 256]], key_range=256)
+
+
+def _people():
+    return pa.table({"id": range(50), "sex": ["F", "M"] * 25})
+
+
+def test_a_p_table_for_magnitudes_is_refused_for_counts():
+    table = solve(NoiseSpec(max_noise=2, variance=0.8, step=2, anchors=(1, 2)))
+    with pytest.raises(ckm.ConfigError, match="one for magnitudes"):
+        ckm.Engine(_people(), id="id", secret=ckm.Secret(bytes(16)), ptable=table)
+
+
+def test_noise_on_zeros_that_is_left_out_is_said():
+    table = solve(NoiseSpec(max_noise=2, variance=1.0, zero_bias=0.1))
+    with pytest.warns(PTableWarning, match="noise for counts of 0"):
+        engine = ckm.Engine(_people(), id="id", secret=ckm.Secret(bytes(16)), ptable=table)
+    engine.close()

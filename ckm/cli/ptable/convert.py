@@ -1,0 +1,178 @@
+"""``ckm ptable convert``: from the layout of one tool to that of another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckm.cli.ptable.layouts import LAYOUTS, reading_options
+from ckm.cli.root import common_options
+from ckm.cli.voice import Voice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ptable import PTable
+
+__all__ = ["convert"]
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm ptable convert ptable.csv pt.parquet               from R, to build on
+  ckm ptable convert pt.parquet pt.txt --to tau-argus
+  ckm ptable convert pt.parquet pt.csv --to r-ptable --digits 8
+  ckm ptable convert old.csv pt.json --boundary "(]" --key-range 100000000
+  ckm ptable convert abs.pert pt.parquet --small-n 10
+  ckm ptable convert nums.csv even.parquet --type even   one table of several
+  ckm ptable convert pt.parquet ons.csv --to ons --keys 256 --shuffle 2027
+"""
+)
+@click.argument("source", type=_PATH, metavar="IN")
+@click.argument("target", type=_PATH, metavar="OUT")
+@reading_options
+@click.option(
+    "--to",
+    "target_layout",
+    type=click.Choice(LAYOUTS),
+    help="Layout of OUT; else by its name: .parquet, .json, .pert.",
+)
+@click.option(
+    "--digits", type=click.IntRange(1, 12), help="Round decimals, of OUT or else of IN."
+)
+@click.option("--type", "kind", help="Which table of IN, where it has several.")
+@click.option(
+    "--keys",
+    "n_keys",
+    type=click.IntRange(2, 2**24),
+    help="Put it into so many keys first, keeping means and variances.",
+)
+@click.option(
+    "--shuffle",
+    "seed",
+    type=click.IntRange(min=0),
+    metavar="SEED",
+    help="Put the keys of every row in random order first.",
+)
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@click.option("--dry-run", is_flag=True, help="Say what would be lost, write nothing.")
+@common_options
+@click.pass_context
+def convert(
+    ctx: click.Context,
+    /,
+    *,
+    source: Path,
+    target: Path,
+    dialect: str | None,
+    target_layout: str | None,
+    kind: str | None,
+    n_keys: int | None,
+    seed: int | None,
+    force: bool,
+    dry_run: bool,
+    **options: Any,
+) -> None:
+    """Convert a p-table from one layout to another, and say what is lost."""
+    from ptable.dialects import detect, write_tables
+
+    voice = ctx.ensure_object(Voice)
+    if not source.is_file():
+        raise click.UsageError(f"The file {source.name!r} does not exist.", ctx)
+    if target.is_dir() or (target.exists() and not force):
+        what = "is a folder" if target.is_dir() else "exists; replace it with --force"
+        raise click.UsageError(f"The output {target.name!r} {what}.", ctx)
+    layout = dialect or detect(source)
+    is_text = target_layout not in {None, "ckm"} or target.suffix == ".pert"
+    digits = options.pop("digits")
+    small_n = options["small_n"]
+    if layout != "superstar":
+        options.pop("small_n")
+    if not is_text:
+        options["digits"] = digits
+    tables = _chosen(ctx, _read(source, layout, options), kind, source)
+    voice.step(
+        "p-table read",
+        f"{source.name}: {layout}, {_rows(tables)}",
+        layout=layout,
+        types=", ".join(tables),
+    )
+    # The name of the file is no label that its owner gave.
+    tables = {
+        name: replace(table, label="" if is_text else target.stem)
+        if table.label.startswith(source.stem)
+        else table
+        for name, table in tables.items()
+    }
+    if n_keys is not None:
+        tables = {name: _in_keys(voice, table, n_keys) for name, table in tables.items()}
+    if seed is not None:
+        tables = {name: _shuffled(table, seed) for name, table in tables.items()}
+    losses = write_tables(
+        tables,
+        target,
+        dialect=target_layout,
+        digits=digits if is_text else None,
+        small_n=small_n,
+        overwrite=force,
+        dry_run=dry_run,
+    )
+    for loss in losses:
+        voice.warn("not kept", loss)
+    if dry_run:
+        voice.step("dry run complete", f"dry run: {target} would be written")
+        return
+    same = not losses and n_keys is None and seed is None
+    voice.step("p-table converted", "every noise is the same" if same else "converted")
+    click.echo(str(target))
+
+
+def _read(source: Path, layout: str, options: dict[str, Any]) -> dict[str, PTable]:
+    from ptable.dialects import read_tables
+
+    return read_tables(source, dialect=layout, **options)
+
+
+def _in_keys(voice: Voice, table: PTable, n_keys: int) -> PTable:
+    """Quantise a table and say what that changed."""
+    from ptable import quantise
+
+    answer = quantise(table, n_keys)
+    first, *rest = str(answer).splitlines()
+    voice.step("p-table quantised", first)
+    for line in rest[:1]:
+        voice.step("p-table quantised", line)
+    for line in rest[1:]:
+        voice.warn("drift", line)
+    return answer.table
+
+
+def _shuffled(table: PTable, seed: int) -> PTable:
+    import numpy as np
+
+    return table.shuffle(np.random.default_rng(seed), piece="key")
+
+
+def _chosen(
+    ctx: click.Context, tables: Mapping[str, PTable], kind: str | None, source: Path
+) -> dict[str, PTable]:
+    """Return the table that was asked for, or all."""
+    if kind is None:
+        return dict(tables)
+    if kind not in tables:
+        known = ", ".join(tables)
+        raise click.UsageError(f"{source.name!r} has no type {kind!r}; it has {known}.", ctx)
+    return {"all": tables[kind]}
+
+
+def _rows(tables: Mapping[str, PTable]) -> str:
+    if len(tables) > 1:
+        return f"{len(tables)} tables: {', '.join(tables)}"
+    (table,) = tables.values()
+    return f"{table.n_rows} rows"

@@ -1,0 +1,290 @@
+"""Lists of keys: one line per count and key, or per count and range of keys."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ptable.dialects.numbers import MOST_NOISE, parse_whole
+from ptable.dialects.text import Problems
+from ptable.errors import PTableError
+from ptable.table import PTable
+
+if TYPE_CHECKING:
+    from ptable.dialects.options import Reading, Writing
+    from ptable.dialects.text import Sheet
+
+__all__ = ["in_keys", "read_key_lines", "whole_noise", "write_cantabular", "write_ons"]
+
+#: More keys than any such tool has; lists name every one of them.
+MOST_KEYS = 2**16
+_CANTABULAR_KEYS = 256
+_ONS_LAST, _ONS_CYCLE = 750, 250
+_NAMES = {"cell_value": "pcv", "cell_key": "ckey", "perturbation": "pvalue"}
+_RANGE = re.compile(r"([0-9]{1,9})\s*-\s*([0-9]{1,9})", re.ASCII)
+
+
+def read_key_lines(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
+    r"""Read noise by count and key: the layouts of the ONS and of Cantabular.
+
+    Parameters
+    ----------
+    sheet
+        Columns ``pcv``, ``ckey``, ``pvalue``, or ``cell_value``, ``cell_key``,
+        ``perturbation``; a key may be a range such as ``0-63``.
+    reading
+        The options. A table with rows up to 750 uses the last 250 in turn, as the ONS does.
+
+    Examples
+    --------
+    >>> from ptable.dialects.options import Reading
+    >>> from ptable.dialects.text import sheet_of_bytes
+    >>> text = b"cell_value,cell_key,perturbation\n1,0-2,0\n1,3,1\n"
+    >>> sheet = sheet_of_bytes(text, source="The text", stem="text")
+    >>> read_key_lines(sheet, Reading())["all"].units(1)
+    {0: 3, 1: 1}
+    """
+    problems = Problems(sheet.source)
+    rows = _parse(sheet, problems)
+    problems.stop()
+    total = reading.key_range or max(last for row in rows.values() for _, last, *_ in row) + 1
+    if not 2 <= total <= MOST_KEYS:
+        problems.fail(f"the number of keys must lie between 2 and {MOST_KEYS}, not {total}")
+    first, last_count = min(rows), max(rows)
+    for before, count in pairwise(sorted({min(first, 1), *rows} - ({0} - {first}))):
+        if count != before + 1:
+            problems.add(f"count {before + 1} has no lines, though count {count} has")
+    if first > 1:
+        problems.add(f"the counts must start from 0 or 1, not from {first}")
+    for count, row in rows.items():
+        _check_row(problems, count, row, total)
+    problems.stop()
+    noise: list[tuple[int, ...]] = [(0,)] if first else []
+    upper: list[tuple[int, ...]] = [(total,)] if first else []
+    for count in range(first, last_count + 1):
+        noise.append(tuple(v for *_, v in rows[count]))
+        upper.append(tuple(last + 1 for _, last, *_ in rows[count]))
+    is_ons = "pcv" in sheet.names and last_count == _ONS_LAST
+    rule = f"cycle:{_ONS_CYCLE}" if is_ons else "last"
+    table = PTable(
+        noise=tuple(noise),
+        upper=tuple(upper),
+        key_range=total,
+        large_counts=reading.large_counts or rule,
+        label=sheet.stem,
+    )
+    return {"all": table}
+
+
+def _parse(sheet: Sheet, problems: Problems) -> dict[int, list[tuple[int, int, int, int]]]:
+    """Read first key, last key, line and noise, by count, in order of keys."""
+    names = [_NAMES.get(name, name) for name in sheet.names]
+    missing = [name for name in ("pcv", "ckey", "pvalue") if names.count(name) != 1]
+    if missing:
+        raise PTableError(
+            f"{sheet.source} has no column '{missing[0]}', or has it twice; "
+            f"it has {sorted(sheet.cells[0])}.",
+            hint="needed are pcv, ckey and pvalue, or cell_value, cell_key and perturbation",
+        )
+    if len(sheet.cells) == 1:
+        problems.fail("it has no lines below the names of the columns")
+    pcv, ckey, pvalue = (names.index(name) for name in ("pcv", "ckey", "pvalue"))
+    rows: dict[int, list[tuple[int, int, int, int]]] = {}
+    for number, cells in sheet.body:
+        count = _whole(problems, sheet, cells, pcv, number)
+        noise = _whole(problems, sheet, cells, pvalue, number)
+        span = _RANGE.fullmatch(cells[ckey])
+        if span:
+            first, last = int(span[1]), int(span[2])
+        else:
+            found = _whole(problems, sheet, cells, ckey, number)
+            if found is None:
+                continue
+            first = last = found
+        if count is None or noise is None:
+            continue
+        if count < 0 or not 0 <= first <= last:
+            name = sheet.cells[0][pcv if count < 0 else ckey]
+            problems.add(f"column '{name}' must rise from 0 on", line=number)
+        elif count + noise < 0:
+            problems.add(
+                f"count {count} would be published as {count + noise}", line=number, count=count
+            )
+        else:
+            rows.setdefault(count, []).append((first, last, number, noise))
+    for row in rows.values():
+        row.sort()
+    return rows
+
+
+def _whole(
+    problems: Problems, sheet: Sheet, cells: list[str], place: int, line: int
+) -> int | None:
+    cell = cells[place]
+    number = parse_whole(cell)
+    if number is None or abs(number) > MOST_NOISE:
+        what = f"'{cell}'" if cell else "an empty cell"
+        limit = "" if number is None else f" within {MOST_NOISE}"
+        problems.add(
+            f"column '{sheet.cells[0][place]}' must hold integers only{limit}, not {what}",
+            line=line,
+        )
+        return None
+    return number
+
+
+def _check_row(
+    problems: Problems, count: int, row: list[tuple[int, int, int, int]], total: int
+) -> None:
+    """Every key must be there once."""
+    wanted = 0
+    for first, last, line, _ in row:
+        if first > wanted:
+            problems.add(
+                f"{_keys(wanted, first - 1)} missing; it must have every key from 0 to "
+                f"{total - 1} once",
+                line=line,
+                count=count,
+            )
+        elif first < wanted:
+            problems.add(
+                f"{_keys(first, min(last, wanted - 1))} there more than once",
+                line=line,
+                count=count,
+            )
+        wanted = max(wanted, last + 1)
+    if wanted < total:
+        problems.add(
+            f"{_keys(wanted, total - 1)} missing; it must have every key from 0 to "
+            f"{total - 1} once",
+            count=count,
+        )
+    elif wanted > total:
+        problems.add(f"its keys go beyond {total - 1}", line=row[-1][2], count=count)
+
+
+def _keys(first: int, last: int) -> str:
+    return f"key {first} is" if first == last else f"keys {first} to {last} are"
+
+
+def in_keys(table: PTable, n_keys: int) -> list[list[tuple[int, int, int]]]:
+    """Give each row as first key, last key and noise out of a number of keys.
+
+    Parameters
+    ----------
+    table
+        A p-table whose thresholds are whole in that number of keys.
+    n_keys
+        How many keys.
+
+    Examples
+    --------
+    >>> in_keys(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8), 4)
+    [[(0, 3, 0)], [(0, 1, -1), (2, 3, 1)]]
+    """
+    if any(end * n_keys % table.key_range for row in table.upper for end in row):
+        raise PTableError(
+            f"{n_keys} keys cannot hold the thresholds of this p-table exactly.",
+            hint=f"quantise it first: table.quantise(key_range={n_keys})",
+        )
+    return [
+        [
+            (lower * n_keys // table.key_range, upper * n_keys // table.key_range - 1, v)
+            for v, (lower, upper) in zip(values, pairwise((0, *ends)), strict=True)
+        ]
+        for values, ends in zip(table.noise, table.upper, strict=True)
+    ]
+
+
+def whole_noise(table: PTable, dialect: str) -> None:
+    """Refuse a table for magnitudes.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+    dialect
+        The layout that cannot hold it.
+
+    Examples
+    --------
+    >>> whole_noise(PTable(noise=[[0]], upper=[[8]], key_range=8), "ons")
+    """
+    if table.step != 1 or table.anchors is not None:
+        raise PTableError(
+            f"The layout '{dialect}' holds whole noise for every count, not tables for "
+            "magnitudes.",
+            hint="write them as r-ptable, tau-argus or sas",
+        )
+
+
+def write_cantabular(table: PTable, writing: Writing) -> str:
+    """Write a table for Cantabular: 256 keys, in ranges of equal noise.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+    writing
+        The options.
+
+    Examples
+    --------
+    >>> from ptable.dialects.options import Writing
+    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+    >>> print(write_cantabular(table, Writing()), end="")
+    cell_value,cell_key,perturbation
+    1,0-127,-1
+    1,128-255,1
+    """
+    del writing
+    whole_noise(table, "cantabular")
+    lines = ["cell_value,cell_key,perturbation"]
+    for count, row in enumerate(in_keys(table, _CANTABULAR_KEYS)):
+        if count or len(row) > 1 or table.n_rows == 1:
+            lines += [
+                f"{count},{first}-{last},{v}" if last > first else f"{count},{first},{v}"
+                for first, last, v in row
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def write_ons(table: PTable, writing: Writing) -> str:
+    """Write a table for the ONS package: counts 1 to 750, one line per count and key.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+    writing
+        The options.
+
+    Examples
+    --------
+    >>> from ptable.dialects.options import Writing
+    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+    >>> text = write_ons(table, Writing()).splitlines()
+    >>> text[:2], text[-1], len(text)
+    (['pcv,ckey,pvalue', '1,0,-1'], '750,7,1', 6001)
+    """
+    from ptable.dialects.losses import row_number
+
+    del writing
+    whole_noise(table, "ons")
+    if table.n_rows > _ONS_LAST + 1:
+        raise PTableError(
+            f"The layout 'ons' holds counts to {_ONS_LAST}, and this p-table has rows to "
+            f"{table.n_rows - 1}."
+        )
+    n_keys = table.key_range if table.key_range <= MOST_KEYS // 16 else _CANTABULAR_KEYS
+    rows = in_keys(table, n_keys)
+    counts = range(int(rows[0] == [(0, n_keys - 1, 0)]), _ONS_LAST + 1)
+    lines = ["pcv,ckey,pvalue"]
+    for count in counts:
+        lines += [
+            f"{count},{key},{v}"
+            for first, last, v in rows[row_number(table, count)]
+            for key in range(first, last + 1)
+        ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,221 @@
+"""What a table lost on the way to a file and back, in exact numbers."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ptable.lookup import cycle_length
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ptable.table import PTable
+
+__all__ = ["losses_between", "row_number"]
+
+_MOST_COMPARED = 20_000
+
+
+def row_number(table: PTable, count: int) -> int:
+    """Give the row that serves a count.
+
+    Parameters
+    ----------
+    table
+        A p-table without anchors.
+    count
+        The count.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> table = PTable(noise=[[0], [0], [1]], upper=[[8]] * 3, key_range=8)
+    >>> row_number(table, 1), row_number(table, 100)
+    (1, 2)
+    """
+    last = table.n_rows - 1
+    if count <= last:
+        return count
+    cycle = cycle_length(table.large_counts, n_rows=table.n_rows)
+    return (count - last - 1) % cycle + last + 1 - cycle
+
+
+def losses_between(table: PTable, again: PTable) -> tuple[str, ...]:
+    """Name what differs between a table and what its file says.
+
+    Parameters
+    ----------
+    table
+        The table that was written.
+    again
+        The table that was read back.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+    >>> again = PTable(noise=[[0], [-1, 1]], upper=[[10], [5, 10]], key_range=10)
+    >>> losses_between(table, again)
+    ('the key range, 8, is not kept: it reads back as 10, with the same noise for every key',)
+    """
+    moves = _moves(table, again)
+    losses = [*_moved(moves), *_large_counts(table, again)]
+    if table.key_range != again.key_range:
+        same = "" if losses else ", with the same noise for every key"
+        losses.append(
+            f"the key range, {table.key_range}, is not kept: it reads back as "
+            f"{again.key_range}{same}"
+        )
+    if table.step != again.step:
+        losses.append(f"the step, 1/{table.step}, is not kept: the noise needs 1/{again.step}")
+    kept = [
+        name
+        for name, before, after in (
+            ("specification", table.spec, again.spec),
+            ("certificate", table.certificate, again.certificate),
+        )
+        if before is not None and after is None
+    ]
+    if kept:
+        verb = "is" if len(kept) == 1 else "are"
+        losses.append(f"the {' and the '.join(kept)} {verb} not kept")
+    if table.label and again.label != table.label:
+        losses.append(f"the label, {table.label!r}, is not kept")
+    return tuple(losses)
+
+
+class _Moves:
+    """The largest differences between rows of two tables."""
+
+    def __init__(self) -> None:
+        self.threshold = self.mean = self.second = self.keys = Fraction(0)
+        self.n_lost = 0
+        self.has_same_order = True
+
+    def add(self, table: PTable, row: int, again: PTable, other: int) -> None:
+        """Compare two rows."""
+        values, others = table.noise[row], again.noise[other]
+        if _is_same(table, row, again, other):
+            return
+        ends = [Fraction(end, table.key_range) for end in table.upper[row]]
+        other_ends = [Fraction(end, again.key_range) for end in again.upper[other]]
+        first = Fraction(1, table.step), Fraction(1, again.step)
+        if [v * first[0] for v in values] == [v * first[1] for v in others]:
+            for a, b in zip(ends, other_ends, strict=True):
+                self.threshold = max(self.threshold, abs(a - b))
+        else:
+            self.has_same_order = False
+            self.n_lost += max(0, len(values) - len(others))
+        self.keys = max(
+            self.keys, _share(_law(values, ends, first[0]), _law(others, other_ends, first[1]))
+        )
+        for power, name in ((1, "mean"), (2, "second")):
+            difference = abs(
+                _moment(values, ends, first[0], power)
+                - _moment(others, other_ends, first[1], power)
+            )
+            setattr(self, name, max(getattr(self, name), difference))
+
+
+def _is_same(table: PTable, row: int, again: PTable, other: int) -> bool:
+    """Compare two rows in whole numbers, which is quick and mostly enough."""
+    return (
+        table.step == again.step
+        and table.noise[row] == again.noise[other]
+        and all(
+            end * again.key_range == theirs * table.key_range
+            for end, theirs in zip(table.upper[row], again.upper[other], strict=True)
+        )
+    )
+
+
+def _law(
+    values: Sequence[int], ends: Sequence[Fraction], unit: Fraction
+) -> list[tuple[Fraction, Fraction]]:
+    return [(end, v * unit) for v, end in zip(values, ends, strict=True)]
+
+
+def _share(
+    law: list[tuple[Fraction, Fraction]], other: list[tuple[Fraction, Fraction]]
+) -> Fraction:
+    """Give the share of keys to which two rows give different noise."""
+    share = start = Fraction(0)
+    a = b = 0
+    while a < len(law) and b < len(other):
+        end = min(law[a][0], other[b][0])
+        if law[a][1] != other[b][1]:
+            share += end - start
+        start = end
+        a += law[a][0] == end
+        b += other[b][0] == end
+    return share
+
+
+def _moment(
+    values: Sequence[int], ends: Sequence[Fraction], unit: Fraction, power: int
+) -> Fraction:
+    widths = [upper - lower for lower, upper in pairwise((Fraction(0), *ends))]
+    total = sum(
+        (width * v**power for v, width in zip(values, widths, strict=True)), Fraction(0)
+    )
+    return total * unit**power
+
+
+def _moves(table: PTable, again: PTable) -> _Moves:
+    moves = _Moves()
+    if table.anchors is not None or again.anchors is not None:
+        rows: list[tuple[int, int]] = list(
+            zip(range(table.n_rows), range(again.n_rows), strict=True)
+        )
+    else:
+        rows = [(row, row_number(again, row)) for row in range(table.n_rows)]
+    for row, other in rows:
+        moves.add(table, row, again, other)
+    return moves
+
+
+def _moved(moves: _Moves) -> list[str]:
+    if not moves.keys:
+        return []
+    how = (
+        f"thresholds move by at most {float(moves.threshold):.2g}"
+        if moves.has_same_order
+        else f"{moves.n_lost} intervals are too narrow to be kept"
+    )
+    loss = (
+        f"probabilities are rounded: {how}, at most {float(moves.keys):.2g} of a row's keys "
+        f"get other noise, a row's mean noise moves by at most {float(moves.mean):.2g} and its "
+        f"mean square by at most {float(moves.second):.2g}"
+    )
+    return [loss]
+
+
+def _large_counts(table: PTable, again: PTable) -> list[str]:
+    """Say from which count on the two take different rows, beyond the rows of the first."""
+    if table.anchors is not None or again.anchors is not None:
+        return []
+    cycles = [cycle_length(t.large_counts, n_rows=t.n_rows) for t in (table, again)]
+    start = table.n_rows
+    stop = max(table.n_rows, again.n_rows) + math.lcm(*cycles)
+    compared: dict[tuple[int, int], bool] = {}
+    for count in range(start, min(stop, start + _MOST_COMPARED)):
+        pair = row_number(table, count), row_number(again, count)
+        if pair not in compared:
+            alike = _Moves()
+            alike.add(table, pair[0], again, pair[1])
+            # A rounded row is the same row; only another row is a loss of its own.
+            own = _Moves()
+            own.add(table, pair[0], again, row_number(again, pair[0]))
+            compared[pair] = alike.keys <= own.keys
+        if not compared[pair]:
+            loss = (
+                f"the rule for large counts, {table.large_counts!r}, is not kept: from count "
+                f"{count} on the noise is that of other rows"
+            )
+            return [loss]
+    if stop - start > _MOST_COMPARED and table.large_counts != again.large_counts:
+        return [f"the rule for large counts, {table.large_counts!r}, may not be kept"]
+    return []

@@ -1,0 +1,314 @@
+"""Matrices: keys by counts as in SuperSTAR, and counts by noise as in an overlay."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ptable.dialects.keylists import in_keys, whole_noise
+from ptable.dialects.losses import row_number
+from ptable.dialects.numbers import (
+    MOST_NOISE,
+    choose_scale,
+    digits_for,
+    parse_decimal,
+    parse_whole,
+    print_decimal,
+)
+from ptable.dialects.text import Problems
+from ptable.errors import PTableError
+from ptable.lookup import cycle_length
+from ptable.table import PTable
+
+if TYPE_CHECKING:
+    from ptable.dialects.numbers import Scale
+    from ptable.dialects.options import Reading, Writing
+    from ptable.dialects.text import Sheet
+
+__all__ = ["read_destatis", "read_superstar", "write_destatis", "write_superstar"]
+
+_KEYS = 256
+_USUAL_COLUMNS = 30
+_MOST_COLUMNS = 10_000
+
+
+def read_superstar(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
+    r"""Read a matrix with a line per key and a column per count from 1 on.
+
+    Counts beyond the last column P take one of the last S in turn: count c takes column
+    P - S + 1 + (c mod S). The table gets rows up to P + S, from which on the last S rows follow
+    in turn.
+
+    Parameters
+    ----------
+    sheet
+        256 lines, below a line of names or not.
+    reading
+        The options; `small_n` is S.
+
+    Examples
+    --------
+    >>> from ptable.dialects.options import Reading
+    >>> from ptable.dialects.text import sheet_of_bytes
+    >>> sheet = sheet_of_bytes(b"1,0,0\n-1,2,-1\n", source="The text", stem="text")
+    >>> table = read_superstar(sheet, Reading(key_range=2, small_n=2))["all"]
+    >>> table.n_rows, table.large_counts, table.lookup([3, 4, 5, 6], [1] * 4, key_range=2)
+    (6, 'cycle:2', array([-1,  2, -1,  2]))
+    """
+    problems = Problems(sheet.source)
+    is_named = any(parse_whole(cell) is None for cell in sheet.cells[0])
+    first_column = int(is_named and sheet.cells[0][0] == "")
+    lines = list(zip(sheet.numbers, sheet.cells, strict=True))[int(is_named) :]
+    total = reading.key_range or _KEYS
+    if len(lines) != total:
+        problems.fail(f"it must have one line per key, {total}, and has {len(lines)}")
+    columns: list[list[int]] = [[] for _ in sheet.cells[0][first_column:]]
+    for number, cells in lines:
+        for count, cell in enumerate(cells[first_column:], start=1):
+            noise = parse_whole(cell)
+            if noise is None or abs(noise) > MOST_NOISE:
+                what = f"'{cell}'" if cell else "an empty cell"
+                problems.add(
+                    f"it must hold integers within {MOST_NOISE}, not {what}",
+                    line=number,
+                    count=count,
+                )
+            elif count + noise < 0:
+                problems.add(
+                    f"it would be published as {count + noise}", line=number, count=count
+                )
+            else:
+                columns[count - 1].append(noise)
+    last, small = len(columns), reading.small_n
+    if not 1 <= small <= last:
+        problems.fail(
+            f"small_n must lie between 1 and the number of columns, {last}, not {small}"
+        )
+    problems.stop()
+    rule = reading.large_counts
+    if rule is None and small > 1:
+        rule = f"cycle:{small}"
+        columns += [
+            columns[last - small + count % small] for count in range(last + 1, last + small + 1)
+        ]
+    ends = tuple(range(1, total + 1))
+    table = PTable(
+        noise=((0,) * total, *map(tuple, columns)),
+        upper=(ends,) * (len(columns) + 1),
+        key_range=total,
+        large_counts=rule or "last",
+        label=sheet.stem,
+    )
+    return {"all": table}
+
+
+def write_superstar(table: PTable, writing: Writing) -> str:
+    """Write a matrix with a line for each of 256 keys and a column per count from 1 on.
+
+    Parameters
+    ----------
+    table
+        The p-table; its zeros stay zero.
+    writing
+        The options; `small_n` is SuperSTAR's SmallN.
+
+    Examples
+    --------
+    >>> from ptable.dialects.options import Writing
+    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+    >>> text = write_superstar(table, Writing()).splitlines()
+    >>> len(text), text[127][:8], text[128][:8]
+    (256, '-1,-1,-1', '1,1,1,1,')
+    """
+    whole_noise(table, "superstar")
+    if table.noise[0] != (0,):
+        raise PTableError(
+            "The layout 'superstar' has no column for count 0, and this p-table changes zeros."
+        )
+    rows = in_keys(table, _KEYS)
+    last = _columns_needed(table, writing.small_n)
+    columns = [
+        [v for first, stop, v in rows[row_number(table, count)] for _ in range(first, stop + 1)]
+        for count in range(1, last + 1)
+    ]
+    return "".join(",".join(map(str, line)) + "\n" for line in zip(*columns, strict=True))
+
+
+def _columns_needed(table: PTable, small: int) -> int:
+    """Find how many columns give every larger count its row."""
+    if small < 1:
+        raise PTableError(f"small_n must be at least 1, not {small}.")
+    names: dict[object, int] = {}
+    alike = [
+        names.setdefault(row, len(names)) for row in zip(table.noise, table.upper, strict=True)
+    ]
+    cycle = cycle_length(table.large_counts, n_rows=table.n_rows)
+    period: int = math.lcm(cycle, small)
+    most = table.n_rows + 2 * small
+    usual = max(small, _USUAL_COLUMNS)
+    if most <= _MOST_COLUMNS and period <= _MOST_COLUMNS:
+        candidates: list[int] = [usual, *range(small, max(most, usual) + 1)]
+        for last in candidates:
+            stop = max(last, table.n_rows) + period
+            if all(
+                alike[row_number(table, count)]
+                == alike[row_number(table, last - small + 1 + count % small)]
+                for count in range(last + 1, stop + 1)
+            ):
+                return last
+    raise PTableError(
+        f"The layout 'superstar' with SmallN {small} cannot hold the rule for large counts, "
+        f"{table.large_counts!r}, of this p-table of {table.n_rows} rows.",
+        hint=f"pass small_n={cycle}" if 1 < cycle != small else None,
+    )
+
+
+def read_destatis(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
+    r"""Read an overlay: noise values in the first line, then cumulative shares by count.
+
+    Parameters
+    ----------
+    sheet
+        Below the first line one line per count from 0 on, or with the count as first cell.
+    reading
+        The options.
+
+    Examples
+    --------
+    >>> from ptable.dialects.options import Reading
+    >>> from ptable.dialects.text import sheet_of_bytes
+    >>> sheet = sheet_of_bytes(b"-1,0,1\n0,1,1\n.25,.75,1\n", source="The text", stem="")
+    >>> read_destatis(sheet, Reading())["all"].units(1)
+    {-1: 25, 0: 50, 1: 25}
+    """
+    problems = Problems(sheet.source)
+    has_counts = parse_whole(sheet.cells[0][0]) is None
+    noise = [parse_whole(cell) for cell in sheet.cells[0][int(has_counts) :]]
+    values = [v for v in noise if v is not None and abs(v) <= MOST_NOISE]
+    if len(values) < len(noise) or len(set(values)) < len(values) or not values:
+        problems.fail(
+            "the first line must hold different whole noise values", line=sheet.numbers[0]
+        )
+    rows: dict[int, list[Fraction]] = {}
+    numbers: dict[int, int] = {}
+    printed = []
+    for place, (number, cells) in enumerate(sheet.body):
+        count = parse_whole(cells[0]) if has_counts else place
+        if count is None or not 0 <= count <= MOST_NOISE:
+            problems.add(f"the first cell must be a count, not '{cells[0]}'", line=number)
+            continue
+        if count in rows:
+            problems.add("the count is there twice", line=number, count=count)
+        decimals = [
+            parse_decimal(cell, has_commas=sheet.has_commas)
+            for cell in cells[int(has_counts) :]
+        ]
+        good = [x for x in decimals if x is not None and 0 <= x <= 1]
+        if len(good) < len(decimals):
+            problems.add("it must hold decimals from 0 to 1 only", line=number, count=count)
+            continue
+        printed += good
+        rows[count], numbers[count] = list(map(Fraction, good)), number
+    if not rows:
+        problems.fail("it has no lines of shares")
+    for before, count in pairwise(sorted({0, *rows})):
+        if count != before + 1:
+            problems.add(f"count {before + 1} has no line, though count {count} has")
+    problems.stop()
+    scale = choose_scale(
+        printed, key_range=reading.key_range, digits=reading.digits, boundary=reading.boundary
+    )
+    table = {
+        count: _overlay_row(problems, (numbers[count], count), row, values, scale)
+        for count, row in rows.items()
+    }
+    problems.stop()
+    table.setdefault(0, [(0, scale.key_range)])
+    counts = range(len(table))
+    return {
+        "all": PTable(
+            noise=tuple(tuple(v for v, _ in table[count]) for count in counts),
+            upper=tuple(tuple(end for _, end in table[count]) for count in counts),
+            key_range=scale.key_range,
+            large_counts=reading.large_counts or "last",
+            label=sheet.stem,
+        )
+    }
+
+
+def _overlay_row(
+    problems: Problems,
+    place: tuple[int, int],
+    shares: list[Fraction],
+    values: list[int],
+    scale: Scale,
+) -> list[tuple[int, int]]:
+    line, count = place
+    row = []
+    for v, (lower, upper) in zip(values, pairwise((Fraction(0), *shares)), strict=True):
+        low, high = scale.rounded(lower), scale.rounded(upper)
+        if low > high:
+            problems.add(
+                f"the share falls from {float(low):.12g} to {float(high):.12g}",
+                line=line,
+                count=count,
+            )
+        elif low < high:
+            end = scale.keys(high)
+            if count + v < 0:
+                problems.add(f"it would be published as {count + v}", line=line, count=count)
+            if end is None:
+                problems.add(
+                    f"the share {float(high):.12g} is no multiple of 1/{scale.key_range}",
+                    line=line,
+                    count=count,
+                )
+            else:
+                row.append((v, end))
+    if scale.rounded(shares[-1]) != 1:
+        problems.add(
+            f"the last share is {float(shares[-1]):.12g}, not 1", line=line, count=count
+        )
+    return row
+
+
+def write_destatis(table: PTable, writing: Writing) -> str:
+    """Write an overlay: noise values in the first line, then cumulative shares by count.
+
+    Parameters
+    ----------
+    table
+        A p-table whose noise rises with the key in every row.
+    writing
+        The options; `digits` rounds the shares.
+
+    Examples
+    --------
+    >>> from ptable.dialects.options import Writing
+    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+    >>> print(write_destatis(table, Writing()), end="")
+    i,-1,0,1
+    0,0,1,1
+    1,0.5,0.5,1
+    """
+    whole_noise(table, "destatis")
+    values = sorted({v for row in table.noise for v in row})
+    lines = [",".join(["i", *map(str, values)])]
+    digits = writing.digits or digits_for(table.key_range)
+    for count, (noise, upper) in enumerate(zip(table.noise, table.upper, strict=True)):
+        if any(a >= b for a, b in pairwise(noise)):
+            raise PTableError(
+                "The layout 'destatis' has noise that rises with the key; count "
+                f"{count} of this p-table has another order.",
+                hint="write it as r-ptable",
+            )
+        ends = dict(zip(noise, upper, strict=True))
+        running, cells = 0, [str(count)]
+        for v in values:
+            running = ends.get(v, running)
+            share = Fraction(running, table.key_range)
+            cells.append(print_decimal(share, digits=digits))
+        lines.append(",".join(cells))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,321 @@
+"""Printed numbers taken exactly: counts, noise, and decimals as integers out of a range."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import cache
+from numbers import Integral
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from ptable.errors import PTableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "MOST_DIGITS",
+    "MOST_NOISE",
+    "Boundary",
+    "Scale",
+    "as_noise",
+    "check_options",
+    "choose_scale",
+    "digits_for",
+    "parse_decimal",
+    "parse_whole",
+    "places",
+    "print_decimal",
+]
+
+Boundary: TypeAlias = Literal["[)", "(]"]
+
+MOST_DIGITS = 12
+MOST_NOISE = 10**6
+
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
+_WHOLE = re.compile(r"[+-]?[0-9]+(?:\.0*)?", re.ASCII)
+_EXACT = Context(prec=2000)
+_DOUBLE_DIGITS = 15
+_MOST_EXPONENT = 30
+_MOST_STEP = 1000
+_NOISE_ERROR = Decimal("1e-9")
+_BINARY = 2**32
+
+
+def parse_whole(cell: str) -> int | None:
+    """Read an integer; None where the cell holds none.
+
+    Parameters
+    ----------
+    cell
+        The text.
+
+    Examples
+    --------
+    >>> parse_whole("-12"), parse_whole("3.0"), parse_whole("1.5")
+    (-12, 3, None)
+    """
+    if _WHOLE.fullmatch(cell):
+        return int(cell.partition(".")[0])
+    decimal = parse_decimal(cell) if "e" in cell.lower() else None
+    if decimal is None or abs(decimal) > 10**30 or decimal != int(decimal):
+        return None
+    return int(decimal)
+
+
+def parse_decimal(cell: str, *, has_commas: bool = False) -> Decimal | None:
+    """Read a decimal as printed; None where the cell holds none.
+
+    More than 15 digits are the print of a double, and stand for its shortest decimal.
+
+    Parameters
+    ----------
+    cell
+        The text.
+    has_commas
+        Whether the decimal mark is a comma.
+
+    Examples
+    --------
+    >>> parse_decimal("0.45285965999999999"), parse_decimal("nan")
+    (Decimal('0.45285966'), None)
+    """
+    text = cell.replace(",", ".") if has_commas else cell
+    if not _DECIMAL.fullmatch(text):
+        return None
+    exact = Decimal(text)
+    if exact and abs(exact.adjusted()) > _MOST_EXPONENT:
+        return None
+    if len(exact.as_tuple().digits) > _DOUBLE_DIGITS:
+        shortest = float(text)
+        return Decimal(repr(shortest)) if math.isfinite(shortest) else None
+    return exact
+
+
+def places(number: Decimal) -> int:
+    """Give the number of digits behind the point, without trailing zeros.
+
+    Parameters
+    ----------
+    number
+        A finite decimal.
+
+    Examples
+    --------
+    >>> places(Decimal("0.2500")), places(Decimal("100"))
+    (2, 0)
+    """
+    return max(0, -int(number.normalize(_EXACT).as_tuple().exponent))
+
+
+@cache
+def as_noise(number: Decimal) -> Fraction | None:
+    """Read a noise value as a fraction with a denominator of at most 1000, or None.
+
+    Parameters
+    ----------
+    number
+        The printed noise; where it has six digits or more, it may have been rounded.
+
+    Examples
+    --------
+    >>> as_noise(Decimal("-0.8")), as_noise(Decimal("0.3333333"))
+    (Fraction(-4, 5), Fraction(1, 3))
+    """
+    if abs(number) > MOST_NOISE:
+        return None
+    digits = places(number)
+    rounding = Decimal(5).scaleb(-digits - 1) if digits >= 6 else Decimal(0)
+    error = Fraction(max(_NOISE_ERROR, rounding))
+    exact = Fraction(number)
+    for step in range(1, _MOST_STEP + 1):
+        steps = round(exact * step)
+        if abs(Fraction(steps, step) - exact) <= error:
+            return Fraction(steps, step)
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """How decimals from 0 to 1 become whole numbers of keys.
+
+    Parameters
+    ----------
+    key_range
+        How many keys there are.
+    digits
+        Round to so many digits first; None takes all.
+    boundary
+        Which end of an interval belongs to it.
+
+    Examples
+    --------
+    >>> Scale(key_range=100).keys(Fraction(1, 4))
+    25
+    >>> Scale(key_range=100, boundary="(]").keys(Fraction(1, 4))
+    26
+    """
+
+    key_range: int
+    digits: int | None = None
+    boundary: Boundary = "[)"
+
+    def keys(self, number: Fraction) -> int | None:
+        """Give how many keys lie below a threshold; None where that is no whole number.
+
+        Parameters
+        ----------
+        number
+            The threshold.
+
+        Examples
+        --------
+        >>> Scale(key_range=4).keys(Fraction(3, 10))
+        """
+        exact = number * self.key_range
+        if self.boundary == "(]":
+            # Key k out of K lies in (lb, ub] when lb K < k <= ub K; key 0 joins the first.
+            return min(math.floor(exact) + 1, self.key_range)
+        if exact.denominator != 1 and 10**MOST_DIGITS % number.denominator:
+            # More digits than are taken as printed: the double they are the print of.
+            exact = Fraction(float(number)) * self.key_range
+        return int(exact) if exact.denominator == 1 else None
+
+    def rounded(self, number: Fraction) -> Fraction:
+        """Round to the digits asked for.
+
+        Parameters
+        ----------
+        number
+            The threshold.
+
+        Examples
+        --------
+        >>> Scale(key_range=100, digits=2).rounded(Fraction(1, 3))
+        Fraction(33, 100)
+        """
+        return number if self.digits is None else round(number, self.digits)
+
+
+def choose_scale(
+    thresholds: Iterable[Decimal],
+    *,
+    key_range: int | None,
+    digits: int | None,
+    boundary: Boundary,
+) -> Scale:
+    """Find the key range in which all thresholds are whole.
+
+    Parameters
+    ----------
+    thresholds
+        The decimals, from 0 to 1.
+    key_range, digits, boundary
+        What the user asked for; None where it is to follow from the decimals.
+
+    Examples
+    --------
+    >>> choose_scale([Decimal("0.25")], key_range=None, digits=None, boundary="[)").key_range
+    100
+    """
+    if key_range is not None or boundary == "(]":
+        if key_range is None:
+            raise PTableError(
+                "Intervals that include their upper end, '(]', need the key_range of the keys.",
+                hint="for keys of 8 decimal digits, key_range=10**8",
+            )
+        return Scale(key_range=key_range, digits=digits, boundary=boundary)
+    if digits is not None:
+        return Scale(key_range=10**digits, digits=digits)
+    numbers = list(thresholds)
+    most = max(map(places, numbers), default=0)
+    if most <= MOST_DIGITS:
+        return Scale(key_range=10 ** max(most, 1))
+    if all((float(number) * _BINARY).is_integer() for number in numbers):
+        return Scale(key_range=_BINARY)
+    raise PTableError(
+        f"The thresholds have {most} decimal digits; at most {MOST_DIGITS} are taken as "
+        "printed.",
+        hint="pass digits=8 to round them",
+    )
+
+
+def check_options(
+    *, boundary: str = "[)", key_range: object = None, digits: object = None
+) -> None:
+    """Refuse options that mean nothing.
+
+    Parameters
+    ----------
+    boundary, key_range, digits
+        As for `read_tables`.
+
+    Examples
+    --------
+    >>> check_options(boundary="(]", key_range=256, digits=8)
+    """
+    if boundary not in {"[)", "(]"}:
+        raise PTableError(f"boundary must be '[)' or '(]', not {boundary!r}.")
+    for name, number, least, most in (
+        ("key_range", key_range, 2, 2**64),
+        ("digits", digits, 1, MOST_DIGITS),
+    ):
+        if number is None:
+            continue
+        is_whole = isinstance(number, Integral) and not isinstance(number, bool)
+        if not is_whole or not least <= int(number) <= most:  # type: ignore[call-overload]
+            text = "2**64" if most == 2**64 else most
+            raise PTableError(
+                f"{name} must be an integer from {least} to {text}, not {number!r}."
+            )
+
+
+def digits_for(key_range: int) -> int | None:
+    """Give the digits to round thresholds to; None where they can be written in full.
+
+    Parameters
+    ----------
+    key_range
+        What the thresholds count out of.
+
+    Examples
+    --------
+    >>> digits_for(256), digits_for(2**32), digits_for(3)
+    (None, None, 12)
+    """
+    is_short = 10**MOST_DIGITS % key_range == 0 or _BINARY % key_range == 0
+    return None if is_short else MOST_DIGITS
+
+
+def print_decimal(number: Fraction, *, digits: int | None = None) -> str:
+    """Write a fraction as a decimal, without an exponent.
+
+    Parameters
+    ----------
+    number
+        The fraction.
+    digits
+        How many digits to write; None writes a short decimal in full, and otherwise the
+        shortest one that stands for the same double.
+
+    Examples
+    --------
+    >>> print_decimal(Fraction(1, 8)), print_decimal(Fraction(1, 3), digits=4)
+    ('0.125', '0.3333')
+    """
+    if digits is None and 10**MOST_DIGITS % number.denominator == 0:
+        return _fixed(number, MOST_DIGITS).rstrip("0").rstrip(".")
+    if digits is None:
+        return format(Decimal(repr(float(number))), "f")
+    return _fixed(number, digits)
+
+
+def _fixed(number: Fraction, digits: int) -> str:
+    scaled = round(number * 10**digits)
+    whole, rest = divmod(abs(scaled), 10**digits)
+    sign = "-" if scaled < 0 else ""
+    return f"{sign}{whole}.{rest:0{digits}d}" if digits else f"{sign}{whole}"

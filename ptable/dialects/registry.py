@@ -1,0 +1,393 @@
+"""Which layouts there are, how one is recognised, and reading and writing by name."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ptable.dialects import intervals, keylists, listings, matrices
+from ptable.dialects.losses import losses_between
+from ptable.dialects.numbers import check_options, parse_decimal, parse_whole
+from ptable.dialects.options import Reading, Writing
+from ptable.dialects.text import sheet_of_bytes, sheet_of_path
+from ptable.errors import PTableError
+from ptable.files import read_table, write_new_file, write_table
+from ptable.table import PTable
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping
+
+    from ptable.dialects.text import Sheet
+
+__all__ = ["DIALECTS", "detect", "read_tables", "write_tables"]
+
+logger = logging.getLogger(__name__)
+
+_OWN = "ckm"
+_OWN_SUFFIXES = {".parquet", ".json"}
+_PERT = ".pert"
+_KEYS = 256
+_MATRIX_NAME = re.compile(r"[vV]?[+-]?[0-9]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Dialect:
+    """How a layout is read and written, which options it takes, how many tables it holds."""
+
+    read: Callable[[Sheet, Reading], dict[str, PTable]]
+    write: Callable[[Mapping[str, PTable], Writing], str]
+    takes: frozenset[str]
+    holds_several: bool = False
+
+
+def _single(
+    write: Callable[[PTable, Writing], str],
+) -> Callable[[Mapping[str, PTable], Writing], str]:
+    return lambda tables, writing: write(next(iter(tables.values())), writing)
+
+
+_DECIMALS = frozenset({"boundary", "key_range", "digits", "large_counts"})
+_INTEGERS = frozenset({"key_range", "large_counts"})
+
+_TEXTS = {
+    "cantabular": _Dialect(
+        read=keylists.read_key_lines,
+        write=_single(keylists.write_cantabular),
+        takes=_INTEGERS,
+    ),
+    "destatis": _Dialect(
+        read=matrices.read_destatis,
+        write=_single(matrices.write_destatis),
+        takes=_DECIMALS,
+    ),
+    "frame": _Dialect(
+        read=intervals.read_key_intervals,
+        write=listings.write_frame,
+        takes=_INTEGERS | {"anchors"},
+        holds_several=True,
+    ),
+    "ons": _Dialect(
+        read=keylists.read_key_lines, write=_single(keylists.write_ons), takes=_INTEGERS
+    ),
+    "r-ptable": _Dialect(
+        read=intervals.read_decimal_intervals,
+        write=listings.write_r_ptable,
+        takes=_DECIMALS | {"anchors"},
+        holds_several=True,
+    ),
+    "sas": _Dialect(
+        read=intervals.read_decimal_intervals,
+        write=listings.write_sas,
+        takes=_DECIMALS | {"anchors"},
+        holds_several=True,
+    ),
+    "superstar": _Dialect(
+        read=matrices.read_superstar,
+        write=_single(matrices.write_superstar),
+        takes=_INTEGERS | {"small_n"},
+    ),
+    "tau-argus": _Dialect(
+        read=intervals.read_decimal_intervals,
+        write=listings.write_tau_argus,
+        takes=_DECIMALS | {"anchors"},
+        holds_several=True,
+    ),
+}
+
+#: The names of all layouts.
+DIALECTS = tuple(sorted([_OWN, *_TEXTS]))
+
+
+def detect(path: str | os.PathLike[str]) -> str:
+    r"""Tell from a file's content which layout it has.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "pt.txt"
+    ...     _ = file.write_text("pcv,ckey,pvalue\n1,0,0\n1,1,0\n")
+    ...     detect(file)
+    'ons'
+    """
+    source = _existing(path)
+    return _OWN if _is_own(source) else _detect_text(sheet_of_path(source))
+
+
+def read_tables(
+    path: str | os.PathLike[str],
+    *,
+    dialect: str | None = None,
+    boundary: Literal["[)", "(]"] = "[)",
+    key_range: int | None = None,
+    digits: int | None = None,
+    large_counts: str | None = None,
+    anchors: bool = False,
+    small_n: int = 10,
+) -> dict[str, PTable]:
+    r"""Read all p-tables of a file, by type; a file without types has one, ``"all"``.
+
+    Parameters
+    ----------
+    path
+        The file.
+    dialect
+        The layout, one of `DIALECTS`; None recognises it by content.
+    boundary
+        Which end of an interval of decimals belongs to it: ``"[)"``, the lower one, or
+        ``"(]"``, the upper one, which needs the key range of the keys.
+    key_range
+        How many keys there are; None follows from the file.
+    digits
+        Round decimals to so many digits; None takes all as printed.
+    large_counts
+        As for `PTable`; None is the habit of the tool that the layout belongs to.
+    anchors
+        Whether counts without a row are meant, as in tables for magnitudes; these need not
+        say so where their noise is fractional.
+    small_n
+        SuperSTAR's SmallN: how many last columns serve the larger counts in turn.
+
+    Raises
+    ------
+    PTableError
+        With all problems of the file, by line and count.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> lines = ["i,v,p_int_ub,type", "1,0,1,even", "1,-1,.5,odd", "1,1,1,odd"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "pt.csv"
+    ...     _ = file.write_text("\n".join(lines))
+    ...     sorted(read_tables(file))
+    ['even', 'odd']
+    """
+    check_options(boundary=boundary, key_range=key_range, digits=digits)
+    if dialect is not None:
+        _known(dialect)
+    source = _existing(path)
+    reading = Reading(
+        boundary=boundary,
+        key_range=key_range,
+        digits=digits,
+        large_counts=large_counts,
+        anchors=anchors,
+        small_n=small_n,
+    )
+    if dialect == _OWN or (dialect is None and _is_own(source)):
+        _refuse_options(_OWN, reading, frozenset())
+        return {"all": read_table(source)}
+    sheet = sheet_of_path(source)
+    name = dialect or _detect_text(sheet)
+    _refuse_options(name, reading, _TEXTS[name].takes)
+    tables = _TEXTS[name].read(sheet, reading)
+    logger.info("p-table read", extra={"dialect": name, "tables": len(tables)})
+    return tables
+
+
+def write_tables(
+    tables: PTable | Mapping[str, PTable],
+    path: str | os.PathLike[str],
+    *,
+    dialect: str | None = None,
+    digits: int | None = None,
+    small_n: int = 10,
+    overwrite: bool = False,
+    dry_run: bool = False,
+) -> tuple[str, ...]:
+    """Write p-tables in the layout of another tool; return what the file does not hold.
+
+    What is lost is found by reading the text back before anything is written.
+
+    Parameters
+    ----------
+    tables
+        One p-table, or several by type.
+    path
+        The file.
+    dialect
+        The layout, one of `DIALECTS`; None goes by a name ending in ``.parquet``, ``.json`` or
+        ``.pert``.
+    digits
+        Round decimals to so many digits; None writes them in full, or with the 8 digits of R
+        ptable's exports.
+    small_n
+        SuperSTAR's SmallN.
+    overwrite
+        Whether a file of that name may be replaced.
+    dry_run
+        Find out what would be lost, and write nothing.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ptable import PTable
+    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_tables(table, pathlib.Path(folder) / "pt.csv", dialect="frame")
+    ()
+    """
+    check_options(digits=digits)
+    target = Path(path)
+    by_type = {"all": tables} if isinstance(tables, PTable) else dict(tables)
+    name = _target_dialect(target, dialect)
+    if name == _OWN:
+        (table,) = _one(by_type, name)
+        if not dry_run:
+            write_table(table, target, overwrite=overwrite)
+        return ()
+    kind = _TEXTS[name]
+    if not kind.holds_several:
+        _one(by_type, name)
+    _refuse_types(by_type)
+    writing = Writing(digits=digits, small_n=small_n)
+    text = kind.write(by_type, writing)
+    losses = _measured(text, by_type, name, writing, target)
+    if not dry_run:
+        write_new_file(
+            target, lambda file: file.write_bytes(text.encode()), overwrite=overwrite
+        )
+        logger.info("p-table written", extra={"dialect": name, "losses": len(losses)})
+    return losses
+
+
+def _measured(
+    text: str, tables: Mapping[str, PTable], name: str, writing: Writing, target: Path
+) -> tuple[str, ...]:
+    """Read a text back as its user would, and compare."""
+    sheet = sheet_of_bytes(text.encode(), source=f"The file '{target.name}'", stem=target.stem)
+    has_anchors = any(table.anchors is not None for table in tables.values())
+    plain = Reading(small_n=writing.small_n)
+    if name == "superstar":
+        plain = replace(plain, key_range=_KEYS)
+    found = _TEXTS[name].read(sheet, replace(plain, anchors=has_anchors))
+    losses: dict[str, None] = {}
+    for kind, table in tables.items():
+        again = found[kind]
+        if again.anchors != table.anchors:
+            raise PTableError(f"The layout '{name}' cannot hold the anchors of this p-table.")
+        if again.anchors is not None and again.step == 1:
+            losses["that only some counts have rows is not kept: read it with anchors=True"] = (
+                None
+            )
+        prefix = f"{kind}: " if len(tables) > 1 else ""
+        losses |= dict.fromkeys(prefix + loss for loss in losses_between(table, again))
+    return tuple(losses)
+
+
+def _existing(path: str | os.PathLike[str]) -> Path:
+    source = Path(path)
+    if not source.is_file():
+        raise PTableError(f"There is no file '{source}'.")
+    return source
+
+
+def _known(name: str) -> None:
+    if name not in DIALECTS:
+        raise PTableError(f"dialect must be one of {', '.join(DIALECTS)}, not {name!r}.")
+
+
+def _is_own(source: Path) -> bool:
+    return source.suffix.lower() in _OWN_SUFFIXES
+
+
+def _one(tables: Mapping[str, PTable], name: str) -> tuple[PTable]:
+    if len(tables) != 1:
+        raise PTableError(
+            f"The layout '{name}' holds one p-table, not {len(tables)}"
+            + (f", of types {', '.join(tables)}." if tables else "."),
+            hint="write each to its own file",
+        )
+    return (next(iter(tables.values())),)
+
+
+def _refuse_types(tables: Mapping[str, PTable]) -> None:
+    if not tables:
+        raise PTableError("There must be at least one p-table to write.")
+    for kind in tables:
+        if not kind or kind != kind.strip() or any(sign in kind for sign in ',;"\t\r\n'):
+            raise PTableError(
+                f"The type of a p-table must be a plain word, not {kind!r}.",
+            )
+
+
+def _target_dialect(target: Path, dialect: str | None) -> str:
+    suffix = target.suffix.lower()
+    if dialect is not None:
+        _known(dialect)
+    name = dialect or {_PERT: "superstar"}.get(suffix, _OWN)
+    if name == _OWN and suffix not in _OWN_SUFFIXES:
+        raise PTableError(
+            f"A p-table is written to .parquet or .json, not {target.suffix!r}.",
+            hint="or name the layout of another tool: " + ", ".join(_TEXTS),
+        )
+    if name != _OWN and suffix in _OWN_SUFFIXES:
+        raise PTableError(
+            f"The layout '{name}' is text; a name ending in {target.suffix!r} would mislead.",
+            hint="end the name in .csv or .txt",
+        )
+    return name
+
+
+def _refuse_options(name: str, reading: Reading, takes: frozenset[str]) -> None:
+    usual = Reading()
+    given = [
+        option
+        for option in ("boundary", "key_range", "digits", "large_counts", "anchors", "small_n")
+        if getattr(reading, option) != getattr(usual, option) and option not in takes
+    ]
+    if given:
+        raise PTableError(
+            f"The layout '{name}' has no use for {', '.join(given)}.",
+            hint=f"it takes {', '.join(sorted(takes))}" if takes else "leave it out",
+        )
+
+
+def _detect_text(sheet: Sheet) -> str:
+    names = {intervals.ALIASES.get(name, name) for name in sheet.names}
+    if {"pcv", "ckey"} <= names:
+        return "ons"
+    if {"cell_value", "cell_key"} <= names:
+        return "cantabular"
+    if {"i", "upper"} <= names:
+        return "frame"
+    if {"i", "p_int_ub"} <= names:
+        if sheet.separator == ",":
+            return "r-ptable"
+        return "sas" if "p_int_lb" in names else "tau-argus"
+    if _is_matrix(sheet):
+        return "superstar" if _is_whole(sheet) else "destatis"
+    raise PTableError(
+        f"{sheet.source} is in no layout that is known: its first line is "
+        f"{', '.join(sheet.cells[0][:8])}.",
+        hint=f"known are {', '.join(DIALECTS)}; name one with dialect",
+    )
+
+
+def _is_matrix(sheet: Sheet) -> bool:
+    """Tell whether there are numbers below numbers, or below names such as V1."""
+    if len(sheet.cells) == 1 or not all(map(_MATRIX_NAME.fullmatch, sheet.cells[0][1:])):
+        return False
+    return all(
+        parse_decimal(cell, has_commas=sheet.has_commas) is not None for cell in sheet.cells[1]
+    )
+
+
+def _is_whole(sheet: Sheet) -> bool:
+    """Tell a matrix of noise from one of shares, which has other numbers than integers."""
+    return all(
+        parse_whole(cell) is not None
+        or parse_decimal(cell, has_commas=sheet.has_commas) is None
+        for _, cells in sheet.body
+        for cell in cells
+    )

@@ -1,0 +1,301 @@
+"""From the bytes of a file, or a data frame, to lines of cells, with all problems collected."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ptable.errors import PTableError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Problems", "Sheet", "sheet_of_bytes", "sheet_of_frame", "sheet_of_path"]
+
+_MOST_BYTES = 2**28
+_SHOWN = 5
+_LONGEST_CELL = 64
+_WIDE_ENCODINGS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Problems:
+    """What is wrong with a source, collected and told together.
+
+    Parameters
+    ----------
+    source
+        What the message calls the source.
+
+    Examples
+    --------
+    >>> problems = Problems("The file 'pt.csv'")
+    >>> problems.add("the cell of column 'v' is empty", line=17, count=3)
+    >>> try:
+    ...     problems.stop()
+    ... except PTableError as error:
+    ...     print(error)
+    The file 'pt.csv' is no p-table: line 17, count 3: the cell of column 'v' is empty.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.hint: str | None = None
+        self._shown: list[str] = []
+        self._total = 0
+
+    def add(self, problem: str, *, line: int | None = None, count: int | None = None) -> None:
+        """Note a problem and where it is.
+
+        Parameters
+        ----------
+        problem
+            What is wrong.
+        line, count
+            The line of the file and the count of the row, where they are known.
+
+        Examples
+        --------
+        >>> Problems("The frame").add("the file is empty")
+        """
+        self._total += 1
+        if self._total <= _SHOWN:
+            place = [f"line {line}"] if line is not None else []
+            place += [f"count {count}"] if count is not None else []
+            self._shown.append(": ".join([", ".join(place), problem] if place else [problem]))
+
+    def stop(self) -> None:
+        """Raise what was noted; do nothing when that is nothing.
+
+        Examples
+        --------
+        >>> Problems("The frame").stop()
+        """
+        if self._total:
+            more = f" (and {self._total - _SHOWN} more)" if self._total > _SHOWN else ""
+            raise PTableError(
+                f"{self.source} is no p-table: {'; '.join(self._shown)}{more}.", hint=self.hint
+            )
+
+    def fail(self, problem: str, *, line: int | None = None, hint: str | None = None) -> None:
+        """Note a problem beyond which nothing can be read, and raise.
+
+        Parameters
+        ----------
+        problem
+            What is wrong.
+        line
+            The line of the file.
+        hint
+            One way out.
+
+        Examples
+        --------
+        >>> try:
+        ...     Problems("The frame").fail("it has no lines")
+        ... except PTableError as error:
+        ...     print(error)
+        The frame is no p-table: it has no lines.
+        """
+        self.add(problem, line=line)
+        self.hint = hint or self.hint
+        self.stop()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    r"""The cells of a file or frame, stripped of blanks and quotes, with their line numbers.
+
+    Parameters
+    ----------
+    source, stem
+        What messages call it, and what tables read from it are called.
+    cells
+        Per line its cells; the first line may be a header.
+    numbers
+        Per line its number in the file.
+    separator
+        What parted the cells.
+    has_commas
+        Whether decimals are written with a comma.
+
+    Examples
+    --------
+    >>> sheet = sheet_of_bytes(b"i;v\n1; -1\n", source="The text", stem="")
+    >>> sheet.cells, sheet.separator
+    ([['i', 'v'], ['1', '-1']], ';')
+    """
+
+    source: str
+    stem: str
+    cells: list[list[str]]
+    numbers: list[int]
+    separator: str = ","
+    has_commas: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        r"""The first line as column names, in lower case.
+
+        Examples
+        --------
+        >>> sheet_of_bytes(b"I,V\n1,-1\n", source="The text", stem="").names
+        ['i', 'v']
+        """
+        return [cell.lower() for cell in self.cells[0]]
+
+    @property
+    def body(self) -> list[tuple[int, list[str]]]:
+        r"""The lines below the first, with their numbers.
+
+        Examples
+        --------
+        >>> sheet_of_bytes(b"i,v\n\n1,-1\n", source="The text", stem="").body
+        [(3, ['1', '-1'])]
+        """
+        return list(zip(self.numbers[1:], self.cells[1:], strict=True))
+
+
+def sheet_of_path(path: Path) -> Sheet:
+    """Read a file as lines of cells.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "pt.csv"
+    ...     _ = file.write_text("i,v")
+    ...     sheet_of_path(file).cells
+    [['i', 'v']]
+    """
+    problems = Problems(f"The file '{path.name}'")
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            problems.fail(f"it is larger than {_MOST_BYTES // 2**20} MiB")
+        content = path.read_bytes()
+    except OSError as error:
+        raise PTableError(
+            f"The file '{path.name}' cannot be read: {error.strerror}."
+        ) from error
+    return sheet_of_bytes(content, source=problems.source, stem=path.stem)
+
+
+def sheet_of_bytes(content: bytes, *, source: str, stem: str) -> Sheet:
+    r"""Cut the content of a file into lines of cells.
+
+    Parameters
+    ----------
+    content
+        UTF-8, with or without a byte order mark, or Latin-1.
+    source, stem
+        As for `Sheet`.
+
+    Examples
+    --------
+    >>> sheet_of_bytes(b'"i","v"\r\n"1","-1"\r\n', source="The text", stem="").cells
+    [['i', 'v'], ['1', '-1']]
+    """
+    problems = Problems(source)
+    text = _decode(content, problems)
+    lines = text.splitlines()
+    first = next((line for line in lines if line.strip()), "")
+    if not first:
+        problems.fail("it is empty")
+    separator = max(";\t,", key=first.count)
+    cells: list[list[str]] = []
+    numbers: list[int] = []
+    # One line at a time, so that a stray quote cannot swallow lines and numbers stay right.
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        if '"' in line:
+            try:
+                (row,) = csv.reader(
+                    [line], delimiter=separator, strict=True, skipinitialspace=True
+                )
+            except (csv.Error, ValueError):
+                problems.fail("its quotes do not match", line=number)
+        else:
+            row = line.split(separator)
+        cells.append([cell.strip() for cell in row])
+        numbers.append(number)
+    widest = max(cells, key=len)
+    for number, row in zip(numbers, cells, strict=True):
+        if len(row) != len(cells[0]):
+            problems.add(
+                f"it has {len(row)} cells, the first line {len(cells[0])}", line=number
+            )
+        elif any(len(cell) > _LONGEST_CELL for cell in row):
+            problems.add(f"a cell has more than {_LONGEST_CELL} characters", line=number)
+    if separator == "," and len(widest) > len(cells[0]):
+        problems.hint = "where decimals have a comma, part the cells by ';'"
+    problems.stop()
+    return Sheet(
+        source=source,
+        stem=stem,
+        cells=cells,
+        numbers=numbers,
+        separator=separator,
+        has_commas=separator != "," and _has_commas(cells, numbers, problems),
+    )
+
+
+def sheet_of_frame(frame: Any, *, stem: str = "") -> Sheet:
+    """Write a data frame as lines of cells; floats as they print.
+
+    Parameters
+    ----------
+    frame
+        A data frame.
+    stem
+        What a table read from it is called.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> sheet_of_frame(pd.DataFrame({"i": [1], "p": [0.1]})).cells
+    [['i', 'p'], ['1', '0.1']]
+    """
+    names = [str(name) for name in frame.columns]
+    columns = [list(map(_cell, frame[name].tolist())) for name in frame.columns]
+    cells = [names, *map(list, zip(*columns, strict=True))]
+    return Sheet(source="The frame", stem=stem, cells=cells, numbers=list(range(len(cells))))
+
+
+def _cell(value: object) -> str:
+    is_missing = value is None or (isinstance(value, float) and math.isnan(value))
+    text = "" if is_missing else str(value).strip()
+    return "" if text in {"<NA>", "NaT"} else text
+
+
+def _decode(content: bytes, problems: Problems) -> str:
+    if content.startswith(_WIDE_ENCODINGS):
+        problems.fail("it is written in UTF-16", hint="save it as UTF-8")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    if any(ord(sign) < 32 and sign not in "\t\r\n" for sign in set(text)):
+        problems.fail("it is no text")
+    return text
+
+
+def _has_commas(cells: list[list[str]], numbers: list[int], problems: Problems) -> bool:
+    """Tell whether decimals have a comma, and refuse a mixture."""
+    place: dict[str, int] = {}
+    for number, row in zip(numbers[1:], cells[1:], strict=True):
+        for cell in row:
+            for sign in ".,":
+                if sign in cell and cell[:1] in "-+.,0123456789":
+                    place.setdefault(sign, number)
+        if len(place) == 2:
+            problems.fail(
+                f"decimals have a comma and a point, in lines {place[',']} and {place['.']}"
+            )
+    return "," in place

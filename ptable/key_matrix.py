@@ -1,0 +1,137 @@
+"""P-tables as a matrix of single keys, as SuperSTAR's table of 256 rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ptable.errors import PTableError
+from ptable.table import PTable
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["key_matrix", "table_from_key_matrix"]
+
+_MOST_CELLS = 2**24
+
+
+def key_matrix(
+    table: PTable, *, n_counts: int | None = None, small_n: int | None = None
+) -> NDArray[np.int64]:
+    """Give the noise of every key (rows) and count (columns, from 1 on).
+
+    Parameters
+    ----------
+    table
+        A p-table of few keys, whose zeros stay zero.
+    n_counts
+        How many counts to give a column, SuperSTAR's ``PTableSize``; None for the table's rows,
+        and `small_n` more.
+    small_n
+        How many last columns will serve larger counts in turn, SuperSTAR's ``SmallN``; it is
+        checked that this is what the table does too. None where larger counts do not matter.
+
+    Examples
+    --------
+    >>> table = PTable(noise=[[0], [-1, 1], [-2, 2]], upper=[[4], [2, 4], [2, 4]], key_range=4)
+    >>> key_matrix(table, n_counts=3)
+    array([[-1, -2, -2],
+           [-1, -2, -2],
+           [ 1,  2,  2],
+           [ 1,  2,  2]])
+    """
+    if table.step != 1 or table.anchors is not None:
+        raise PTableError("A matrix of keys holds counts; this p-table is for magnitudes.")
+    if set(table.units(0)) != {0}:
+        raise PTableError(
+            "A matrix of keys has no column for a count of 0, but this p-table gives it noise.",
+            hint="build the table without zero_bias",
+        )
+    known = table.n_rows - 1 + (small_n or 0)
+    size = _whole("n_counts", known if n_counts is None else n_counts, least=1)
+    loop = 0 if small_n is None else _whole("small_n", small_n, least=1, most=size)
+    width = max(size + 2 * loop, table.n_rows - 1 + loop)
+    if width * table.key_range > _MOST_CELLS:
+        raise PTableError(
+            f"A matrix of {table.key_range} keys and {width} counts has more than "
+            f"{_MOST_CELLS} cells.",
+            hint="quantise the table to fewer keys first",
+        )
+    counts, keys = np.meshgrid(np.arange(1, width + 1), np.arange(table.key_range))
+    noise = table.lookup(counts, keys, key_range=table.key_range)
+    matrix = noise[:, :size].copy()
+    if loop and (noise[:, size:] != _looped(matrix, loop, width - size)).any():
+        raise PTableError(
+            f"Larger counts do not take the last {loop} of {size} columns in turn here.",
+            hint=f"with large_counts 'last', n_counts={known} and more hold the same row",
+        )
+    return matrix
+
+
+def table_from_key_matrix(
+    matrix: ArrayLike,
+    *,
+    small_n: int | None = None,
+    label: str = "",
+) -> PTable:
+    """Build a table from the noise of every key (rows) and count (columns, from 1 on).
+
+    Parameters
+    ----------
+    matrix
+        The noise, in integers.
+    small_n
+        How many last columns serve larger counts in turn, SuperSTAR's ``SmallN``; None where
+        the last column serves them all.
+    label
+        A name for people.
+
+    Notes
+    -----
+    Of ``P`` columns, count ``P + k`` takes column ``P - small_n + 1 + k mod small_n``: with 30
+    and 10, count 31 takes column 22 and count 40 column 21. The table gets `small_n` rows more,
+    since its own rule starts each turn at the first of them.
+
+    Examples
+    --------
+    >>> table = table_from_key_matrix([[-1, 1], [1, -1]], small_n=2)
+    >>> table.lookup([1, 2, 3, 4, 5], [0] * 5, key_range=2)
+    array([-1,  1,  1, -1,  1])
+    """
+    noise = np.asarray(matrix)
+    if noise.ndim != 2 or min(noise.shape) < 1 or noise.dtype.kind not in "iu":
+        raise PTableError(
+            "matrix must hold integers, one row per key and one column per count, not "
+            f"{noise.dtype} of shape {noise.shape}.",
+            hint="convert it exactly; a gap or a decimal is no noise",
+        )
+    if noise.size > _MOST_CELLS:
+        raise PTableError(f"matrix must have at most {_MOST_CELLS} cells, not {noise.size}.")
+    loop = 0 if small_n is None else _whole("small_n", small_n, least=1, most=noise.shape[1])
+    if loop:
+        noise = np.hstack([noise, _looped(noise, loop, loop)])
+    ends = tuple(range(1, len(noise) + 1))
+    rows = noise.T.tolist()
+    return PTable(
+        noise=((0,) * len(ends), *map(tuple, rows)),
+        upper=(ends,) * (len(rows) + 1),
+        key_range=len(ends),
+        large_counts=f"cycle:{loop}" if loop > 1 else "last",
+        label=label,
+    )
+
+
+def _looped(matrix: NDArray[np.integer], loop: int, n: int) -> NDArray[np.integer]:
+    """Give the columns of the counts beyond the last."""
+    first = matrix.shape[1] - loop
+    return matrix[:, first + np.arange(1, n + 1) % loop]
+
+
+def _whole(name: str, number: object, *, least: int, most: int = _MOST_CELLS) -> int:
+    if isinstance(number, bool | np.bool) or not isinstance(number, int | np.integer):
+        raise PTableError(f"{name} must be an integer, not {number!r}.")
+    if not least <= number <= most:
+        raise PTableError(f"{name} must lie in {least}..{most}, not {number}.")
+    return int(number)

@@ -1,0 +1,105 @@
+"""Which sums whole numbers can have at all, whatever their range: exact linear algebra."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Basis", "basis_of", "coordinates", "next_values"]
+
+#: Columns in echelon form, each with the first row in which it is not zero.
+Basis: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
+
+
+def basis_of(rows: Sequence[Sequence[int]]) -> Basis:
+    """Find a basis of all sums that whole numbers of either sign can have.
+
+    Parameters
+    ----------
+    rows
+        The weights of the numbers in each sum.
+
+    Examples
+    --------
+    >>> basis_of([(1, 1, 1), (-1, 0, 1), (1, 0, 1)])
+    ((0, (1, -1, 1)), (1, (0, 1, -1)), (2, (0, 0, 2)))
+    """
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    basis = []
+    for row in range(len(rows)):
+        while True:
+            active = sorted(
+                (column for column in columns if column[row]), key=lambda c: (abs(c[row]), c)
+            )
+            if len(active) < 2:
+                break
+            pivot = active[0]
+            for column in active[1:]:
+                times = column[row] // pivot[row]
+                column[:] = [a - times * b for a, b in zip(column, pivot, strict=True)]
+        if active:
+            pivot = active[0]
+            columns.remove(pivot)
+            sign = 1 if pivot[row] > 0 else -1
+            basis.append((row, tuple(sign * a for a in pivot)))
+    return tuple(basis)
+
+
+def coordinates(basis: Basis, sums: Sequence[int]) -> tuple[int, ...] | None:
+    """Express sums in a basis, or say with None that no whole numbers have them.
+
+    Parameters
+    ----------
+    basis
+        Of the sums that can be had.
+    sums
+        One per row.
+
+    Examples
+    --------
+    >>> basis = basis_of([(1, 1, 1), (-1, 0, 1), (1, 0, 1)])
+    >>> coordinates(basis, (8, 0, 4)), coordinates(basis, (8, 0, 5))
+    ((8, 8, 2), None)
+    """
+    rest, places = list(sums), []
+    for row, column in basis:
+        times, left_over = divmod(rest[row], column[row])
+        if left_over:
+            return None
+        places.append(times)
+        rest = [a - times * b for a, b in zip(rest, column, strict=True)]
+    return None if any(rest) else tuple(places)
+
+
+def next_values(basis: Basis, sums: Sequence[int]) -> tuple[int, int] | None:
+    """Give one value that the next sum can have after given ones, and their spacing.
+
+    Parameters
+    ----------
+    basis
+        Of the sums that can be had.
+    sums
+        The first sums; the spacing is 0 where they settle the next one.
+
+    Returns
+    -------
+    tuple
+        The least such value from 0 on and the spacing, or None where no whole numbers have
+        the given sums.
+
+    Examples
+    --------
+    >>> basis = basis_of([(1, 1, 1), (-1, 0, 1), (1, 0, 1)])
+    >>> next_values(basis, (8, 1)), next_values(basis, (8, 0))
+    ((1, 2), (0, 2))
+    """
+    known = len(sums)
+    fixed = tuple((row, column) for row, column in basis if row < known)
+    places = coordinates(tuple((row, column[:known]) for row, column in fixed), sums)
+    if places is None:
+        return None
+    start = sum(t * column[known] for t, (_, column) in zip(places, fixed, strict=True))
+    spacing = next((column[known] for row, column in basis if row == known), 0)
+    return (start % spacing, spacing) if spacing else (start, 0)

@@ -1,0 +1,126 @@
+"""P-tables whose intervals come in random order, in pieces."""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import accumulate
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ptable.errors import PTableError
+
+if TYPE_CHECKING:
+    from ptable.table import PTable
+
+__all__ = ["shuffle"]
+
+logger = logging.getLogger(__name__)
+
+_MOST_PIECES = 2**22
+
+
+def shuffle(
+    table: PTable, rng: np.random.Generator, *, piece: float | Literal["key"] = 0.2
+) -> PTable:
+    """Cut every interval into pieces and put the pieces of every row in random order.
+
+    Probabilities stay as they are, to the key. What changes is which keys lead to which noise:
+    neighbouring keys no longer tell the order of the noise, and rows no longer move together.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+    rng
+        Where the order comes from. It is advanced; nothing global is touched.
+    piece
+        The largest probability of a piece, in whole keys rounded down, or ``"key"`` for pieces
+        of a single key each.
+
+    Returns
+    -------
+    PTable
+        With the specification and certificate of the table. Equal neighbours are joined, so
+        that a row may have fewer intervals than it was cut into; the log counts both.
+
+    Notes
+    -----
+    Every interval is cut into as many full pieces as fit, and a smaller one for what remains,
+    if anything does. Rows are drawn in order of counts; rows with one noise value draw nothing.
+    The order drawn from one state of a generator may change with the version of numpy: keep
+    the table, not the seed.
+
+    References
+    ----------
+    The ``modify_cnt_ptable`` of R's ptable 1.0.0, whose exact multiples leave empty pieces.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> table = PTable.from_units([{0: 10}, {-1: 5, 1: 5}], key_range=10)
+    >>> new = shuffle(table, np.random.default_rng(1), piece=0.2)
+    >>> new.units(1) == table.units(1), len(new.noise[1]) > 2
+    (True, True)
+    """
+    if not isinstance(rng, np.random.Generator):
+        raise PTableError(
+            f"rng must be a numpy.random.Generator, not a {type(rng).__name__}.",
+            hint="numpy.random.default_rng() gives one",
+        )
+    size = _size(piece, table.key_range)
+    units = [table.units(count) for count in table.counts.tolist()]
+    n_pieces = sum(-(-n // size) for row in units for n in row.values() if len(row) > 1)
+    if n_pieces > _MOST_PIECES:
+        raise PTableError(
+            f"piece={piece!r} cuts the table into {n_pieces} pieces; at most {_MOST_PIECES} "
+            "can be handled.",
+            hint="quantise the table to fewer keys first, or use larger pieces",
+        )
+    noise, upper = [], []
+    for row, old_values, old_ends in zip(units, table.noise, table.upper, strict=True):
+        if len(row) == 1:
+            noise.append(old_values)
+            upper.append(old_ends)
+            continue
+        values, sizes = _pieces(row, size)
+        order = rng.permutation(len(sizes)).tolist()
+        noise.append(tuple(values[place] for place in order))
+        upper.append(tuple(accumulate(sizes[place] for place in order)))
+    new = replace(table, noise=tuple(noise), upper=tuple(upper))
+    n_intervals = sum(len(row) for row in new.noise if len(row) > 1)
+    logger.info(
+        "p-table shuffled",
+        extra={"rows": len(units), "pieces": n_pieces, "joined": n_pieces - n_intervals},
+    )
+    return new
+
+
+def _size(piece: Any, key_range: int) -> int:
+    """Give the number of keys of a full piece."""
+    if piece == "key":
+        return 1
+    is_number = isinstance(piece, Real) and not isinstance(piece, bool)
+    if is_number and math.isfinite(piece):
+        share = piece if isinstance(piece, Fraction) else Fraction(repr(float(piece)))
+        if 1 <= share * key_range <= key_range:
+            return int(share * key_range)
+    raise PTableError(
+        f"piece must be a probability from one key, 1/{key_range}, to 1, not {piece!r}.",
+        hint="piece='key' shuffles single keys",
+    )
+
+
+def _pieces(units: dict[int, int], size: int) -> tuple[list[int], list[int]]:
+    values: list[int] = []
+    sizes: list[int] = []
+    for v, n in sorted(units.items()):
+        full, rest = divmod(n, size)
+        cut = [size] * full + [rest] * (rest > 0)
+        values += [v] * len(cut)
+        sizes += cut
+    return values, sizes

@@ -1,0 +1,237 @@
+"""Quantised rows beside every other way to spread few keys, tried one by one."""
+
+import math
+from fractions import Fraction
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from ptable import NoiseSpec, PTable, PTableError
+from ptable.integers import Program
+from ptable.least_cost import least_cost
+from ptable.quantise import quantise
+from ptable.row_goal import goal_of_row
+from ptable.row_keys import keys_of_row
+
+_NOTHING = "too few for the constraints"
+
+
+def _every_way(n_places, total):
+    """Give every way to put keys in places, one per line."""
+    bars = np.array(
+        list(combinations(range(total + n_places - 1), n_places - 1)), dtype=np.int64
+    ).reshape(math.comb(total + n_places - 1, n_places - 1), n_places - 1)
+    edges = np.hstack(
+        [
+            np.full((len(bars), 1), -1),
+            bars,
+            np.full((len(bars), 1), total + n_places - 1),
+        ]
+    )
+    return np.diff(edges, axis=1) - 1
+
+
+def _allowed(problem, total):
+    ways = _every_way(len(problem.noise), total)
+    keep = np.ones(len(ways), dtype=bool)
+    floor = problem.floor * total
+    if floor >= 1:
+        keep &= (ways >= math.ceil(floor)).all(axis=1)
+    left, right = ways[:, : problem.n_left], ways[:, len(problem.noise) - problem.n_right :]
+    keep &= (np.diff(left, axis=1) >= 0).all(axis=1) & (np.diff(right, axis=1) <= 0).all(axis=1)
+    if problem.symmetric:
+        keep &= (ways == ways[:, ::-1]).all(axis=1)
+    if problem.unimodal:
+        signs = np.sign(np.diff(ways, axis=1))
+        keep &= [
+            not any(a < 0 < b for a, b in pairwise([s for s in line if s])) for line in signs
+        ]
+    if problem.p_stay is not None:
+        stays = ways[:, problem.noise.index(0)]
+        asked = problem.p_stay * total
+        if problem.p_stay_rule != "at-most":
+            up = problem.p_stay_rule == "at-least"
+            keep &= stays >= (math.ceil(asked) if up else math.floor(asked))
+        if problem.p_stay_rule != "at-least":
+            up = problem.p_stay_rule == "exact"
+            keep &= stays <= (math.ceil(asked) if up else math.floor(asked))
+    return ways[keep]
+
+
+def _least_drift(goal, ways):
+    """Give the least drift and the ways that have it."""
+    noise = np.array(goal.problem.noise)
+    sums = [tuple(map(int, pair)) for pair in zip(ways @ noise, ways @ noise**2, strict=True)]
+    drifts = {pair: goal.drift(*pair) for pair in set(sums)}
+    least = min(drifts.values())
+    return least, ways[[drifts[pair] == least for pair in sums]]
+
+
+def _entropy(units):
+    total = sum(units)
+    return -math.fsum(n / total * math.log(n / total) for n in units if n)
+
+
+def _divergence(units, law):
+    total = sum(units)
+    return math.fsum(
+        n / total * math.log(n / total / p) for n, p in zip(units, law, strict=True) if n
+    )
+
+
+@st.composite
+def rows(draw):
+    """Draw a row with any of the constraints there are, and some law in its reach."""
+    max_noise = draw(st.integers(1, 3))
+    small = draw(st.integers(0, max_noise - 1))
+    spec = (
+        NoiseSpec(
+            max_noise=max_noise,
+            variance=draw(
+                st.sampled_from([0.1, 0.5, 0.75, 1.0, 1.1, 4 / 3, 1.5, 2.0, 2.9, 4.0]).filter(
+                    lambda variance: variance <= max_noise**2
+                )
+            ),
+            small=small,
+            monotone=draw(st.sampled_from(["none", "left", "both", "unimodal"])),
+            symmetric=draw(st.booleans()),
+            variance_rule=draw(st.sampled_from(["exact", "at-most", "nearest"])),
+            p_stay=draw(st.sampled_from([None, 0.25, 0.3, 0.5, 0.9])),
+            p_stay_rule=draw(st.sampled_from(["exact", "at-least", "at-most"])),
+            min_probability=draw(st.sampled_from([0.0, 1e-8, 0.05, 0.1])),
+        )
+        if max_noise < 3 or draw(st.booleans())
+        else NoiseSpec(max_noise=3, variance=1.0)
+    )
+    count = draw(st.integers(1, spec.last_count))
+    noise = spec.row(count).noise
+    weights = draw(st.lists(st.integers(0, 9), min_size=len(noise), max_size=len(noise)))
+    assume(sum(weights))
+    return spec, count, dict(zip(noise, weights, strict=True))
+
+
+def _table(spec, count, units):
+    total = sum(units.values())
+    last = 1 if spec is None else spec.last_count
+    every = [{0: total}] + [
+        units if n == count else {0: total} for n in range(1, max(last, count) + 1)
+    ]
+    return PTable.from_units(every, key_range=total).with_proof(spec, None)
+
+
+@settings(max_examples=250)
+@given(rows(), st.integers(2, 12))
+@example(
+    (
+        NoiseSpec(
+            max_noise=2, variance=4.0, p_stay=0.25, p_stay_rule="at-least", symmetric=True
+        ),
+        1,
+        {-1: 0, 0: 0, 1: 2},
+    ),
+    2,
+)
+def test_no_other_keys_drift_less_or_have_more_entropy(row, total):
+    spec, count, units = row
+    assume(sum(units.values()) > 1)
+    problem = spec.row(count)
+    assume(math.comb(total + len(problem.noise) - 1, len(problem.noise) - 1) < 30_000)
+    goal = goal_of_row(_table(spec, count, units), count, total=total)
+    ways = _allowed(goal.problem, total)
+    if not len(ways):
+        with pytest.raises(PTableError, match=_NOTHING):
+            keys_of_row(goal, keep_symmetry=False, most_nodes=10_000)
+        return
+    least, best = _least_drift(goal, ways)
+    found = keys_of_row(goal, keep_symmetry=False, most_nodes=10_000)
+    assert found.is_least
+    assert found.gap == 0
+    assert found.drift == least
+    assert (best == found.units).all(axis=1).any()
+    assert _entropy(found.units) >= max(map(_entropy, best.tolist())) - 1e-7
+    mirrored = keys_of_row(goal, keep_symmetry=True, most_nodes=10_000)
+    assert mirrored.drift == least
+    alike = best[(best == best[:, ::-1]).all(axis=1)]
+    if goal.is_mirrored and len(alike):
+        assert mirrored.units == mirrored.units[::-1]
+        assert _entropy(mirrored.units) >= max(map(_entropy, alike.tolist())) - 1e-7
+    else:
+        assert mirrored.units == found.units
+
+
+@settings(max_examples=150)
+@given(
+    st.dictionaries(st.integers(-3, 4), st.integers(1, 50), min_size=1, max_size=5),
+    st.integers(2, 12),
+)
+@example({-2: 1, 0: 5, 3: 4}, 9)
+@example({-3: 1, 3: 1}, 3)
+def test_no_other_keys_are_nearer_to_a_table_from_elsewhere(units, total):
+    assume(sum(units.values()) > 1)
+    goal = goal_of_row(_table(None, 3, units), 3, total=total)
+    least, best = _least_drift(goal, _every_way(len(goal.problem.noise), total))
+    found = keys_of_row(goal, keep_symmetry=False, most_nodes=10_000)
+    assert found.is_least
+    assert found.drift == least
+    nearest = min(_divergence(way, goal.law) for way in best.tolist())
+    assert _divergence(found.units, goal.law) <= nearest + 1e-7
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.integers(1, 400), min_size=4, max_size=11),
+    st.integers(0, 4),
+    st.sampled_from([7, 16, 100, 255, 256, 1000]),
+)
+def test_a_table_that_has_the_keys_already_stays_as_it_is(weights, lowest, total):
+    units = {v - lowest: n for v, n in enumerate(weights)}
+    table = _table(None, 5, units)
+    assert quantise(table, table.key_range, keep_symmetry=False).table == table
+    answer = quantise(table, total, keep_symmetry=False)
+    assert set(answer.table.units(5)) <= set(units)
+    assert sum(answer.table.units(5).values()) == total
+    row = answer.rows[5]
+    ours, theirs = answer.table.units(5), table.units(5)
+    mean = Fraction(sum(v * n for v, n in ours.items()), total)
+    wanted = Fraction(sum(v * n for v, n in theirs.items()), table.key_range)
+    assert row.mean_drift == mean - wanted
+    assert abs(row.mean_drift) <= Fraction(1, 2 * total) or not row.is_exact
+    again = quantise(answer.table, total, keep_symmetry=False)
+    assert again.table == answer.table
+    assert again.is_exact
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(
+        st.tuples(st.integers(-6, 6), st.integers(-4, 4), st.floats(-2, 2)),
+        min_size=1,
+        max_size=4,
+    ),
+    st.integers(-12, 12),
+    st.integers(-12, 12),
+)
+def test_the_least_cost_is_the_least_of_all(numbers, goal, other):
+    n_most = 6
+    program = Program(
+        costs=tuple(
+            (lambda n, a=a: (n - a) ** 2 + 0.3 * abs(n - 2 * a)) for _, _, a in numbers
+        ),
+        rows=(tuple(a for a, _, _ in numbers), tuple(b for _, b, _ in numbers)),
+        goals=(goal, other),
+        lower=(0,) * len(numbers),
+        upper=(n_most,) * len(numbers),
+        near=(n_most,) * len(numbers),
+    )
+    every = np.indices((n_most + 1,) * len(numbers)).reshape(len(numbers), -1).T.tolist()
+    costs = [program.cost(way) for way in every if not program.misses(way)]
+    answer = least_cost(program, most_nodes=10_000)
+    assert answer.is_finished
+    if costs:
+        assert answer.cost == pytest.approx(min(costs), abs=1e-6)
+        assert not program.misses(answer.numbers)
+    else:
+        assert answer.numbers is None
