@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from ptable.reach import at_bound, meets, variance_bounds
+from ptable.reach import at_bound, meets, nearest_bound, reaches, variance_bounds
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -101,12 +101,15 @@ def resolve_row(problem: RowProblem) -> ResolvedRow:
         problem.variance >= high.value or at_bound(problem.variance, high.value)
     ):
         place = "greatest"
+    end = low if place == "least" else high
+    if place == "inside" and problem.unimodal and not reaches(problem):
+        end = nearest_bound(problem)
+        place = "least" if end.value > problem.variance else "greatest"
     if place == "inside":
         return ResolvedRow(
             problem=problem, requested=problem.variance, place=place, law=None, note=""
         )
-    end = low if place == "least" else high
-    met = meets(problem, low.value, high.value)
+    met = meets(problem, low.value, high.value) and reaches(problem)
     scale = problem.step**2
     note = (
         ""

@@ -23,7 +23,16 @@ if TYPE_CHECKING:
 
     from ptable.row import RowProblem
 
-__all__ = ["Bound", "at_bound", "forget", "meets", "reaches", "stay_bounds", "variance_bounds"]
+__all__ = [
+    "Bound",
+    "at_bound",
+    "forget",
+    "meets",
+    "nearest_bound",
+    "reaches",
+    "stay_bounds",
+    "variance_bounds",
+]
 
 #: A requested variance this close to a bound, relative to ``max(1, bound)``, is the bound.
 BOUND_TOLERANCE = Fraction(1, 10**12)
@@ -184,6 +193,31 @@ def reaches(problem: RowProblem) -> bool:
         or problem.at_most
         or any(reaches(problem.with_peak(place)) for place in range(size))
     )
+
+
+def nearest_bound(problem: RowProblem) -> Bound:
+    """Find the end of what any place of the peak reaches that is nearest to the variance.
+
+    Parameters
+    ----------
+    problem
+        The row, which has a law, and whose peak may lie anywhere.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> row = NoiseSpec(
+    ...     max_noise=4, variance=4.0, small=2, p_stay=0.2, monotone="unimodal"
+    ... ).row(3)
+    >>> reaches(row), nearest_bound(row).value
+    (False, Fraction(23, 5))
+    """
+    ends = [
+        replace(bound, peak=place)
+        for place in range(len(problem.noise))
+        for bound in variance_bounds(problem.with_peak(place)) or ()
+    ]
+    return min(ends, key=lambda bound: (abs(bound.value - problem.variance), bound.value))
 
 
 def at_bound(variance: Fraction, bound: Fraction) -> bool:

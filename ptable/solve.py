@@ -248,8 +248,11 @@ def _asked(spec: NoiseSpec | StackedSpec) -> str:
 def _reach(row: RowFeasibility) -> str:
     if row.variance_min is None or row.variance_max is None:
         return f"count {row.count} reaches no variance ({row.binding})"
+    gap = ""
+    if row.variance_min <= row.requested <= row.variance_max:
+        gap = f", but not {row.requested:.6g}"
     return (
-        f"count {row.count} reaches {row.variance_min:.6g} to {row.variance_max:.6g} "
+        f"count {row.count} reaches {row.variance_min:.6g} to {row.variance_max:.6g}{gap} "
         f"({row.binding})"
     )
 

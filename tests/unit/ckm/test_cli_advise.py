@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CKM_LOG_FORMAT", "text")
+    monkeypatch.delenv("COLUMNS", raising=False)
     return tmp_path
 
 

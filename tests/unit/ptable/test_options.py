@@ -246,3 +246,15 @@ def test_nearest_rows_are_named_in_a_warning():
     assert [warning.category for warning in caught] == [PTableWarning]
     assert "count 1" in str(caught[0].message)
     assert table.certificate.relaxed[0].count == 1
+
+
+def test_a_variance_between_what_two_peaks_reach_is_refused_or_moved():
+    """Count 3 reaches 2.4, and 4.6 to 6.5: nothing between."""
+    fields = {"max_noise": 4, "variance": 4.0, "small": 2, "p_stay": 0.2}
+    with pytest.raises(PTableError, match="count 3"):
+        solve(NoiseSpec(**fields, monotone="unimodal"))
+    with pytest.warns(PTableWarning, match=r"count 3: variance 4.6 instead of 4"):
+        table = solve(NoiseSpec(**fields, monotone="unimodal", variance_rule="nearest"))
+    row = table.certificate.rows[2]
+    assert row.variance == pytest.approx(4.6, abs=1e-7)
+    assert abs(row.gap) < 1e-7
