@@ -81,23 +81,44 @@ def write_new_file(target: Path, writer: Callable[[Path], object], *, overwrite:
     There is no folder 'missing'.
     """
     if target.exists() and not overwrite:
-        raise PTableError(
-            f"The file '{target.name}' exists already.",
-            hint="pass overwrite=True, or take another name",
-        )
+        raise _exists(target)
     if target.is_dir():
         raise PTableError(f"'{target.name}' is a folder.")
     if not target.parent.is_dir():
         raise PTableError(f"There is no folder '{target.parent}'.")
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=target.suffix)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=target.suffix)
+    except OSError as error:  # the user knows the file, not the temporary one
+        raise OSError(error.errno, error.strerror, str(target)) from None
     os.close(handle)
     temporary = Path(name)
     try:
         writer(temporary)
-        temporary.replace(target)
+        _give_name(temporary, target, overwrite=overwrite)
     finally:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
+
+
+def _give_name(temporary: Path, target: Path, *, overwrite: bool) -> None:
+    """Give a finished file its name; another process may have taken it meanwhile."""
+    if not overwrite and not target.is_symlink():
+        try:
+            os.link(temporary, target)
+        except FileExistsError:
+            raise _exists(target) from None
+        except OSError:  # a file system without links
+            pass
+        else:
+            return
+    temporary.replace(target)
+
+
+def _exists(target: Path) -> PTableError:
+    return PTableError(
+        f"The file '{target.name}' exists already.",
+        hint="pass overwrite=True, or take another name",
+    )
 
 
 def read_table(path: str | os.PathLike[str]) -> PTable:

@@ -146,7 +146,9 @@ class NoiseSpec:
         for name in ("small", "step"):
             object.__setattr__(self, name, int(getattr(self, name)))
         if max(max(map(int, noises)) * self.step, self.small) > _MOST_STEPS:
-            problems.append(f"max_noise times step must be at most {_MOST_STEPS}, and small too")
+            problems.append(
+                f"max_noise times step must be at most {_MOST_STEPS}, and small too"
+            )
             return problems
         if self.step > 1 and self.small:
             problems.append("small must be 0 where step is above 1: magnitudes are not counts")
@@ -263,7 +265,7 @@ class NoiseSpec:
                 f"No p-table has max_noise {self.max_noise} and variance {largest:g}: single "
                 f"rows reach at most {self.max_noise**2}, and all rows together at most "
                 f"{self.max_noise}.",
-                hint="feasible(spec) gives the variances that each row can reach",
+                hint=f"use a variance of at most {self.max_noise}, or a larger max_noise",
             )
 
     @property
@@ -548,7 +550,7 @@ def _at(value: _T | tuple[_T, ...], place: int) -> _T:
 def _refusal(problems: list[str]) -> PTableError:
     return PTableError(
         "The specification cannot be used: " + "; ".join(problems) + ".",
-        hint="feasible(spec) gives the variances that each row can reach",
+        hint="the docstring of NoiseSpec says what each option takes",
     )
 
 

@@ -44,10 +44,11 @@ def check(ctx: click.Context, /, *, file: Path, **options: Any) -> None:
     from ptable import PTableError
     from ptable.dialects import detect, read_tables
     from ptable.identify import identify
+    from ptable.mechanisms import Mechanism
 
     voice = ctx.ensure_object(Voice)
     if not file.is_file():
-        raise click.UsageError(f"The file {file.name!r} does not exist.", ctx)
+        raise click.UsageError(f"There is no file {file.name or str(file)!r}.", ctx)
     try:
         layout = options.pop("dialect") or detect(file)
         tables = read_tables(file, dialect=layout, **options)
@@ -58,6 +59,10 @@ def check(ctx: click.Context, /, *, file: Path, **options: Any) -> None:
     failed = False
     for name, table in tables.items():
         title = "" if len(tables) == 1 else f" ({name})"
+        if isinstance(table.spec, Mechanism):  # reading has built it again already
+            voice.step("design found", f"looks like{title}: {table.label or table.spec}")
+            voice.step("p-table checked", "built again from its mechanism, it is the same")
+            continue
         answer = identify(table)
         if table.certificate is not None:
             _draw_certificate(voice, table.certificate)
@@ -70,17 +75,12 @@ def check(ctx: click.Context, /, *, file: Path, **options: Any) -> None:
 
 def _tell(voice: Voice, table: PTable, answer: Identification, title: str) -> bool:
     """Say what was found; return whether the table is sound."""
-    from ptable.mechanisms import Mechanism
-
     if answer.is_match:
         voice.step("design found", f"looks like{title}: {answer}")
     else:
         voice.warn("design not found", f"looks like{title}: {answer}")
     if table.certificate is not None:
         voice.step("p-table checked", "the certificate holds")
-        return True
-    if isinstance(table.spec, Mechanism):
-        voice.step("p-table checked", "built again from its mechanism, it is the same")
         return True
     if table.spec is not None and not _keeps_specification(voice, table, title):
         return False
