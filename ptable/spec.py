@@ -236,6 +236,13 @@ class NoiseSpec:
         object.__setattr__(self, "zero_bias", float(self.zero_bias))
         if 0 < self.zero_bias < _ONE_KEY:
             return [f"zero_bias must be 0 or be at least 2**-32, not {self.zero_bias!r}"]
+        if self.small and 0 < self.zero_bias < largest**2 * _ONE_KEY:
+            return [
+                (
+                    f"zero_bias must be 0 or at least {largest**2} / 2**32 where small is "
+                    f"above 0, not {self.zero_bias!r}: few keys do not sum to less"
+                )
+            ]
         if self.zero_variance is None:
             return []
         if _variance_problem(self.zero_variance) or not self.zero_bias:
@@ -369,7 +376,7 @@ class NoiseSpec:
             floor=_exact(_at(self.min_probability, 0)),
             at_most=is_free,
             nearest=not is_free and _at(self.variance_rule, 0) == "nearest",
-            mean=_exact(self.zero_bias) * self.step,
+            mean=_sum_of_keys(_exact(self.zero_bias) * self.step, noise),
             step=self.step,
         )
 
@@ -492,6 +499,12 @@ def _reach(count: int, max_noise: int, small: int, step: int) -> tuple[int, ...]
         for v in range(lowest, max_noise * step + 1)
         if not (small and 1 <= count + v <= small)
     )
+
+
+def _sum_of_keys(mean: Fraction, noise: Sequence[int]) -> Fraction:
+    """Take the nearest mean that whole keys can have, where noise comes in multiples."""
+    factor = math.gcd(*noise)
+    return mean if factor <= 1 else Fraction(round(mean * 2**32 / factor) * factor, 2**32)
 
 
 def _variance_problem(value: Any) -> str | None:
