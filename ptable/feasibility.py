@@ -6,8 +6,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from ptable.errors import PTableError
 from ptable.reach import reaches, stay_bounds, variance_bounds
 from ptable.spec import NoiseSpec
+from ptable.stack import StackedSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ptable.row import RowProblem
-    from ptable.stack import StackedSpec
 
 __all__ = ["Feasibility", "RowFeasibility", "feasible"]
 
@@ -187,6 +188,11 @@ def feasible(spec: NoiseSpec | StackedSpec) -> Feasibility:
     >>> answer.ok, answer.nearest_variance
     (False, 2.0)
     """
+    if not isinstance(spec, NoiseSpec | StackedSpec):
+        raise PTableError(
+            f"spec must be a NoiseSpec or a StackedSpec, not a {type(spec).__name__}.",
+            hint="for example NoiseSpec(max_noise=5, variance=3.0); a Mechanism has build()",
+        )
     rows = tuple(map(_row_feasibility, spec.rows()))
     nearest = _nearest(spec, rows)
     return Feasibility(rows=rows, nearest_variance=nearest, advice=_advice(spec, rows, nearest))

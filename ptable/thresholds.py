@@ -181,7 +181,7 @@ def _apportion(row: UnitRow, total: int, *, steer_light: bool) -> tuple[int, ...
     _diffuse(row, exact, units, least, steer_light=steer_light)
     tilt = round(row.mean * total)
     goal = total, tilt, even_target(row.variance * total, tilt, at_most=row.at_most)
-    if steer_light:
+    if steer_light and n_easy:
         units = approach(row.noise, exact, units, _sample(order[:n_easy]), goal)
     if n_easy > _CORE:
         exchanged = exchange(row.noise, exact, units, order[:n_easy], goal)

@@ -576,3 +576,18 @@ assert not found, found
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("dialect", ["frame", "r-ptable", "tau-argus", "sas"])
+def test_a_single_table_may_have_any_type(tmp_path, dialect):
+    table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+    path = tmp_path / "pt.csv"
+    write_tables({"special": table}, path, dialect=dialect)
+    (again,) = read_tables(path).values()
+    assert again.units(1).keys() == table.units(1).keys()
+
+
+@pytest.mark.parametrize("tables", [5, None, {"a": 5}, {"a": None}])
+def test_only_tables_are_written(tmp_path, tables):
+    with pytest.raises(PTableError, match="tables must be a PTable"):
+        write_tables(tables, tmp_path / "pt.csv", dialect="frame")

@@ -258,3 +258,61 @@ def test_a_variance_between_what_two_peaks_reach_is_refused_or_moved():
     row = table.certificate.rows[2]
     assert row.variance == pytest.approx(4.6, abs=1e-7)
     assert abs(row.gap) < 1e-7
+
+
+@pytest.mark.parametrize(("max_noise", "small"), [(3, 2), (5, 4), (7, 6)])
+@pytest.mark.parametrize("bias", [0.01, 0.5, 1.99])
+def test_zeros_that_can_only_stay_or_go_to_one_value_have_the_nearest_bias(
+    max_noise, small, bias
+):
+    spec = NoiseSpec(
+        max_noise=max_noise,
+        variance=1.0,
+        small=small,
+        zero_bias=bias,
+        variance_rule="nearest",
+    )
+    with pytest.warns(PTableWarning, match="nearest"):
+        table = solve(spec)
+    moved = sum(n * v for v, n in table.units(0).items())
+    assert set(table.units(0)) == {0, max_noise}
+    assert abs(moved - bias * 2**32) <= max_noise / 2
+
+
+def test_a_bias_of_zeros_that_no_keys_can_sum_to_is_refused():
+    with pytest.raises(PTableError, match="zero_bias must be 0 or at least 49"):
+        NoiseSpec(max_noise=7, variance=6.0, small=1, zero_bias=2.0**-32)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {
+            "max_noise": 3,
+            "variance": 1e-6,
+            "p_stay": 0.3,
+            "monotone": "both",
+            "p_stay_rule": "at-least",
+            "min_probability": 0.001,
+        },
+        {
+            "max_noise": 2,
+            "variance": 1e-6,
+            "p_stay": 0.5,
+            "monotone": "left",
+            "p_stay_rule": "at-least",
+            "min_probability": 0.001,
+        },
+        {
+            "max_noise": 7,
+            "variance": 49,
+            "monotone": "both",
+            "step": 5,
+            "anchors": (19, 29),
+        },
+    ],
+)
+def test_laws_whose_every_value_is_tied_are_rounded(fields):
+    with pytest.warns(PTableWarning, match="took the nearest one"):
+        table = solve(NoiseSpec(**fields, variance_rule="nearest"))
+    table.certificate.check(table)
