@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -125,6 +126,23 @@ def test_a_single_peak_is_placed_where_entropy_is_greatest():
     assert (np.diff(law) <= 2**-30).all()
     both = solve(NoiseSpec(max_noise=5, variance=(1.9, 2.6, 2.6, 2.6, 2.6), monotone="both"))
     assert (np.diff(both.transition[1, :2]) >= -(2**-30)).all()
+
+
+@pytest.mark.parametrize("small", [1, 2, 3])
+def test_zeros_with_a_single_noise_value_keep_the_nearest_mean_that_integers_have(small):
+    least = (small + 1) ** 2 // 4
+    table = solve(NoiseSpec(max_noise=small + 1, variance=least, small=small, zero_bias=0.47))
+    units = table.units(0)
+    assert set(units) == {0, small + 1}
+    exact = Fraction("0.47") * 2**32
+    assert abs(units[small + 1] * (small + 1) - exact) <= Fraction(small + 1, 2)
+    table.certificate.check(table)
+
+
+def test_a_row_whose_count_is_blocked_has_no_shape():
+    words = ("none", "left", "both", "unimodal")
+    rows = [NoiseSpec(max_noise=4, variance=4.0, small=2, monotone=w).row(1) for w in words]
+    assert rows[1:] == rows[:-1]
 
 
 def test_zeros_get_noise_only_with_a_declared_bias():
