@@ -105,6 +105,25 @@ def test_a_bound_on_staying_binds_only_where_it_must():
     assert all(never.transition[count, count] == 0 for count in range(1, 4))
 
 
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("rule", ["at-least", "at-most"])
+def test_a_bound_on_staying_that_the_law_just_touches_is_not_rounded_across(symmetric, rule):
+    """Of five values a uniform law gives each 0.2, which no number of keys is."""
+    table = solve(
+        NoiseSpec(
+            max_noise=2,
+            variance=3.0,
+            variance_rule="at-most",
+            symmetric=(False, symmetric),
+            p_stay=(None, 0.2),
+            p_stay_rule=rule,
+        )
+    )
+    asked, stays = Fraction("0.2"), Fraction(table.units(2)[0], 2**32)
+    assert stays >= asked if rule == "at-least" else stays <= asked
+    assert abs(stays - asked) * 2**32 < 2
+
+
 def test_symmetric_rows_use_only_noise_whose_opposite_is_in_reach():
     spec = NoiseSpec(max_noise=3, variance=0.7, symmetric=True)
     assert spec.row(1).noise == (-1, 0, 1)
