@@ -100,3 +100,10 @@ def test_a_single_changed_row_is_pointed_out():
 )
 def test_odd_tables_are_answered_without_fuss(table):
     assert identify(table).rows[0].count == 0
+
+
+def test_noise_too_flat_for_any_mechanism_is_answered_too():
+    quarter = 2**30
+    flat = {-1: quarter - 400, 0: quarter + 500, 1: quarter + 499, 2: quarter - 599}
+    table = PTable.from_units([{0: 4 * quarter}, flat], key_range=4 * quarter)
+    assert identify(table).rows[1].is_biased is False
