@@ -120,7 +120,8 @@ def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
     """Split `total` units over the noise values of a row.
 
     The units add up to `total` and their mean noise is exact; their variance is the nearest
-    that the search finds: within a unit, but for rows at the edge of their reach.
+    that the search finds: mostly within a unit, and further off at the edge of the reach, for
+    rows of few values, and where many equal probabilities may not change places.
 
     Parameters
     ----------
