@@ -242,7 +242,14 @@ class NoiseSpec:
                 f"1..{self.small} may not be published.",
                 hint=f"use max_noise={self.small + 1} or more",
             )
-        largest = max(_as_tuple(self.variance))
+        largest = max(
+            (
+                _at(self.variance, place)
+                for place in range(len(self._row_counts))
+                if _at(self.variance_rule, place) == "exact"
+            ),
+            default=0.0,
+        )
         if largest > self.max_noise**2:
             raise InfeasibleError(
                 f"No p-table has max_noise {self.max_noise} and variance {largest:g}: single "

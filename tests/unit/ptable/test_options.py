@@ -158,6 +158,15 @@ def test_zeros_with_a_single_noise_value_keep_the_nearest_mean_that_integers_hav
     table.certificate.check(table)
 
 
+def test_a_bound_on_the_variance_beyond_all_reach_is_no_bound():
+    free = solve(NoiseSpec(max_noise=2, variance=4.0, variance_rule="at-most"))
+    assert solve(NoiseSpec(max_noise=2, variance=5.0, variance_rule="at-most")) == free
+    with pytest.warns(PTableWarning, match="variance 2 instead of 5"):
+        solve(NoiseSpec(max_noise=2, variance=5.0, variance_rule="nearest"))
+    with pytest.raises(PTableError, match="No p-table has max_noise 2 and variance 5"):
+        NoiseSpec(max_noise=2, variance=5.0)
+
+
 def test_a_row_whose_count_is_blocked_has_no_shape():
     words = ("none", "left", "both", "unimodal")
     rows = [NoiseSpec(max_noise=4, variance=4.0, small=2, monotone=w).row(1) for w in words]
