@@ -18,6 +18,7 @@ from ptable.faces import resolve
 from ptable.peaks import bound_over_peaks, shaped
 from ptable.spec import NoiseSpec
 from ptable.stack import StackedSpec
+from ptable.thresholds import mean_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +66,7 @@ class RowCertificate:
     note
         Why the row differs from the request; empty when it does not.
     requested_bias
-        The mean noise asked for: 0 but for a count of 0.
+        The mean noise asked for, as near as integers come: 0 but for a count of 0.
     stay_excess
         How far the probability of staying is from the one asked for, on the wrong side of a
         bound; 0 where nothing is asked.
@@ -424,7 +425,9 @@ def _certify_row(
         multipliers=multipliers,
         place=row.place,
         note=row.note,
-        requested_bias=float(Fraction(round(problem.mean * total), total) / step),
+        requested_bias=float(
+            Fraction(mean_units(problem.mean, problem.noise, total=total), total) / step
+        ),
         stay_excess=float(_stay_excess(problem, ordered, total)),
         shape_excess=_wrong_way(problem, ordered) / total,
         peak=peak,

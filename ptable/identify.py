@@ -332,8 +332,14 @@ def _mechanisms(table: PTable, laws: Mapping[int, _Law]) -> Iterator[Mechanism]:
         for edge in ("clamp", "truncate", "fold"):
             for zeros in ("noise", "keep"):
                 options: dict[str, Any] = {"max_noise": reach, "edge": edge, "zeros": zeros}
-                yield Mechanism.discrete_laplace(_short(slope), **options)
-                yield Mechanism.discrete_gaussian(_short(0.5 / slope), **options)
+                for kind, size in (
+                    (Mechanism.discrete_laplace, slope),
+                    (Mechanism.discrete_gaussian, 0.5 / slope),
+                ):
+                    try:
+                        yield kind(_short(size), **options)
+                    except PTableError:  # noise this flat is none of theirs
+                        continue
 
 
 def _is_biased(table: PTable) -> bool:

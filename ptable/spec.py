@@ -72,7 +72,8 @@ class NoiseSpec:
         The mean noise of a count of 0. Zeros cannot go down, so that noise on them is biased,
         and the bias is declared; 0 leaves them alone.
     zero_variance
-        The variance of the noise of a count of 0; None for what greatest entropy gives.
+        The variance of the noise of a count of 0, which only ``"nearest"`` of the first row
+        relaxes; None for what greatest entropy gives.
     step
         Noise comes in multiples of ``1 / step``; more than 1 for magnitudes.
     anchors
@@ -266,7 +267,14 @@ class NoiseSpec:
                 f"1..{self.small} may not be published.",
                 hint=f"use max_noise={self.small + 1} or more",
             )
-        largest = max(_as_tuple(self.variance))
+        largest = max(
+            (
+                _at(self.variance, place)
+                for place in range(len(self._row_counts))
+                if _at(self.variance_rule, place) == "exact"
+            ),
+            default=0.0,
+        )
         if largest > self.max_noise**2:
             raise InfeasibleError(
                 f"No p-table has max_noise {self.max_noise} and variance {largest:g}: single "
@@ -356,7 +364,7 @@ class NoiseSpec:
             nearest=_at(self.variance_rule, place) == "nearest",
             n_left=sum(v <= 0 for v in noise) if stays and monotone in {"left", "both"} else 0,
             n_right=sum(v >= 0 for v in noise) if stays and monotone == "both" else 0,
-            unimodal=monotone == "unimodal",
+            unimodal=stays and monotone == "unimodal",
             symmetric=symmetric,
             p_stay=_exact(p_stay) if stays and p_stay is not None else None,
             p_stay_rule=_at(self.p_stay_rule, place),
