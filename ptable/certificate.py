@@ -2,6 +2,7 @@
 
 A row's multipliers bound the entropy of every law that satisfies the row (weak duality), so the
 distance between that bound and the entropy of the integers says how far from optimal they are.
+Only where a peak may lie anywhere are the other places solved again, by Newton's method.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Certificate", "RowCertificate", "breaches", "certify"]
 
 _FIGURE_TOLERANCE = 1e-9
-_LARGEST_GAP = 1e-5
+_LARGEST_GAP = 1e-6
 _LARGEST_RESIDUAL = 1e-9
 _LARGEST_FIGURE = 1e300
 #: How far the integers of a probability may be from it, in units: no search needs more.

@@ -178,7 +178,8 @@ def feasible(spec: NoiseSpec | StackedSpec) -> Feasibility:
     -----
     Without other constraints, the row of count ``i ≤ small`` starts at
     ``i (small + 1 - i)``, so that all rows together need ``⌊(small + 1)² / 4⌋``; and the row of
-    count 1 ends at ``D`` when ``small`` is 0, or at ``D (D + 1) / (2 D + 1)`` when monotone.
+    count 1 ends at ``D`` when ``small`` is 0, or at ``D (D + 1) / (2 D + 1)`` when
+    monotone on the left.
     Every end is the optimum of a linear program, computed in fractions.
 
     Examples

@@ -44,6 +44,7 @@ logger = logging.getLogger(__name__)
 
 _KEY_RANGE = 2**32
 _MOST_NAMED = 6
+_MOST_TOGETHER = 30_000
 #: A probability nearer to its bound than so many key units must not be rounded across it.
 _NEAR_BOUND = 16
 
@@ -289,6 +290,8 @@ def _solve_together(rows: Sequence[ResolvedRow]) -> dict[int, NDArray[np.float64
 
     cp: Any = cvxpy
     problems = [row.problem for row in rows]
+    if sum(len(problem.noise) for problem in problems) > _MOST_TOGETHER:
+        return {}  # Newton's method alone is faster then
     ends = np.cumsum([0, *(len(problem.noise) for problem in problems)])
     law = cp.Variable(int(ends[-1]))
     constraints = _moments(problems, law) + _shapes(problems, ends[:-1].tolist(), law)

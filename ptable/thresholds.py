@@ -43,6 +43,7 @@ _NEAR = 4
 #: Values with fewer millionths of a unit than this never get one.
 _NOTHING = _MICRO // 50
 _MOST_MOVED = 400
+_FEWEST_MOVED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +151,27 @@ def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
         return apportion(replace(row, held=None), total=total)
     if answer is None:
         raise InternalError("No integer thresholds keep a row's sum and mean.")
-    return answer
+    return _repaired(row, answer, total)
+
+
+def _repaired(row: UnitRow, units: tuple[int, ...], total: int) -> tuple[int, ...]:
+    """Mend a variance that is off by moving units of equal probabilities too, a few each."""
+    tilt = sum(n * v for n, v in zip(units, row.noise, strict=True))
+    goal = even_target(row.variance * total, tilt, at_most=row.at_most)
+    if sum(n * v * v for n, v in zip(units, row.noise, strict=True)) == goal:
+        return units
+    least = math.ceil(row.floor * total)
+    exact = [round(p * total * _MICRO) for p in row.law]
+    order, _ = _by_ease(row, exact, least)
+    heavy = [place for place in order if exact[place] >= (_LIGHT + least) * _MICRO]
+    if len(heavy) < _FEWEST_MOVED:
+        return units
+    wanted = total, tilt, goal
+    mended = exchange(row.noise, exact, units, heavy, wanted)
+    if mended is None:
+        nearer = approach(row.noise, exact, units, _sample(heavy), wanted)
+        mended = exchange(row.noise, exact, nearer, heavy, wanted)
+    return mended or units
 
 
 def _sample(places: Sequence[int]) -> list[int]:
@@ -171,7 +192,7 @@ def _apportion(row: UnitRow, total: int, *, steer_light: bool) -> tuple[int, ...
     Rows with many values of hardly any probability lose moments there that the few others
     cannot make good; `steer_light` rounds these values with care too.
     """
-    least = math.floor(row.floor * total)
+    least = math.ceil(row.floor * total)
     exact = [round(p * total * _MICRO) for p in row.law]
     units = [max(least, (x + _MICRO // 2) // _MICRO) for x in exact]
     held = row.held_units(total)

@@ -1,7 +1,6 @@
 import json
 import math
 import tempfile
-from time import perf_counter
 
 import pandas as pd
 import pyarrow as pa
@@ -229,11 +228,10 @@ def test_a_certificate_without_programs_is_refused(forge, field, lie):
         "x",
     ],
 )
-def test_a_forged_specification_is_refused_before_anything_is_solved(forge, spec):
-    began = perf_counter()
+def test_a_forged_specification_is_refused_before_anything_is_solved(forge, spec, monkeypatch):
+    monkeypatch.setattr("ptable.certificate.resolve", None)  # would take minutes
     with pytest.raises(PTableError):
         forge(lambda content: content.update(spec=spec))
-    assert perf_counter() - began < 5
 
 
 @pytest.mark.parametrize("field", ["label", "large_counts"])
