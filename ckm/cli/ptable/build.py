@@ -28,8 +28,8 @@ _PATH = click.Path(path_type=Path)
 Examples:
   ckm ptable build --max-noise 5 --variance 3 --small 2 -o pt.parquet
   ckm ptable build job.toml -o pt.parquet          the [ptable] section of a file
-  ckm ptable build --max-noise 2 --variance 9 --dry-run -o pt.parquet
-  ckm ptable build --mechanism random-rounding --base 3 -o pt.parquet
+  ckm ptable build --max-noise 2 --variance 3 --dry-run -o other.parquet
+  ckm ptable build --mechanism random-rounding --base 3 -o rounding.parquet
 """
 )
 @click.argument("spec", type=_PATH, required=False, metavar="[SPEC.toml]")
