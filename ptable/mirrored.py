@@ -49,7 +49,7 @@ def apportion_symmetric(row: UnitRow, *, total: int) -> tuple[int, ...]:
     """
     size = len(row.noise)
     half = [place for place in range(size) if row.noise[place] > 0]
-    least = math.ceil(row.floor * total)
+    least = math.floor(row.floor * total)
     centre = row.noise.index(0) if 0 in row.noise else None
     held = row.held_units(total, parity=True)
     goal = row.variance * total / 2

@@ -67,7 +67,8 @@ class NoiseSpec:
         ``"exact"``: the variance is met; ``"at-most"``: it is an upper bound; ``"nearest"``:
         rows that cannot reach it take the nearest variance they can reach, with a warning.
     min_probability
-        The least probability of every publishable count within reach.
+        The least probability of every publishable count within reach, up to one key in 2**32;
+        that of the first row holds for a count of 0 too, where that has noise.
     zero_bias
         The mean noise of a count of 0. Zeros cannot go down, so that noise on them is biased,
         and the bias is declared; 0 leaves them alone.

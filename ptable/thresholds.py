@@ -160,7 +160,7 @@ def _repaired(row: UnitRow, units: tuple[int, ...], total: int) -> tuple[int, ..
     goal = even_target(row.variance * total, tilt, at_most=row.at_most)
     if sum(n * v * v for n, v in zip(units, row.noise, strict=True)) == goal:
         return units
-    least = math.ceil(row.floor * total)
+    least = math.floor(row.floor * total)
     exact = [round(p * total * _MICRO) for p in row.law]
     order, _ = _by_ease(row, exact, least)
     heavy = [place for place in order if exact[place] >= (_LIGHT + least) * _MICRO]
@@ -192,7 +192,7 @@ def _apportion(row: UnitRow, total: int, *, steer_light: bool) -> tuple[int, ...
     Rows with many values of hardly any probability lose moments there that the few others
     cannot make good; `steer_light` rounds these values with care too.
     """
-    least = math.ceil(row.floor * total)
+    least = math.floor(row.floor * total)
     exact = [round(p * total * _MICRO) for p in row.law]
     units = [max(least, (x + _MICRO // 2) // _MICRO) for x in exact]
     held = row.held_units(total)

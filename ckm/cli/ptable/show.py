@@ -153,8 +153,6 @@ def _draw_rows(voice: Voice, table: PTable) -> None:
     )
     caption = [f"bars from 0 to {float(peak):.0%}; {_BLOCKED} cannot occur"]
     caption += [f"each bar sums {wide} neighbouring noise values"] if wide > 1 else []
-    if len(shown) < table.n_rows:
-        caption.append(f"{table.n_rows - len(shown)} rows before the last are left out")
     picture.caption = "\n".join([*caption, *table_notes(table, shown)])
     gap = " " if 4 * side + others < voice.out.width else ""
     picture.add_column("count", justify="right", min_width=5)
