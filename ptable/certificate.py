@@ -2,6 +2,7 @@
 
 A row's multipliers bound the entropy of every law that satisfies the row (weak duality), so the
 distance between that bound and the entropy of the integers says how far from optimal they are.
+Only where a peak may lie anywhere are the other places solved again, by Newton's method.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ptable.faces import resolve
 from ptable.peaks import bound_over_peaks, shaped
 from ptable.spec import NoiseSpec
 from ptable.stack import StackedSpec
+from ptable.thresholds import mean_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,11 +28,12 @@ if TYPE_CHECKING:
     from ptable.row import RowProblem
     from ptable.table import PTable
 
-__all__ = ["Certificate", "RowCertificate", "certify"]
+__all__ = ["Certificate", "RowCertificate", "breaches", "certify"]
 
 _FIGURE_TOLERANCE = 1e-9
-_LARGEST_GAP = 1e-5
+_LARGEST_GAP = 1e-6
 _LARGEST_RESIDUAL = 1e-9
+_LARGEST_FIGURE = 1e300
 #: How far the integers of a probability may be from it, in units: no search needs more.
 _MOST_UNITS = 4
 
@@ -64,7 +67,7 @@ class RowCertificate:
     note
         Why the row differs from the request; empty when it does not.
     requested_bias
-        The mean noise asked for: 0 but for a count of 0.
+        The mean noise asked for, as near as integers come: 0 but for a count of 0.
     stay_excess
         How far the probability of staying is from the one asked for, on the wrong side of a
         bound; 0 where nothing is asked.
@@ -291,15 +294,38 @@ class Certificate:
         >>> Certificate.from_dict(certificate.to_dict()) == certificate
         True
         """
-        rows = tuple(
-            RowCertificate(
-                **{**row, "multipliers": row["multipliers"] and tuple(row["multipliers"])}
-            )
-            for row in fields["rows"]
-        )
+        rows = tuple(map(_plain_row, fields["rows"]))
         rule = fields["variance_rule"]
         rule = rule if isinstance(rule, str) else tuple(rule)
+        solver, distance = fields["solver"], fields["solver_distance"]
+        names = (*solver, *solver.values())
+        if not all(isinstance(text, str) and text.isprintable() for text in names) or not (
+            distance is None or (_is_figure(distance) and 0 <= distance <= 1)
+        ):
+            raise PTableError("The certificate does not say which programs took part.")
         return cls(**{**fields, "rows": rows, "variance_rule": rule})
+
+
+def _is_figure(value: Any) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return -_LARGEST_FIGURE < value < _LARGEST_FIGURE
+
+
+def _plain_row(fields: Mapping[str, Any]) -> RowCertificate:
+    """Build the certificate of a row, whose every field must be of its own kind."""
+    prices = fields["multipliers"]
+    row = RowCertificate(**{**fields, "multipliers": prices and tuple(prices)})
+    figures = [*(row.multipliers or ()), *(() if row.peak is None else (row.peak,))]
+    words = []
+    for name, field in RowCertificate.__dataclass_fields__.items():
+        if field.type in {"int", "float"}:
+            figures.append(getattr(row, name))
+        elif field.type == "str":
+            words.append(getattr(row, name))
+    if not all(map(_is_figure, figures)) or any(type(word) is not str for word in words):
+        raise PTableError("The certificate holds something else than figures in its rows.")
+    return row
 
 
 def certify(
@@ -334,13 +360,14 @@ def certify(
     >>> certify(table.spec, table, found, solver={}, solver_distance=None).largest_bias
     0.0
     """
-    resolved = resolve(spec)
-    n_rows = table.n_rows - (resolved[0].problem.count != 0)
-    if not len(resolved) == len(found) == n_rows:
+    counts = spec.counts
+    n_rows = table.n_rows - (counts[0] != 0)
+    if not len(counts) == len(found) == n_rows:
         raise PTableError(
-            f"The specification asks for {len(resolved)} rows, the p-table has {n_rows} and "
+            f"The specification asks for {len(counts)} rows, the p-table has {n_rows} and "
             f"the certificate {len(found)}."
         )
+    resolved = resolve(spec)
     rows = tuple(
         _certify_row(row, table.units(row.problem.count), table.key_range, *solution)
         for row, solution in zip(resolved, found, strict=True)
@@ -361,7 +388,7 @@ def _certify_row(
     peak: int | None,
 ) -> RowCertificate:
     problem, step = row.problem, row.problem.step
-    if peak is not None and peak not in problem.noise:
+    if peak is not None and not (problem.unimodal and peak in problem.noise):
         raise PTableError(f"The certificate of count {problem.count} has a peak out of reach.")
     place = None if peak is None else problem.noise.index(peak)
     bias = Fraction(sum(n * v for v, n in units.items()), total)
@@ -399,7 +426,9 @@ def _certify_row(
         multipliers=multipliers,
         place=row.place,
         note=row.note,
-        requested_bias=float(Fraction(round(problem.mean * total), total) / step),
+        requested_bias=float(
+            Fraction(mean_units(problem.mean, problem.noise, total=total), total) / step
+        ),
         stay_excess=float(_stay_excess(problem, ordered, total)),
         shape_excess=_wrong_way(problem, ordered) / total,
         peak=peak,
@@ -461,6 +490,43 @@ def _differences(stored: Certificate, again: Certificate) -> list[str]:
     if stored.variance_rule != again.variance_rule:
         off.append("variance_rule")
     return off
+
+
+def breaches(table: PTable) -> tuple[str, ...]:
+    """Name what the integers of a p-table do against its specification, without a certificate.
+
+    Quantised p-tables keep their specification and have no certificate: what few keys cannot
+    hold is then named, too.
+
+    Parameters
+    ----------
+    table
+        The p-table, with its specification.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec, solve
+    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0)).quantise(256)
+    >>> breaches(table)
+    ()
+    >>> breaches(table.with_proof(NoiseSpec(max_noise=2, variance=1.5), None))[0]
+    'the variance drift of count 1 is too large'
+    """
+    spec = table.spec
+    if not isinstance(spec, NoiseSpec | StackedSpec):
+        raise PTableError("A p-table without a specification cannot be checked.")
+    counts = spec.counts
+    if tuple(table.counts.tolist()) != tuple(dict.fromkeys((0, *counts))):
+        return ("its counts are not those of its specification",)
+    found = _breaches(spec, table)
+    for count in counts:
+        problem, units = spec.row(count), table.units(count)
+        if not set(units) <= set(problem.noise):
+            found.append(f"the noise of count {count} is out of reach")
+        moved = sum(n * v for v, n in units.items()) - problem.mean * table.key_range
+        if abs(moved) > max(map(abs, problem.noise), default=0):
+            found.append(f"the mean noise of count {count} is off")
+    return tuple(found)
 
 
 def _breaches(spec: NoiseSpec | StackedSpec, table: PTable) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ptable.errors import PTableError
@@ -10,7 +11,7 @@ from ptable.spec import NoiseSpec
 from ptable.stack import StackedSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 __all__ = ["Design", "design_from_dict"]
 
@@ -30,6 +31,8 @@ def design_from_dict(fields: Mapping[str, Any]) -> Design:
     >>> design_from_dict({"max_noise": 2, "variance": 1.0}).last_count
     2
     """
+    if not isinstance(fields, Mapping):
+        raise PTableError(f"A design is a mapping of fields, not a {type(fields).__name__}.")
     rest = dict(fields)
     kind = rest.pop("kind", "noise")
     kinds: dict[str, Callable[[Mapping[str, Any]], Design]] = {

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from ptable.errors import PTableError
 from ptable.reach import reaches, stay_bounds, variance_bounds
 from ptable.spec import NoiseSpec
+from ptable.stack import StackedSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ptable.row import RowProblem
-    from ptable.stack import StackedSpec
 
 __all__ = ["Feasibility", "RowFeasibility", "feasible"]
 
@@ -177,7 +178,8 @@ def feasible(spec: NoiseSpec | StackedSpec) -> Feasibility:
     -----
     Without other constraints, the row of count ``i ≤ small`` starts at
     ``i (small + 1 - i)``, so that all rows together need ``⌊(small + 1)² / 4⌋``; and the row of
-    count 1 ends at ``D`` when ``small`` is 0, or at ``D (D + 1) / (2 D + 1)`` when monotone.
+    count 1 ends at ``D`` when ``small`` is 0, or at ``D (D + 1) / (2 D + 1)`` when
+    monotone on the left.
     Every end is the optimum of a linear program, computed in fractions.
 
     Examples
@@ -187,6 +189,11 @@ def feasible(spec: NoiseSpec | StackedSpec) -> Feasibility:
     >>> answer.ok, answer.nearest_variance
     (False, 2.0)
     """
+    if not isinstance(spec, NoiseSpec | StackedSpec):
+        raise PTableError(
+            f"spec must be a NoiseSpec or a StackedSpec, not a {type(spec).__name__}.",
+            hint="for example NoiseSpec(max_noise=5, variance=3.0); a Mechanism has build()",
+        )
     rows = tuple(map(_row_feasibility, spec.rows()))
     nearest = _nearest(spec, rows)
     return Feasibility(rows=rows, nearest_variance=nearest, advice=_advice(spec, rows, nearest))

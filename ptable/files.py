@@ -81,23 +81,44 @@ def write_new_file(target: Path, writer: Callable[[Path], object], *, overwrite:
     There is no folder 'missing'.
     """
     if target.exists() and not overwrite:
-        raise PTableError(
-            f"The file '{target.name}' exists already.",
-            hint="pass overwrite=True, or take another name",
-        )
+        raise _exists(target)
     if target.is_dir():
         raise PTableError(f"'{target.name}' is a folder.")
     if not target.parent.is_dir():
         raise PTableError(f"There is no folder '{target.parent}'.")
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=target.suffix)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=target.suffix)
+    except OSError as error:  # the user knows the file, not the temporary one
+        raise OSError(error.errno, error.strerror, str(target)) from None
     os.close(handle)
     temporary = Path(name)
     try:
         writer(temporary)
-        temporary.replace(target)
+        _give_name(temporary, target, overwrite=overwrite)
     finally:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
+
+
+def _give_name(temporary: Path, target: Path, *, overwrite: bool) -> None:
+    """Give a finished file its name; another process may have taken it meanwhile."""
+    if not overwrite and not target.is_symlink():
+        try:
+            os.link(temporary, target)
+        except FileExistsError:
+            raise _exists(target) from None
+        except OSError:  # a file system without links
+            pass
+        else:
+            return
+    temporary.replace(target)
+
+
+def _exists(target: Path) -> PTableError:
+    return PTableError(
+        f"The file '{target.name}' exists already.",
+        hint="pass overwrite=True, or take another name",
+    )
 
 
 def read_table(path: str | os.PathLike[str]) -> PTable:
@@ -206,7 +227,7 @@ def _read_parquet(path: Path) -> tuple[dict[str, Any], list[list[int]], list[lis
         content = pq.read_table(path)
         head = json.loads((content.schema.metadata or {})[_METADATA])
         columns = [content[name].to_pylist() for name in ("i", "v", "first_key", "last_key")]
-        counts = head.get("anchors") or range(columns[0][-1] + 1)
+        counts = head.get("anchors") or range(len(set(columns[0])))
         rows = {count: row for row, count in enumerate(counts)}
         noise: list[list[int]] = [[] for _ in rows]
         upper: list[list[int]] = [[] for _ in rows]
@@ -217,7 +238,10 @@ def _read_parquet(path: Path) -> tuple[dict[str, Any], list[list[int]], list[lis
                 raise _no_table(path.name)
             noise[row].append(v)
             upper[row].append(last + 1)
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, IndexError) as error:
+    except (
+        *(pa.ArrowException, OSError, ValueError, KeyError, TypeError),
+        *(AttributeError, RecursionError),
+    ) as error:
         raise _no_table(path.name) from error
     return head, noise, upper
 
@@ -252,7 +276,9 @@ def _check(
                 Certificate.from_dict(head["certificate"]) if head["certificate"] else None
             ),
         )
-    except (KeyError, TypeError) as error:
+    except PTableError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise _no_table(name) from error
     if table.id != head.get("id"):
         raise PTableError(
@@ -262,8 +288,21 @@ def _check(
     if isinstance(table.spec, Mechanism):
         verify(table)
     elif table.certificate is not None:
-        table.certificate.check(table)
+        _recompute(table, table.certificate, name)
     return table
+
+
+def _recompute(table: PTable, certificate: Certificate, name: str) -> None:
+    try:
+        certificate.check(table)
+    except PTableError:
+        raise
+    except (ArithmeticError, AssertionError, TypeError, ValueError) as error:
+        raise PTableError(
+            f"The certificate in '{name}' cannot be recomputed: its figures or its "
+            "specification make no sense for any p-table.",
+            hint="the file was changed after it was built; build the p-table again",
+        ) from error
 
 
 def _no_table(name: str) -> PTableError:

@@ -37,6 +37,10 @@ _TOLERANCE = 2e-6
 #: Solving every row of wide tables for every candidate takes too long to be worth it.
 _MOST_VALUES = 2001
 _MOST_BASE = 100
+#: In squared noise values, over all rows of all designs tried: a few seconds.
+_MOST_EFFORT = 5_000_000
+_COST_OF_A_ROW = 20
+_MOST_DESIGNS = 80
 _FEWEST_ROUNDED = 200
 #: How many keys keeping mean and variance in few keys may cost a probability.
 _ROUNDED_KEYS = 6
@@ -108,6 +112,8 @@ class Identification:
         The figures of every row.
     small
         Counts ``1..small`` are never published.
+    is_exhaustive
+        Whether every design was tried; wide tables are compared with the plainest ones only.
 
     Examples
     --------
@@ -124,6 +130,7 @@ class Identification:
     tolerance: float
     rows: tuple[RowFigures, ...]
     small: int
+    is_exhaustive: bool = True
 
     @property
     def is_match(self) -> bool:
@@ -162,7 +169,10 @@ class Identification:
             if row.distance is not None and row.distance > self.tolerance
         ]
         named = ", ".join(far[:6]) + (f" and {len(far) - 6} more" if len(far) > 6 else "")
-        return f"no known design; nearest: {words}\n{difference} (counts {named})"
+        rest = (
+            "" if self.is_exhaustive else "; for so wide a table, only plain designs are tried"
+        )
+        return f"no known design; nearest: {words}\n{difference} (counts {named}){rest}"
 
 
 def identify(table: PTable, *, tolerance: float | None = None) -> Identification:
@@ -181,6 +191,7 @@ def identify(table: PTable, *, tolerance: float | None = None) -> Identification
     Tried are rounding, random rounding and small-count rounding, and maximum-entropy designs
     with the table's own largest noise, blocked counts, variances and probability of staying,
     under every rule and shape. Tables of known origin are not identified by their label.
+    Wide tables take long to compare, and are compared with the plainest designs only.
 
     Examples
     --------
@@ -215,6 +226,7 @@ def identify(table: PTable, *, tolerance: float | None = None) -> Identification
         tolerance=limit,
         rows=tuple(_figures(table, count, apart.get(count)) for count in counts),
         small=_small(table),
+        is_exhaustive=_MOST_DESIGNS * _cost(table.n_rows, table.max_noise) <= _MOST_EFFORT,
     )
 
 
@@ -267,7 +279,11 @@ def _candidates(
     if table.n_rows < 2 or not table.max_noise or not _levels_off(table, laws):
         return
     known: dict[RowProblem, _Law] = {}
+    effort = _MOST_EFFORT
     for design in _specs(table, laws):
+        effort -= _effort(design)
+        if effort < 0:
+            return
         rows = _solved(design, known)
         if rows and max(rows) <= max(laws):
             last = rows[max(rows)]
@@ -279,6 +295,17 @@ def _levels_off(table: PTable, laws: Mapping[int, _Law]) -> bool:
     counts = list(laws)
     turn = counts[table.n_rows - cycle_length(table.large_counts, n_rows=table.n_rows) :]
     return all(laws[count] == laws[counts[-1]] for count in turn)
+
+
+def _effort(design: NoiseSpec | StackedSpec) -> int:
+    """Weigh how long solving a design takes, at most."""
+    parts = [spec for _, spec in design.parts] if isinstance(design, StackedSpec) else [design]
+    return _cost(len(design.counts), max(max(s.max_noises) * s.step for s in parts))
+
+
+def _cost(n_rows: int, max_noise: int) -> int:
+    width = 2 * max_noise + 1
+    return n_rows * width * (width + _COST_OF_A_ROW)
 
 
 def _law_of(table: PTable, count: int) -> dict[int, float]:
@@ -305,8 +332,14 @@ def _mechanisms(table: PTable, laws: Mapping[int, _Law]) -> Iterator[Mechanism]:
         for edge in ("clamp", "truncate", "fold"):
             for zeros in ("noise", "keep"):
                 options: dict[str, Any] = {"max_noise": reach, "edge": edge, "zeros": zeros}
-                yield Mechanism.discrete_laplace(_short(slope), **options)
-                yield Mechanism.discrete_gaussian(_short(0.5 / slope), **options)
+                for kind, size in (
+                    (Mechanism.discrete_laplace, slope),
+                    (Mechanism.discrete_gaussian, 0.5 / slope),
+                ):
+                    try:
+                        yield kind(_short(size), **options)
+                    except PTableError:  # noise this flat is none of theirs
+                        continue
 
 
 def _is_biased(table: PTable) -> bool:

@@ -145,7 +145,7 @@ def cycle_length(large_counts: str, *, n_rows: int) -> int:
     """
     if large_counts == "last":
         return 1
-    word, _, number = large_counts.partition(":")
+    word, _, number = str(large_counts).partition(":")
     is_number = number.isascii() and number.isdigit() and str(int(number)) == number
     if word != "cycle" or not is_number or not 2 <= int(number) <= n_rows:
         raise PTableError(

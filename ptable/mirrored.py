@@ -23,6 +23,10 @@ __all__ = ["apportion_symmetric"]
 
 _NEAR = 4
 _REACH = 5
+#: Values with fewer units than this are changed only when few others are left.
+_FEW = 8
+#: By how many units a shape may be broken where the variance asks for it.
+_SLACK = 2
 
 
 def apportion_symmetric(row: UnitRow, *, total: int) -> tuple[int, ...]:
@@ -71,9 +75,9 @@ def apportion_symmetric(row: UnitRow, *, total: int) -> tuple[int, ...]:
 def _settle(
     row: UnitRow, units: dict[int, int], goal: tuple[int, int | None, int], least: int
 ) -> None:
-    """Change the values nearest to zero, as little as can be, until both sums fit."""
+    """Change a few values, as near to zero as can be, until both sums fit."""
     total, held, second = goal
-    near = sorted(units)[:_NEAR]
+    near = sorted(sorted(units, key=lambda place: (units[place] < _FEW + least, place))[:_NEAR])
     squares = np.array([row.noise[place] ** 2 for place in near], dtype=np.int64)
     change = grid(len(near), _REACH)
     trial = change + np.array([units[place] for place in near], dtype=np.int64)
@@ -89,11 +93,12 @@ def _settle(
     ordered = np.column_stack([rest, trial])
     if held == 0:
         ordered = trial
-    if len(units) > len(near):
-        beyond = np.full((len(trial), 1), units[sorted(units)[len(near)]], dtype=np.int64)
+    others = [place for place in units if place > near[-1]]
+    if others:
+        beyond = np.full((len(trial), 1), units[min(others)], dtype=np.int64)
         ordered = np.hstack([ordered, beyond])
     rises = np.maximum(np.diff(ordered, axis=1), 0).sum(axis=1) * bool(row.n_right)
     best = np.flatnonzero(allowed)
-    for rank in (rises, np.abs(drift), np.abs(change).max(axis=1)):
+    for rank in (np.maximum(rises - _SLACK, 0), np.abs(drift), np.abs(change).max(axis=1)):
         best = best[rank[best] == rank[best].min()]
     units.update(zip(near, trial[best[0]].tolist(), strict=True))

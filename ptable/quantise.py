@@ -51,7 +51,8 @@ class RowQuantisation:
         Of the new row.
     gap
         By how much the entropy, or for tables from elsewhere the divergence, may differ from
-        the best one with the same mean and variance; 0 where the search is finished.
+        the best one with the same mean and variance, and the same symmetry where that is kept;
+        0 where the search is finished.
     note
         What else the keys could not hold; empty when nothing.
 
@@ -195,7 +196,7 @@ def quantise(
         How many keys: 256 for SuperSTAR and Cantabular, 4096 for the ONS.
     keep_symmetry
         Whether rows whose law is its own mirror image stay so, where that costs neither mean
-        nor variance. It may cost a little entropy.
+        nor variance. It may cost entropy: little in many keys, much in a handful.
     most_nodes
         After how many nodes a search stops; rows without proof of the optimum have a `gap`.
 
@@ -232,7 +233,7 @@ def quantise(
     ):
         raise PTableError(
             f"key_range must be an integer from 2 to 2**24, not {key_range!r}.",
-            hint="a solved table of 2**32 keys has exact means, and variances within 2**-31",
+            hint="a solved table of 2**32 keys has exact means, and variances close to exact",
         )
     total = int(key_range)
     known: dict[object, RowKeys] = {}

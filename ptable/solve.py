@@ -44,6 +44,9 @@ logger = logging.getLogger(__name__)
 
 _KEY_RANGE = 2**32
 _MOST_NAMED = 6
+_MOST_TOGETHER = 30_000
+#: A probability nearer to its bound than so many key units must not be rounded across it.
+_NEAR_BOUND = 16
 
 
 def solve(
@@ -195,17 +198,23 @@ def _in_units(
         at_most=problem.at_most and is_binding,
         mean=problem.mean,
         symmetric=problem.symmetric,
-        held=_held(problem, prices),
+        held=_held(problem, law, prices),
     )
     return dict(zip(problem.noise, apportion(wanted, total=_KEY_RANGE), strict=True))
 
 
-def _held(problem: RowProblem, prices: tuple[float, ...] | None) -> tuple[int, int] | None:
-    """Say whether the probability of staying is prescribed, and which way to round it."""
+def _held(
+    problem: RowProblem, law: Sequence[Fraction], prices: tuple[float, ...] | None
+) -> tuple[int, int] | None:
+    """Say whether the probability of staying is prescribed, and which way to round it.
+
+    A bound without a price is prescribed too where the law touches it: rounding would cross it.
+    """
     place = problem.stays_at
-    if place is None or (
-        prices is not None and not prices[2] and problem.p_stay_rule != "exact"
-    ):
+    if place is None or problem.p_stay is None:
+        return None
+    is_free = prices is not None and not prices[2] and problem.p_stay_rule != "exact"
+    if is_free and abs(law[place] - problem.p_stay) * _KEY_RANGE > _NEAR_BOUND:
         return None
     return place, {"exact": 0, "at-least": 1, "at-most": -1}[problem.p_stay_rule]
 
@@ -281,6 +290,8 @@ def _solve_together(rows: Sequence[ResolvedRow]) -> dict[int, NDArray[np.float64
 
     cp: Any = cvxpy
     problems = [row.problem for row in rows]
+    if sum(len(problem.noise) for problem in problems) > _MOST_TOGETHER:
+        return {}  # Newton's method alone is faster then
     ends = np.cumsum([0, *(len(problem.noise) for problem in problems)])
     law = cp.Variable(int(ends[-1]))
     constraints = _moments(problems, law) + _shapes(problems, ends[:-1].tolist(), law)

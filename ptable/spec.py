@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from ptable.errors import InfeasibleError, PTableError
 from ptable.row import RowProblem, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["Monotone", "NoiseSpec", "VarianceRule"]
 
@@ -29,6 +32,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
 #: The probability of a single key: what integer thresholds can hold at least.
 _ONE_KEY = 2.0**-32
 _MOST_STEPS = 100_000
+_LARGEST_ANCHOR = 10**12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +67,14 @@ class NoiseSpec:
         ``"exact"``: the variance is met; ``"at-most"``: it is an upper bound; ``"nearest"``:
         rows that cannot reach it take the nearest variance they can reach, with a warning.
     min_probability
-        The least probability of every publishable count within reach.
+        The least probability of every publishable count within reach, up to one key in 2**32;
+        that of the first row holds for a count of 0 too, where that has noise.
     zero_bias
         The mean noise of a count of 0. Zeros cannot go down, so that noise on them is biased,
         and the bias is declared; 0 leaves them alone.
     zero_variance
-        The variance of the noise of a count of 0; None for what greatest entropy gives.
+        The variance of the noise of a count of 0, which only ``"nearest"`` of the first row
+        relaxes; None for what greatest entropy gives.
     step
         Noise comes in multiples of ``1 / step``; more than 1 for magnitudes.
     anchors
@@ -100,7 +106,7 @@ class NoiseSpec:
     anchors: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        problems = self._normalise_shape()
+        problems = self._unordered() or self._normalise_shape()
         if problems:
             raise _refusal(problems)
         problems = self._normalise("variance", _variance_problem, float)
@@ -113,6 +119,15 @@ class NoiseSpec:
         if problems:
             raise _refusal(problems)
         self._refuse_impossible()
+
+    def _unordered(self) -> list[str]:
+        """Name the options whose values belong to no row in particular."""
+        return [
+            f"{name} must be one value or a sequence of them, not a {type(value).__name__}"
+            for name in self.__dataclass_fields__
+            if isinstance(value := getattr(self, name), Mapping | AbstractSet | bytes)
+            or _is_wrapped(value)
+        ]
 
     def _normalise_shape(self) -> list[str]:
         """Check what says which rows there are and which noise they may use."""
@@ -132,8 +147,11 @@ class NoiseSpec:
             return problems
         for name in ("small", "step"):
             object.__setattr__(self, name, int(getattr(self, name)))
-        if max(map(int, noises)) * self.step > _MOST_STEPS:
-            problems.append(f"max_noise times step must be at most {_MOST_STEPS}")
+        if max(max(map(int, noises)) * self.step, self.small) > _MOST_STEPS:
+            problems.append(
+                f"max_noise times step must be at most {_MOST_STEPS}, and small too"
+            )
+            return problems
         if self.step > 1 and self.small:
             problems.append("small must be 0 where step is above 1: magnitudes are not counts")
         if self.anchors is not None:
@@ -172,6 +190,8 @@ class NoiseSpec:
                     f"small 0, not {self.anchors!r}"
                 )
             ]
+        if anchors[-1] > _LARGEST_ANCHOR:
+            return [f"anchors must be at most {_LARGEST_ANCHOR}; the last one is not"]
         object.__setattr__(self, "anchors", tuple(map(int, anchors)))
         return []
 
@@ -218,6 +238,13 @@ class NoiseSpec:
         object.__setattr__(self, "zero_bias", float(self.zero_bias))
         if 0 < self.zero_bias < _ONE_KEY:
             return [f"zero_bias must be 0 or be at least 2**-32, not {self.zero_bias!r}"]
+        if self.small and 0 < self.zero_bias < largest**2 * _ONE_KEY:
+            return [
+                (
+                    f"zero_bias must be 0 or at least {largest**2} / 2**32 where small is "
+                    f"above 0, not {self.zero_bias!r}: few keys do not sum to less"
+                )
+            ]
         if self.zero_variance is None:
             return []
         if _variance_problem(self.zero_variance) or not self.zero_bias:
@@ -241,13 +268,20 @@ class NoiseSpec:
                 f"1..{self.small} may not be published.",
                 hint=f"use max_noise={self.small + 1} or more",
             )
-        largest = max(_as_tuple(self.variance))
+        largest = max(
+            (
+                _at(self.variance, place)
+                for place in range(len(self._row_counts))
+                if _at(self.variance_rule, place) == "exact"
+            ),
+            default=0.0,
+        )
         if largest > self.max_noise**2:
             raise InfeasibleError(
                 f"No p-table has max_noise {self.max_noise} and variance {largest:g}: single "
                 f"rows reach at most {self.max_noise**2}, and all rows together at most "
                 f"{self.max_noise}.",
-                hint="feasible(spec) gives the variances that each row can reach",
+                hint=f"use a variance of at most {self.max_noise}, or a larger max_noise",
             )
 
     @property
@@ -331,7 +365,7 @@ class NoiseSpec:
             nearest=_at(self.variance_rule, place) == "nearest",
             n_left=sum(v <= 0 for v in noise) if stays and monotone in {"left", "both"} else 0,
             n_right=sum(v >= 0 for v in noise) if stays and monotone == "both" else 0,
-            unimodal=monotone == "unimodal",
+            unimodal=stays and monotone == "unimodal",
             symmetric=symmetric,
             p_stay=_exact(p_stay) if stays and p_stay is not None else None,
             p_stay_rule=_at(self.p_stay_rule, place),
@@ -351,7 +385,7 @@ class NoiseSpec:
             floor=_exact(_at(self.min_probability, 0)),
             at_most=is_free,
             nearest=not is_free and _at(self.variance_rule, 0) == "nearest",
-            mean=_exact(self.zero_bias) * self.step,
+            mean=_sum_of_keys(_exact(self.zero_bias) * self.step, noise),
             step=self.step,
         )
 
@@ -402,6 +436,9 @@ class NoiseSpec:
         >>> NoiseSpec.r_ptable(2, 1.0).variance_rule
         'at-most'
         """
+        for name, value in (("monotone", monotone), ("exact", exact)):
+            if not all(isinstance(flag, bool) for flag in _as_tuple(value)):
+                raise _refusal([f"{name} must be True or False, or so per row, not {value!r}"])
         words: Monotone | tuple[Monotone, ...]
         rules: VarianceRule | tuple[VarianceRule, ...]
         if isinstance(monotone, bool):
@@ -422,7 +459,7 @@ class NoiseSpec:
             variance_rule=rules,
             min_probability=1e-8,
             step=step,
-            anchors=None if anchors is None else tuple(anchors),
+            anchors=None if anchors is None else _as_tuple(anchors),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -473,6 +510,12 @@ def _reach(count: int, max_noise: int, small: int, step: int) -> tuple[int, ...]
     )
 
 
+def _sum_of_keys(mean: Fraction, noise: Sequence[int]) -> Fraction:
+    """Take the nearest mean that whole keys can have, where noise comes in multiples."""
+    factor = math.gcd(*noise)
+    return mean if factor <= 1 else Fraction(round(mean * 2**32 / factor) * factor, 2**32)
+
+
 def _variance_problem(value: Any) -> str | None:
     if _is_number(value) and 0 < float(value) < math.inf:
         return None
@@ -498,8 +541,19 @@ def _word_check(words: tuple[str, ...]) -> Callable[[Any], str | None]:
     return problem
 
 
+def _is_wrapped(value: Any) -> bool:
+    """Tell arrays without an axis, which hold one value and cannot be iterated over."""
+    is_word = isinstance(value, str)
+    return not is_word and hasattr(value, "__iter__") and getattr(value, "shape", None) == ()
+
+
 def _is_number(value: Any) -> bool:
-    return hasattr(value, "__float__") and not isinstance(value, bool)
+    """Tell real numbers, Decimals included, from what merely turns into one."""
+    is_real = isinstance(value, Real | Decimal) and not isinstance(value, bool)
+    try:
+        return is_real and math.isfinite(value)
+    except (OverflowError, ValueError):
+        return False
 
 
 def _float_or_none(value: Any) -> float | None:
@@ -518,7 +572,7 @@ def _at(value: _T | tuple[_T, ...], place: int) -> _T:
 def _refusal(problems: list[str]) -> PTableError:
     return PTableError(
         "The specification cannot be used: " + "; ".join(problems) + ".",
-        hint="feasible(spec) gives the variances that each row can reach",
+        hint="the docstring of NoiseSpec says what each option takes",
     )
 
 

@@ -42,7 +42,15 @@ class StackedSpec:
     parts: tuple[tuple[int, NoiseSpec], ...]
 
     def __post_init__(self) -> None:
-        parts: tuple[tuple[Any, Any], ...] = tuple((first, spec) for first, spec in self.parts)
+        try:
+            parts: tuple[tuple[Any, Any], ...] = tuple(
+                (first, spec) for first, spec in self.parts
+            )
+        except (TypeError, ValueError):
+            raise PTableError(
+                "parts must be pairs of a first count and a NoiseSpec.",
+                hint="for example ((0, NoiseSpec(…)), (100, NoiseSpec(…)))",
+            ) from None
         object.__setattr__(self, "parts", parts)
         firsts = [part[0] for part in parts]
         is_whole = all(
@@ -119,6 +127,8 @@ class StackedSpec:
         >>> StackedSpec(parts=((0, spec), (9, spec))).row(7).count
         7
         """
+        if not isinstance(count, Integral) or count < 0:
+            raise PTableError(f"count must lie in 1..{self.last_count}, not {count}.")
         spec = next(spec for first, spec in reversed(self.parts) if first <= count)
         return replace(spec.row(min(count, spec.last_count)), count=count)
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["PTable"]
 
 _FORMAT = "ptable/1"
+#: Up to here 64-bit integers and floats hold every published value.
+_LARGEST = 2**53
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -98,6 +100,8 @@ class PTable:
             )
         object.__setattr__(self, "key_range", int(self.key_range))
         problems = self._layout_problems()
+        if not isinstance(self.label, str):
+            problems.append(f"label must be text, not a {type(self.label).__name__}")
         if not problems:
             problems = _row_problems(
                 self.noise, self.upper, self.key_range, (self._counts(), self.step)
@@ -133,9 +137,10 @@ class PTable:
         return range(len(self.noise)) if self.anchors is None else self.anchors
 
     def _place(self, count: int) -> int:
-        if self.anchors is None and 0 <= count < len(self.noise):
+        is_count = _is_integer(count)
+        if is_count and self.anchors is None and 0 <= count < len(self.noise):
             return count
-        if self.anchors is not None and count in self.anchors:
+        if is_count and self.anchors is not None and count in self.anchors:
             return self.anchors.index(count)
         raise PTableError(f"Count {count} has no row of its own.")
 
@@ -661,6 +666,8 @@ def _row_problems(
             )
         if any(low > high for low, high in pairwise((0, *ends))):
             problems.append(f"the thresholds of count {count} must not fall")
+        if count * step + max(map(abs, values)) >= _LARGEST:
+            problems.append(f"count {count} would be published beyond 2**53 steps")
         if count * step + min(values) < 0:
             lowest = count + Fraction(int(min(values)), step)
             problems.append(f"count {count} would be published as {float(lowest):g}")

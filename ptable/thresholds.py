@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["UnitRow", "apportion", "even_target"]
+__all__ = ["UnitRow", "apportion", "even_target", "mean_units"]
 
 _Int: TypeAlias = "NDArray[np.int64]"
 _Settled: TypeAlias = tuple[tuple[int, int, int, int], list[int]]
@@ -43,6 +43,7 @@ _NEAR = 4
 #: Values with fewer millionths of a unit than this never get one.
 _NOTHING = _MICRO // 50
 _MOST_MOVED = 400
+_FEWEST_MOVED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +121,8 @@ def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
     """Split `total` units over the noise values of a row.
 
     The units add up to `total` and their mean noise is exact; their variance is the nearest
-    that the search finds: within a unit, but for rows at the edge of their reach.
+    that the search finds: mostly within a unit, and further off at the edge of the reach, for
+    rows of few values, and where many equal probabilities may not change places.
 
     Parameters
     ----------
@@ -149,7 +151,27 @@ def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
         return apportion(replace(row, held=None), total=total)
     if answer is None:
         raise InternalError("No integer thresholds keep a row's sum and mean.")
-    return answer
+    return _repaired(row, answer, total)
+
+
+def _repaired(row: UnitRow, units: tuple[int, ...], total: int) -> tuple[int, ...]:
+    """Mend a variance that is off by moving units of equal probabilities too, a few each."""
+    tilt = sum(n * v for n, v in zip(units, row.noise, strict=True))
+    goal = even_target(row.variance * total, tilt, at_most=row.at_most)
+    if sum(n * v * v for n, v in zip(units, row.noise, strict=True)) == goal:
+        return units
+    least = math.floor(row.floor * total)
+    exact = [round(p * total * _MICRO) for p in row.law]
+    order, _ = _by_ease(row, exact, least)
+    heavy = [place for place in order if exact[place] >= (_LIGHT + least) * _MICRO]
+    if len(heavy) < _FEWEST_MOVED:
+        return units
+    wanted = total, tilt, goal
+    mended = exchange(row.noise, exact, units, heavy, wanted)
+    if mended is None:
+        nearer = approach(row.noise, exact, units, _sample(heavy), wanted)
+        mended = exchange(row.noise, exact, nearer, heavy, wanted)
+    return mended or units
 
 
 def _sample(places: Sequence[int]) -> list[int]:
@@ -179,9 +201,9 @@ def _apportion(row: UnitRow, total: int, *, steer_light: bool) -> tuple[int, ...
         exact[row.held[0]] = held * _MICRO
     order, n_easy = _by_ease(row, exact, least)
     _diffuse(row, exact, units, least, steer_light=steer_light)
-    tilt = round(row.mean * total)
+    tilt = mean_units(row.mean, row.noise, total=total)
     goal = total, tilt, even_target(row.variance * total, tilt, at_most=row.at_most)
-    if steer_light:
+    if steer_light and n_easy:
         units = approach(row.noise, exact, units, _sample(order[:n_easy]), goal)
     if n_easy > _CORE:
         exchanged = exchange(row.noise, exact, units, order[:n_easy], goal)
@@ -388,6 +410,27 @@ def even_target(exact: Fraction, tilt: int, *, at_most: bool) -> int:
     odd = tilt % 2
     half = (exact - odd) / 2
     return 2 * (math.floor(half) if at_most else round(half)) + odd
+
+
+def mean_units(mean: Fraction, noise: Sequence[int], *, total: int) -> int:
+    """Round a mean to one that integers can have: noise of 0 and 2 alone adds up to even sums.
+
+    Parameters
+    ----------
+    mean
+        The mean asked for.
+    noise
+        The noise values.
+    total
+        How many units make one.
+
+    Examples
+    --------
+    >>> mean_units(Fraction(1, 3), (0, 1), total=8), mean_units(Fraction(1, 3), (0, 2), total=8)
+    (3, 2)
+    """
+    unit = math.gcd(*noise) or 1
+    return unit * round(mean * total / unit)
 
 
 def _pivots(row: UnitRow, exact: Sequence[int], core: Sequence[int]) -> tuple[int, int]:

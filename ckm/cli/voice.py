@@ -93,10 +93,10 @@ class Voice:
                 _print_json({"level": "error", "event": "error", **failure.fields()})
                 return
             styled = click.style("error: ", fg="red", bold=True)
-            click.echo(styled + failure.message, err=True, color=_wants_color())
+            click.echo(styled + _visible(failure.message), err=True, color=_wants_color())
             if failure.hint is not None:
                 styled = click.style("  hint: ", dim=True)
-                click.echo(styled + failure.hint, err=True, color=_wants_color())
+                click.echo(styled + _visible(failure.hint), err=True, color=_wants_color())
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -197,8 +197,16 @@ class _Handler(logging.Handler):
     def _line(self, mark: str, style: str, message: str) -> None:
         from rich.text import Text
 
-        text = Text.assemble((mark, style), " ", message)
+        text = Text.assemble((mark, style), " ", _visible(message))
         self.voice.console.print(text, soft_wrap=True, highlight=False)
+
+
+def _visible(message: str) -> str:
+    """Write signs that steer a terminal as escapes: names of files and columns are foreign."""
+    return "".join(
+        sign if sign.isprintable() or sign == "\n" else sign.encode("unicode_escape").decode()
+        for sign in message
+    )
 
 
 @contextlib.contextmanager

@@ -186,7 +186,7 @@ def in_keys(table: PTable, n_keys: int) -> list[list[tuple[int, int, int]]]:
     if any(end * n_keys % table.key_range for row in table.upper for end in row):
         raise PTableError(
             f"{n_keys} keys cannot hold the thresholds of this p-table exactly.",
-            hint=f"quantise it first: table.quantise(key_range={n_keys})",
+            hint=f"quantise first: table.quantise({n_keys}), or convert with --keys {n_keys}",
         )
     return [
         [

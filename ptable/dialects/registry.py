@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ptable.dialects import intervals, keylists, listings, matrices
 from ptable.dialects.losses import losses_between
@@ -19,7 +20,7 @@ from ptable.table import PTable
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from ptable.dialects.text import Sheet
 
@@ -239,7 +240,7 @@ def write_tables(
     """
     check_options(digits=digits)
     target = Path(path)
-    by_type = {"all": tables} if isinstance(tables, PTable) else dict(tables)
+    by_type = _by_type(tables)
     name = _target_dialect(target, dialect)
     if name == _OWN:
         (table,) = _one(by_type, name)
@@ -261,6 +262,16 @@ def write_tables(
     return losses
 
 
+def _by_type(tables: Any) -> dict[str, PTable]:
+    by_type = {"all": tables} if not isinstance(tables, Mapping) else dict(tables)
+    for table in by_type.values():
+        if not isinstance(table, PTable):
+            raise PTableError(
+                f"tables must be a PTable, or several by type, not a {type(table).__name__}."
+            )
+    return by_type
+
+
 def _measured(
     text: str, tables: Mapping[str, PTable], name: str, writing: Writing, target: Path
 ) -> tuple[str, ...]:
@@ -272,6 +283,8 @@ def _measured(
         plain = replace(plain, key_range=_KEYS)
     found = _TEXTS[name].read(sheet, replace(plain, anchors=has_anchors))
     losses: dict[str, None] = {}
+    if len(tables) == 1 and len(found) == 1:  # a single table's type is not written
+        found = {next(iter(tables)): next(iter(found.values()))}
     for kind, table in tables.items():
         again = found[kind]
         if again.anchors != table.anchors:
@@ -311,11 +324,16 @@ def _one(tables: Mapping[str, PTable], name: str) -> tuple[PTable]:
     return (next(iter(tables.values())),)
 
 
-def _refuse_types(tables: Mapping[str, PTable]) -> None:
+def _refuse_types(tables: Mapping[Any, PTable]) -> None:
     if not tables:
         raise PTableError("There must be at least one p-table to write.")
     for kind in tables:
-        if not kind or kind != kind.strip() or any(sign in kind for sign in ',;"\t\r\n'):
+        if (
+            not isinstance(kind, str)
+            or not kind
+            or kind != kind.strip()
+            or any(sign in kind for sign in ',;"\t\r\n')
+        ):
             raise PTableError(
                 f"The type of a p-table must be a plain word, not {kind!r}.",
             )

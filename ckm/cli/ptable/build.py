@@ -28,8 +28,8 @@ _PATH = click.Path(path_type=Path)
 Examples:
   ckm ptable build --max-noise 5 --variance 3 --small 2 -o pt.parquet
   ckm ptable build job.toml -o pt.parquet          the [ptable] section of a file
-  ckm ptable build --max-noise 2 --variance 9 --dry-run -o pt.parquet
-  ckm ptable build --mechanism random-rounding --base 3 -o pt.parquet
+  ckm ptable build --max-noise 2 --variance 3 --dry-run -o other.parquet
+  ckm ptable build --mechanism random-rounding --base 3 -o rounding.parquet
 """
 )
 @click.argument("spec", type=_PATH, required=False, metavar="[SPEC.toml]")
@@ -52,11 +52,13 @@ def build(
 ) -> None:
     """Build a p-table and write it, with its certificate or what it guarantees."""
     voice = ctx.ensure_object(Voice)
-    if output.suffix not in {".parquet", ".json"}:
+    if output.suffix.lower() not in {".parquet", ".json"}:
         raise click.UsageError("The output must end in .parquet or .json.", ctx)
     if output.is_dir() or (output.exists() and not force):
         what = "is a folder" if output.is_dir() else "exists; replace it with --force"
         raise click.UsageError(f"The output {output.name!r} {what}.", ctx)
+    if not output.parent.is_dir():
+        raise click.UsageError(f"There is no folder {str(output.parent)!r}.", ctx)
     given = {name: v for name, v in options.items() if v is not None}
     mechanism = asked_mechanism(ctx, given, has_file=spec is not None)
     if mechanism is None:

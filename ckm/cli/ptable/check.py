@@ -44,10 +44,11 @@ def check(ctx: click.Context, /, *, file: Path, **options: Any) -> None:
     from ptable import PTableError
     from ptable.dialects import detect, read_tables
     from ptable.identify import identify
+    from ptable.mechanisms import Mechanism
 
     voice = ctx.ensure_object(Voice)
     if not file.is_file():
-        raise click.UsageError(f"The file {file.name!r} does not exist.", ctx)
+        raise click.UsageError(f"There is no file {file.name or str(file)!r}.", ctx)
     try:
         layout = options.pop("dialect") or detect(file)
         tables = read_tables(file, dialect=layout, **options)
@@ -58,6 +59,10 @@ def check(ctx: click.Context, /, *, file: Path, **options: Any) -> None:
     failed = False
     for name, table in tables.items():
         title = "" if len(tables) == 1 else f" ({name})"
+        if isinstance(table.spec, Mechanism):  # reading has built it again already
+            voice.step("design found", f"looks like{title}: {table.label or table.spec}")
+            voice.step("p-table checked", "built again from its mechanism, it is the same")
+            continue
         answer = identify(table)
         if table.certificate is not None:
             _draw_certificate(voice, table.certificate)
@@ -70,8 +75,6 @@ def check(ctx: click.Context, /, *, file: Path, **options: Any) -> None:
 
 def _tell(voice: Voice, table: PTable, answer: Identification, title: str) -> bool:
     """Say what was found; return whether the table is sound."""
-    from ptable.mechanisms import Mechanism
-
     if answer.is_match:
         voice.step("design found", f"looks like{title}: {answer}")
     else:
@@ -79,9 +82,8 @@ def _tell(voice: Voice, table: PTable, answer: Identification, title: str) -> bo
     if table.certificate is not None:
         voice.step("p-table checked", "the certificate holds")
         return True
-    if isinstance(table.spec, Mechanism):
-        voice.step("p-table checked", "built again from its mechanism, it is the same")
-        return True
+    if table.spec is not None and not _keeps_specification(voice, table, title):
+        return False
     biased = [str(row.count) for row in answer.rows if row.is_biased]
     if biased and not answer.is_match:
         named = ", ".join(biased[:6]) + (", …" if len(biased) > 6 else "")
@@ -95,11 +97,26 @@ def _tell(voice: Voice, table: PTable, answer: Identification, title: str) -> bo
     return True
 
 
+def _keeps_specification(voice: Voice, table: PTable, title: str) -> bool:
+    """Hold a table without a certificate against the specification it names."""
+    from ptable.certificate import breaches
+
+    off = breaches(table)
+    if off:
+        named = "; ".join(off[:5]) + (f"; and {len(off) - 5} more" if len(off) > 5 else "")
+        voice.warn(
+            "p-table check failed",
+            f"it is not what its specification asks for{title}: {named}",
+        )
+    return not off
+
+
 def _draw_figures(voice: Voice, table: PTable, answer: Identification, title: str) -> None:
     """Draw what each row does, computed from its thresholds."""
+    from rich.markup import escape
     from rich.table import Table
 
-    picture = Table(title=f"Figures of each row{title}", title_justify="left")
+    picture = Table(title=escape(f"Figures of each row{title}"), title_justify="left")
     for name in ("count", "stays", "mean", "variance", "from the design"):
         picture.add_column(name, justify="right")
     picture.add_column("remark")
@@ -127,6 +144,7 @@ def _draw_figures(voice: Voice, table: PTable, answer: Identification, title: st
 
 def _draw_certificate(voice: Voice, certificate: Certificate) -> None:
     """Draw what the certificate says of each row."""
+    from rich.markup import escape
     from rich.table import Table
 
     picture = Table(title="Certificate, recomputed", title_justify="left")
@@ -145,7 +163,7 @@ def _draw_certificate(voice: Voice, certificate: Certificate) -> None:
         )
     programs = ", ".join(f"{name} {version}" for name, version in certificate.solver.items())
     more = len(certificate.rows) - _MOST_ROWS
-    caption = f"solved with {programs}"
+    caption = escape(f"solved with {programs}, as the file says")
     picture.caption = f"and {more} more rows; {caption}" if more > 0 else caption
     picture.caption_justify = "left"
     voice.out.print(picture)

@@ -84,7 +84,7 @@ def convert(
 
     voice = ctx.ensure_object(Voice)
     if not source.is_file():
-        raise click.UsageError(f"The file {source.name!r} does not exist.", ctx)
+        raise click.UsageError(f"There is no file {source.name or str(source)!r}.", ctx)
     if target.is_dir() or (target.exists() and not force):
         what = "is a folder" if target.is_dir() else "exists; replace it with --force"
         raise click.UsageError(f"The output {target.name!r} {what}.", ctx)

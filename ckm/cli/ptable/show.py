@@ -23,6 +23,7 @@ _BARS = " ▁▂▃▄▅▆▇█"
 _BLOCKED = "·"
 _OTHER_COLUMNS = 45
 _FEWEST_BARS = 21
+_MOST_ROWS = 60
 
 
 @click.command(
@@ -135,7 +136,10 @@ def _draw_rows(voice: Voice, table: PTable) -> None:
     from ptable.pictures.grid import bin_width
     from ptable.pictures.words import decimal, percent
 
-    rows = [row_facts(table, row) for row in range(table.n_rows)]
+    shown = list(range(table.n_rows))
+    if table.n_rows > _MOST_ROWS:
+        shown = [*shown[: _MOST_ROWS - 1], shown[-1]]
+    rows = [row_facts(table, row) for row in shown]
     remarks = [", ".join(words for words, _ in row.flags) for row in rows]
     longest = max(map(len, remarks))
     others = _OTHER_COLUMNS + (longest + 3 if longest else 0)
@@ -149,7 +153,7 @@ def _draw_rows(voice: Voice, table: PTable) -> None:
     )
     caption = [f"bars from 0 to {float(peak):.0%}; {_BLOCKED} cannot occur"]
     caption += [f"each bar sums {wide} neighbouring noise values"] if wide > 1 else []
-    picture.caption = "\n".join([*caption, *table_notes(table, range(table.n_rows))])
+    picture.caption = "\n".join([*caption, *table_notes(table, shown)])
     gap = " " if 4 * side + others < voice.out.width else ""
     picture.add_column("count", justify="right", min_width=5)
     picture.add_column(_scale(table, side * wide, side, gap), no_wrap=True)

@@ -90,7 +90,7 @@ def test_an_output_is_replaced_with_force_alone(folder):
     assert run("r.csv", "r.json", "--force").exit_code == 0
     (folder / "sub").mkdir()
     assert "is a folder" in run("r.csv", "sub").stderr
-    assert "does not exist" in run("missing.csv", "r2.json").stderr
+    assert "There is no file 'missing.csv'" in run("missing.csv", "r2.json").stderr
 
 
 def test_one_type_of_several_is_chosen_by_name(folder):

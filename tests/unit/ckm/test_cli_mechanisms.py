@@ -171,3 +171,61 @@ def test_a_drawn_guarantee_of_magnitudes_has_no_privacy():
     show_guarantee(voice, guarantee(table))
     assert "-0.5 to 0.5" in text.getvalue()
     assert "epsilon at" not in text.getvalue()
+
+
+def _sealed(file, change):
+    from ptable.files import _checksum
+
+    content = json.loads(file.read_text())
+    change(content)
+    rows = content.pop("rows")
+    content["checksum"] = _checksum(content)
+    file.write_text(json.dumps({**content, "rows": rows}))
+
+
+def test_a_table_without_certificate_is_held_against_its_specification(folder):
+    file = folder / "pt.json"
+    solve(NoiseSpec(max_noise=3, variance=1.5)).quantise(256).write(file)
+    honest = run("check", "pt.json")
+    assert honest.exit_code == 0
+    _sealed(file, lambda content: content["spec"].update(variance=1.0))
+    done = run("check", "pt.json")
+    assert done.exit_code == 1
+    assert "not what its specification asks for" in done.stderr
+    assert "the variance drift of count 1 is too large" in done.stderr
+
+
+def test_a_program_named_like_markup_is_shown_as_it_is(folder):
+    file = folder / "pt.json"
+    solve(NoiseSpec(max_noise=2, variance=1.0)).write(file)
+    _sealed(file, lambda content: content["certificate"].update(solver={"[/red]": "[bold]1"}))
+    done = run("check", "pt.json")
+    assert done.exit_code == 0
+    assert "[/red] [bold]1, as the file says" in done.stdout
+
+
+def test_signs_that_steer_a_terminal_are_shown_as_escapes(folder):
+    (folder / "pt.csv").write_text("\x9b31mfoo,b\n1,2\n", encoding="utf-8")
+    done = run("check", "pt.csv", "--log-format", "text")
+    assert done.exit_code == 1
+    assert "\x9b" not in done.stderr
+    assert "\\x9b31mfoo" in done.stderr
+
+
+def test_a_wide_mechanism_is_checked_at_once(folder):
+    file = folder / "pt.json"
+    Mechanism.discrete_gaussian(400.0, max_noise=200).build().write(file)
+    done = run("check", "pt.json")
+    assert done.exit_code == 0
+    assert "built again from its mechanism" in done.stderr
+
+
+def test_a_missing_folder_is_told_before_anything_is_solved():
+    done = run("build", "--max-noise", 5, "--variance", 3, "-o", "nowhere/pt.json")
+    assert done.exit_code == 2
+    assert "There is no folder 'nowhere'" in done.stderr
+    assert "solved" not in done.stderr
+
+
+def test_a_folder_is_no_file_to_check():
+    assert "There is no file '.'" in run("check", ".").stderr

@@ -338,7 +338,7 @@ def test_one_peaked_rows_reach_what_the_best_peak_reaches(p_stay, rule, floor):
         p_stay_rule=rule,
         min_probability=floor,
     )
-    for row in spec.rows():
+    for row in spec.rows()[spec.small :]:  # a blocked count has no shape
         for bounds in (variance_bounds, stay_bounds):
             places = [bounds(row.with_peak(place)) for place in range(len(row.noise))]
             ends = [pair for pair in places if pair is not None]

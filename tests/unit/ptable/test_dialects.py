@@ -485,7 +485,8 @@ def test_writing_warns_of_losses_and_of_nothing_else(tmp_path, small):
 def test_what_does_not_fit_into_256_keys_is_refused(tmp_path, dialect):
     thirds = PTable(noise=[[0], [-1, 1]], upper=[[3], [1, 3]], key_range=3)
     with pytest.raises(
-        PTableError, match=r"256 keys cannot hold(.|\n)*quantise\(key_range=256\)"
+        PTableError,
+        match=r"256 keys cannot hold(.|\n)*quantise\(256\), or convert with --keys 256",
     ):
         write_tables(thirds, tmp_path / "pt.txt", dialect=dialect)
     assert list(tmp_path.iterdir()) == []
@@ -576,3 +577,18 @@ assert not found, found
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("dialect", ["frame", "r-ptable", "tau-argus", "sas"])
+def test_a_single_table_may_have_any_type(tmp_path, dialect):
+    table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+    path = tmp_path / "pt.csv"
+    write_tables({"special": table}, path, dialect=dialect)
+    (again,) = read_tables(path).values()
+    assert again.units(1).keys() == table.units(1).keys()
+
+
+@pytest.mark.parametrize("tables", [5, None, {"a": 5}, {"a": None}])
+def test_only_tables_are_written(tmp_path, tables):
+    with pytest.raises(PTableError, match="tables must be a PTable"):
+        write_tables(tables, tmp_path / "pt.csv", dialect="frame")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from ptable import NoiseSpec, feasible
+from ptable import Mechanism, NoiseSpec, PTableError, feasible, solve
 from ptable.reach import variance_bounds
 
 
@@ -99,3 +99,10 @@ def test_the_frame_has_one_line_per_row():
     frame = feasible(NoiseSpec(max_noise=3, variance=1.0, small=1)).to_frame()
     assert list(frame["count"]) == [1, 2, 3, 4, 5]
     assert frame["is_feasible"].all()
+
+
+@pytest.mark.parametrize("spec", ["x", None, {"max_noise": 2}, Mechanism.random_rounding(3)])
+def test_only_specifications_are_solved(spec):
+    for verb in (feasible, solve):
+        with pytest.raises(PTableError, match="spec must be a NoiseSpec"):
+            verb(spec)

@@ -1,4 +1,6 @@
 import json
+import math
+import tempfile
 
 import pandas as pd
 import pyarrow as pa
@@ -6,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ptable import NoiseSpec, PTable, PTableError, solve
+from ptable.files import _checksum, write_new_file
 
 
 @pytest.fixture(scope="module")
@@ -147,3 +150,137 @@ def test_the_layout_of_r_ptable_is_read(tmp_path):
     ]
     (tmp_path / "r.csv").write_text("\n".join(lines))
     assert PTable.read(tmp_path / "r.csv").units(1) == {-1: 5, 1: 5}
+
+
+@pytest.fixture
+def forge(table, tmp_path):
+    """Give a function that changes a stored table, seals it again and reads it."""
+
+    def forged(change):
+        path = tmp_path / "forged.json"
+        table.write(path, overwrite=True)
+        content = json.loads(path.read_text())
+        change(content)
+        rows = content.pop("rows")
+        content["checksum"] = _checksum(content)
+        path.write_text(json.dumps({**content, "rows": rows}))
+        return PTable.read(path)
+
+    return forged
+
+
+def test_a_sealed_but_unchanged_table_is_read(forge, table):
+    assert forge(lambda _: None) == table
+
+
+@pytest.mark.parametrize(
+    ("field", "lie"),
+    [
+        ("multipliers", ["a", "b"]),
+        ("multipliers", [None, None]),
+        ("multipliers", [[1], [2]]),
+        ("multipliers", [10**400, 1]),
+        ("multipliers", [1.0]),
+        ("multipliers", [1e308, 1e308]),
+        ("peak", -1),
+        ("peak", True),
+        ("place", math.nan),
+        ("note", math.inf),
+        ("note", ["x"]),
+        ("bias", False),
+        ("count", 10**400),
+        ("entropy", math.nan),
+    ],
+)
+def test_a_forged_figure_of_a_certificate_is_noticed(forge, field, lie):
+    def change(content):
+        content["certificate"]["rows"][1][field] = lie
+
+    with pytest.raises(PTableError, match="certificate") as caught:
+        forge(change)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("field", "lie"),
+    [
+        ("solver", []),
+        ("solver", "x"),
+        ("solver", {"a": [1]}),
+        ("solver", {"\x1b[31m": "1"}),
+        ("solver_distance", "x"),
+        ("solver_distance", 9.0),
+        ("solver_distance", math.nan),
+    ],
+)
+def test_a_certificate_without_programs_is_refused(forge, field, lie):
+    with pytest.raises(PTableError, match=r"programs|no p-table"):
+        forge(lambda content: content["certificate"].update({field: lie}))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"max_noise": 100_000, "variance": 1.0},
+        {"max_noise": 2, "variance": 1.0, "small": 10**9},
+        {"max_noise": 2, "variance": 10**400},
+        {"max_noise": 1000, "variance": 30.0},
+        "x",
+    ],
+)
+def test_a_forged_specification_is_refused_before_anything_is_solved(forge, spec, monkeypatch):
+    monkeypatch.setattr("ptable.certificate.resolve", None)  # would take minutes
+    with pytest.raises(PTableError):
+        forge(lambda content: content.update(spec=spec))
+
+
+@pytest.mark.parametrize("field", ["label", "large_counts"])
+@pytest.mark.parametrize("lie", [None, 5, [], {}, math.nan])
+def test_a_setting_of_another_kind_is_refused(forge, field, lie):
+    with pytest.raises(PTableError):
+        forge(lambda content: content.update({field: lie}))
+
+
+@pytest.mark.parametrize("head", [b"[1]", b"5", b"null", b'"x"'])
+def test_parquet_metadata_that_is_no_mapping_is_refused(table, tmp_path, head):
+    path = tmp_path / "pt.parquet"
+    table.write(path)
+    content = pq.read_table(path).replace_schema_metadata({b"ptable": head})
+    pq.write_table(content, path)
+    with pytest.raises(PTableError, match="is no p-table"):
+        PTable.read(path)
+
+
+def test_a_huge_count_in_parquet_takes_no_memory(table, tmp_path):
+    path = tmp_path / "pt.parquet"
+    table.write(path)
+    content = pq.read_table(path)
+    counts = pa.array([*content["i"].to_pylist()[:-1], 10**12])
+    pq.write_table(content.set_column(0, "i", counts), path)
+    with pytest.raises(PTableError, match="is no p-table"):
+        PTable.read(path)
+
+
+def test_a_file_that_appears_while_writing_is_not_replaced(tmp_path):
+    target = tmp_path / "pt.csv"
+
+    def write(temporary):
+        temporary.write_text("ours")
+        target.write_text("theirs")
+
+    with pytest.raises(PTableError, match="exists already"):
+        write_new_file(target, write, overwrite=False)
+    assert target.read_text() == "theirs"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_folder_that_cannot_be_written_is_told_with_the_name_of_the_file(
+    table, tmp_path, monkeypatch
+):
+    def refuse(**_):
+        raise PermissionError(13, "Permission denied", ".temporary")
+
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    with pytest.raises(PermissionError) as caught:
+        table.write(tmp_path / "pt.json")
+    assert caught.value.filename == str(tmp_path / "pt.json")

@@ -100,3 +100,24 @@ def test_a_single_changed_row_is_pointed_out():
 )
 def test_odd_tables_are_answered_without_fuss(table):
     assert identify(table).rows[0].count == 0
+
+
+def test_a_wide_table_of_no_design_is_said_to_be_tried_less():
+    rows = [Mechanism.discrete_laplace(0.3, max_noise=40, edge="truncate").build()]
+    units = [rows[0].units(count) for count in range(rows[0].n_rows)]
+    for row in units:
+        lowest, highest = min(row), max(row)
+        row[lowest] -= row[lowest] // 2
+        row[highest] += 2**32 - sum(row.values())
+    answer = identify(PTable.from_units(units))
+    assert not answer.is_match
+    assert not answer.is_exhaustive
+    assert "only plain designs are tried" in str(answer)
+    assert identify(Mechanism.rounding(5).build()).is_exhaustive
+
+
+def test_noise_too_flat_for_any_mechanism_is_answered_too():
+    quarter = 2**30
+    flat = {-1: quarter - 400, 0: quarter + 500, 1: quarter + 499, 2: quarter - 599}
+    table = PTable.from_units([{0: 4 * quarter}, flat], key_range=4 * quarter)
+    assert identify(table).largest_bias == pytest.approx(0.5, abs=1e-6)

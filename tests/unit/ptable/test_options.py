@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -104,6 +105,25 @@ def test_a_bound_on_staying_binds_only_where_it_must():
     assert all(never.transition[count, count] == 0 for count in range(1, 4))
 
 
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("rule", ["at-least", "at-most"])
+def test_a_bound_on_staying_that_the_law_just_touches_is_not_rounded_across(symmetric, rule):
+    """Of five values a uniform law gives each 0.2, which no number of keys is."""
+    table = solve(
+        NoiseSpec(
+            max_noise=2,
+            variance=3.0,
+            variance_rule="at-most",
+            symmetric=(False, symmetric),
+            p_stay=(None, 0.2),
+            p_stay_rule=rule,
+        )
+    )
+    asked, stays = Fraction("0.2"), Fraction(table.units(2)[0], 2**32)
+    assert stays >= asked if rule == "at-least" else stays <= asked
+    assert abs(stays - asked) * 2**32 < 2
+
+
 def test_symmetric_rows_use_only_noise_whose_opposite_is_in_reach():
     spec = NoiseSpec(max_noise=3, variance=0.7, symmetric=True)
     assert spec.row(1).noise == (-1, 0, 1)
@@ -125,6 +145,32 @@ def test_a_single_peak_is_placed_where_entropy_is_greatest():
     assert (np.diff(law) <= 2**-30).all()
     both = solve(NoiseSpec(max_noise=5, variance=(1.9, 2.6, 2.6, 2.6, 2.6), monotone="both"))
     assert (np.diff(both.transition[1, :2]) >= -(2**-30)).all()
+
+
+@pytest.mark.parametrize("small", [1, 2, 3])
+def test_zeros_with_a_single_noise_value_keep_the_nearest_mean_that_integers_have(small):
+    least = (small + 1) ** 2 // 4
+    table = solve(NoiseSpec(max_noise=small + 1, variance=least, small=small, zero_bias=0.47))
+    units = table.units(0)
+    assert set(units) == {0, small + 1}
+    exact = Fraction("0.47") * 2**32
+    assert abs(units[small + 1] * (small + 1) - exact) <= Fraction(small + 1, 2)
+    table.certificate.check(table)
+
+
+def test_a_bound_on_the_variance_beyond_all_reach_is_no_bound():
+    free = solve(NoiseSpec(max_noise=2, variance=4.0, variance_rule="at-most"))
+    assert solve(NoiseSpec(max_noise=2, variance=5.0, variance_rule="at-most")) == free
+    with pytest.warns(PTableWarning, match="variance 2 instead of 5"):
+        solve(NoiseSpec(max_noise=2, variance=5.0, variance_rule="nearest"))
+    with pytest.raises(PTableError, match="No p-table has max_noise 2 and variance 5"):
+        NoiseSpec(max_noise=2, variance=5.0)
+
+
+def test_a_row_whose_count_is_blocked_has_no_shape():
+    words = ("none", "left", "both", "unimodal")
+    rows = [NoiseSpec(max_noise=4, variance=4.0, small=2, monotone=w).row(1) for w in words]
+    assert rows[1:] == rows[:-1]
 
 
 def test_zeros_get_noise_only_with_a_declared_bias():
@@ -258,3 +304,61 @@ def test_a_variance_between_what_two_peaks_reach_is_refused_or_moved():
     row = table.certificate.rows[2]
     assert row.variance == pytest.approx(4.6, abs=1e-7)
     assert abs(row.gap) < 1e-7
+
+
+@pytest.mark.parametrize(("max_noise", "small"), [(3, 2), (5, 4), (7, 6)])
+@pytest.mark.parametrize("bias", [0.01, 0.5, 1.99])
+def test_zeros_that_can_only_stay_or_go_to_one_value_have_the_nearest_bias(
+    max_noise, small, bias
+):
+    spec = NoiseSpec(
+        max_noise=max_noise,
+        variance=1.0,
+        small=small,
+        zero_bias=bias,
+        variance_rule="nearest",
+    )
+    with pytest.warns(PTableWarning, match="nearest"):
+        table = solve(spec)
+    moved = sum(n * v for v, n in table.units(0).items())
+    assert set(table.units(0)) == {0, max_noise}
+    assert abs(moved - bias * 2**32) <= max_noise / 2
+
+
+def test_a_bias_of_zeros_that_no_keys_can_sum_to_is_refused():
+    with pytest.raises(PTableError, match="zero_bias must be 0 or at least 49"):
+        NoiseSpec(max_noise=7, variance=6.0, small=1, zero_bias=2.0**-32)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {
+            "max_noise": 3,
+            "variance": 1e-6,
+            "p_stay": 0.3,
+            "monotone": "both",
+            "p_stay_rule": "at-least",
+            "min_probability": 0.001,
+        },
+        {
+            "max_noise": 2,
+            "variance": 1e-6,
+            "p_stay": 0.5,
+            "monotone": "left",
+            "p_stay_rule": "at-least",
+            "min_probability": 0.001,
+        },
+        {
+            "max_noise": 7,
+            "variance": 49,
+            "monotone": "both",
+            "step": 5,
+            "anchors": (19, 29),
+        },
+    ],
+)
+def test_laws_whose_every_value_is_tied_are_rounded(fields):
+    with pytest.warns(PTableWarning, match="took the nearest one"):
+        table = solve(NoiseSpec(**fields, variance_rule="nearest"))
+    table.certificate.check(table)

@@ -1,4 +1,5 @@
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -84,3 +85,45 @@ def test_settings_of_r_ptable_are_replayed():
     assert spec.monotone == ("left", "left", "none", "left")
     assert (spec.variance_rule, spec.min_probability) == ("at-most", 1e-8)
     assert NoiseSpec.r_ptable(2, 1.0, exact=True).variance_rule == "exact"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {1: 1.0, 2: 0.5},
+        {1.0, 0.5},
+        np.array(1.0),
+        np.True_,
+        np.str_("1.0"),
+        np.complex128(1),
+        10**400,
+        Fraction(10**400),
+        Decimal("sNaN"),
+        Decimal("1e400"),
+        b"1",
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("name", ["variance", "p_stay", "min_probability", "zero_bias"])
+def test_what_only_looks_like_numbers_is_refused(name, value):
+    with pytest.raises(PTableError, match=f"{name} must"):
+        NoiseSpec(**{"max_noise": 2, "variance": 1.0, name: value})
+
+
+@pytest.mark.parametrize("value", [Decimal("1.5"), Fraction(3, 2), np.float64(1.5)])
+def test_exact_numbers_and_those_of_numpy_are_taken(value):
+    assert NoiseSpec(max_noise=2, variance=value).variance == 1.5
+
+
+@pytest.mark.parametrize("option", ["monotone", "exact"])
+@pytest.mark.parametrize("value", ["no", None, 5])
+def test_replaying_r_takes_only_true_and_false(option, value):
+    with pytest.raises(PTableError, match=f"{option} must be True or False"):
+        NoiseSpec.r_ptable(2, 1.0, **{option: value})
+
+
+def test_counts_and_blocked_counts_have_an_upper_limit():
+    with pytest.raises(PTableError, match="and small too"):
+        NoiseSpec(max_noise=2, variance=1.0, small=10**70)
+    with pytest.raises(PTableError, match="anchors must be at most"):
+        NoiseSpec(max_noise=2, variance=1.0, anchors=(2, 10**30))

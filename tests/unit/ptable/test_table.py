@@ -168,3 +168,24 @@ def test_large_counts_recycle_rows_as_at_the_ons():
 def test_an_incomplete_table_of_keys_is_refused(lines, words):
     with pytest.raises(PTableError, match=words):
         PTable.from_key_table(pd.DataFrame(lines))
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"label": None}, "label must be text, not a NoneType"),
+        ({"large_counts": None}, "large_counts must be"),
+        ({"noise": [[0], [2**60]]}, "beyond 2\\*\\*53 steps"),
+        ({"anchors": (0, 2**60)}, "beyond 2\\*\\*53 steps"),
+    ],
+)
+def test_settings_that_no_lookup_could_use_are_refused(fields, problem):
+    with pytest.raises(PTableError, match=problem):
+        PTable(**{"noise": [[0], [1]], "upper": [[8], [8]], "key_range": 8, **fields})
+
+
+@pytest.mark.parametrize("count", ["1", 1.0, None, -1, True])
+def test_only_integers_are_counts(count):
+    table = PTable(noise=[[0], [1]], upper=[[8], [8]], key_range=8)
+    with pytest.raises(PTableError, match="has no row of its own"):
+        table.units(count)
