@@ -33,7 +33,7 @@ class Law:
     --------
     >>> law = Law(lowest=-1, probabilities=[0.5, 0, 0.5])
     >>> law
-    Law(-1..1, mean 0, variance 1)
+    Law(n_numbers=3, variance=1)
     """
 
     lowest: int
@@ -66,7 +66,7 @@ class Law:
         Examples
         --------
         >>> Law.certain(3)
-        Law(3..3, mean 3, variance 0)
+        Law(n_numbers=1, variance=0)
         """
         return cls(lowest=number, probabilities=np.ones(1))
 
@@ -218,5 +218,4 @@ class Law:
         return pd.DataFrame({"number": self.numbers, "probability": self.probabilities})
 
     def __repr__(self) -> str:
-        last = self.lowest + len(self.probabilities) - 1
-        return f"Law({self.lowest}..{last}, mean {self.mean:g}, variance {self.variance:g})"
+        return f"Law(n_numbers={len(self.probabilities)}, variance={self.variance:g})"

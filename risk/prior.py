@@ -37,7 +37,7 @@ class Prior:
     --------
     >>> prior = Prior(probabilities=[0.5, 0.3, 0.2])
     >>> prior
-    Prior(counts 0..2, beyond='none')
+    Prior(beyond='none')
     >>> prior.at([0, 2, 7])
     array([0.5, 0.2, 0. ])
     """
@@ -125,7 +125,7 @@ class Prior:
         here = _listed(first, name="first")
         there = _listed(second, name="second")
         if here == there:
-            raise RiskError(f"first and second must differ; both are {here}.")
+            raise RiskError("first and second must differ; they are the same count.")
         if not require_between(odds, name="odds"):
             raise RiskError("odds must be above 0, not 0.")
         weights = np.zeros(max(here, there) + 1)
@@ -181,7 +181,7 @@ class Prior:
             size = require_whole(grid_size, name="grid_size")
             if size < n_cells:
                 problems.append(
-                    f"grid_size must be at least the number of cells, {n_cells}, not {size}."
+                    f"grid_size must be at least the number of cells given, not {size}."
                 )
             n_cells = max(n_cells, size)
         if n_cells == 0:
@@ -269,14 +269,14 @@ class Prior:
         return hash((self.probabilities.tobytes(), self.beyond))
 
     def __repr__(self) -> str:
-        return f"Prior(counts 0..{len(self.probabilities) - 1}, beyond={self.beyond!r})"
+        return f"Prior(beyond={self.beyond!r})"
 
 
 def _listed(count: int, *, name: str) -> int:
     number = require_whole(count, name=name)
     if number > _LARGEST:
         raise RiskError(
-            f"A prior lists counts up to {_LARGEST}; {name} has {number}.",
+            f"A prior lists counts up to {_LARGEST}; {name} has a larger one.",
             hint="leave the largest counts out and give beyond='last'",
         )
     return number

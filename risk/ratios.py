@@ -43,7 +43,7 @@ def percentage(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArr
     return 100 * first / second
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class StatisticError:
     """Hold the law of the absolute error of one figure.
 
@@ -161,6 +161,9 @@ class StatisticError:
         import pandas as pd
 
         return pd.DataFrame({"error": self.errors, "probability": self.probabilities})
+
+    def __repr__(self) -> str:
+        return f"StatisticError(n_errors={len(self.errors)})"
 
     @property
     def _tie(self) -> float:

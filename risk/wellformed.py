@@ -40,9 +40,9 @@ def require_counts(numbers: ArrayLike, *, name: str) -> NDArray[np.int64]:
     if array.dtype.kind not in "iu":
         problems.append(f"{name} must be whole numbers, not {array.dtype}.")
     elif array.dtype.kind == "i" and int(array.min()) < 0:
-        problems.append(f"{name} must be 0 or more, not {int(array.min())}.")
+        problems.append(f"{name} must be 0 or more; some are negative.")
     elif int(array.max()) > 2**53:
-        problems.append(f"{name} must be at most 2**53, not {int(array.max())}.")
+        problems.append(f"{name} must be at most 2**53; some are larger.")
     if problems:
         raise RiskError(problems[0], hint="give counts as integers")
     return array.astype(np.int64)
