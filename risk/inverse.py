@@ -304,6 +304,6 @@ def _never(seen: NDArray[np.int64]) -> RiskError:
     shown = ", ".join(map(str, seen[:5].tolist())) + (", ..." if len(seen) > 5 else "")
     return RiskError(
         f"This table and prior never publish {shown}.",
-        hint="list what they do with possible(); Prior.from_counts(..., added=0.5) "
-        "gives every count some weight",
+        hint="possible() lists what they do; a prior with beyond='last' and added counts "
+        "leaves no gaps of its own",
     )

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Law"]
 
+_NOTHING = 1e-150
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Law:
@@ -141,6 +143,11 @@ class Law:
         other
             Its law.
 
+        Notes
+        -----
+        The convolution. Probabilities below 1e-150 become 0, which keeps sums of thousands
+        of numbers short and their products clear of underflow.
+
         Examples
         --------
         >>> coin = Law(lowest=0, probabilities=[0.5, 0.5])
@@ -148,7 +155,8 @@ class Law:
         array([0.25, 0.5 , 0.25])
         """
         mixed = np.convolve(self.probabilities, other.probabilities)
-        return Law(lowest=self.lowest + other.lowest, probabilities=mixed)
+        kept = np.where(mixed < _NOTHING, 0.0, mixed)
+        return Law(lowest=self.lowest + other.lowest, probabilities=kept)
 
     def minus(self, other: Law) -> Law:
         """Subtract an independent number.

@@ -86,12 +86,14 @@ class Prior:
         """
         array = np.array(weights, dtype=np.float64)
         fits = array.ndim == 1 and array.size and np.isfinite(array).all() and array.min() >= 0
-        if not fits or not 0 < array.sum() < np.inf:
+        with np.errstate(over="ignore"):
+            total = float(array.sum()) if fits else 0.0
+        if not 0 < total < np.inf:
             raise RiskError(
                 "weights must be one finite number of 0 or more per count, not all 0.",
                 hint="Prior.flat() believes in all counts alike",
             )
-        return cls(probabilities=array / array.sum(), beyond=beyond)
+        return cls(probabilities=array / total, beyond=beyond)
 
     @classmethod
     def flat(cls) -> Prior:
