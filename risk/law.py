@@ -1,0 +1,229 @@
+"""Laws of whole numbers: sums and differences of independent ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from risk.errors import RiskError
+from risk.wellformed import require_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Law"]
+
+_NOTHING = 1e-150
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Law:
+    """Hold the probabilities of consecutive whole numbers.
+
+    Parameters
+    ----------
+    lowest
+        The first number; may be negative.
+    probabilities
+        Of ``lowest, lowest + 1, ...``; they sum to 1 within 1e-9 and are divided by their
+        sum.
+
+    Examples
+    --------
+    >>> law = Law(lowest=-1, probabilities=[0.5, 0, 0.5])
+    >>> law
+    Law(n_numbers=3, variance=1)
+    """
+
+    lowest: int
+    probabilities: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        array = np.array(self.probabilities, dtype=np.float64)
+        if array.ndim != 1 or not array.size or not np.isfinite(array).all():
+            raise RiskError("probabilities must be a list of finite numbers.")
+        if (array < 0).any() or abs(array.sum() - 1) > 1e-9:
+            raise RiskError(
+                "probabilities must be 0 or more and sum to 1 within 1e-9; the smallest is "
+                f"{array.min():g}, the sum {array.sum():.12g}."
+            )
+        used = np.flatnonzero(array)
+        array = array[used[0] : used[-1] + 1] / array.sum()
+        array.setflags(write=False)
+        object.__setattr__(self, "lowest", int(self.lowest) + int(used[0]))
+        object.__setattr__(self, "probabilities", array)
+
+    @classmethod
+    def certain(cls, number: int) -> Law:
+        """Give a number that is known.
+
+        Parameters
+        ----------
+        number
+            The number.
+
+        Examples
+        --------
+        >>> Law.certain(3)
+        Law(n_numbers=1, variance=0)
+        """
+        return cls(lowest=number, probabilities=np.ones(1))
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """All numbers from the first to the last, those of probability 0 included.
+
+        Examples
+        --------
+        >>> Law(lowest=-1, probabilities=[0.5, 0, 0.5]).numbers
+        array([-1,  0,  1])
+        """
+        return np.arange(self.lowest, self.lowest + len(self.probabilities))
+
+    @property
+    def support(self) -> NDArray[np.int64]:
+        """The numbers of positive probability.
+
+        Examples
+        --------
+        >>> Law(lowest=-1, probabilities=[0.5, 0, 0.5]).support
+        array([-1,  1])
+        """
+        return self.numbers[self.probabilities > 0]
+
+    @property
+    def mean(self) -> float:
+        """The mean.
+
+        Examples
+        --------
+        >>> Law(lowest=0, probabilities=[0.25, 0.75]).mean
+        0.75
+        """
+        steps = np.arange(len(self.probabilities))
+        return self.lowest + float(steps @ self.probabilities)
+
+    @property
+    def variance(self) -> float:
+        """The variance.
+
+        Examples
+        --------
+        >>> Law(lowest=0, probabilities=[0.5, 0.5]).variance
+        0.25
+        """
+        away = np.arange(len(self.probabilities)) - (self.mean - self.lowest)
+        return float(away**2 @ self.probabilities)
+
+    def at(self, numbers: ArrayLike) -> NDArray[np.float64]:
+        """Give the probability of each number.
+
+        Parameters
+        ----------
+        numbers
+            Whole numbers.
+
+        Examples
+        --------
+        >>> Law(lowest=-1, probabilities=[0.5, 0, 0.5]).at([-1, 0, 9])
+        array([0.5, 0. , 0. ])
+        """
+        places = np.asarray(numbers, dtype=np.int64) - self.lowest
+        inside = (places >= 0) & (places < len(self.probabilities))
+        return np.where(inside, self.probabilities[np.where(inside, places, 0)], 0.0)
+
+    def plus(self, other: Law) -> Law:
+        """Add an independent number.
+
+        Parameters
+        ----------
+        other
+            Its law.
+
+        Notes
+        -----
+        The convolution. Probabilities below 1e-150 become 0, which keeps sums of thousands
+        of numbers short and their products clear of underflow.
+
+        Examples
+        --------
+        >>> coin = Law(lowest=0, probabilities=[0.5, 0.5])
+        >>> coin.plus(coin).probabilities
+        array([0.25, 0.5 , 0.25])
+        """
+        mixed = np.convolve(self.probabilities, other.probabilities)
+        kept = np.where(mixed < _NOTHING, 0.0, mixed)
+        return Law(lowest=self.lowest + other.lowest, probabilities=kept)
+
+    def minus(self, other: Law) -> Law:
+        """Subtract an independent number.
+
+        Parameters
+        ----------
+        other
+            Its law.
+
+        Examples
+        --------
+        >>> coin = Law(lowest=0, probabilities=[0.5, 0.5])
+        >>> coin.minus(coin).numbers
+        array([-1,  0,  1])
+        """
+        last = other.lowest + len(other.probabilities) - 1
+        return self.plus(Law(lowest=-last, probabilities=other.probabilities[::-1]))
+
+    def shifted(self, by: int) -> Law:
+        """Add a known number.
+
+        Parameters
+        ----------
+        by
+            The number.
+
+        Examples
+        --------
+        >>> Law.certain(3).shifted(-5).lowest
+        -2
+        """
+        return Law(lowest=self.lowest + int(by), probabilities=self.probabilities)
+
+    def repeated(self, times: int) -> Law:
+        """Add up independent numbers of this law.
+
+        Parameters
+        ----------
+        times
+            How many.
+
+        Examples
+        --------
+        >>> Law(lowest=-1, probabilities=[0.5, 0, 0.5]).repeated(4).variance
+        4.0
+        """
+        left = require_whole(times, name="times")
+        answer, power = Law.certain(0), self
+        while left:
+            if left & 1:
+                answer = answer.plus(power)
+            left >>= 1
+            if left:
+                power = power.plus(power)
+        return answer
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one line per number.
+
+        Examples
+        --------
+        >>> Law.certain(3).to_frame().values.tolist()
+        [[3.0, 1.0]]
+        """
+        import pandas as pd
+
+        return pd.DataFrame({"number": self.numbers, "probability": self.probabilities})
+
+    def __repr__(self) -> str:
+        return f"Law(n_numbers={len(self.probabilities)}, variance={self.variance:g})"

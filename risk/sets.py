@@ -1,0 +1,62 @@
+"""What a count may become and what it may come from, before any data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from risk.band import Band
+from risk.wellformed import require_whole
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ptable.table import PTable
+
+__all__ = ["deviation_set", "possible_set"]
+
+
+def deviation_set(table: PTable, count: int) -> NDArray[np.int64]:
+    """List what an original count may be published as.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+    count
+        The original count.
+
+    Examples
+    --------
+    >>> from ptable.mechanisms import Mechanism
+    >>> deviation_set(Mechanism.random_rounding(10).build(), 8)
+    array([ 0, 10])
+    """
+    band = Band.of(table)
+    number = require_whole(count, name="count")
+    row = band.probabilities[band.rows([number])[0]]
+    published: NDArray[np.int64] = number + band.lowest + np.flatnonzero(row)
+    return published
+
+
+def possible_set(table: PTable, published: int) -> NDArray[np.int64]:
+    """List the original counts that may be published as a count; none where none is.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+    published
+        The published count.
+
+    Examples
+    --------
+    >>> from ptable.mechanisms import Mechanism
+    >>> possible_set(Mechanism.random_rounding(10).build(), 0)
+    array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    """
+    number = require_whole(published, name="published")
+    originals, chances = Band.of(table).windows(np.array([number]))
+    possible: NDArray[np.int64] = originals[0, chances[0] > 0]
+    return possible

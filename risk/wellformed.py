@@ -1,0 +1,118 @@
+"""What the numbers that come in must look like."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from risk.errors import RiskError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from ptable.table import PTable
+
+__all__ = ["require_between", "require_counts", "require_plain", "require_whole"]
+
+
+def require_counts(numbers: ArrayLike, *, name: str) -> NDArray[np.int64]:
+    """Read whole numbers of 0 or more, of any shape.
+
+    Parameters
+    ----------
+    numbers
+        The counts.
+    name
+        How an error calls them.
+
+    Examples
+    --------
+    >>> require_counts([0, 3], name="published")
+    array([0, 3])
+    """
+    array = np.asarray(numbers)
+    if array.size == 0:
+        return array.astype(np.int64)
+    problems = []
+    if array.dtype.kind not in "iu":
+        problems.append(f"{name} must be whole numbers, not {array.dtype}.")
+    elif array.dtype.kind == "i" and int(array.min()) < 0:
+        problems.append(f"{name} must be 0 or more; some are negative.")
+    elif int(array.max()) > 2**53:
+        problems.append(f"{name} must be at most 2**53; some are larger.")
+    if problems:
+        raise RiskError(problems[0], hint="give counts as integers")
+    return array.astype(np.int64)
+
+
+def require_whole(number: int, *, name: str, least: int = 0) -> int:
+    """Read one whole number.
+
+    Parameters
+    ----------
+    number
+        The number.
+    name
+        How an error calls it.
+    least
+        The smallest that is allowed.
+
+    Examples
+    --------
+    >>> require_whole(3, name="k")
+    3
+    """
+    if isinstance(number, bool) or not isinstance(number, Integral) or number < least:
+        raise RiskError(f"{name} must be a whole number of at least {least}, not {number!r}.")
+    return int(number)
+
+
+def require_between(
+    number: float, *, name: str, least: float = 0.0, most: float = math.inf
+) -> float:
+    """Read one finite number from an interval that includes its ends.
+
+    Parameters
+    ----------
+    number
+        The number.
+    name
+        How an error calls it.
+    least, most
+        The ends.
+
+    Examples
+    --------
+    >>> require_between(0.95, name="level", most=1)
+    0.95
+    """
+    is_number = isinstance(number, Real) and not isinstance(number, bool)
+    if not is_number or not math.isfinite(number) or not least <= number <= most:
+        ends = f"of at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
+        raise RiskError(f"{name} must be a number {ends}, not {number!r}.")
+    return float(number)
+
+
+def require_plain(table: PTable) -> PTable:
+    """Refuse tables of magnitudes, whose noise scales with the magnitude.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> require_plain(PTable(noise=[[0]], upper=[[8]], key_range=8))
+    PTable(n_rows=1, max_noise=0, key_range=8)
+    """
+    if table.step != 1 or table.anchors is not None:
+        raise RiskError(
+            "The p-table must be one for counts, not one for magnitudes.",
+            hint="risk for magnitudes depends on the magnitude; use a table with step 1",
+        )
+    return table
