@@ -139,7 +139,7 @@ def _bias_z(pairs: Pairs, drift: int, ptable: PTable | None) -> Measure:
     if ptable is None:
         return undefined("bias_z", "no p-table was given", base=pairs.n_cells)
     moments = row_moments(ptable)
-    variance = float(moments.variance @ moments.cells(pairs.o))
+    variance = float((moments.variance * moments.cells(pairs.o)).sum())
     if not variance:
         return undefined("bias_z", "the p-table gives these cells no noise", base=pairs.n_cells)
     return defined("bias_z", drift / math.sqrt(variance), base=pairs.n_cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,7 +49,8 @@ def ranks(pairs: Pairs) -> tuple[Measure, ...]:
             reason = f"the {word} counts are all alike"
             return undefined("spearman", reason, base=n), changes
     x, y = (rank - (n + 1.0) for rank in (before, after))  # twice the mean of ranks
-    rho = float(x @ y) / float(np.sqrt(x @ x) * np.sqrt(y @ y))
+    # Sums instead of products of BLAS, which depend on the number of threads.
+    rho = float((x * y).sum()) / math.sqrt(float(np.square(x).sum()) * np.square(y).sum())
     return defined("spearman", min(1.0, max(-1.0, rho)), base=n), changes
 
 
