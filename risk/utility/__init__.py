@@ -4,7 +4,7 @@ from risk.utility.additivity import Additivity, additivity
 from risk.utility.association import Association, association
 from risk.utility.catalogue import DEFINITIONS
 from risk.utility.classes import CLASSES
-from risk.utility.deviations import Distribution, deviations, distributions, summaries, zeros
+from risk.utility.deviations import Distribution, deviations, distributions, summaries
 from risk.utility.distances import distances
 from risk.utility.measure import Measure
 from risk.utility.noise import NoiseDistribution, noise_distribution
@@ -15,6 +15,7 @@ from risk.utility.record import RecordLine, UtilityRecord, utility_record
 from risk.utility.significance import RowTest, changed_by_row, significance
 from risk.utility.summary import Entry, Utility, assess_utility
 from risk.utility.variation import between_groups, variation
+from risk.utility.zeros import zeros
 
 __all__ = [
     "CLASSES",

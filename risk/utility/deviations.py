@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from risk.errors import RiskError
-from risk.utility.catalogue import LEVELS, QUANTILES
+from risk.utility.catalogue import DEFINITIONS, LEVELS, QUANTILES
 from risk.utility.measure import Measure, defined, undefined
 from risk.utility.noise import row_moments
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ptable import PTable
     from risk.utility.pairs import Pairs
 
-__all__ = ["Distribution", "deviations", "distributions", "summaries", "zeros"]
+__all__ = ["Distribution", "deviations", "distributions", "summaries"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +51,28 @@ class Distribution:
     bounds: tuple[float | None, ...]
     cells: tuple[int, ...]
     base: int
+
+    @property
+    def unit(self) -> str:
+        """What the bounds count.
+
+        Examples
+        --------
+        >>> Distribution(name="d1", bounds=(0.0,), cells=(3,), base=3).unit
+        'counts'
+        """
+        return DEFINITIONS[self.name][0]
+
+    @property
+    def definition(self) -> str:
+        """The formula of what the bounds bound.
+
+        Examples
+        --------
+        >>> Distribution(name="d2", bounds=(0.0,), cells=(3,), base=3).definition
+        '|d|/o over cells with o > 0'
+        """
+        return DEFINITIONS[self.name][1]
 
     def to_frame(self) -> pd.DataFrame:
         """Give one line per bound; shares are rounded to three digits.
@@ -143,40 +165,6 @@ def _bias_z(pairs: Pairs, drift: int, ptable: PTable | None) -> Measure:
     if not variance:
         return undefined("bias_z", "the p-table gives these cells no noise", base=pairs.n_cells)
     return defined("bias_z", drift / math.sqrt(variance), base=pairs.n_cells)
-
-
-def zeros(pairs: Pairs, *, threshold: int = 4) -> tuple[Measure, ...]:
-    """Count zeros, false zeros and false non-zeros.
-
-    Parameters
-    ----------
-    pairs
-        The cells.
-    threshold
-        The largest small count.
-
-    Examples
-    --------
-    >>> from risk.utility import Pairs
-    >>> found = zeros(Pairs(original=[1, 0, 9], published=[0, 0, 9]), threshold=4)
-    >>> {m.name: m.value for m in found if m.name in {"false_zeros", "true_zeros_pct"}}
-    {'false_zeros': 1.0, 'true_zeros_pct': 50.0}
-    """
-    if threshold < 1:
-        raise RiskError(f"threshold must be at least 1, not {threshold}.")
-    n, was_zero, is_zero = pairs.n_cells, pairs.o == 0, pairs.p == 0
-    kept, gone = was_zero & is_zero, is_zero & ~was_zero
-    n_zero = np.count_nonzero(is_zero)
-    return (
-        defined("zeros_original", np.count_nonzero(was_zero), base=n),
-        defined("zeros_published", n_zero, base=n),
-        defined("false_zeros", np.count_nonzero(gone), base=n),
-        defined("false_nonzeros", np.count_nonzero(was_zero & ~is_zero), base=n),
-        defined("small_to_zero", np.count_nonzero(pairs.o[gone] <= threshold), base=n),
-        defined("true_zeros_pct", 100 * np.count_nonzero(kept) / n_zero, base=n_zero)
-        if n_zero
-        else undefined("true_zeros_pct", "no published count is 0"),
-    )
 
 
 def summaries(

@@ -12,13 +12,14 @@ from risk.errors import RiskError
 from risk.utility.additivity import additivity
 from risk.utility.association import association
 from risk.utility.classes import CLASSES, checked_classes, class_cells, group_cells
-from risk.utility.deviations import deviations, distributions, summaries, zeros
+from risk.utility.deviations import deviations, distributions, summaries
 from risk.utility.distances import distances
 from risk.utility.noise import noise_distribution
 from risk.utility.pairs import Pairs
 from risk.utility.ranks import ranks
 from risk.utility.significance import changed_by_row, significance
 from risk.utility.variation import variation
+from risk.utility.zeros import zeros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -88,6 +88,12 @@ def test_zeros_of_the_example_are_those_of_cellkey():
     assert found["true_zeros_pct"] == pytest.approx(200 / 3)
 
 
+def test_small_counts_reach_to_the_threshold():
+    pairs = Pairs(original=[4, 5, 4, 0], published=[0, 0, 4, 0])
+    assert values(zeros(pairs, threshold=4))["small_to_zero"] == 1
+    assert values(zeros(pairs, threshold=5))["small_to_zero"] == 2
+
+
 def test_without_the_filter_false_zeros_stay_in_the_deviations():
     everything = values(summaries(cellkey_example()))
     assert everything["d1_mean"] == pytest.approx(4 / 12)
