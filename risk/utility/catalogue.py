@@ -1,0 +1,137 @@
+"""What every measure of utility means, and its unit.
+
+`o` is an original count, `p` the published one, `d = p - o` the noise, Σ a sum over the cells.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["DEFINITIONS", "LEVELS", "QUANTILES"]
+
+#: The quantiles of a summary of deviations, by name.
+QUANTILES: Mapping[str, float] = MappingProxyType(
+    {
+        "min": 0.0,
+        **{f"q{tenth}0": tenth / 10 for tenth in (1, 2, 3, 4)},
+        "median": 0.5,
+        **{f"q{tenth}0": tenth / 10 for tenth in (6, 7, 8, 9)},
+        "q95": 0.95,
+        "q99": 0.99,
+        "max": 1.0,
+    }
+)
+
+#: The bounds of the cumulative tables of D2 and D3, below the open one.
+LEVELS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+
+_PLAIN = {
+    # deviations
+    "aad": ("counts", "Σ|d| / number of cells; INSEE calls it MAD"),
+    "max_abs": ("counts", "largest |d|"),
+    "rmse": ("counts", "√(Σd² / number of cells)"),
+    "rad_sum": ("ratio", "Σ|d|/o over cells with o > 0, a sum (Handbook)"),
+    "rmad_pct": ("%", "100 · mean of |d|/o over cells with o > 0 (INSEE)"),
+    "bias_mean": ("counts", "Σd / number of cells"),
+    "bias_share": ("ratio", "Σd / Σo"),
+    "bias_z": ("standard errors", "Σd / √Σσ², σ² the p-table's variance of each cell's noise"),
+    "changed_pct": ("%", "100 · cells with p ≠ o / number of cells"),
+    "changed_nonzero_pct": ("%", "100 · cells with p ≠ o / cells with o > 0"),
+    # zeros
+    "zeros_original": ("cells", "cells with o = 0"),
+    "zeros_published": ("cells", "cells with p = 0"),
+    "false_zeros": ("cells", "cells with o > 0 and p = 0"),
+    "false_nonzeros": ("cells", "cells with o = 0 and p > 0"),
+    "small_to_zero": ("cells", "cells with 0 < o ≤ threshold and p = 0"),
+    "true_zeros_pct": ("%", "100 · cells with o = p = 0 / cells with p = 0"),
+    # distances
+    "hellinger_raw": ("√counts", "√(½ Σ(√p - √o)²), on counts as they are"),
+    "hd_utility": ("ratio", "1 - hellinger_raw / √Σo; 1 is no loss"),
+    "hellinger_probability": ("ratio", "√(½ Σ(√(p/Σp) - √(o/Σo))²), on shares of the sum"),
+    "euclid": ("counts", "√Σd²"),
+    "manhattan": ("counts", "Σ|d|"),
+    # variation
+    "variance_original": ("counts²", "Σ(o - mean)² / (n - 1)"),
+    "variance_published": ("counts²", "Σ(p - mean)² / (n - 1)"),
+    "rv_pct": ("%", "100 · (variance_published - variance_original) / variance_original"),
+    "between_original": (
+        "weighted share²",
+        "Σ n_k (P_k - P)² / (K - 1) over K groups with n_k > 0, P_k the original share",
+    ),
+    "between_published": ("weighted share²", "the same from published counts and totals"),
+    "bvr_pct": ("%", "100 · (between_published - between_original) / between_original"),
+    "r2_original": ("ratio", "Σ n_k (P_k - P)² / (N P (1 - P)), original"),
+    "r2_published": ("ratio", "the same from published counts and totals"),
+    # ranks
+    "spearman": ("correlation", "Pearson correlation of mean ranks of o and of p"),
+    "decile_changes_pct": (
+        "%",
+        "100 · cells whose decile ⌈10 · mean rank / n⌉ differs between o and p / n",
+    ),
+    # tests
+    "changed_p_value": (
+        "probability",
+        (
+            "least p-value of exact two-sided binomial tests of the cells changed against "
+            "1 - P(stay), one per row of the p-table, times the number of rows (Bonferroni)"
+        ),
+    ),
+    "wilcoxon_w": (
+        "rank sum",
+        "sum of mean ranks of |d| over cells with d > 0; d = 0 left out",
+    ),
+    "wilcoxon_p_value": (
+        "probability",
+        (
+            "two-sided Wilcoxon signed-rank test that noise is symmetric about 0; exact for at "
+            "most 50 changed cells, normal with ties corrected beyond"
+        ),
+    ),
+    # additivity
+    "gap_mean": ("counts", "mean gap; gap = published total - sum of its published parts"),
+    "gap_max_abs": ("counts", "largest |gap|"),
+    "gap_nonzero_pct": ("%", "100 · lines with a gap / lines"),
+    "gap_mean_square": ("counts²", "mean of gap²"),
+    "gap_expected": (
+        "counts²",
+        (
+            "mean of gap² expected if noises are independent: the variances of the total and "
+            "of its c parts added, (c + 1) V where all are V"
+        ),
+    ),
+    "gap_ratio": ("ratio", "gap_mean_square / gap_expected"),
+    # association
+    "chi2_original": ("statistic", "Σ(o_ij - e_ij)² / e_ij, e_ij = o_i. o_.j / o_.."),
+    "chi2_published": ("statistic", "Σ(p_ij - e_ij)² / e_ij, e_ij from the margins named"),
+    "chi2_p_original": ("probability", "chance of a larger χ² under independence, original"),
+    "chi2_p_published": ("probability", "the same, published"),
+    "cramers_v_original": ("ratio", "√(χ² / (N min(r - 1, c - 1))), original"),
+    "cramers_v_published": ("ratio", "the same, published, N from the margins named"),
+    "rcv_pct": ("%", "100 · (V_published - V_original) / V_original, V of Cramér"),
+    "deviance_original": ("statistic", "2 Σ(o_ij ln(o_ij / e_ij) - o_ij + e_ij), original"),
+    "deviance_published": ("statistic", "the same, published"),
+    "deviance_ratio": ("ratio", "deviance_published / deviance_original, independence model"),
+}
+_DEVIATIONS = {
+    "d1": ("counts", "|d|", ""),
+    "d2": ("ratio", "|d|/o", " over cells with o > 0"),
+    "d3": ("√counts", "|√p - √o|", ""),
+}
+
+
+def _all() -> dict[str, tuple[str, str]]:
+    found = dict(_PLAIN)
+    for name, (unit, formula, where) in _DEVIATIONS.items():
+        found[name] = (unit, f"{formula}{where}")
+        found[f"{name}_mean"] = (unit, f"mean of {formula}{where}")
+        for label, q in QUANTILES.items():
+            found[f"{name}_{label}"] = (unit, f"quantile {q:g} of {formula}{where}, type 7")
+    return found
+
+
+#: Name of a measure → its unit and its definition.
+DEFINITIONS: Mapping[str, tuple[str, str]] = MappingProxyType(_all())

@@ -1,0 +1,113 @@
+"""One number of a report, with all that a reader needs beside it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import SupportsFloat, SupportsInt
+
+from risk.errors import RiskError
+from risk.utility.catalogue import DEFINITIONS
+
+__all__ = ["Measure", "defined", "undefined"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A number with its definition, its unit and the size of its base.
+
+    Parameters
+    ----------
+    name
+        A name of the catalogue.
+    value
+        The number; None where it is not defined.
+    base
+        How many cells, lines or groups it is computed from.
+    reason
+        Why there is no number; empty where there is one.
+
+    Examples
+    --------
+    >>> aad = Measure(name="aad", value=0.5, base=12)
+    >>> aad.unit, aad.definition
+    ('counts', 'Σ|d| / number of cells; INSEE calls it MAD')
+    """
+
+    name: str
+    value: float | None
+    base: int
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.name not in DEFINITIONS:
+            raise RiskError(f"Measure {self.name!r} is not in the catalogue.")
+        if self.value is not None and not math.isfinite(self.value):
+            raise RiskError(
+                f"Measure {self.name!r} must be a finite number.",
+                hint="leave the value None and give the reason",
+            )
+        if (self.value is None) != bool(self.reason):
+            raise RiskError(f"Measure {self.name!r} must have either a value or a reason.")
+
+    @property
+    def unit(self) -> str:
+        """What the number counts.
+
+        Examples
+        --------
+        >>> Measure(name="rmad_pct", value=4.2, base=100).unit
+        '%'
+        """
+        return DEFINITIONS[self.name][0]
+
+    @property
+    def definition(self) -> str:
+        """The formula in words.
+
+        Examples
+        --------
+        >>> Measure(name="euclid", value=3.0, base=100).definition
+        '√Σd²'
+        """
+        return DEFINITIONS[self.name][1]
+
+
+def defined(name: str, value: SupportsFloat, *, base: SupportsInt) -> Measure:
+    """Make a measure that has a value, in plain Python numbers.
+
+    Parameters
+    ----------
+    name
+        A name of the catalogue.
+    value
+        The number.
+    base
+        How many cells it is computed from.
+
+    Examples
+    --------
+    >>> defined("max_abs", 3, base=10).value
+    3.0
+    """
+    return Measure(name=name, value=float(value), base=int(base))
+
+
+def undefined(name: str, reason: str, *, base: int = 0) -> Measure:
+    """Make a measure that has no value, and say why.
+
+    Parameters
+    ----------
+    name
+        A name of the catalogue.
+    reason
+        Why there is no number.
+    base
+        How many cells it would be computed from.
+
+    Examples
+    --------
+    >>> undefined("rmad_pct", "no cell has o > 0").value is None
+    True
+    """
+    return Measure(name=name, value=None, base=int(base), reason=reason)

@@ -1,0 +1,201 @@
+"""Original and published counts of the same cells, checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from risk.errors import RiskError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Pairs", "counts_of"]
+
+_MOST = 2**53
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Pairs:
+    """Hold the original and the published counts of a set of cells.
+
+    Whoever holds them holds unprotected counts: keep them inside.
+
+    Parameters
+    ----------
+    original, published
+        Whole numbers of at least 0, one per cell, in the same order.
+
+    Examples
+    --------
+    >>> pairs = Pairs(original=[4, 0, 1], published=[5, 0, 0])
+    >>> pairs
+    Pairs(3 cells)
+    >>> pairs.noise
+    array([ 1,  0, -1])
+    """
+
+    original: ArrayLike
+    published: ArrayLike
+
+    def __post_init__(self) -> None:
+        problems: list[str] = []
+        original = counts_of(self.original, "original", problems)
+        published = counts_of(self.published, "published", problems)
+        if not problems and original.shape != published.shape:
+            problems.append(
+                "original and published must have one count per cell each, "
+                f"not shapes {original.shape} and {published.shape}"
+            )
+        if problems:
+            raise RiskError(
+                "These are no pairs of counts: " + "; ".join(problems) + ".",
+                hint="give aligned arrays of whole numbers, with 0 for empty cells",
+            )
+        object.__setattr__(self, "original", original.ravel())
+        object.__setattr__(self, "published", published.ravel())
+
+    def __repr__(self) -> str:
+        return f"Pairs({self.n_cells} cells)"
+
+    @property
+    def o(self) -> NDArray[np.int64]:
+        """The original counts as an array.
+
+        Examples
+        --------
+        >>> Pairs(original=[4], published=[5]).o
+        array([4])
+        """
+        return self.original  # type: ignore[return-value]
+
+    @property
+    def p(self) -> NDArray[np.int64]:
+        """The published counts as an array.
+
+        Examples
+        --------
+        >>> Pairs(original=[4], published=[5]).p
+        array([5])
+        """
+        return self.published  # type: ignore[return-value]
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells.
+
+        Examples
+        --------
+        >>> Pairs(original=[4], published=[5]).n_cells
+        1
+        """
+        return len(self.o)
+
+    @cached_property
+    def noise(self) -> NDArray[np.int64]:
+        """Published less original, ``d = p - o``.
+
+        Examples
+        --------
+        >>> Pairs(original=[4], published=[5]).noise
+        array([1])
+        """
+        return self.p - self.o
+
+    @cached_property
+    def size(self) -> NDArray[np.int64]:
+        """The size of the noise, ``|d|``.
+
+        Examples
+        --------
+        >>> Pairs(original=[4], published=[2]).size
+        array([2])
+        """
+        return np.abs(self.noise)
+
+    @cached_property
+    def relative(self) -> NDArray[np.float64]:
+        """The relative size of the noise, ``|d|/o``, over cells with ``o > 0`` alone.
+
+        Examples
+        --------
+        >>> Pairs(original=[4, 0], published=[2, 0]).relative
+        array([0.5])
+        """
+        positive = self.o > 0
+        return self.size[positive] / self.o[positive]
+
+    @cached_property
+    def root_gap(self) -> NDArray[np.float64]:
+        """The gap on the square-root scale, ``|√p - √o|``.
+
+        Examples
+        --------
+        >>> Pairs(original=[4], published=[1]).root_gap
+        array([1.])
+        """
+        gap = np.zeros(self.n_cells)
+        moved = np.flatnonzero(self.noise)
+        gap[moved] = np.abs(np.sqrt(self.p[moved]) - np.sqrt(self.o[moved]))
+        return gap
+
+    def take(self, where: NDArray[Any]) -> Pairs:
+        """Take some of the cells.
+
+        Parameters
+        ----------
+        where
+            Positions, or a truth value per cell.
+
+        Examples
+        --------
+        >>> Pairs(original=[4, 0], published=[5, 0]).take([0]).noise
+        array([1])
+        """
+        taken = object.__new__(Pairs)
+        object.__setattr__(taken, "original", self.o[where])
+        object.__setattr__(taken, "published", self.p[where])
+        return taken
+
+
+def counts_of(values: ArrayLike, name: str, problems: list[str]) -> NDArray[np.int64]:
+    """Read whole numbers from 0 to 2**53, or note the problem.
+
+    Parameters
+    ----------
+    values
+        The counts.
+    name
+        What to call them.
+    problems
+        Problems found so far; a new one is added to it.
+
+    Examples
+    --------
+    >>> problems = []
+    >>> counts_of([1, -1], "original", problems)
+    array([], dtype=int64)
+    >>> problems
+    ['original must not go below 0']
+    """
+    nothing = np.zeros(0, dtype=np.int64)
+    if np.ma.is_masked(values):
+        problems.append(f"{name} must not have missing counts")
+        return nothing
+    array: NDArray[Any] = np.asarray(values)
+    if array.size == 0 and array.dtype.kind in "fiu":
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        problems.append(f"{name} must be whole numbers, not {array.dtype}")
+    elif array.ndim not in {1, 2}:
+        problems.append(f"{name} must have one or two dimensions, not {array.ndim}")
+    elif int(array.min()) < 0:
+        problems.append(f"{name} must not go below 0")
+    elif int(array.max()) > _MOST:
+        problems.append(f"{name} must not exceed 2**53")
+    else:
+        return array.astype(np.int64)
+    return nothing

@@ -1,0 +1,168 @@
+"""Whether the noise that is seen agrees with what was promised."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from risk.utility.measure import Measure, defined, undefined
+from risk.utility.noise import row_moments
+from risk.utility.ranks import double_ranks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ptable import PTable
+    from risk.utility.pairs import Pairs
+
+__all__ = ["RowTest", "changed_by_row", "significance"]
+
+_EXACT = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowTest:
+    """Cells changed among those that one row of a p-table serves.
+
+    Parameters
+    ----------
+    count
+        The count of the row; the last ones serve larger counts too.
+    cells, changed
+        How many cells the row serves, and how many of them were changed.
+    p_changed
+        The probability of a change, one less that of staying.
+    p_value
+        Of the exact two-sided binomial test: the chance of a number of changed cells no
+        likelier than the one seen.
+
+    Examples
+    --------
+    >>> RowTest(count=1, cells=2, changed=2, p_changed=0.5, p_value=0.5).expected
+    1.0
+    """
+
+    count: int
+    cells: int
+    changed: int
+    p_changed: float
+    p_value: float
+
+    @property
+    def expected(self) -> float:
+        """The number of changed cells to expect.
+
+        Examples
+        --------
+        >>> RowTest(count=1, cells=8, changed=2, p_changed=0.5, p_value=0.3).expected
+        4.0
+        """
+        return self.cells * self.p_changed
+
+
+def significance(pairs: Pairs, *, ptable: PTable | None = None) -> tuple[Measure, ...]:
+    """Test the number of changed cells, and the location of the noise.
+
+    Parameters
+    ----------
+    pairs
+        The cells.
+    ptable
+        The p-table that made the noise; the binomial tests need it.
+
+    Notes
+    -----
+    Both tests take the noises of different cells for independent: leave out totals that have
+    but one part, as these repeat its noise. Wilcoxon's test asks for symmetry about 0, which
+    the noise of counts below the largest noise does not have; for the mean of noise
+    look at ``bias_z`` of `deviations`.
+
+    Examples
+    --------
+    >>> from risk.utility import Pairs
+    >>> found = significance(Pairs(original=[9, 8, 7, 6], published=[10, 10, 8, 6]))
+    >>> {m.name: m.value for m in found[1:]}
+    {'wilcoxon_w': 6.0, 'wilcoxon_p_value': 0.25}
+    """
+    name = "changed_p_value"
+    if ptable is None:
+        changed = undefined(name, "no p-table was given", base=pairs.n_cells)
+    elif not pairs.n_cells:
+        changed = undefined(name, "there are no cells")
+    else:
+        found = [row.p_value for row in changed_by_row(pairs, ptable=ptable)]
+        changed = defined(name, min(1.0, len(found) * min(found)), base=pairs.n_cells)
+    return (changed, *_wilcoxon(pairs.noise))
+
+
+def changed_by_row(pairs: Pairs, *, ptable: PTable) -> tuple[RowTest, ...]:
+    """Test the number of changed cells of each row of a p-table that serves any.
+
+    Parameters
+    ----------
+    pairs
+        The cells.
+    ptable
+        The p-table that made the noise.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> from risk.utility import Pairs
+    >>> table = PTable(noise=[[0], [-1, 0, 1]], upper=[[8], [2, 6, 8]], key_range=8)
+    >>> changed_by_row(Pairs(original=[1, 5], published=[2, 4]), ptable=table)
+    (RowTest(count=1, cells=2, changed=2, p_changed=0.5, p_value=0.5),)
+    """
+    from scipy.stats import binomtest
+
+    moments = row_moments(ptable)
+    rows = moments.rows(pairs.o)
+    cells = np.bincount(rows, minlength=ptable.n_rows)
+    changed = np.bincount(rows[pairs.noise != 0], minlength=ptable.n_rows)
+    found = []
+    for row in np.flatnonzero(cells):
+        n, x, p = int(cells[row]), int(changed[row]), 1 - float(moments.p_stay[row])
+        found.append(
+            RowTest(
+                count=int(row),
+                cells=n,
+                changed=x,
+                p_changed=p,
+                p_value=float(binomtest(x, n, p).pvalue),
+            )
+        )
+    return tuple(found)
+
+
+def _wilcoxon(noise: NDArray[np.int64]) -> tuple[Measure, Measure]:
+    names = ("wilcoxon_w", "wilcoxon_p_value")
+    noise = noise[noise != 0]
+    n = len(noise)
+    if not n:
+        reason = "no cell was changed"
+        return undefined(names[0], reason), undefined(names[1], reason)
+    doubled = double_ranks(np.abs(noise))
+    twice_w, twice_total = int(doubled[noise > 0].sum()), n * (n + 1)
+    if n <= _EXACT:
+        p_value = _exact(doubled, min(twice_w, twice_total - twice_w))
+    else:
+        # Var W = Σ r² / 4, which is the usual formula with its correction for ties.
+        spread = math.sqrt(float(np.square(doubled, dtype=float).sum()) / 4)
+        z = (twice_w - twice_total / 2) / spread
+        p_value = math.erfc(abs(z) / math.sqrt(2))
+    return defined(names[0], twice_w / 2, base=n), defined(names[1], p_value, base=n)
+
+
+def _exact(doubled: NDArray[np.int64], smaller: int) -> float:
+    """Count the ways to give signs to ranks, in whole numbers."""
+    ways = [1]
+    for rank in doubled.tolist():
+        longer = ways + [0] * rank
+        for total, number in enumerate(ways):
+            longer[total + rank] += number
+        ways = longer
+    p_value: float = 2 * sum(ways[: smaller + 1]) / 2 ** len(doubled)
+    return min(1.0, p_value)

@@ -1,0 +1,242 @@
+"""All that a user of a protected table loses, measured at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from risk.errors import RiskError
+from risk.utility.additivity import additivity
+from risk.utility.association import association
+from risk.utility.classes import CLASSES, checked_classes, class_cells, group_cells
+from risk.utility.deviations import deviations, distributions, summaries
+from risk.utility.distances import distances
+from risk.utility.noise import noise_distribution
+from risk.utility.pairs import Pairs
+from risk.utility.ranks import ranks
+from risk.utility.significance import changed_by_row, significance
+from risk.utility.variation import variation
+from risk.utility.zeros import zeros
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+    from ptable import PTable
+    from risk.utility.additivity import Additivity
+    from risk.utility.association import Association
+    from risk.utility.classes import Classes
+    from risk.utility.deviations import Distribution
+    from risk.utility.measure import Measure
+    from risk.utility.noise import NoiseDistribution
+    from risk.utility.significance import RowTest
+
+__all__ = ["Entry", "Utility", "assess_utility"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A measure and the cells it is about.
+
+    Parameters
+    ----------
+    group, value
+        The group and its value; both ``"all"`` for all cells.
+    cells
+        The class of original counts; ``"all"`` for all of them.
+    measure
+        The number with its definition, unit and base.
+
+    Examples
+    --------
+    >>> assess_utility([4, 2], [5, 2]).entries[0].measure.name
+    'aad'
+    """
+
+    group: str
+    value: str
+    cells: str
+    measure: Measure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Utility:
+    """What protection did to the use of a table; for inside, as it tells of the noise.
+
+    Parameters
+    ----------
+    n_cells
+        The number of cells.
+    entries
+        All measures, by group and class of counts.
+    noise, distributions
+        How many cells have each noise, and the cumulative tables of D1, D2 and D3.
+    row_tests
+        Cells changed per row of the p-table; empty without one.
+    gaps
+        Per dimension the gaps between totals and parts.
+    association
+        For a two-way table; None otherwise.
+
+    Examples
+    --------
+    >>> assess_utility([4, 2, 0], [5, 2, 0])
+    Utility(3 cells, 71 measures)
+    """
+
+    n_cells: int
+    entries: tuple[Entry, ...]
+    noise: NoiseDistribution
+    distributions: tuple[Distribution, ...]
+    row_tests: tuple[RowTest, ...]
+    gaps: Mapping[str, Additivity]
+    association: Association | None
+
+    def __repr__(self) -> str:
+        names = {entry.measure.name for entry in self.entries}
+        return f"Utility({self.n_cells} cells, {len(names)} measures)"
+
+    def find(
+        self, name: str, *, group: str = "all", value: str = "all", cells: str = "all"
+    ) -> Measure:
+        """Find one measure.
+
+        Parameters
+        ----------
+        name
+            The name of the measure.
+        group, value, cells
+            The group, its value and the class of counts.
+
+        Examples
+        --------
+        >>> found = assess_utility([4, 60], [5, 60], groups={"sex": ["f", "m"]})
+        >>> found.find("aad", group="sex", value="f").value
+        1.0
+        """
+        wanted = (group, value, cells, name)
+        for entry in self.entries:
+            if (entry.group, entry.value, entry.cells, entry.measure.name) == wanted:
+                return entry.measure
+        raise RiskError(
+            f"There is no measure {name!r} of {group!r} = {value!r}, cells {cells!r}.",
+            hint="to_frame() lists all of them",
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one line per measure; numbers that are not defined are missing.
+
+        Examples
+        --------
+        >>> frame = assess_utility([4, 60], [5, 60]).to_frame()
+        >>> frame.columns.tolist()
+        ['group', 'value', 'cells', 'measure', 'number', 'unit', 'base', 'definition', 'reason']
+        """
+        import pandas as pd
+
+        measures = [entry.measure for entry in self.entries]
+        return pd.DataFrame(
+            {
+                "group": [entry.group for entry in self.entries],
+                "value": [entry.value for entry in self.entries],
+                "cells": [entry.cells for entry in self.entries],
+                "measure": [m.name for m in measures],
+                "number": pd.array([m.value for m in measures], dtype="Float64"),
+                "unit": [m.unit for m in measures],
+                "base": [m.base for m in measures],
+                "definition": [m.definition for m in measures],
+                "reason": [m.reason for m in measures],
+            }
+        )
+
+
+def assess_utility(
+    original: ArrayLike,
+    published: ArrayLike,
+    *,
+    ptable: PTable | None = None,
+    groups: Mapping[str, ArrayLike] | None = None,
+    classes: Classes = CLASSES,
+    parents: Mapping[str, ArrayLike] | None = None,
+    threshold: int = 4,
+) -> Utility:
+    """Measure all that protection did to the use of a table.
+
+    Parameters
+    ----------
+    original, published
+        The counts of the same cells, in one order; whole numbers, 0 for empty cells. A
+        two-way table of inner cells gives measures of association as well, with expected
+        counts from summed margins; `association` takes published ones.
+    ptable
+        The p-table that made the noise, for bias, tests and expected gaps.
+    groups
+        Name → one label per cell, such as the level of a margin or a variable's category.
+    classes
+        Name → least and greatest original count.
+    parents
+        Name of a dimension → for each cell the position of its total along it, -1 for none.
+    threshold
+        The largest small count, for small counts published as 0.
+
+    Examples
+    --------
+    >>> found = assess_utility([9, 4, 5], [9, 5, 5], parents={"sex": [-1, 0, 0]})
+    >>> found.find("gap_mean", group="parent", value="sex").value
+    -1.0
+    """
+    pairs = Pairs(original=original, published=published)
+    checked_classes(classes)
+    entries: list[Entry] = []
+    for group, value, some in _sets(pairs, groups or {}):
+        for cells, taken in class_cells(some, classes):
+            entries += [
+                Entry(group=group, value=value, cells=cells, measure=measure)
+                for measure in _measures(taken, ptable, threshold)
+            ]
+    gaps = {
+        name: additivity(pairs, parent=parent, noise=ptable)
+        for name, parent in (parents or {}).items()
+    }
+    for name, gap in gaps.items():
+        entries += [
+            Entry(group="parent", value=name, cells="all", measure=measure)
+            for measure in gap.measures
+        ]
+    related = None
+    if np.ndim(original) == 2:
+        related = association(original, published)
+        entries += [
+            Entry(group="all", value="all", cells="all", measure=measure)
+            for measure in related.measures
+        ]
+    return Utility(
+        n_cells=pairs.n_cells,
+        entries=tuple(entries),
+        noise=noise_distribution(pairs),
+        distributions=distributions(pairs),
+        row_tests=() if ptable is None else changed_by_row(pairs, ptable=ptable),
+        gaps=MappingProxyType(gaps),
+        association=related,
+    )
+
+
+def _sets(pairs: Pairs, groups: Mapping[str, ArrayLike]) -> Iterator[tuple[str, str, Pairs]]:
+    yield "all", "all", pairs
+    for group, value, cells in group_cells(groups, pairs.n_cells):
+        yield group, value, pairs.take(cells)
+
+
+def _measures(pairs: Pairs, ptable: PTable | None, threshold: int) -> Iterator[Measure]:
+    yield from deviations(pairs, ptable=ptable)
+    yield from zeros(pairs, threshold=threshold)
+    yield from summaries(pairs)
+    yield from distances(pairs)
+    yield from variation(pairs)
+    yield from ranks(pairs)
+    yield from significance(pairs, ptable=ptable)
