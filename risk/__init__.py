@@ -1,3 +1,45 @@
-"""What an intruder can learn from protected tables, and what a user loses."""
+"""What an intruder can learn from protected tables, and what a user loses.
 
-__all__: list[str] = []
+Attacks are in `risk.attacks`, measures of utility in `risk.utility`, feasibility intervals and
+reconstruction in `risk.reconstruction`, audits of microdata in `risk.anonymity`.
+"""
+
+from risk.credible import CredibleIntervals, CredibleSet, credible_intervals, credible_set
+from risk.errors import RiskError
+from risk.inverse import Inverse
+from risk.inverse_matrix import InverseMatrix, inverse_matrix
+from risk.law import Law
+from risk.noise_laws import difference_law, published_law, sum_law
+from risk.prior import Prior
+from risk.ratios import (
+    StatisticError,
+    error_given_originals,
+    error_given_published,
+    percentage,
+)
+from risk.sets import deviation_set, possible_set
+from risk.worst import WorstPosterior, worst_posterior
+
+__all__ = [
+    "CredibleIntervals",
+    "CredibleSet",
+    "Inverse",
+    "InverseMatrix",
+    "Law",
+    "Prior",
+    "RiskError",
+    "StatisticError",
+    "WorstPosterior",
+    "credible_intervals",
+    "credible_set",
+    "deviation_set",
+    "difference_law",
+    "error_given_originals",
+    "error_given_published",
+    "inverse_matrix",
+    "percentage",
+    "possible_set",
+    "published_law",
+    "sum_law",
+    "worst_posterior",
+]

@@ -10,7 +10,6 @@ from risk.utility.measure import Measure
 from risk.utility.noise import NoiseDistribution, noise_distribution
 from risk.utility.pairs import Pairs
 from risk.utility.ranks import ranks
-from risk.utility.ratios import RatioPrecision, ratio_precision
 from risk.utility.record import RecordLine, UtilityRecord, utility_record
 from risk.utility.significance import RowTest, changed_by_row, significance
 from risk.utility.summary import Entry, Utility, assess_utility
@@ -27,7 +26,6 @@ __all__ = [
     "Measure",
     "NoiseDistribution",
     "Pairs",
-    "RatioPrecision",
     "RecordLine",
     "RowTest",
     "Utility",
@@ -42,7 +40,6 @@ __all__ = [
     "distributions",
     "noise_distribution",
     "ranks",
-    "ratio_precision",
     "significance",
     "summaries",
     "utility_record",

@@ -27,7 +27,6 @@ from risk.utility import (
     distributions,
     noise_distribution,
     ranks,
-    ratio_precision,
     significance,
     summaries,
     utility_record,
@@ -555,42 +554,3 @@ def test_importing_the_measures_stays_light():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert out.stdout.strip() == "[]"
-
-
-# --- ratios -----------------------------------------------------------------
-
-
-def test_precision_of_a_ratio_agrees_with_simulation(table):
-    """Fails by chance once in 10,000: a normal bound of 3.9 standard errors."""
-    rng = np.random.default_rng(8)
-    n = 200_000
-    keys = rng.integers(0, 2**32, (2, n), dtype=np.uint32)
-    a = 4 + table.lookup(np.full(n, 4), keys[0])
-    b = 30 + table.lookup(np.full(n, 30), keys[1])
-    found = ratio_precision(4, 30, ptable=table, bounds=[3, 10])
-    for bound, p in zip(found.bounds, found.p_off, strict=True):
-        seen = np.mean(100 * np.abs(30 * a - 4 * b) >= int(bound) * 30 * b)  # exact
-        assert abs(seen - p) < 3.9 * math.sqrt(p * (1 - p) / n)
-
-
-def test_a_ratio_without_a_denominator_is_undefined():
-    rounding = Mechanism.rounding(5).build()
-    found = ratio_precision(1, 2, ptable=rounding)
-    assert found.p_undefined == 1
-    assert set(found.p_off) == {None}
-    with pytest.raises(RiskError, match="denominator of at least 1"):
-        ratio_precision(1, 0, ptable=rounding)
-    whole = ratio_precision(10, 20, ptable=rounding, bounds=[0, 0.001])
-    assert whole.p_off == (1.0, 0.0)
-
-
-def test_errors_equal_to_the_bound_count_exactly():
-    table = PTable(
-        noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8, large_counts="cycle:2"
-    )
-    # the first row serves 2, 4, ... and leaves them alone
-    found = ratio_precision(3, 10, ptable=table, bounds=[10, 10.000001])
-    assert found.p_off == (1.0, 0.0)
-    magnitude = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8, step=2)
-    with pytest.raises(RiskError, match="magnitudes"):
-        ratio_precision(1, 2, ptable=magnitude)
