@@ -39,7 +39,7 @@ def require_integers(what: str, **limits: tuple[Any, int, int | None]) -> None:
             bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
             problems.append(f"{name} must be an integer {bounds}, not {value!r}")
     if problems:
-        raise RiskError(f"{what} cannot be built: " + "; ".join(problems) + ".")
+        raise RiskError(f"{what} cannot be had: " + "; ".join(problems) + ".")
 
 
 def truth_of(values: ArrayLike, *, n_columns: int | None = None) -> NDArray[np.int64]:

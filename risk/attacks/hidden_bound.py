@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from risk.attacks.averaging import complementary_groups, pair_sums, pairs_available
 from risk.attacks.checks import require_integers, truth_of
 from risk.attacks.laws import NoiseLaw
 from risk.attacks.oracle import Questioner
+from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available
 from risk.attacks.result import AttackResult
 from risk.errors import RiskError
 

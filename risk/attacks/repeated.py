@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
-from risk.attacks.averaging import rounded_mean
 from risk.attacks.checks import require_integers, truth_of
 from risk.attacks.laws import NoiseLaw, p_mean_rounds_to_zero, sum_law
 from risk.attacks.oracle import CountRequest, Questioner
+from risk.attacks.pairs import rounded_mean
 from risk.attacks.result import AttackResult
 from risk.errors import RiskError
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from risk.attacks.checks import require_integers
 from risk.errors import RiskError
 
 if TYPE_CHECKING:
@@ -47,13 +47,9 @@ def wilson(successes: int, trials: int, *, level: float = 0.95) -> tuple[float, 
     >>> low, round(high, 4)
     (0.0, 0.037)
     """
-    given: list[tuple[str, Any, int]] = [("successes", successes, 0), ("trials", trials, 1)]
-    problems = [
-        f"{name} must be an integer of at least {least}, not {value!r}"
-        for name, value, least in given
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < least
-    ]
-    if not problems and successes > trials:
+    require_integers("An interval", successes=(successes, 0, None), trials=(trials, 1, None))
+    problems = []
+    if successes > trials:
         problems.append(f"successes must be at most trials = {trials}, not {successes}")
     if not 0 < level < 1:
         problems.append(f"level must lie between 0 and 1, not {level!r}")
