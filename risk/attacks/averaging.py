@@ -62,10 +62,10 @@ class TwoPartition:
     n_pairs: int | None = None
 
     def __post_init__(self) -> None:
-        require_integers("An attack by pairs", n_categories=(self.n_categories, 2, 16))
+        require_integers("an attack by pairs", n_categories=(self.n_categories, 2, 16))
         most = pairs_available(self.n_categories)
         if self.n_pairs is not None:
-            require_integers("An attack by pairs", n_pairs=(self.n_pairs, 1, most))
+            require_integers("an attack by pairs", n_pairs=(self.n_pairs, 1, most))
 
     @property
     def _n_used(self) -> int:

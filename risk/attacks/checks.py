@@ -29,7 +29,7 @@ def require_integers(what: str, **limits: tuple[Any, int, int | None]) -> None:
 
     Examples
     --------
-    >>> require_integers("An attack", n_pairs=(3, 1, None))
+    >>> require_integers("an attack", n_pairs=(3, 1, None))
     """
     problems = []
     given: Mapping[str, tuple[Any, int, int | None]] = limits
@@ -39,7 +39,7 @@ def require_integers(what: str, **limits: tuple[Any, int, int | None]) -> None:
             bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
             problems.append(f"{name} must be an integer {bounds}, not {value!r}")
     if problems:
-        raise RiskError(f"{what} cannot be had: " + "; ".join(problems) + ".")
+        raise RiskError(f"Parameters of {what}: " + "; ".join(problems) + ".")
 
 
 def truth_of(values: ArrayLike, *, n_columns: int | None = None) -> NDArray[np.int64]:

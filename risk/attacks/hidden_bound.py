@@ -61,12 +61,12 @@ class HiddenBound:
     rounds_up: bool = True
 
     def __post_init__(self) -> None:
-        require_integers("An attack by gaps", n_pairs=(self.n_pairs, 1, None))
+        require_integers("an attack by gaps", n_pairs=(self.n_pairs, 1, None))
         if self.n_categories is None:
             return
-        require_integers("An attack by gaps", n_categories=(self.n_categories, 2, 16))
+        require_integers("an attack by gaps", n_categories=(self.n_categories, 2, 16))
         most = pairs_available(self.n_categories)
-        require_integers("An attack by gaps", n_pairs=(self.n_pairs, 1, most))
+        require_integers("an attack by gaps", n_pairs=(self.n_pairs, 1, most))
 
     def run(
         self,
@@ -103,7 +103,7 @@ class HiddenBound:
         """
         totals = truth_of(truth)
         n_categories = self.n_categories or max(2, self.n_pairs.bit_length() + 1)
-        require_integers("An attack by gaps", n_categories=(n_categories, 2, 16))
+        require_integers("an attack by gaps", n_categories=(n_categories, 2, 16))
         pairs = complementary_groups(n_categories)
         questioner = Questioner(oracle=oracle)
         successes = 0

@@ -54,7 +54,7 @@ def reveal(cells: Sequence[int], *, total: int, max_noise: int) -> tuple[int, ..
     >>> reveal([7, 8], total=10, max_noise=2) is None
     True
     """
-    require_integers("Bounds", max_noise=(max_noise, 1, None))
+    require_integers("bounds", max_noise=(max_noise, 1, None))
     bounds = [_bounds(published, max_noise) for published in (*cells, total)]
     lows, highs = zip(*bounds[:-1], strict=True)
     if sum(lows) == bounds[-1][1]:
@@ -99,7 +99,7 @@ class MarginBounds:
 
     def __post_init__(self) -> None:
         require_integers(
-            "An attack by margins",
+            "an attack by margins",
             max_noise=(self.max_noise, 1, None),
             n_categories=(self.n_categories, 2, 1000),
         )
@@ -197,7 +197,7 @@ class MarginBounds:
         >>> round(MarginBounds(max_noise=5).expected_hits(table, n_lines=10**6), 1)
         0.1
         """
-        require_integers("A release", n_lines=(n_lines, 0, None))
+        require_integers("a release", n_lines=(n_lines, 0, None))
         return n_lines * self.closed_form(ptable)
 
     def _bound_laws(self, ptable: PTable, count: int) -> tuple[NoiseLaw, NoiseLaw]:

@@ -44,7 +44,7 @@ def candidate_counts(published: Sequence[int], *, max_noise: int) -> NDArray[np.
     >>> candidate_counts([9, 14, 19], max_noise=2).tolist()
     [[7, 12, 19], [7, 13, 20], [7, 14, 21], [8, 12, 20], [8, 13, 21], [9, 12, 21]]
     """
-    require_integers("Candidates", max_noise=(max_noise, 0, None))
+    require_integers("candidates", max_noise=(max_noise, 0, None))
     if len(published) != 3:
         raise RiskError(f"published must be two parts and their total, not {len(published)}.")
     noise = np.arange(-max_noise, max_noise + 1)
@@ -89,9 +89,9 @@ class MeansBesideCounts:
     has_whole_sums: bool = False
 
     def __post_init__(self) -> None:
-        require_integers("An attack by means", max_noise=(self.max_noise, 0, None))
+        require_integers("an attack by means", max_noise=(self.max_noise, 0, None))
         if self.decimals is not None:
-            require_integers("An attack by means", decimals=(self.decimals, 0, 15))
+            require_integers("an attack by means", decimals=(self.decimals, 0, 15))
 
     def solve(self, published: Sequence[int], *, means: Sequence[float]) -> NDArray[np.int64]:
         """List the candidates whose sums can add up.

@@ -41,7 +41,7 @@ def pairs_available(n_categories: int) -> int:
     >>> pairs_available(7)
     63
     """
-    require_integers("Pairs of groups", n_categories=(n_categories, 1, None))
+    require_integers("pairs of groups", n_categories=(n_categories, 1, None))
     return int(2 ** (n_categories - 1) - 1)
 
 

@@ -72,7 +72,7 @@ class RepeatedAnswers:
     n_repeats: int
 
     def __post_init__(self) -> None:
-        require_integers("An attack by repeats", n_repeats=(self.n_repeats, 1, None))
+        require_integers("an attack by repeats", n_repeats=(self.n_repeats, 1, None))
 
     def run(
         self, oracle: Oracle, *, truth: ArrayLike, closed_form: float | None = None

@@ -47,7 +47,7 @@ def wilson(successes: int, trials: int, *, level: float = 0.95) -> tuple[float, 
     >>> low, round(high, 4)
     (0.0, 0.037)
     """
-    require_integers("An interval", successes=(successes, 0, None), trials=(trials, 1, None))
+    require_integers("an interval", successes=(successes, 0, None), trials=(trials, 1, None))
     problems = []
     if successes > trials:
         problems.append(f"successes must be at most trials = {trials}, not {successes}")

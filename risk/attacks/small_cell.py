@@ -53,7 +53,7 @@ class SmallCell:
     n_categories: int
 
     def __post_init__(self) -> None:
-        require_integers("An attack by pairs", n_categories=(self.n_categories, 3, 10))
+        require_integers("an attack by pairs", n_categories=(self.n_categories, 3, 10))
 
     def run(
         self, oracle: Oracle, *, truth: ArrayLike, closed_form: float | None = None
