@@ -1,0 +1,42 @@
+"""Attacks on protected tables, run against any oracle that publishes counts.
+
+An attack asks an `Oracle` as a user would, so that rules, limits and refusals count, and
+reports an `AttackResult`. Where there is a formula, `closed_form` gives the same probability.
+"""
+
+from risk.attacks.additive_keys import AdditiveKeys, Leakage, joint_noise
+from risk.attacks.averaging import TwoPartition
+from risk.attacks.differencing import Differencing, DifferencingFigures
+from risk.attacks.hidden_bound import HiddenBound
+from risk.attacks.margins import MarginBounds, reveal
+from risk.attacks.means import MeansBesideCounts, candidate_counts
+from risk.attacks.oracle import CountRequest, Oracle
+from risk.attacks.pairs import pairs_available, pairs_needed
+from risk.attacks.repeated import RepeatedAnswers, repeats_needed
+from risk.attacks.result import AttackResult, wilson
+from risk.attacks.simulated import SimulatedOracle
+from risk.attacks.small_cell import SmallCell
+
+__all__ = [
+    "AdditiveKeys",
+    "AttackResult",
+    "CountRequest",
+    "Differencing",
+    "DifferencingFigures",
+    "HiddenBound",
+    "Leakage",
+    "MarginBounds",
+    "MeansBesideCounts",
+    "Oracle",
+    "RepeatedAnswers",
+    "SimulatedOracle",
+    "SmallCell",
+    "TwoPartition",
+    "candidate_counts",
+    "joint_noise",
+    "pairs_available",
+    "pairs_needed",
+    "repeats_needed",
+    "reveal",
+    "wilson",
+]

@@ -1,0 +1,172 @@
+"""Averaging: many noises on the same total, from pairs of complementary groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from risk.attacks.checks import require_integers, truth_of
+from risk.attacks.laws import NoiseLaw, p_mean_rounds_to_zero, row_of, sum_law
+from risk.attacks.oracle import Questioner
+from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available, rounded_mean
+from risk.attacks.result import AttackResult
+from risk.errors import RiskError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import ArrayLike
+
+    from ptable import PTable
+    from risk.attacks.oracle import Oracle
+
+__all__ = ["TwoPartition"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoPartition:
+    """Find a total by averaging the sums of complementary groups.
+
+    The same records get the same noise, but a total can be split into two groups in many
+    ways, and every split shows it under two noises of its own.
+
+    Parameters
+    ----------
+    n_categories
+        Categories of an attribute that can be grouped at will, 2 to 16.
+    n_pairs
+        How many pairs to ask for, drawn at random; None for all.
+
+    References
+    ----------
+    Asghar and Kaafar (2020), Averaging attacks on bounded noise-based disclosure control
+    algorithms, Proceedings on Privacy Enhancing Technologies 2020(2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ptable import NoiseSpec, solve
+    >>> from risk.attacks.simulated import SimulatedOracle
+    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
+    >>> rng = np.random.default_rng(1)
+    >>> oracle = SimulatedOracle(table, np.full((50, 6), 20), rng=rng)
+    >>> TwoPartition(n_categories=6).run(oracle, truth=[120] * 50, rng=rng).successes
+    49
+    >>> round(TwoPartition(n_categories=6).closed_form(table), 3)
+    0.951
+    """
+
+    n_categories: int
+    n_pairs: int | None = None
+
+    def __post_init__(self) -> None:
+        require_integers("an attack by pairs", n_categories=(self.n_categories, 2, 16))
+        most = pairs_available(self.n_categories)
+        if self.n_pairs is not None:
+            require_integers("an attack by pairs", n_pairs=(self.n_pairs, 1, most))
+
+    @property
+    def _n_used(self) -> int:
+        return self.n_pairs or pairs_available(self.n_categories)
+
+    def run(
+        self,
+        oracle: Oracle,
+        *,
+        truth: ArrayLike,
+        rng: np.random.Generator,
+        closed_form: float | None = None,
+    ) -> AttackResult:
+        """Attack one total per line; pairs that are refused are left out of the mean.
+
+        Parameters
+        ----------
+        oracle
+            What publishes counts.
+        truth
+            The original total per line 0, 1, ..., to judge the guesses by.
+        rng
+            Which pairs are asked for, unless all are.
+        closed_form
+            The probability to report beside the rate.
+
+        Returns
+        -------
+        AttackResult
+            The lines whose rounded mean is the total; a line that got no sum is missed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> exact = lambda request: [7 * len(group) for group in request.groups]
+        >>> attack = TwoPartition(n_categories=3)
+        >>> attack.run(exact, truth=[21], rng=np.random.default_rng(1)).rate
+        1.0
+        """
+        totals = truth_of(truth)
+        questioner = Questioner(oracle=oracle)
+        all_pairs = complementary_groups(self.n_categories)
+        successes = 0
+        for line, total in enumerate(totals.tolist()):
+            pairs = all_pairs
+            if self._n_used < len(all_pairs):
+                drawn = rng.choice(len(all_pairs), self._n_used, replace=False)
+                pairs = [all_pairs[place] for place in drawn]
+            sums = pair_sums(questioner, pairs, line=line)
+            successes += bool(sums) and rounded_mean(sums) == total
+        return AttackResult(
+            name="two-partition averaging",
+            successes=successes,
+            trials=len(totals),
+            queries=questioner.queries,
+            refused=questioner.refused,
+            closed_form=closed_form,
+        )
+
+    def closed_form(self, ptable: PTable, *, counts: Sequence[int] | None = None) -> float:
+        """Give the probability that the rounded mean is the total, under a keyed mix.
+
+        Parameters
+        ----------
+        ptable
+            The p-table.
+        counts
+            Original count of every category, 1 or more; None where all groups are large.
+
+        Notes
+        -----
+        Different groups hold different records, so that their noises are independent, and
+        the law of their sum is computed. Without a mix the keys of the two groups of a pair
+        add up to the same key each time; then this is no more than close. Empty categories
+        add no pairs: leave them out.
+
+        Examples
+        --------
+        >>> from ptable import Mechanism
+        >>> table = Mechanism.random_rounding(3).build()
+        >>> TwoPartition(n_categories=2).closed_form(table, counts=[3, 6])
+        1.0
+        """
+        n_used = self._n_used
+        if counts is None:
+            law = sum_law([(NoiseLaw.of_count(ptable), 1, 2 * n_used)])
+            return p_mean_rounds_to_zero(law, divisor=n_used)
+        sizes = truth_of(counts)
+        if len(sizes) != self.n_categories or not sizes.all():
+            raise RiskError(
+                f"counts must be {self.n_categories} whole numbers of 1 or more.",
+                hint="an empty category adds no pair; leave it out of n_categories",
+            )
+        groups = [g for pair in complementary_groups(self.n_categories) for g in pair]
+        rows = Counter(row_of(ptable, count=int(sizes[list(g)].sum())) for g in groups)
+        if len(rows) > 1 and 2 * n_used < len(groups):
+            raise RiskError(
+                "Where groups have different noise, the pairs drawn decide the result.",
+                hint="leave n_pairs out to ask for all pairs",
+            )
+        laws = [(NoiseLaw.of_count(ptable, count=row), n) for row, n in sorted(rows.items())]
+        if len(rows) == 1:
+            laws = [(laws[0][0], 2 * n_used)]
+        return p_mean_rounds_to_zero(sum_law([(g, 1, n) for g, n in laws]), divisor=n_used)

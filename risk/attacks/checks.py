@@ -1,0 +1,65 @@
+"""Checks that attacks share: parameters, and what the intruder is measured against."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from risk.errors import RiskError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["require_integers", "truth_of"]
+
+
+def require_integers(what: str, **limits: tuple[Any, int, int | None]) -> None:
+    """Raise one error that names every parameter outside its limits.
+
+    Parameters
+    ----------
+    what
+        What the parameters are of.
+    **limits
+        Name → value, the least value, and the largest or None.
+
+    Examples
+    --------
+    >>> require_integers("an attack", n_pairs=(3, 1, None))
+    """
+    problems = []
+    given: Mapping[str, tuple[Any, int, int | None]] = limits
+    for name, (value, least, most) in given.items():
+        is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if not is_whole or value < least or (most is not None and value > most):
+            bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+            problems.append(f"{name} must be an integer {bounds}, not {value!r}")
+    if problems:
+        raise RiskError(f"Parameters of {what}: " + "; ".join(problems) + ".")
+
+
+def truth_of(values: ArrayLike, *, n_columns: int | None = None) -> NDArray[np.int64]:
+    """Return what the guesses are compared with, one line per target.
+
+    Parameters
+    ----------
+    values
+        Original counts, 0 or more, which the attack itself never sees.
+    n_columns
+        How many counts there are per line; None for a single one.
+
+    Examples
+    --------
+    >>> truth_of([[3, 4]], n_columns=2).shape
+    (1, 2)
+    """
+    truth = np.asarray(values)
+    shape = "one per line" if n_columns is None else f"{n_columns} per line"
+    fits = truth.ndim == 1 if n_columns is None else truth.shape[1:] == (n_columns,)
+    if not fits or not len(truth) or truth.dtype.kind not in "iu" or (truth < 0).any():
+        raise RiskError(f"truth must hold whole numbers of 0 or more, {shape}.")
+    return truth.astype(np.int64)

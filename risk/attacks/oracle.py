@@ -1,0 +1,135 @@
+"""What attacks ask, and how answers and refusals are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Protocol
+
+from risk.errors import RiskError
+
+__all__ = ["Answers", "CountRequest", "Oracle", "Questioner"]
+
+#: One published count per group, None where it was refused; None when all were.
+Answers = Sequence[int | None] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountRequest:
+    """Ask for the published counts of groups of categories of one attribute.
+
+    Parameters
+    ----------
+    groups
+        Per count asked for, the categories that it covers, by their place in the attribute.
+    line
+        Which line of the table, such as an area, the counts are for.
+
+    Examples
+    --------
+    The first two categories, the third, and all of them, in the line 4:
+
+    >>> request = CountRequest(groups=((0, 1), (2,), (0, 1, 2)), line=4)
+    >>> len(request.groups)
+    3
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    line: int = 0
+
+    def __post_init__(self) -> None:
+        wrong = [
+            group
+            for group in self.groups
+            if not group
+            or len(set(group)) < len(group)
+            or not all(isinstance(place, Integral) and place >= 0 for place in group)
+        ]
+        if not self.groups or wrong:
+            raise RiskError(
+                "A request needs groups, each of different places of categories from 0 on.",
+                hint="groups=((0, 1), (2,)) asks for two counts",
+            )
+
+
+class Oracle(Protocol):
+    """Anything that answers a `CountRequest` under the rules that users live under.
+
+    It returns one published count per group, or None for a count that it refuses. It refuses
+    a whole request by returning None, or by raising a ValueError or a PermissionError.
+
+    Examples
+    --------
+    >>> def oracle(request):
+    ...     return [10 * len(group) for group in request.groups]
+    >>> oracle(CountRequest(groups=((0,), (0, 1))))
+    [10, 20]
+    """
+
+    def __call__(self, request: CountRequest, /) -> Answers:
+        """Publish one count per group of the request, or refuse."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Questioner:
+    """Put requests to an oracle, and count queries and refusals.
+
+    Parameters
+    ----------
+    oracle
+        What answers.
+    queries, refused
+        How many counts were asked for so far, and how many of them were refused.
+
+    Examples
+    --------
+    >>> questioner = Questioner(oracle=lambda request: None)
+    >>> questioner.ask(CountRequest(groups=((0,), (1,))))
+    [None, None]
+    >>> questioner.queries, questioner.refused
+    (2, 2)
+    """
+
+    oracle: Oracle
+    queries: int = field(default=0)
+    refused: int = field(default=0)
+
+    def ask(self, request: CountRequest) -> list[int | None]:
+        """Return one count per group, None where it was refused.
+
+        Parameters
+        ----------
+        request
+            What to ask.
+
+        Raises
+        ------
+        RiskError
+            If the oracle does not answer group by group, or was asked what cannot be.
+
+        Examples
+        --------
+        >>> questioner = Questioner(oracle=lambda request: [5])
+        >>> questioner.ask(CountRequest(groups=((0,),)))
+        [5]
+        """
+        n_groups = len(request.groups)
+        self.queries += n_groups
+        try:
+            answers = self.oracle(request)
+        except RiskError:
+            raise  # the request does not fit the oracle: a mistake, not a rule
+        except (ValueError, PermissionError):
+            answers = None
+        if answers is None:
+            answers = [None] * n_groups
+        if len(answers) != n_groups:
+            raise RiskError(
+                f"The oracle must answer with {n_groups} counts, one per group, not "
+                f"{len(answers)}.",
+                hint="return None for a count that is refused",
+            )
+        counts = [None if answer is None else int(answer) for answer in answers]
+        self.refused += counts.count(None)
+        return counts

@@ -1,0 +1,168 @@
+"""Pairs of complementary groups: every one shows the same total under other noise."""
+
+from __future__ import annotations
+
+from itertools import compress
+from statistics import NormalDist
+from typing import TYPE_CHECKING, TypeAlias
+
+from risk.attacks.checks import require_integers
+from risk.attacks.oracle import CountRequest
+from risk.errors import RiskError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from risk.attacks.oracle import Questioner
+
+__all__ = [
+    "Group",
+    "complementary_groups",
+    "pair_sums",
+    "pairs_available",
+    "pairs_needed",
+    "rounded_mean",
+    "sums_of",
+]
+
+Group: TypeAlias = tuple[int, ...]
+
+
+def pairs_available(n_categories: int) -> int:
+    """Count the ways to split categories into two groups, neither empty.
+
+    Parameters
+    ----------
+    n_categories
+        How many categories can be grouped at will.
+
+    Examples
+    --------
+    >>> pairs_available(7)
+    63
+    """
+    require_integers("pairs of groups", n_categories=(n_categories, 1, None))
+    return int(2 ** (n_categories - 1) - 1)
+
+
+def pairs_needed(variance: float, *, confidence: float = 0.95) -> float:
+    """Give the pairs after which the mean rounds to the truth with some probability.
+
+    Parameters
+    ----------
+    variance
+        Of one noise; a pair has two.
+    confidence
+        The probability.
+
+    Notes
+    -----
+    The mean of ``k`` pairs has variance ``2 V / k`` and is close to normal; it rounds to the
+    truth when it is off by less than a half: ``k = 2 V (z / 0.5)²``, about 30.7 V for 95 %.
+
+    References
+    ----------
+    Asghar and Kaafar (2020), Averaging attacks on bounded noise-based disclosure control
+    algorithms, Proceedings on Privacy Enhancing Technologies 2020(2).
+
+    Examples
+    --------
+    >>> round(pairs_needed(1.0), 1), round(2 * pairs_needed(2.0))
+    (30.7, 123)
+    """
+    if not variance >= 0 or not 0 < confidence < 1:
+        raise RiskError(
+            "pairs_needed takes a variance of 0 or more and a confidence between 0 and 1, not "
+            f"{variance!r} and {confidence!r}."
+        )
+    return float(2 * variance * (2 * NormalDist().inv_cdf((1 + confidence) / 2)) ** 2)
+
+
+def complementary_groups(n_categories: int) -> list[tuple[Group, Group]]:
+    """List all pairs of groups that share no category and together hold all of them.
+
+    Parameters
+    ----------
+    n_categories
+        How many categories there are; the last one is always in the second group.
+
+    Examples
+    --------
+    >>> complementary_groups(3)
+    [((0,), (1, 2)), ((1,), (0, 2)), ((0, 1), (2,))]
+    """
+    places = range(n_categories)
+    pairs = []
+    for code in range(1, pairs_available(n_categories) + 1):
+        chosen = [bool(code >> place & 1) for place in places]
+        others = [not is_in for is_in in chosen]
+        pairs.append((tuple(compress(places, chosen)), tuple(compress(places, others))))
+    return pairs
+
+
+def pair_sums(
+    questioner: Questioner, pairs: Sequence[tuple[Group, Group]], *, line: int
+) -> list[int]:
+    """Ask for both groups of each pair, and add the two published counts.
+
+    Parameters
+    ----------
+    questioner
+        What asks and counts.
+    pairs
+        Pairs of groups.
+    line
+        Which line of the table they are for.
+
+    Returns
+    -------
+    list of int
+        One sum per pair of which neither count was refused.
+
+    Examples
+    --------
+    >>> from risk.attacks.oracle import Questioner
+    >>> oracle = lambda request: [len(group) for group in request.groups]
+    >>> pair_sums(Questioner(oracle=oracle), complementary_groups(3), line=0)
+    [3, 3, 3]
+    """
+    groups = tuple(group for pair in pairs for group in pair)
+    answers = questioner.ask(CountRequest(groups=groups, line=line))
+    return sums_of(dict(zip(groups, answers, strict=True)), pairs)
+
+
+def sums_of(
+    counts: Mapping[Group, int | None], pairs: Sequence[tuple[Group, Group]]
+) -> list[int]:
+    """Add the two counts of each pair, leaving out pairs of which one was refused.
+
+    Parameters
+    ----------
+    counts
+        Group → published count, None where it was refused.
+    pairs
+        Pairs of groups.
+
+    Examples
+    --------
+    >>> sums_of({(0,): 4, (1, 2): 9, (1,): None, (0, 2): 8}, [((0,), (1, 2)), ((1,), (0, 2))])
+    [13]
+    """
+    both = ((counts[first], counts[second]) for first, second in pairs)
+    return [a + b for a, b in both if a is not None and b is not None]
+
+
+def rounded_mean(numbers: Sequence[int]) -> int:
+    """Round the mean of whole numbers, halves going up, without floating-point numbers.
+
+    Parameters
+    ----------
+    numbers
+        At least one.
+
+    Examples
+    --------
+    >>> rounded_mean([1, 2]), rounded_mean([-1, -2])
+    (2, -1)
+    """
+    return (2 * sum(numbers) + len(numbers)) // (2 * len(numbers))

@@ -1,0 +1,135 @@
+"""A small cell from two averages: all categories, and all but one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from risk.attacks.checks import require_integers, truth_of
+from risk.attacks.laws import NoiseLaw, p_mean_rounds_to_zero, sum_law
+from risk.attacks.oracle import CountRequest, Questioner
+from risk.attacks.pairs import complementary_groups, pairs_available, sums_of
+from risk.attacks.result import AttackResult
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ptable import PTable
+    from risk.attacks.oracle import Oracle
+
+__all__ = ["SmallCell"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallCell:
+    """Find the count of one category: average all categories, and all but that one.
+
+    It works for a category whose own count is suppressed. The groups that show the total also
+    show the total of all others, so that it takes no further query.
+
+    Parameters
+    ----------
+    n_categories
+        Categories of an attribute that can be grouped at will, 3 to 10; the last is attacked.
+
+    Notes
+    -----
+    Half of the groups serve both means, and much of their noise cancels in the difference:
+    its variance is close to ``2 V / k`` for ``k`` pairs, no more than that of one mean.
+
+    References
+    ----------
+    Asghar and Kaafar (2020), Averaging attacks on bounded noise-based disclosure control
+    algorithms, Proceedings on Privacy Enhancing Technologies 2020(2).
+
+    Examples
+    --------
+    >>> exact = lambda request: [7 * len(group) for group in request.groups]
+    >>> result = SmallCell(n_categories=4).run(exact, truth=[7])
+    >>> result.rate, result.queries
+    (1.0, 14)
+    """
+
+    n_categories: int
+
+    def __post_init__(self) -> None:
+        require_integers("an attack by pairs", n_categories=(self.n_categories, 3, 10))
+
+    def run(
+        self, oracle: Oracle, *, truth: ArrayLike, closed_form: float | None = None
+    ) -> AttackResult:
+        """Attack the count of the last category, one line after another.
+
+        Parameters
+        ----------
+        oracle
+            What publishes counts.
+        truth
+            The original count of the last category, per line 0, 1, ...
+        closed_form
+            The probability to report beside the rate.
+
+        Examples
+        --------
+        >>> SmallCell(n_categories=3).run(lambda request: None, truth=[4]).refused
+        6
+        """
+        cells = truth_of(truth)
+        questioner = Questioner(oracle=oracle)
+        pairs = complementary_groups(self.n_categories)
+        groups = tuple(group for pair in pairs for group in pair)
+        rest = complementary_groups(self.n_categories - 1)
+        successes = 0
+        for line, cell in enumerate(cells.tolist()):
+            answers = questioner.ask(CountRequest(groups=groups, line=line))
+            counts = dict(zip(groups, answers, strict=True))
+            sums, others = sums_of(counts, pairs), sums_of(counts, rest)
+            if sums and others:
+                # In whole numbers: the difference of both means, plus a half, rounded down.
+                over = 2 * (sum(sums) * len(others) - sum(others) * len(sums))
+                scale = len(sums) * len(others)
+                successes += (over + scale) // (2 * scale) == cell
+        return AttackResult(
+            name="small cell by two averages",
+            successes=successes,
+            trials=len(cells),
+            queries=questioner.queries,
+            refused=questioner.refused,
+            closed_form=closed_form,
+        )
+
+    def closed_form(self, ptable: PTable, *, cell: int | None = None) -> float:
+        """Give the probability of finding the cell, under a keyed mix.
+
+        Parameters
+        ----------
+        ptable
+            The p-table.
+        cell
+            The original count of the last category; None for a large one. All others are
+            large.
+
+        Notes
+        -----
+        With ``k`` and ``h`` pairs, the ``2 h`` groups that serve both means have weight
+        ``1/k - 1/h`` in the difference, and the other ``k + 1`` of the first have ``1/k``.
+        Where the cell is empty, groups with and without it are the same records: then the
+        former have ``2/k - 1/h``, and only the noise of all others together has ``1/k``.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec, solve
+        >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
+        >>> round(SmallCell(n_categories=6).closed_form(table), 3)
+        0.943
+        >>> SmallCell(n_categories=6).closed_form(table, cell=0)
+        1.0
+        """
+        k, h = pairs_available(self.n_categories), pairs_available(self.n_categories - 1)
+        law = NoiseLaw.of_count(ptable)
+        if cell == 0:
+            terms = [(law, 2 * h - k, 2 * h), (law, h, 1)]
+        else:
+            alone = NoiseLaw.of_count(ptable, count=cell)
+            terms = [(law, h - k, 2 * h), (law, h, k), (alone, h, 1)]
+        return p_mean_rounds_to_zero(sum_law(terms), divisor=k * h)
