@@ -233,7 +233,7 @@ def expected_share_right(
     Examples
     --------
     >>> round(expected_share_right(n_people=100, n_queries=200, variance=3.0), 3)
-    0.924
+    0.925
     """
     spare = n_queries - n_people - 1
     if spare < 1 or variance <= 0 or not 0 < share_asked < 1:
