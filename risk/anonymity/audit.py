@@ -332,7 +332,7 @@ def audit_anonymity(
             entropy=np.exp(np.bincount(group, -share * np.log(share))),
             largest=n[by_size][start],
             excluded=n_categories - distinct,
-            distance=measure(group, category, shares=share, whole=whole),
+            distance=measure(group, category, counts=n, whole=whole),
             counts=(group[by_size], n[by_size]),
         ),
     )

@@ -16,7 +16,7 @@ def equal_distances(
     group: NDArray[np.int64],
     category: NDArray[np.int64],
     *,
-    shares: NDArray[np.float64],
+    counts: NDArray[np.int64],
     whole: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Give each group's distance where all categories are equally far apart.
@@ -25,8 +25,8 @@ def equal_distances(
     ----------
     group, category
         Pairs that occur, sorted.
-    shares
-        The share of each pair in its group.
+    counts
+        The records of each pair.
     whole
         The share of each category in the file.
 
@@ -39,12 +39,13 @@ def equal_distances(
     >>> equal_distances(
     ...     np.array([0, 1, 1]),
     ...     np.array([0, 0, 1]),
-    ...     shares=np.array([1.0, 0.5, 0.5]),
+    ...     counts=np.array([2, 1, 1]),
     ...     whole=np.array([0.75, 0.25]),
     ... )
     array([0.25, 0.25])
     """
     there = whole[category]
+    shares = counts / np.bincount(group, counts)[group]
     lacking = 1 - np.bincount(group, there)
     distance: NDArray[np.float64] = (
         np.bincount(group, np.abs(shares - there)) + lacking.clip(min=0)
@@ -56,14 +57,14 @@ def ordered_distances(
     group: NDArray[np.int64],
     category: NDArray[np.int64],
     *,
-    shares: NDArray[np.float64],
+    counts: NDArray[np.int64],
     whole: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Give each group's distance where categories are as far apart as their ranks.
 
     Parameters
     ----------
-    group, category, shares, whole
+    group, category, counts, whole
         As for `equal_distances`.
 
     Notes
@@ -78,7 +79,7 @@ def ordered_distances(
     >>> ordered_distances(
     ...     np.array([0, 0, 0]),
     ...     np.array([0, 1, 2]),
-    ...     shares=np.full(3, 1 / 3),
+    ...     counts=np.ones(3, dtype=np.int64),
     ...     whole=np.full(9, 1 / 9),
     ... ).round(3)
     array([0.375])
@@ -90,9 +91,9 @@ def ordered_distances(
     rises = np.cumsum(whole)
     sums = np.concatenate([[0.0], np.cumsum(rises)])
     is_first = np.concatenate([[True], group[1:] != group[:-1]])
-    running = np.cumsum(shares)
-    before = (running - shares)[is_first]
-    level = running - before[group]
+    running = np.cumsum(counts)
+    before = (running - counts)[is_first]
+    level = (running - before[group]) / np.bincount(group, counts)[group]
     end = np.concatenate([np.where(is_first[1:], m, category[1:]), [m]])
     # a stretch before the first category of each group, where its share is still 0
     stretches = (
