@@ -31,8 +31,8 @@ class Generalised:
     Parameters
     ----------
     frame
-        The records kept, with generalised quasi-identifiers, in the form that was given;
-        suppressed records are left out.
+        The records kept, with generalised quasi-identifiers, as pandas, polars or Arrow like
+        what was given (pandas for a mapping); suppressed records are left out.
     levels
         Per quasi-identifier its level; 0 is as it was.
     k

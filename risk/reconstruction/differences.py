@@ -207,7 +207,8 @@ def sliver_posterior(
             "No sliver of the sizes considered explains the published counts.",
             hint="raise largest; the sets may also not lie inside each other",
         )
-    return likely / likely.sum()
+    posterior: NDArray[np.float64] = likely / likely.sum()
+    return posterior
 
 
 def _noise(ptable: PTable, count: int) -> dict[int, Fraction]:

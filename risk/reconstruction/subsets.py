@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -199,9 +199,10 @@ def decode_bits(
 
     n_queries, n_people = asked.shape
     slack = identity(n_queries, format="csr")
+    equations: Any = hstack([csr_matrix(asked), slack, -slack])
     found = linprog(
         np.concatenate([np.zeros(n_people), np.ones(2 * n_queries)]),
-        A_eq=hstack([csr_matrix(asked), slack, -slack]),
+        A_eq=equations,
         b_eq=seen,
         bounds=[(0, 1)] * n_people + [(0, None)] * (2 * n_queries),
         method="highs",

@@ -154,8 +154,8 @@ def find_slivers(old: Any, new: Any, *, largest: int) -> tuple[Sliver, ...]:
         is_inside = beyond == 0
         n_parts = np.bincount(zone[is_inside], minlength=len(sizes[side]))
         held = np.bincount(zone[is_inside], shared[is_inside], minlength=len(sizes[side]))
-        rest = sizes[side] - held.astype(np.int64)
-        for one in np.flatnonzero((n_parts > 1) & (rest > 0) & (rest <= largest)).tolist():
+        left = sizes[side] - held.astype(np.int64)
+        for one in np.flatnonzero((n_parts > 1) & (left > 0) & (left <= largest)).tolist():
             parts = part[is_inside & (zone == one)].tolist()
             found.append(make(side, one, parts, 0))
     found.sort(key=lambda s: (s.zoning == "new", str(s.zone), tuple(map(str, s.parts))))
