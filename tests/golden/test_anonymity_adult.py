@@ -57,9 +57,7 @@ def test_adult_is_generalised_to_5_anonymity_by_a_minimal_choice(adult):
         choice
         for choice in np.argwhere(good).tolist()
         if not any(
-            good[tuple(choice[:a] + [choice[a] - 1] + choice[a + 1 :])]
-            for a in range(4)
-            if choice[a]
+            good[(*choice[:a], choice[a] - 1, *choice[a + 1 :])] for a in range(4) if choice[a]
         )
     ]
     assert [list(levels.values()) for levels in found.minimal] == minimal

@@ -78,7 +78,7 @@ def test_slivers_agree_with_a_direct_search():
         for (other, b), there in people.items():
             rest, beyond = len(here - there), len(there - here)
             is_near = side == "old" and other == "new" and here & there
-            if is_near and 0 < rest + beyond and max(rest, beyond) <= 3:
+            if is_near and rest + beyond > 0 and max(rest, beyond) <= 3:
                 pairs.add(("new", b, a) if rest == 0 else ("old", a, b))
     assert {(s.zoning, s.zone, s.parts[0]) for s in found if len(s.parts) == 1} == pairs
     for sliver in found:
