@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
+from risk.anonymity.lattice import Lattice
 from risk.errors import RiskError
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from risk.anonymity.groups import Column
 
     Cost = Literal["height", "precision", "discernibility"]
-    Levels = tuple[int, ...]
 
 __all__ = ["Generalised", "bins", "generalise"]
 
@@ -126,7 +126,7 @@ def generalise(
     columns = columns_of(table, names)
     ladders = _ladders(names, columns, hierarchies)
     numbers, first = group_numbers([column.codes for column in columns])
-    lattice = _Lattice(
+    lattice = Lattice(
         maps=[[codes for codes, _ in ladder] for ladder in ladders],
         values=[column.codes[first] for column in columns],
         weights=np.bincount(numbers),
@@ -245,80 +245,3 @@ def _as_given(kept: Any, given: Any) -> Any:
         is_polars = type(given).__module__.split(".")[0] == "polars"
         return type(given)(table) if is_polars else table
     return kept
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class _Lattice:
-    """All combinations of levels, over the distinct combinations of values."""
-
-    maps: list[list[NDArray[np.int64]]]
-    values: list[NDArray[np.int64]]
-    weights: NDArray[np.int64]
-    k: int
-    most: int
-
-    @property
-    def shape(self) -> Levels:
-        return tuple(len(maps) for maps in self.maps)
-
-    def sizes(self, levels: Levels) -> NDArray[np.int64]:
-        """Give for each combination of values the size of its group."""
-        codes = [
-            maps[level][values]
-            for maps, level, values in zip(self.maps, levels, self.values, strict=True)
-        ]
-        numbers, _ = group_numbers(codes)
-        totals = np.bincount(numbers, self.weights).astype(np.int64)
-        sizes: NDArray[np.int64] = totals[numbers]
-        return sizes
-
-    def is_enough(self, levels: Levels) -> bool:
-        return bool(self.weights[self.sizes(levels) < self.k].sum() <= self.most)
-
-    def minimal(self) -> list[Levels]:
-        """List the minimal combinations of levels that are k-anonymous, in order."""
-        good, bad = np.zeros(self.shape, dtype=bool), np.zeros(self.shape, dtype=bool)
-        every = [tuple(map(int, levels)) for levels in np.ndindex(self.shape)]
-        every.sort(key=lambda levels: (sum(levels), levels))
-        for start in every:
-            while not (good[start] or bad[start]):
-                chain = self._chain(start, good, bad)
-                middle = chain[len(chain) // 2]
-                if self.is_enough(middle):
-                    good[tuple(slice(level, None) for level in middle)] = True
-                else:
-                    bad[tuple(slice(level + 1) for level in middle)] = True
-        is_minimal = good.copy()
-        for axis in range(good.ndim):
-            below = np.roll(good, 1, axis=axis)
-            below[(slice(None),) * axis + (0,)] = False
-            is_minimal &= ~below
-        return [tuple(map(int, levels)) for levels in np.argwhere(is_minimal)]
-
-    def _chain(
-        self, start: Levels, good: NDArray[np.bool_], bad: NDArray[np.bool_]
-    ) -> list[Levels]:
-        """Walk upwards over combinations that are not tagged yet."""
-        chain = [start]
-        while True:
-            here = chain[-1]
-            for axis in range(len(here)):
-                level = here[axis] + 1
-                above = (*here[:axis], level, *here[axis + 1 :])
-                if level < self.shape[axis] and not (good[above] or bad[above]):
-                    chain.append(above)
-                    break
-            else:
-                return chain
-
-    def cost(self, levels: Levels, kind: str) -> float:
-        if kind == "height":
-            return float(sum(levels))
-        if kind == "precision":
-            tops = [max(1, n - 1) for n in self.shape]
-            return float(
-                np.mean([level / top for level, top in zip(levels, tops, strict=True)])
-            )
-        sizes = self.sizes(levels)
-        price = np.where(sizes >= self.k, sizes, self.weights.sum())
-        return float((price * self.weights).sum())

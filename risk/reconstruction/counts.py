@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from risk.errors import RiskError
+from risk.reconstruction.origins import possible_origins, possible_range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ptable import PTable
 
-__all__ = ["PublishedCounts", "all_margins", "possible_range"]
+__all__ = ["PublishedCounts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -237,23 +237,7 @@ class PublishedCounts:
         >>> sharp.lower, sharp.upper
         (array([1]), array([3]))
         """
-        from ptable.lookup import cycle_length
-        from ptable.neighbours import laws_of
-
-        laws = laws_of(ptable, key_range=ptable.key_range)
-        cycle = cycle_length(ptable.large_counts, n_rows=len(laws))
-        different, place = np.unique(self.published, return_inverse=True)
-        ranges = []
-        for seen in different.tolist():
-            least = max(0, seen - ptable.max_noise)
-            origins = [
-                y
-                for y in range(least, seen + ptable.max_noise + 1)
-                if seen - y in laws[_row_of(y, len(laws), cycle)]
-            ]
-            # an empty range says that the p-table never publishes this number
-            ranges.append((origins[0], origins[-1]) if origins else (1, 0))
-        lower, upper = np.array(ranges, dtype=np.int64).reshape(-1, 2)[place].T
+        lower, upper = possible_origins(ptable, self.published)
         sharp = replace(self)
         object.__setattr__(sharp, "lower", np.maximum(lower, self.lower))
         object.__setattr__(sharp, "upper", np.minimum(upper, self.upper))
@@ -286,56 +270,7 @@ class PublishedCounts:
         return f"PublishedCounts(n_cells={self.n_cells}, n_sums={self.n_sums})"
 
 
-def possible_range(
-    published: ArrayLike, *, max_noise: ArrayLike, zeros_stay: bool = True
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the least and the largest original count of each published count.
-
-    Parameters
-    ----------
-    published
-        Published counts.
-    max_noise
-        The largest noise: one for all, or one each.
-    zeros_stay
-        Whether a count of 0 is always published as 0.
-
-    Examples
-    --------
-    >>> possible_range([0, 1, 6], max_noise=2)
-    (array([0, 1, 4]), array([2, 3, 8]))
-    """
-    seen = np.asarray(published, dtype=np.int64)
-    noise = np.asarray(max_noise, dtype=np.int64)
-    least = (seen > 0).astype(np.int64) if zeros_stay else np.zeros_like(seen)
-    return np.maximum(least, seen - noise), seen + noise
-
-
 def _is_whole(array: NDArray[Any]) -> bool:
     if array.dtype.kind == "f":
         return bool(np.isfinite(array).all() and (array == np.rint(array)).all())
     return array.dtype.kind in "iu"
-
-
-def _row_of(count: int, n_rows: int, cycle: int) -> int:
-    return count if count < n_rows else n_rows - cycle + (count - n_rows) % cycle
-
-
-def all_margins(n_dimensions: int) -> list[tuple[int, ...]]:
-    """List the dimensions kept by every margin of a cube, inner cells first, total last.
-
-    Parameters
-    ----------
-    n_dimensions
-        How many dimensions the cube has.
-
-    Examples
-    --------
-    >>> all_margins(2)
-    [(0, 1), (0,), (1,), ()]
-    """
-    return [
-        axes
-        for kept in range(n_dimensions, -1, -1)
-        for axes in itertools.combinations(range(n_dimensions), kept)
-    ]

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from risk.errors import RiskError
 from risk.reconstruction.program import Program, Rows
 from risk.reconstruction.propagate import propagate
+from risk.reconstruction.search import TOLERANCE, Search
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
     from risk.reconstruction.counts import PublishedCounts
-    from risk.reconstruction.program import Answer
-
-    Bounds: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 __all__ = ["Contradiction", "Intervals", "intervals", "least_max_noise"]
-
-#: HiGHS keeps its constraints within 1e-7; whole bounds are rounded with ten times that.
-_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -203,11 +198,11 @@ def intervals(
             f"{int(np.isinf(bounds[1]).sum())} are not.",
             hint="leave out base cells of which nothing was published",
         )
-    search = _Search(_rows(counts), bounds)
+    search = Search(_rows(counts), bounds)
     if not search.run():
         return nothing
-    lower = np.ceil(search.bounds[0] - _TOLERANCE).astype(np.int64)
-    upper = np.floor(search.bounds[1] + _TOLERANCE).astype(np.int64)
+    lower = np.ceil(search.bounds[0] - TOLERANCE).astype(np.int64)
+    upper = np.floor(search.bounds[1] + TOLERANCE).astype(np.int64)
     if (lower > upper).any():
         return nothing
     if not whole:
@@ -218,7 +213,7 @@ def intervals(
             n_whole_programs=0,
             n_unproven=0,
         )
-    exact = _Search(
+    exact = Search(
         _rows(counts),
         (lower.astype(np.float64), upper.astype(np.float64)),
         most_nodes=most_nodes,
@@ -289,7 +284,7 @@ def least_max_noise(counts: PublishedCounts) -> int:
     answer = program.least([n_cells], [1.0])
     if answer is None:
         raise RiskError("No bound on the noise makes a table fit: the sums contradict.")
-    return math.ceil(answer.bound - _TOLERANCE)
+    return math.ceil(answer.bound - TOLERANCE)
 
 
 def _rows(counts: PublishedCounts) -> Rows:
@@ -300,87 +295,3 @@ def _rows(counts: PublishedCounts) -> Rows:
         lower=counts.lower.astype(np.float64),
         upper=counts.upper.astype(np.float64),
     )
-
-
-class _Search:
-    """Tighten bounds until each is attained by a point that was seen."""
-
-    def __init__(self, rows: Rows, bounds: Bounds, *, most_nodes: int | None = None) -> None:
-        self.rows = rows
-        self.bounds = (bounds[0].copy(), bounds[1].copy())
-        self.is_whole = most_nodes is not None
-        self.n_programs = self.n_unproven = 0
-        self.program = Program(rows, lower=bounds[0], upper=bounds[1], most_nodes=most_nodes)
-        n_cells = len(bounds[0])
-        #: the least and the largest that any point seen has in each cell
-        self.seen = (np.full(n_cells, np.inf), np.full(n_cells, -np.inf))
-        #: whole points seen on the way, worth keeping for a search in whole numbers
-        self.whole_seen = (np.full(n_cells, np.inf), np.full(n_cells, -np.inf))
-
-    def see_whole(self, other: _Search) -> None:
-        """Take over what whole points another search has seen."""
-        self.seen = (other.whole_seen[0].copy(), other.whole_seen[1].copy())
-
-    def run(self) -> bool:
-        """Tighten every bound; False where no point satisfies the rows."""
-        if not self.is_whole and not self._several():
-            return False
-        for side, sign in ((0, 1.0), (1, -1.0)):
-            for cell in range(len(self.bounds[0])):
-                if self._is_open(side)[cell] and not self._one(cell, side, sign):
-                    return False
-        return True
-
-    def _is_open(self, side: int) -> NDArray[np.bool_]:
-        if side == 0:
-            return self.seen[0] > self.bounds[0] + _TOLERANCE
-        return self.seen[1] < self.bounds[1] - _TOLERANCE
-
-    def _several(self) -> bool:
-        """Attain many bounds at once, as long as that pays."""
-        for side, sign in ((0, 1.0), (1, -1.0)):
-            is_open = self._is_open(side)
-            while is_open.any():
-                cells = np.flatnonzero(is_open)
-                if not self._see(self.program.least(cells, np.full(len(cells), sign))):
-                    return False
-                still = self._is_open(side)
-                if still.sum() > 0.95 * is_open.sum():
-                    break
-                is_open = still
-        if not self.n_programs:  # every bound was proven without: is there a point at all?
-            return self._see(self.program.least([0], [1.0]))
-        return True
-
-    def _one(self, cell: int, side: int, sign: float) -> bool:
-        answer = self.program.least([cell], [sign])
-        if answer is None or not self._see(answer):
-            return False
-        bound = sign * answer.bound
-        if self.is_whole:
-            bound = (
-                math.ceil(bound - _TOLERANCE) if side == 0 else math.floor(bound + _TOLERANCE)
-            )
-            self.n_unproven += not answer.is_exact
-        keep = max if side == 0 else min
-        self.bounds[side][cell] = keep(bound, self.bounds[side][cell])
-        self.seen[side][cell] = self.bounds[side][cell]
-        return True
-
-    def _see(self, answer: Answer | None) -> bool:
-        self.n_programs += 1
-        if answer is None:
-            return False
-        point = answer.point
-        if not point.size:
-            return True
-        _widen(self.seen, np.rint(point) if self.is_whole else point)
-        whole = np.rint(point)
-        if (np.abs(whole - point) < _TOLERANCE).all() and self.rows.hold(whole):
-            _widen(self.whole_seen, whole)
-        return True
-
-
-def _widen(seen: Bounds, point: NDArray[np.float64]) -> None:
-    np.minimum(seen[0], point, out=seen[0])
-    np.maximum(seen[1], point, out=seen[1])

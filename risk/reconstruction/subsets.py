@@ -207,7 +207,7 @@ def decode_bits(
         bounds=[(0, 1)] * n_people + [(0, None)] * (2 * n_queries),
         method="highs",
     )
-    if not found.success:
+    if found.x is None:
         raise RiskError("The linear program of the bits has no solution.")
     return np.asarray(found.x[:n_people]) > 0.5
 

@@ -9,7 +9,7 @@ import pytest
 from ptable import NoiseSpec, solve
 from ptable.mechanisms import Mechanism
 from risk.errors import RiskError
-from risk.reconstruction.counts import PublishedCounts, all_margins
+from risk.reconstruction.counts import PublishedCounts
 from risk.reconstruction.intervals import (
     Contradiction,
     Intervals,
@@ -17,6 +17,7 @@ from risk.reconstruction.intervals import (
     least_max_noise,
 )
 from risk.reconstruction.linkage import link
+from risk.reconstruction.origins import all_margins
 from risk.reconstruction.propagate import propagate
 from risk.reconstruction.subsets import decode_bits, expected_share_right, rebuild_bits
 
