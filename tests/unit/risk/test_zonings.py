@@ -9,7 +9,10 @@ import pytest
 import ckm
 from ptable import NoiseSpec, PTable, solve
 from risk.errors import RiskError
+from risk.reconstruction.counts import PublishedCounts
 from risk.reconstruction.differences import difference_law, sliver_posterior
+from risk.reconstruction.intervals import intervals
+from risk.reconstruction.origins import all_margins
 from risk.reconstruction.zonings import find_slivers, slivers_frame
 from tables import Secret
 
@@ -124,3 +127,30 @@ def test_the_engine_hides_a_sliver_as_often_as_the_law_says():
     law = slivers[0].law(table)
     assert len(slivers) == 300
     assert abs(differs - law.p_seen) < 3 * (law.p_seen * (1 - law.p_seen) / 300) ** 0.5
+
+
+def test_intervals_of_what_the_engine_publishes_hold_the_true_counts():
+    rng = np.random.default_rng(8)
+    table = solve(NoiseSpec(max_noise=2, variance=1.0))
+    codes = {"a": rng.integers(0, 4, 90), "b": rng.integers(0, 5, 90)}
+    people = pa.table({"id": np.arange(90), **codes})
+    engine = ckm.Engine(people, id="id", secret=Secret(bytes(range(16))), ptable=table)
+    frame = engine.tabulate(["a", "b"], margins="all").to_pandas()
+    published = {}
+    for kept in all_margins(2):
+        part = frame
+        for axis, name in enumerate("ab"):
+            part = part[(part[name] != "Total") == (axis in kept)]
+        counts = np.zeros(tuple((4, 5)[axis] for axis in kept), dtype=np.int64)
+        for line in part.to_dict("records"):
+            place = tuple(int(line["ab"[axis]]) for axis in kept)
+            counts[place] = line["count"]
+        published[kept] = counts
+    truth = np.zeros((4, 5), dtype=np.int64)
+    np.add.at(truth, (codes["a"], codes["b"]), 1)
+    found = intervals(
+        PublishedCounts.from_tables((4, 5), tables=published, max_noise=2), whole=True
+    )
+    assert (found.lower <= truth.ravel()).all()
+    assert (truth.ravel() <= found.upper).all()
+    assert found.width.max() <= 4
