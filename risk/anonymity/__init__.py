@@ -1,0 +1,1 @@
+"""Whether records can be told apart: k-anonymity and its relatives."""

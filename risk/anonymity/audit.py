@@ -1,0 +1,232 @@
+"""k-anonymity, l-diversity and t-closeness of records as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from risk.anonymity.distances import equal_distances, ordered_distances
+from risk.anonymity.diversity import Diversity
+from risk.anonymity.groups import as_pandas, columns_of, group_numbers
+from risk.errors import RiskError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    Distance = Literal["equal", "ordered"]
+
+__all__ = ["Anonymity", "audit_anonymity"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Anonymity:
+    """Hold the audit of quasi-identifiers and perhaps a sensitive column; for inside use only.
+
+    Parameters
+    ----------
+    sizes
+        Records per group, a group being a combination of quasi-identifiers that occurs.
+    groups
+        The combinations, one line per group.
+    disclosed
+        Per group its only sensitive category, or an empty text where it has several or where
+        there is no sensitive column.
+    diversity
+        What groups tell of the sensitive column; None without one.
+
+    Examples
+    --------
+    >>> records = {"age": ["18-30", "18-30", "60+", "60+"], "ill": ["x", "y", "z", "z"]}
+    >>> found = audit_anonymity(records, quasi_identifiers=["age"], sensitive="ill")
+    >>> found
+    Anonymity(…)
+    >>> found.k, found.diversity.l_distinct, found.disclosed
+    (2, 1, ('', 'z'))
+    """
+
+    sizes: NDArray[np.int64]
+    groups: pd.DataFrame
+    disclosed: tuple[Any, ...]
+    diversity: Diversity | None
+
+    @property
+    def k(self) -> int:
+        """The size of the smallest group; nobody is identified with more than ``1 / k``.
+
+        Examples
+        --------
+        >>> audit_anonymity({"age": [1, 1, 2]}, quasi_identifiers=["age"]).k
+        1
+        """
+        return int(self.sizes.min())
+
+    @property
+    def n_unique(self) -> int:
+        """How many records are alone with their quasi-identifiers.
+
+        Examples
+        --------
+        >>> audit_anonymity({"age": [1, 1, 2]}, quasi_identifiers=["age"]).n_unique
+        1
+        """
+        return int((self.sizes == 1).sum())
+
+    @property
+    def expected_identified(self) -> float:
+        """How many records a random choice within each group identifies: one per group.
+
+        Examples
+        --------
+        >>> audit_anonymity({"age": [1, 1, 2]}, quasi_identifiers=["age"]).expected_identified
+        2.0
+        """
+        return float(len(self.sizes))
+
+    def n_at_risk(self, k: int) -> int:
+        """Count the records in groups of fewer than k.
+
+        Parameters
+        ----------
+        k
+            The size wanted.
+
+        Examples
+        --------
+        >>> audit_anonymity({"age": [1, 1, 2]}, quasi_identifiers=["age"]).n_at_risk(3)
+        3
+        """
+        return int(self.sizes[self.sizes < k].sum())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one line per group, quasi-identifiers included.
+
+        Examples
+        --------
+        >>> found = audit_anonymity({"age": [1, 1, 2]}, quasi_identifiers=["age"])
+        >>> found.to_frame()["n_records"].tolist()
+        [2, 1]
+        """
+        frame = self.groups.copy()
+        frame["n_records"] = self.sizes
+        if self.diversity is not None:
+            for name in ("distinct", "entropy", "largest", "excluded", "distance"):
+                frame[name] = getattr(self.diversity, name)
+            frame["disclosed"] = list(self.disclosed)
+        return frame
+
+    def __repr__(self) -> str:
+        return "Anonymity(…)"
+
+
+def audit_anonymity(
+    frame: Any,
+    *,
+    quasi_identifiers: Sequence[str],
+    sensitive: str | None = None,
+    distance: Distance = "equal",
+    order: Sequence[Any] | None = None,
+) -> Anonymity:
+    """Compute k-anonymity, and l-diversity and t-closeness of a sensitive column.
+
+    Parameters
+    ----------
+    frame
+        pandas, polars or Arrow records, or a mapping of columns.
+    quasi_identifiers
+        Columns an intruder may know; missing is a category of its own.
+    sensitive
+        The column to protect; missing is a category of its own.
+    distance
+        Between two sensitive categories: ``"equal"``, all 1 apart; or ``"ordered"``, as far
+        as their ranks among the ``m`` categories of the file, over ``m - 1``.
+    order
+        The categories in order, for texts with ``distance="ordered"``; numbers and ordered
+        categories have their own. Missing comes last.
+
+    Notes
+    -----
+    Entropy l-diversity holds where ``- sum p ln p >= ln l`` in every group, recursive
+    (c, l)-diversity where ``r_1 < c (r_l + ... + r_m)``.
+
+    References
+    ----------
+    P. Samarati, L. Sweeney (1998); A. Machanavajjhala et al. (2007), l-diversity, ACM TKDD 1;
+    N. Li, T. Li, S. Venkatasubramanian (2007), t-closeness, ICDE.
+
+    Examples
+    --------
+    >>> records = {"age": [1, 1, 2, 2], "pay": [3, 4, 5, 6]}
+    >>> found = audit_anonymity(
+    ...     records, quasi_identifiers=["age"], sensitive="pay", distance="ordered"
+    ... )
+    >>> found.k, round(found.diversity.t, 3)
+    (2, 0.333)
+    """
+    if not quasi_identifiers:
+        raise RiskError("The audit needs at least one quasi-identifier.")
+    if distance not in {"equal", "ordered"}:
+        raise RiskError(f"distance must be 'equal' or 'ordered', not {distance!r}.")
+    table = as_pandas(frame)
+    columns = columns_of(table, quasi_identifiers)
+    numbers, first = group_numbers([column.codes for column in columns])
+    groups = table[list(quasi_identifiers)].iloc[first].reset_index(drop=True)
+    sizes = np.bincount(numbers)
+    if sensitive is None:
+        return Anonymity(
+            sizes=sizes, groups=groups, disclosed=("",) * len(sizes), diversity=None
+        )
+    (column,) = columns_of(table, [sensitive])
+    codes, categories = column.codes, column.categories
+    if distance == "ordered":
+        codes, categories = _ordered(column.codes, column, order)
+    n_categories = len(categories)
+    pairs, n = np.unique(numbers * n_categories + codes, return_counts=True)
+    group, category = pairs // n_categories, pairs % n_categories
+    share = n / sizes[group]
+    whole = np.bincount(codes, minlength=n_categories) / len(codes)
+    measure = ordered_distances if distance == "ordered" else equal_distances
+    distinct = np.bincount(group)
+    by_size = np.lexsort((-n, group))
+    start = np.searchsorted(group, np.arange(len(sizes)))
+    disclosed = tuple(
+        categories[c] if d == 1 else ""
+        for c, d in zip(category[start].tolist(), distinct.tolist(), strict=True)
+    )
+    return Anonymity(
+        sizes=sizes,
+        groups=groups,
+        disclosed=disclosed,
+        diversity=Diversity(
+            distinct=distinct,
+            entropy=np.exp(np.bincount(group, -share * np.log(share))),
+            largest=n[by_size][start],
+            excluded=n_categories - distinct,
+            distance=measure(group, category, counts=n, whole=whole),
+            counts=(group[by_size], n[by_size]),
+        ),
+    )
+
+
+def _ordered(
+    codes: NDArray[np.int64], column: Any, order: Sequence[Any] | None
+) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
+    """Renumber the categories in the order given."""
+    if order is None:
+        if not column.has_order:
+            raise RiskError(
+                "The sensitive categories have no order of their own.",
+                hint="give order=[…], or distance='equal'",
+            )
+        return codes, column.categories
+    known = [c for c in column.categories if c is not None]
+    if len(set(order)) != len(order) or not set(known) <= set(order):
+        raise RiskError("order must name every sensitive category of the file once.")
+    kept = [c for c in order if c in set(known)]
+    labels = kept + [None] * (len(column.categories) - len(known))
+    place = np.array([labels.index(c) for c in column.categories])
+    return place[codes], tuple(labels)

@@ -1,0 +1,181 @@
+"""Records as groups: the same quasi-identifiers, the same number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from risk.errors import RiskError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+__all__ = ["Column", "as_pandas", "columns_of", "group_numbers"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Column:
+    """Hold a column as small integers.
+
+    Parameters
+    ----------
+    codes
+        Per record the place of its category.
+    categories
+        The categories found, in rising order where they have one; None, for missing, last.
+    has_order
+        Whether the categories but missing are numbers, dates or ordered categories.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> (column,) = columns_of(pd.DataFrame({"sex": ["M", None, "F"]}), ["sex"])
+    >>> column.codes, column.categories
+    (array([1, 2, 0]), ('F', 'M', None))
+    """
+
+    codes: NDArray[np.int64]
+    categories: tuple[Any, ...]
+    has_order: bool
+
+    def __repr__(self) -> str:
+        return f"Column(n_categories={len(self.categories)})"
+
+
+def as_pandas(frame: Any) -> pd.DataFrame:
+    """Turn a data frame, an Arrow table or a mapping of columns into pandas.
+
+    Parameters
+    ----------
+    frame
+        pandas, anything with Arrow's stream protocol, or a mapping from names to columns.
+
+    Examples
+    --------
+    >>> as_pandas({"sex": ["F", "M"]}).shape
+    (2, 1)
+    """
+    import pandas as pd
+
+    if isinstance(frame, pd.DataFrame):
+        return frame
+    if isinstance(frame, Mapping):
+        return pd.DataFrame(dict(frame))
+    if hasattr(frame, "__arrow_c_stream__"):
+        import pyarrow as pa
+
+        result: pd.DataFrame = pa.table(frame).to_pandas()
+        return result
+    raise RiskError(
+        f"Records cannot be read from {type(frame).__name__!r}.",
+        hint="give a pandas, polars or Arrow table, or a mapping of columns",
+    )
+
+
+def columns_of(frame: Any, names: Sequence[str]) -> list[Column]:
+    """Read columns; every kind of missing value is one category of its own.
+
+    Parameters
+    ----------
+    frame
+        As for `as_pandas`.
+    names
+        The columns wanted.
+
+    Raises
+    ------
+    RiskError
+        If columns are absent or there are no records.
+
+    Examples
+    --------
+    >>> columns_of({"sex": ["F", None, float("nan")]}, ["sex"])[0].codes
+    array([0, 1, 1])
+    """
+    import pandas as pd
+
+    table = as_pandas(frame)
+    absent = [name for name in names if name not in table.columns]
+    if absent:
+        raise RiskError(
+            f"Columns {absent} are not in the data; it has {list(table.columns)}.",
+        )
+    twice = sorted({str(name) for name in names if list(table.columns).count(name) > 1})
+    if twice:
+        raise RiskError(f"The data have several columns called {twice}.")
+    if not len(table):
+        raise RiskError("There must be at least one record; there is none.")
+    return [_column(table[name], pd) for name in names]
+
+
+def _column(series: Any, pd: Any) -> Column:
+    is_categorical = isinstance(series.dtype, pd.CategoricalDtype)
+    if is_categorical:
+        raw, labels = np.asarray(series.cat.codes, dtype=np.int64), list(series.cat.categories)
+        used = np.unique(raw[raw >= 0])
+        codes = np.where(raw >= 0, np.searchsorted(used, raw), -1)
+        labels = [labels[place] for place in used.tolist()]
+        has_order = bool(series.cat.ordered)
+    else:
+        codes, found = pd.factorize(series, use_na_sentinel=True)
+        labels = list(found)
+        try:
+            order = sorted(range(len(labels)), key=labels.__getitem__)
+        except TypeError:  # of several kinds: any order that does not depend on the rows
+            order = sorted(
+                range(len(labels)), key=lambda i: (type(labels[i]).__name__, str(labels[i]))
+            )
+        place = np.empty(len(labels) + 1, dtype=np.int64)
+        place[order], place[-1] = np.arange(len(labels)), -1
+        codes, labels = place[codes], [labels[i] for i in order]
+        kinds = pd.api.types
+        has_order = bool(
+            kinds.is_numeric_dtype(series.dtype)
+            or kinds.is_datetime64_any_dtype(series.dtype)
+            or all(isinstance(label, int | float | np.number) for label in labels)
+        )
+    codes = codes.astype(np.int64)
+    if (codes < 0).any():
+        codes[codes < 0] = len(labels)
+        labels.append(None)
+    return Column(codes=codes, categories=tuple(labels), has_order=has_order)
+
+
+def group_numbers(
+    codes: Sequence[NDArray[np.int64]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give a number to every combination of several columns of codes.
+
+    Parameters
+    ----------
+    codes
+        Columns of non-negative codes, of one length.
+
+    Returns
+    -------
+    tuple
+        Per record the number of its group, and per group its first record.
+
+    Examples
+    --------
+    >>> group_numbers([np.array([0, 1, 0]), np.array([2, 2, 2])])
+    (array([0, 1, 0]), array([0, 1]))
+    """
+    import pandas as pd
+
+    joined = codes[0]
+    for column in codes[1:]:
+        size = int(column.max()) + 1
+        if int(joined.max()) >= 2**62 // size:
+            joined = pd.factorize(joined)[0]
+        joined = joined * size + column
+    numbers = np.asarray(pd.factorize(joined)[0], dtype=np.int64)
+    first = np.empty(int(numbers.max()) + 1, dtype=np.int64)
+    first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
+    return numbers, first

@@ -1,0 +1,1 @@
+"""What an intruder rebuilds from many published counts together."""

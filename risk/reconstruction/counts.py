@@ -1,0 +1,276 @@
+"""Published counts as bounds on sums of base cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from risk.errors import RiskError
+from risk.reconstruction.origins import possible_origins, possible_range
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from ptable import PTable
+
+__all__ = ["PublishedCounts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class PublishedCounts:
+    """Hold what was published of sums of base cells, and what an intruder knows of the noise.
+
+    Parameters
+    ----------
+    starts, cells, weights
+        The sums: sum ``r`` adds ``weights[e]`` times base cell ``cells[e]`` for ``e`` from
+        ``starts[r]`` to ``starts[r + 1] - 1``.
+    published
+        What was published for each sum.
+    n_cells
+        How many base cells there are; each holds a count of 0 or more.
+    max_noise
+        The largest noise, known or guessed: one for all, or one per sum.
+    small
+        Counts from 1 to this are never published.
+    zeros_stay
+        Whether a count of 0 is always published as 0.
+
+    Raises
+    ------
+    RiskError
+        If the parts do not fit together; all problems are named.
+
+    Notes
+    -----
+    A published count ``p`` tells that its original ``y`` lies in ``p - D .. p + D`` and is at
+    least 0. Where zeros stay, ``p > 0`` also tells ``y >= 1``. Both hold together as one pair
+    of bounds on the sum, ``max(1, p - D) <= y <= p + D`` where ``p > 0`` and
+    ``0 <= y <= D`` where ``p = 0``; nothing else is lost, as a published 0 may come from 0 and
+    from every count up to ``D``. A count that may not be published contradicts `small`.
+
+    Examples
+    --------
+    >>> counts = PublishedCounts.from_tables((2,), tables={(0,): [3, 0], (): 2}, max_noise=1)
+    >>> counts
+    PublishedCounts(n_cells=2, n_sums=3)
+    >>> counts.lower, counts.upper
+    (array([2, 0, 1]), array([4, 1, 3]))
+    """
+
+    starts: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    weights: NDArray[np.int64]
+    published: NDArray[np.int64]
+    n_cells: int
+    max_noise: int | NDArray[np.int64]
+    small: int = 0
+    zeros_stay: bool = True
+    lower: NDArray[np.int64] = field(init=False)
+    upper: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        problems: list[str] = []
+        for name in ("starts", "cells", "weights", "published", "max_noise"):
+            array = np.array(getattr(self, name))
+            if array.size and not _is_whole(array):
+                problems.append(f"{name} must be whole numbers")
+            else:
+                array = array.astype(np.int64)
+                array.setflags(write=False)
+                object.__setattr__(self, name, array)
+        if not problems:
+            problems = self._problems()
+        if problems:
+            raise RiskError("These are no published counts: " + "; ".join(problems) + ".")
+        lower, upper = possible_range(
+            self.published, max_noise=self.max_noise, zeros_stay=self.zeros_stay
+        )
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+
+    def _problems(self) -> list[str]:
+        n_sums, noise = len(self.published), np.asarray(self.max_noise)
+        problems = []
+        if self.n_cells < 1:
+            problems.append(f"n_cells must be at least 1, not {self.n_cells}")
+        is_layout = self.starts.shape == (n_sums + 1,) and self.starts[0] == 0
+        if not is_layout or (np.diff(self.starts) < 1).any():
+            problems.append("starts must rise from 0, with one entry more than there are sums")
+        elif self.cells.shape != self.weights.shape or len(self.cells) != self.starts[-1]:
+            problems.append("cells and weights need one entry per part of a sum")
+        if self.cells.size and not 0 <= self.cells.min() <= self.cells.max() < self.n_cells:
+            problems.append("cells must lie in 0..n_cells - 1")
+        if (self.weights == 0).any():
+            problems.append("weights must not be 0")
+        if self.published.size and self.published.min() < 0:
+            problems.append("published counts must not be negative")
+        if noise.ndim > 1 or (noise.ndim == 1 and len(noise) != n_sums) or (noise < 0).any():
+            problems.append("max_noise must be 0 or more: one for all, or one per sum")
+        if self.small < 0:
+            problems.append(f"small must be 0 or more, not {self.small}")
+        return problems
+
+    @classmethod
+    def from_matrix(
+        cls,
+        matrix: Any,
+        published: ArrayLike,
+        *,
+        max_noise: ArrayLike,
+        small: int = 0,
+        zeros_stay: bool = True,
+    ) -> PublishedCounts:
+        """Take the sums from a matrix, dense or of scipy, with one column per base cell.
+
+        Parameters
+        ----------
+        matrix
+            One row per sum.
+        published, max_noise, small, zeros_stay
+            As for the class.
+
+        Examples
+        --------
+        >>> PublishedCounts.from_matrix([[1, 0], [1, 1]], [3, 7], max_noise=2)
+        PublishedCounts(n_cells=2, n_sums=2)
+        """
+        if hasattr(matrix, "tocoo"):
+            entries = matrix.tocsr().tocoo()
+            shape, parts = entries.shape, (entries.row, entries.col, entries.data)
+        else:
+            dense = np.asarray(matrix)
+            if dense.ndim != 2:
+                raise RiskError(f"matrix must have 2 dimensions, not {dense.ndim}.")
+            row, col = np.nonzero(dense)
+            shape, parts = dense.shape, (row, col, dense[row, col])
+        row, col, data = (np.asarray(part)[np.asarray(parts[2]) != 0] for part in parts)
+        order = np.lexsort((col, row))
+        return cls(
+            starts=np.searchsorted(row[order], np.arange(shape[0] + 1)),
+            cells=col[order],
+            weights=data[order],
+            published=np.asarray(published),
+            n_cells=int(shape[1]),
+            max_noise=np.asarray(max_noise),
+            small=small,
+            zeros_stay=zeros_stay,
+        )
+
+    @classmethod
+    def from_tables(
+        cls,
+        shape: Sequence[int],
+        *,
+        tables: Mapping[tuple[int, ...], ArrayLike],
+        max_noise: int,
+        small: int = 0,
+        zeros_stay: bool = True,
+    ) -> PublishedCounts:
+        """Take the sums from tables over some of the dimensions of a cube of base cells.
+
+        Parameters
+        ----------
+        shape
+            The number of categories of each dimension; base cells are numbered in C order.
+        tables
+            The dimensions kept, ascending → the published counts in their shape. All
+            dimensions are the inner cells; none, ``()``, is the total.
+        max_noise, small, zeros_stay
+            As for the class.
+
+        Examples
+        --------
+        >>> PublishedCounts.from_tables(
+        ...     (2, 2), tables={(0,): [4, 5], (1,): [3, 6]}, max_noise=1
+        ... )
+        PublishedCounts(n_cells=4, n_sums=4)
+        """
+        base = np.arange(int(np.prod(shape))).reshape(tuple(shape))
+        sizes, members, numbers, problems = [], [], [], []
+        for axes, counts in tables.items():
+            array = np.asarray(counts)
+            if any(a not in range(base.ndim) for a in axes) or list(axes) != sorted(set(axes)):
+                problems.append(f"{axes} must be ascending dimensions below {base.ndim}")
+                continue
+            want = tuple(base.shape[a] for a in axes)
+            if array.shape != want:
+                problems.append(f"the table over {axes} must have shape {want}")
+                continue
+            rest = tuple(a for a in range(base.ndim) if a not in axes)
+            groups = base.transpose(*axes, *rest).reshape(array.size, -1)
+            sizes.append(np.full(array.size, groups.shape[1]))
+            members.append(groups.ravel())
+            numbers.append(array.ravel())
+        if problems or not numbers:
+            raise RiskError("The tables do not fit: " + "; ".join(problems or ["none"]) + ".")
+        cells = np.concatenate(members)
+        return cls(
+            starts=np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
+            cells=cells,
+            weights=np.ones(len(cells), dtype=np.int64),
+            published=np.concatenate(numbers),
+            n_cells=base.size,
+            max_noise=max_noise,
+            small=small,
+            zeros_stay=zeros_stay,
+        )
+
+    def known_to(self, ptable: PTable) -> PublishedCounts:
+        """Sharpen the bounds of the sums for an intruder who has the whole p-table.
+
+        Parameters
+        ----------
+        ptable
+            The p-table; every sum lies between the least and the largest count that it may
+            publish as the number seen, and no farther from it than `max_noise`.
+
+        Examples
+        --------
+        >>> from ptable.mechanisms import Mechanism
+        >>> seen = PublishedCounts.from_matrix([[1]], [3], max_noise=2)
+        >>> sharp = seen.known_to(Mechanism.small_count_rounding(3).build())
+        >>> sharp.lower, sharp.upper
+        (array([1]), array([3]))
+        """
+        lower, upper = possible_origins(ptable, self.published)
+        sharp = replace(self)
+        object.__setattr__(sharp, "lower", np.maximum(lower, self.lower))
+        object.__setattr__(sharp, "upper", np.minimum(upper, self.upper))
+        return sharp
+
+    @property
+    def n_sums(self) -> int:
+        """How many counts were published.
+
+        Examples
+        --------
+        >>> PublishedCounts.from_matrix([[1, 1]], [7], max_noise=2).n_sums
+        1
+        """
+        return len(self.published)
+
+    @property
+    def is_contradictory(self) -> bool:
+        """Whether a single published count already contradicts what is assumed.
+
+        Examples
+        --------
+        >>> PublishedCounts.from_matrix([[1]], [1], max_noise=3, small=2).is_contradictory
+        True
+        """
+        blocked = (self.published >= 1) & (self.published <= self.small)
+        return bool(blocked.any() or (self.lower > self.upper).any())
+
+    def __repr__(self) -> str:
+        return f"PublishedCounts(n_cells={self.n_cells}, n_sums={self.n_sums})"
+
+
+def _is_whole(array: NDArray[Any]) -> bool:
+    if array.dtype.kind == "f":
+        return bool(np.isfinite(array).all() and (array == np.rint(array)).all())
+    return array.dtype.kind in "iu"

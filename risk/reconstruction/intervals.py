@@ -1,0 +1,297 @@
+"""What a whole release tells of every base cell: the least and the largest that fits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from risk.errors import RiskError
+from risk.reconstruction.program import Program, Rows
+from risk.reconstruction.propagate import propagate
+from risk.reconstruction.search import TOLERANCE, Search
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from risk.reconstruction.counts import PublishedCounts
+
+__all__ = ["Contradiction", "Intervals", "intervals", "least_max_noise"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Intervals:
+    """Hold the feasibility interval of every base cell; for inside use only.
+
+    Parameters
+    ----------
+    lower, upper
+        The least and the largest count of each base cell over all tables that fit.
+    n_programs
+        How many linear programs were solved.
+    n_whole_programs
+        How many programs in whole numbers were solved.
+    n_unproven
+        How many bounds a limit on nodes left wider than they may be.
+
+    Examples
+    --------
+    >>> from risk.reconstruction.counts import PublishedCounts
+    >>> counts = PublishedCounts.from_tables((2,), tables={(0,): [3, 3], (): 2}, max_noise=1)
+    >>> intervals(counts)
+    Contradiction(reason='no table fits')
+    """
+
+    lower: NDArray[np.int64]
+    upper: NDArray[np.int64]
+    n_programs: int
+    n_whole_programs: int
+    n_unproven: int
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether some table fits: always, here.
+
+        Examples
+        --------
+        >>> from risk.reconstruction.counts import PublishedCounts
+        >>> intervals(PublishedCounts.from_matrix([[1]], [3], max_noise=1)).is_feasible
+        True
+        """
+        return True
+
+    @property
+    def width(self) -> NDArray[np.int64]:
+        """The largest less the least, per base cell.
+
+        Examples
+        --------
+        >>> from risk.reconstruction.counts import PublishedCounts
+        >>> intervals(PublishedCounts.from_matrix([[1]], [3], max_noise=1)).width
+        array([2])
+        """
+        return self.upper - self.lower
+
+    @property
+    def n_unique(self) -> int:
+        """How many base cells have one count only.
+
+        Examples
+        --------
+        >>> from risk.reconstruction.counts import PublishedCounts
+        >>> counts = PublishedCounts.from_tables(
+        ...     (2,), tables={(0,): [3, 3], (): 2}, max_noise=2
+        ... )
+        >>> intervals(counts).n_unique
+        0
+        """
+        return int((self.width == 0).sum())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one line per base cell.
+
+        Examples
+        --------
+        >>> from risk.reconstruction.counts import PublishedCounts
+        >>> counts = PublishedCounts.from_matrix([[1]], [3], max_noise=1)
+        >>> intervals(counts).to_frame().values.tolist()
+        [[0, 2, 4, 2]]
+        """
+        import pandas as pd
+
+        names = ["cell", "lower", "upper", "width"]
+        columns = (np.arange(len(self.lower)), self.lower, self.upper, self.width)
+        return pd.DataFrame(dict(zip(names, columns, strict=True)))
+
+    def __repr__(self) -> str:
+        return f"Intervals(n_cells={len(self.lower)}, n_programs={self.n_programs})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradiction:
+    """Say that no table fits the published counts: the noise is larger than guessed.
+
+    Parameters
+    ----------
+    reason
+        What contradicts what.
+
+    Examples
+    --------
+    >>> Contradiction(reason="no table fits").is_feasible
+    False
+    """
+
+    reason: str
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether some table fits: never, here.
+
+        Examples
+        --------
+        >>> Contradiction(reason="no table fits").is_feasible
+        False
+        """
+        return False
+
+    def __str__(self) -> str:
+        return f"{self.reason}: max_noise or small is not what the intruder guessed"
+
+
+def intervals(
+    counts: PublishedCounts, *, whole: bool = False, most_nodes: int = 10_000
+) -> Intervals | Contradiction:
+    """Find the least and the largest count of every base cell over all tables that fit.
+
+    Parameters
+    ----------
+    counts
+        The published counts and what is known or guessed of the noise.
+    whole
+        Whether tables must be of whole numbers; without, bounds are those of linear programs,
+        rounded inwards to whole numbers. For one- and two-way tables with their margins both
+        are the same.
+    most_nodes
+        Per program in whole numbers; a bound that takes more stays that of its relaxation.
+
+    Returns
+    -------
+    Intervals or Contradiction
+        The second where no table fits.
+
+    Raises
+    ------
+    RiskError
+        If no sum bounds a base cell from above.
+
+    Notes
+    -----
+    Bounds are first passed back and forth between sums and cells. A bound that a known table
+    attains is proven; linear programs look for tables that attain many at once (the sum of all
+    open cells as the goal), then one program is solved per bound still open, each from the last
+    vertex. This is optimisation-based bound tightening with filtering.
+
+    References
+    ----------
+    A. Gleixner, T. Berthold, B. Müller, S. Weltge (2017), Three enhancements for
+    optimization-based bound tightening, Journal of Global Optimization 67.
+
+    Examples
+    --------
+    >>> from risk.reconstruction.counts import PublishedCounts
+    >>> counts = PublishedCounts.from_tables((2,), tables={(0,): [3, 4], (): 11}, max_noise=2)
+    >>> found = intervals(counts)
+    >>> found.lower, found.upper, found.n_unique
+    (array([3, 4]), array([5, 6]), 0)
+    """
+    nothing = Contradiction(reason="no table fits")
+    bounds = propagate(counts)
+    if bounds is None:
+        return nothing
+    if np.isinf(bounds[1]).any():
+        raise RiskError(
+            "Every base cell must be part of a sum that bounds it; "
+            f"{int(np.isinf(bounds[1]).sum())} are not.",
+            hint="leave out base cells of which nothing was published",
+        )
+    search = Search(_rows(counts), bounds)
+    if not search.run():
+        return nothing
+    lower = np.ceil(search.bounds[0] - TOLERANCE).astype(np.int64)
+    upper = np.floor(search.bounds[1] + TOLERANCE).astype(np.int64)
+    if (lower > upper).any():
+        return nothing
+    if not whole:
+        return Intervals(
+            lower=lower,
+            upper=upper,
+            n_programs=search.n_programs,
+            n_whole_programs=0,
+            n_unproven=0,
+        )
+    exact = Search(
+        _rows(counts),
+        (lower.astype(np.float64), upper.astype(np.float64)),
+        most_nodes=most_nodes,
+    )
+    exact.see_whole(search)
+    if not exact.run():
+        return nothing
+    return Intervals(
+        lower=np.rint(exact.bounds[0]).astype(np.int64),
+        upper=np.rint(exact.bounds[1]).astype(np.int64),
+        n_programs=search.n_programs,
+        n_whole_programs=exact.n_programs,
+        n_unproven=exact.n_unproven,
+    )
+
+
+def least_max_noise(counts: PublishedCounts) -> int:
+    """Find the least bound on the noise with which some table fits: what an intruder rules out.
+
+    Parameters
+    ----------
+    counts
+        The published counts; their own `max_noise` is not used.
+
+    Notes
+    -----
+    One linear program with the bound as a further column, rounded up; the true bound is never
+    less.
+
+    Examples
+    --------
+    >>> from risk.reconstruction.counts import PublishedCounts
+    >>> least_max_noise(
+    ...     PublishedCounts.from_tables((2,), tables={(0,): [3, 3], (): 0}, max_noise=1)
+    ... )
+    2
+    """
+    n_sums, n_cells = counts.n_sums, counts.n_cells
+    row = np.repeat(np.arange(n_sums), np.diff(counts.starts))
+    seen = counts.published.astype(np.float64)
+    ends = np.arange(n_sums)
+    # three rows per sum: not less than published - t, not more than published + t, above 0
+    parts = [
+        (np.concatenate([row, ends]), +1.0, seen, np.full(n_sums, np.inf)),
+        (np.concatenate([row, ends]) + n_sums, -1.0, np.full(n_sums, -np.inf), seen),
+    ]
+    rows = np.concatenate([*(part[0] for part in parts), row + 2 * n_sums])
+    columns = np.concatenate([*[counts.cells, np.full(n_sums, n_cells)] * 2, counts.cells])
+    weights = np.concatenate(
+        [
+            *(x for part in parts for x in (counts.weights, np.full(n_sums, part[1]))),
+            counts.weights,
+        ]
+    )
+    order = np.lexsort((columns, rows))
+    least = (seen > 0) if counts.zeros_stay else np.zeros(n_sums)
+    program = Program(
+        Rows(
+            starts=np.searchsorted(rows[order], np.arange(3 * n_sums + 1)),
+            columns=columns[order],
+            weights=weights[order],
+            lower=np.concatenate([parts[0][2], parts[1][2], least]),
+            upper=np.concatenate([parts[0][3], parts[1][3], np.full(n_sums, np.inf)]),
+        ),
+        lower=np.zeros(n_cells + 1),
+        upper=np.full(n_cells + 1, np.inf),
+    )
+    answer = program.least([n_cells], [1.0])
+    if answer is None:
+        raise RiskError("No bound on the noise makes a table fit: the sums contradict.")
+    return math.ceil(answer.bound - TOLERANCE)
+
+
+def _rows(counts: PublishedCounts) -> Rows:
+    return Rows(
+        starts=counts.starts,
+        columns=counts.cells,
+        weights=counts.weights.astype(np.float64),
+        lower=counts.lower.astype(np.float64),
+        upper=counts.upper.astype(np.float64),
+    )

@@ -1,0 +1,162 @@
+"""Linkage: how many records of one file an intruder finds in another by their attributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from risk.anonymity.groups import as_pandas, columns_of, group_numbers
+from risk.errors import RiskError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["Linkage", "link"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Linkage:
+    """Hold what linking two files by quasi-identifiers gives; for inside use only.
+
+    Parameters
+    ----------
+    n_records
+        Records of the file attacked.
+    n_unique
+        How many of them are alone with their quasi-identifiers in that file.
+    n_matched
+        How many have at least one record of the other file with the same ones.
+    n_unique_in_both
+        How many are alone with theirs in both files, so that there is one link.
+    expected_correct
+        The expected number of correct links when every matched record is linked to one of the
+        records alike, at random.
+    n_correct_unique
+        How many of the links between records alone in both files are correct; None without
+        identities.
+
+    Examples
+    --------
+    >>> released = {"age": [19, 27, 27], "sex": ["F", "M", "M"]}
+    >>> known = {"age": [19, 27], "sex": ["F", "M"]}
+    >>> found = link(released, known, quasi_identifiers=["age", "sex"])
+    >>> found.n_unique_in_both, found.n_matched
+    (1, 3)
+    """
+
+    n_records: int
+    n_unique: int
+    n_matched: int
+    n_unique_in_both: int
+    expected_correct: float
+    n_correct_unique: int | None
+
+    @property
+    def share_unique_in_both(self) -> float:
+        """The share of records that are alone with their quasi-identifiers in both files.
+
+        Examples
+        --------
+        >>> files = {"age": [19, 27]}
+        >>> link(files, files, quasi_identifiers=["age"]).share_unique_in_both
+        1.0
+        """
+        return self.n_unique_in_both / self.n_records
+
+    @property
+    def share_expected_correct(self) -> float:
+        """The expected share of records that are linked correctly.
+
+        Examples
+        --------
+        >>> files = {"age": [27, 27]}
+        >>> link(files, files, quasi_identifiers=["age"]).share_expected_correct
+        0.5
+        """
+        return self.expected_correct / self.n_records
+
+    def __repr__(self) -> str:
+        return "Linkage(…)"
+
+
+def link(
+    released: Any,
+    known: Any,
+    *,
+    quasi_identifiers: Sequence[str],
+    identity: str | None = None,
+) -> Linkage:
+    """Link a released file with one an intruder knows, by columns that both have.
+
+    Parameters
+    ----------
+    released, known
+        pandas, polars or Arrow tables, or mappings of columns.
+    quasi_identifiers
+        The columns compared; missing values match missing values only.
+    identity
+        A column, the same in both files and unique in `known`, that tells which links are
+        correct. Without, every released record that has a match is assumed to be among its
+        matches, as where the known file covers everybody.
+
+    Notes
+    -----
+    A released record with ``m`` records alike in the known file is linked correctly with
+    probability ``1 / m`` if its own is among them, else never.
+
+    Examples
+    --------
+    >>> released = {"age": [19, 27, 27], "id": [1, 2, 3]}
+    >>> known = {"age": [19, 27, 27], "id": [9, 2, 3]}
+    >>> link(released, known, quasi_identifiers=["age"], identity="id").expected_correct
+    1.0
+    """
+    import pandas as pd
+
+    if not quasi_identifiers:
+        raise RiskError("Linking needs at least one quasi-identifier.")
+    names = list(quasi_identifiers) + ([identity] if identity else [])
+    left, right = as_pandas(released), as_pandas(known)
+    columns_of(left, names)
+    columns_of(right, names)
+    n_left = len(left)
+    both = {
+        name: pd.concat(
+            [left[name].astype(object), right[name].astype(object)], ignore_index=True
+        )
+        for name in names
+    }
+    columns = columns_of(both, names)
+    groups, first = group_numbers([c.codes for c in columns[: len(quasi_identifiers)]])
+    here, there = groups[:n_left], groups[n_left:]
+    n_here = np.bincount(here, minlength=len(first))[here]
+    n_there = np.bincount(there, minlength=len(first))[here]
+    is_single = (n_here == 1) & (n_there == 1)
+    is_among = n_there > 0
+    if identity:
+        is_among &= _own_is_alike(columns[-1].codes, groups, n_left)
+    return Linkage(
+        n_records=n_left,
+        n_unique=int((n_here == 1).sum()),
+        n_matched=int((n_there > 0).sum()),
+        n_unique_in_both=int(is_single.sum()),
+        expected_correct=float((1 / n_there[is_among]).sum()),
+        n_correct_unique=int((is_single & is_among).sum()) if identity else None,
+    )
+
+
+def _own_is_alike(
+    identities: NDArray[np.int64], groups: NDArray[np.int64], n_left: int
+) -> NDArray[np.bool_]:
+    """Tell which left records have their own right record in their group."""
+    right = identities[n_left:]
+    if len(np.unique(right)) < len(right):
+        raise RiskError("The identity must be unique in the known file; some repeat.")
+    group_of = np.full(int(identities.max()) + 1, -1, dtype=np.int64)
+    group_of[right] = groups[n_left:]
+    is_alike: NDArray[np.bool_] = group_of[identities[:n_left]] == groups[:n_left]
+    return is_alike

@@ -1,0 +1,105 @@
+"""The original counts that a published count may come from."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from ptable import PTable
+
+__all__ = ["all_margins", "possible_origins", "possible_range"]
+
+
+def all_margins(n_dimensions: int) -> list[tuple[int, ...]]:
+    """List the dimensions kept by every margin of a cube, inner cells first, total last.
+
+    Parameters
+    ----------
+    n_dimensions
+        How many dimensions the cube has.
+
+    Examples
+    --------
+    >>> all_margins(2)
+    [(0, 1), (0,), (1,), ()]
+    """
+    return [
+        axes
+        for kept in range(n_dimensions, -1, -1)
+        for axes in itertools.combinations(range(n_dimensions), kept)
+    ]
+
+
+def possible_range(
+    published: ArrayLike, *, max_noise: ArrayLike, zeros_stay: bool = True
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the least and the largest original count of each published count.
+
+    Parameters
+    ----------
+    published
+        Published counts.
+    max_noise
+        The largest noise: one for all, or one each.
+    zeros_stay
+        Whether a count of 0 is always published as 0.
+
+    Examples
+    --------
+    >>> possible_range([0, 1, 6], max_noise=2)
+    (array([0, 1, 4]), array([2, 3, 8]))
+    """
+    seen = np.asarray(published, dtype=np.int64)
+    noise = np.asarray(max_noise, dtype=np.int64)
+    least = (seen > 0).astype(np.int64) if zeros_stay else np.zeros_like(seen)
+    return np.maximum(least, seen - noise), seen + noise
+
+
+def possible_origins(
+    ptable: PTable, published: ArrayLike
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the least and the largest original count of each published count, from a p-table.
+
+    Parameters
+    ----------
+    ptable
+        The p-table, known whole.
+    published
+        Published counts.
+
+    Returns
+    -------
+    tuple
+        Least and largest; 1 and 0 where the p-table never publishes the number.
+
+    Examples
+    --------
+    >>> from ptable.mechanisms import Mechanism
+    >>> possible_origins(Mechanism.rounding(5).build(), [0, 4, 5])
+    (array([0, 1, 3]), array([2, 0, 7]))
+    """
+    from ptable.lookup import cycle_length
+    from ptable.neighbours import laws_of
+
+    laws = laws_of(ptable, key_range=ptable.key_range)
+    cycle = cycle_length(ptable.large_counts, n_rows=len(laws))
+    different, place = np.unique(np.asarray(published), return_inverse=True)
+    ranges = []
+    for seen in different.tolist():
+        origins = [
+            y
+            for y in range(max(0, seen - ptable.max_noise), seen + ptable.max_noise + 1)
+            if seen - y in laws[_row_of(y, len(laws), cycle)]
+        ]
+        ranges.append((origins[0], origins[-1]) if origins else (1, 0))
+    lower, upper = np.array(ranges, dtype=np.int64).reshape(-1, 2)[place].T
+    return lower, upper
+
+
+def _row_of(count: int, n_rows: int, cycle: int) -> int:
+    return count if count < n_rows else n_rows - cycle + (count - n_rows) % cycle

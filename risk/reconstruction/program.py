@@ -1,0 +1,224 @@
+"""HiGHS, asked again and again about the same tables with another goal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from risk.errors import RiskError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Answer", "Program", "Rows"]
+
+#: One thread and one seed: the same question gets the same answer.
+_OPTIONS: dict[str, bool | int | float | str] = {
+    "output_flag": False,
+    "threads": 1,
+    "random_seed": 0,
+    "mip_rel_gap": 0.0,
+    "mip_abs_gap": 1e-6,
+}
+#: Another goal leaves the last vertex feasible: no presolve, primal simplex from there.
+_WARM: dict[str, bool | int | float | str] = {
+    "presolve": "off",
+    "solver": "simplex",
+    "simplex_strategy": 4,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Hold linear constraints ``lower <= weights of columns <= upper``, row after row.
+
+    Parameters
+    ----------
+    starts, columns, weights
+        Row ``r`` has the entries from ``starts[r]`` to ``starts[r + 1] - 1``.
+    lower, upper
+        The bounds of every row; infinite where there is none.
+
+    Examples
+    --------
+    >>> rows = Rows(
+    ...     starts=np.array([0, 2]),
+    ...     columns=np.array([0, 1]),
+    ...     weights=np.ones(2),
+    ...     lower=np.array([5.0]),
+    ...     upper=np.array([7.0]),
+    ... )
+    >>> rows.hold([3, 3]), rows.hold([3, 5])
+    (True, False)
+    """
+
+    starts: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    def hold(self, point: ArrayLike) -> bool:
+        """Tell whether a point satisfies every row.
+
+        Parameters
+        ----------
+        point
+            One number per column.
+
+        Examples
+        --------
+        >>> one = np.array([1.0])
+        >>> Rows(
+        ...     starts=np.array([0, 1]),
+        ...     columns=np.array([0]),
+        ...     weights=one,
+        ...     lower=one,
+        ...     upper=one,
+        ... ).hold([2])
+        False
+        """
+        parts = self.weights * np.asarray(point)[self.columns]
+        row = np.repeat(np.arange(len(self.lower)), np.diff(self.starts))
+        sums = np.bincount(row, parts, minlength=len(self.lower))
+        return bool(((sums >= self.lower) & (sums <= self.upper)).all())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Hold what HiGHS found.
+
+    Parameters
+    ----------
+    bound
+        No point has less; the least itself where `is_exact`.
+    point
+        The best point found; empty where there is none.
+    is_exact
+        Whether `point` attains `bound`.
+
+    Examples
+    --------
+    >>> Answer(bound=2.0, point=np.array([2.0]), is_exact=True).bound
+    2.0
+    """
+
+    bound: float
+    point: NDArray[np.float64]
+    is_exact: bool
+
+
+class Program:
+    """Ask for the least of a weighted sum of columns, over all points that satisfy the rows.
+
+    Parameters
+    ----------
+    rows
+        The constraints.
+    lower, upper
+        The least and the largest of every column.
+    most_nodes
+        None for real numbers; else for whole numbers, giving up after so many nodes.
+
+    Examples
+    --------
+    >>> rows = Rows(
+    ...     starts=np.array([0, 2]),
+    ...     columns=np.array([0, 1]),
+    ...     weights=np.ones(2),
+    ...     lower=np.array([5.0]),
+    ...     upper=np.array([7.0]),
+    ... )
+    >>> program = Program(rows, lower=np.zeros(2), upper=np.array([3.0, 9.0]))
+    >>> program.least([1], [1.0]).bound, program.least([0], [-1.0]).bound
+    (2.0, -3.0)
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        *,
+        lower: NDArray[np.float64],
+        upper: NDArray[np.float64],
+        most_nodes: int | None = None,
+    ) -> None:
+        # heavy, and the other attacks do without
+        import highspy
+
+        self._highs = highspy
+        self._solver = highspy.Highs()  # type: ignore[no-untyped-call]
+        options = _OPTIONS | (_WARM if most_nodes is None else {"mip_max_nodes": most_nodes})
+        for name, value in options.items():
+            self._solver.setOptionValue(name, value)
+        model = highspy.HighsLp()
+        model.num_row_, model.num_col_ = len(rows.lower), len(lower)
+        model.col_cost_ = np.zeros(len(lower))
+        model.col_lower_, model.col_upper_ = lower, upper
+        model.row_lower_, model.row_upper_ = rows.lower, rows.upper
+        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        model.a_matrix_.start_ = rows.starts
+        model.a_matrix_.index_ = rows.columns
+        model.a_matrix_.value_ = rows.weights
+        if most_nodes is not None:
+            model.integrality_ = [highspy.HighsVarType.kInteger] * len(lower)
+        self._solver.passModel(model)
+        self._is_whole = most_nodes is not None
+        self._costed: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
+
+    def least(self, columns: ArrayLike, costs: ArrayLike) -> Answer | None:
+        """Minimise the sum of costs times columns.
+
+        Parameters
+        ----------
+        columns
+            The columns that cost something.
+        costs
+            What a unit of each costs.
+
+        Returns
+        -------
+        Answer or None
+            None where no point satisfies the rows.
+
+        Raises
+        ------
+        RiskError
+            If HiGHS gives up without a bound, or nothing bounds the sum.
+
+        Examples
+        --------
+        >>> one = np.array([1.0])
+        >>> rows = Rows(
+        ...     starts=np.array([0, 1]),
+        ...     columns=np.array([0]),
+        ...     weights=one,
+        ...     lower=5 * one,
+        ...     upper=7 * one,
+        ... )
+        >>> Program(rows, lower=one, upper=2 * one).least([0], [1.0]) is None
+        True
+        """
+        where = np.asarray(columns, dtype=np.int32)
+        if self._costed.size:
+            nothing = np.zeros(len(self._costed))
+            self._solver.changeColsCost(len(self._costed), self._costed, nothing)
+        self._solver.changeColsCost(len(where), where, np.asarray(costs, dtype=np.float64))
+        self._costed = where
+        self._solver.run()
+        states, status = self._highs.HighsModelStatus, self._solver.getModelStatus()
+        if status == states.kInfeasible:
+            return None
+        is_exact = status == states.kOptimal
+        if not is_exact and not (self._is_whole and status == states.kSolutionLimit):
+            raise RiskError(
+                f"HiGHS could not bound a cell: {status.name}.",
+                hint="every base cell needs a published sum that bounds it",
+            )
+        info, solution = self._solver.getInfo(), self._solver.getSolution()
+        return Answer(
+            bound=info.mip_dual_bound if self._is_whole else info.objective_function_value,
+            point=np.array(solution.col_value if solution.value_valid else []),
+            is_exact=is_exact,
+        )

@@ -1,0 +1,160 @@
+"""Tighten the bounds of cells with as few programs as possible."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from risk.reconstruction.program import Answer, Program, Rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Bounds: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+__all__ = ["TOLERANCE", "Search"]
+
+#: HiGHS keeps its constraints within 1e-7; whole bounds are rounded with ten times that.
+TOLERANCE = 1e-6
+
+
+class Search:
+    """Tighten bounds until each is attained by a point that was seen.
+
+    Parameters
+    ----------
+    rows
+        The constraints.
+    bounds
+        The least and the largest known so far of every cell; every point lies between them.
+    most_nodes
+        None for real numbers; else for whole numbers, giving up after so many nodes.
+
+    Examples
+    --------
+    >>> rows = Rows(
+    ...     starts=np.array([0, 2]),
+    ...     columns=np.array([0, 1]),
+    ...     weights=np.ones(2),
+    ...     lower=np.array([5.0]),
+    ...     upper=np.array([7.0]),
+    ... )
+    >>> search = Search(rows, (np.zeros(2), np.array([3.0, 9.0])))
+    >>> search.run(), search.bounds
+    (True, (array([0., 2.]), array([3., 7.])))
+    """
+
+    def __init__(self, rows: Rows, bounds: Bounds, *, most_nodes: int | None = None) -> None:
+        self.rows = rows
+        self.bounds = (bounds[0].copy(), bounds[1].copy())
+        self.is_whole = most_nodes is not None
+        self.n_programs = self.n_unproven = 0
+        self.program = Program(rows, lower=bounds[0], upper=bounds[1], most_nodes=most_nodes)
+        n_cells = len(bounds[0])
+        #: the least and the largest that any point seen has in each cell
+        self.seen = (np.full(n_cells, np.inf), np.full(n_cells, -np.inf))
+        #: whole points seen on the way, worth keeping for a search in whole numbers
+        self.whole_seen = (np.full(n_cells, np.inf), np.full(n_cells, -np.inf))
+
+    def see_whole(self, other: Search) -> None:
+        """Take over what whole points another search has seen.
+
+        Parameters
+        ----------
+        other
+            A search over real numbers with the same rows.
+
+        Examples
+        --------
+        >>> one = np.array([1.0])
+        >>> rows = Rows(
+        ...     starts=np.array([0, 1]),
+        ...     columns=np.array([0]),
+        ...     weights=one,
+        ...     lower=one,
+        ...     upper=one,
+        ... )
+        >>> real = Search(rows, (one, one))
+        >>> whole = Search(rows, (one, one), most_nodes=9)
+        >>> real.run(), whole.see_whole(real), whole.run(), whole.n_programs
+        (True, None, True, 0)
+        """
+        self.seen = (other.whole_seen[0].copy(), other.whole_seen[1].copy())
+
+    def run(self) -> bool:
+        """Tighten every bound; False where no point satisfies the rows.
+
+        Examples
+        --------
+        >>> one = np.array([1.0])
+        >>> rows = Rows(
+        ...     starts=np.array([0, 1]),
+        ...     columns=np.array([0]),
+        ...     weights=one,
+        ...     lower=one,
+        ...     upper=one,
+        ... )
+        >>> Search(rows, (2 * one, 3 * one)).run()
+        False
+        """
+        if not self.is_whole and not self._several():
+            return False
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            for cell in range(len(self.bounds[0])):
+                if self._is_open(side)[cell] and not self._one(cell, side, sign):
+                    return False
+        return True
+
+    def _is_open(self, side: int) -> NDArray[np.bool_]:
+        if side == 0:
+            return self.seen[0] > self.bounds[0] + TOLERANCE
+        return self.seen[1] < self.bounds[1] - TOLERANCE
+
+    def _several(self) -> bool:
+        """Attain many bounds at once, as long as that pays."""
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            is_open = self._is_open(side)
+            while is_open.any():
+                cells = np.flatnonzero(is_open)
+                if not self._see(self.program.least(cells, np.full(len(cells), sign))):
+                    return False
+                still = self._is_open(side)
+                if still.sum() > 0.95 * is_open.sum():
+                    break
+                is_open = still
+        if not self.n_programs:  # every bound was proven without: is there a point at all?
+            return self._see(self.program.least([0], [1.0]))
+        return True
+
+    def _one(self, cell: int, side: int, sign: float) -> bool:
+        answer = self.program.least([cell], [sign])
+        if answer is None or not self._see(answer):
+            return False
+        bound = sign * answer.bound
+        if self.is_whole:
+            bound = math.ceil(bound - TOLERANCE) if side == 0 else math.floor(bound + TOLERANCE)
+            self.n_unproven += not answer.is_exact
+        keep = max if side == 0 else min
+        self.bounds[side][cell] = keep(bound, self.bounds[side][cell])
+        self.seen[side][cell] = self.bounds[side][cell]
+        return True
+
+    def _see(self, answer: Answer | None) -> bool:
+        self.n_programs += 1
+        if answer is None:
+            return False
+        point = answer.point
+        if not point.size:
+            return True
+        _widen(self.seen, np.rint(point) if self.is_whole else point)
+        whole = np.rint(point)
+        if (np.abs(whole - point) < TOLERANCE).all() and self.rows.hold(whole):
+            _widen(self.whole_seen, whole)
+        return True
+
+
+def _widen(seen: Bounds, point: NDArray[np.float64]) -> None:
+    np.minimum(seen[0], point, out=seen[0])
+    np.maximum(seen[1], point, out=seen[1])
