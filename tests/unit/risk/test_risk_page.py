@@ -125,9 +125,7 @@ def test_comments_beside_the_code_are_its_results():
     inverse = Inverse(table=table, prior=prior)
     found = worst_posterior(inverse, [1, 2])
     assert f"# {inverse.of_sets([1, 2], [3]):.3f}: is it" in PAGE
-    assert (
-        f"a published {found.set_published} is a 1 or a 2 with probability "
-        f"{found.set_probability:.3f}"
-    ) in PAGE
+    seen, chance = found.set_published, found.set_probability
+    assert f"# a {seen} is a 1 or a 2: {chance:.3f}" in PAGE
     assert f"# {sum_law(table, [20] * 12).variance:.0f}: twelve" in PAGE
     assert f"# {difference_law(table, (101, 100)).at(0):.3f}: one person" in PAGE
