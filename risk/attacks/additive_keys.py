@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from risk.attacks.checks import truth_of
-from risk.attacks.laws import NoiseLaw, row_of
+from risk.attacks.laws import noise_law, row_of
 from risk.attacks.oracle import CountRequest, Questioner
 from risk.attacks.result import AttackResult
 from risk.errors import RiskError
@@ -247,7 +247,7 @@ class AdditiveKeys:
         if self.keys == "additive":
             axes, law = joint_noise(ptable)
         else:
-            one = NoiseLaw.of_count(ptable)
+            one = noise_law(ptable)
             axis = range(one.lowest, one.highest + 1)
             p = one.probabilities
             axes, law = (axis, axis, axis), p[:, None, None] * p[:, None] * p

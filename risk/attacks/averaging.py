@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from risk.attacks.checks import require_integers, truth_of
-from risk.attacks.laws import NoiseLaw, p_mean_rounds_to_zero, row_of, sum_law
+from risk.attacks.laws import noise_law, p_mean_rounds_to_zero, row_of
 from risk.attacks.oracle import Questioner
 from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available, rounded_mean
 from risk.attacks.result import AttackResult
 from risk.errors import RiskError
+from risk.law import Law
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,7 +152,7 @@ class TwoPartition:
         """
         n_used = self._n_used
         if counts is None:
-            law = sum_law([(NoiseLaw.of_count(ptable), 1, 2 * n_used)])
+            law = Law.weighted_sum([(noise_law(ptable), 1, 2 * n_used)])
             return p_mean_rounds_to_zero(law, divisor=n_used)
         sizes = truth_of(counts)
         if len(sizes) != self.n_categories or not sizes.all():
@@ -166,7 +167,9 @@ class TwoPartition:
                 "Where groups have different noise, the pairs drawn decide the result.",
                 hint="leave n_pairs out to ask for all pairs",
             )
-        laws = [(NoiseLaw.of_count(ptable, count=row), n) for row, n in sorted(rows.items())]
+        laws = [(noise_law(ptable, count=row), n) for row, n in sorted(rows.items())]
         if len(rows) == 1:
             laws = [(laws[0][0], 2 * n_used)]
-        return p_mean_rounds_to_zero(sum_law([(g, 1, n) for g, n in laws]), divisor=n_used)
+        return p_mean_rounds_to_zero(
+            Law.weighted_sum([(g, 1, n) for g, n in laws]), divisor=n_used
+        )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from risk.attacks.checks import truth_of
-from risk.attacks.laws import NoiseLaw
+from risk.attacks.laws import noise_law
 from risk.attacks.oracle import CountRequest, Questioner
 from risk.attacks.result import AttackResult
 from risk.errors import RiskError
@@ -179,12 +179,9 @@ class Differencing:
         >>> round(Differencing().figures(table, count=3).p_equal, 3)
         0.667
         """
-        inner = NoiseLaw.of_count(ptable, count=count)
-        outer = NoiseLaw.of_count(ptable, count=None if count is None else count + 1)
-        p_equal = sum(
-            p * outer.of(v - 1)
-            for v, p in zip(inner.values.tolist(), inner.probabilities.tolist(), strict=True)
-        )
+        inner = noise_law(ptable, count=count)
+        outer = noise_law(ptable, count=None if count is None else count + 1)
+        p_equal = float(inner.probabilities @ outer.at(inner.numbers - 1))
         empty, there = 1 - self.prior, self.prior
         return DifferencingFigures(
             p_equal=p_equal,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from risk.attacks.checks import require_integers, truth_of
-from risk.attacks.laws import NoiseLaw
+from risk.attacks.laws import noise_law
 from risk.attacks.oracle import Questioner
 from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available
 from risk.attacks.result import AttackResult
@@ -172,14 +172,11 @@ class HiddenBound:
         return 2 * math.log1p(-confidence) / math.log1p(-self._p_wide(ptable))
 
     def _p_wide(self, ptable: PTable) -> float:
-        law = NoiseLaw.of_count(ptable)
+        law = noise_law(ptable)
         reach = max(-law.lowest, law.highest)
         widths = range(2 * reach - (1 if self.rounds_up else 0), 2 * reach + 1)
-        both = dict.fromkeys(widths, 0.0)
-        for first, p in zip(law.values.tolist(), law.probabilities.tolist(), strict=True):
-            for width in widths:  # not by Fourier: its error drowns thin tails
-                both[width] += p * (law.of(width - first) + law.of(-width - first))
-        p_wide = float(sum(both.values()))
+        both = law.plus(law)  # not by Fourier: its error drowns thin tails
+        p_wide = float(sum(both.at([width, -width]).sum() for width in widths))
         if reach == 0 or not 0 < p_wide < 1:
             raise RiskError(
                 "The noise on large counts never shows how far it can go.",

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from risk.attacks.checks import require_integers, truth_of
-from risk.attacks.laws import NoiseLaw
+from risk.attacks.laws import noise_law
 from risk.attacks.oracle import CountRequest, Questioner
 from risk.attacks.result import AttackResult
 from risk.errors import RiskError
+from risk.law import Law
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,16 +170,16 @@ class MarginBounds:
         0.0231
         """
         if counts is None:
-            law = NoiseLaw.of_count(ptable)
-            low, high = law.of(-self.max_noise), law.of(self.max_noise)
-            return high**self.n_categories * low + low**self.n_categories * high
+            law = noise_law(ptable)
+            low, high = law.at([-self.max_noise, self.max_noise]).tolist()
+            return float(high**self.n_categories * low + low**self.n_categories * high)
         sizes = truth_of(counts)
         if len(sizes) != self.n_categories:
             raise RiskError(f"counts must be {self.n_categories} whole numbers.")
         cells = [self._bound_laws(ptable, count) for count in sizes.tolist()]
         total = self._bound_laws(ptable, int(sizes.sum()))
-        lows = _sum([low for low, _ in cells])
-        highs = _sum([high for _, high in cells])
+        lows = reduce(Law.plus, (low for low, _ in cells))
+        highs = reduce(Law.plus, (high for _, high in cells))
         return _p_equal(lows, total[1]) + _p_equal(highs, total[0])
 
     def expected_hits(self, ptable: PTable, *, n_lines: int) -> float:
@@ -200,29 +202,17 @@ class MarginBounds:
         require_integers("a release", n_lines=(n_lines, 0, None))
         return n_lines * self.closed_form(ptable)
 
-    def _bound_laws(self, ptable: PTable, count: int) -> tuple[NoiseLaw, NoiseLaw]:
+    def _bound_laws(self, ptable: PTable, count: int) -> tuple[Law, Law]:
         """Give the laws of the lower and of the upper bound that a count leads to."""
-        law = NoiseLaw.of_count(ptable, count=count)
+        law = noise_law(ptable, count=count)
         lows = np.zeros(count + law.highest + 1)
         highs = np.zeros(count + law.highest + self.max_noise + 1)
-        for noise, p in zip(law.values.tolist(), law.probabilities.tolist(), strict=True):
+        for noise, p in zip(law.numbers.tolist(), law.probabilities.tolist(), strict=True):
             low, high = _bounds(count + noise, self.max_noise)
             lows[low] += p
             highs[high] += p
-        return (
-            NoiseLaw(lowest=0, probabilities=lows),
-            NoiseLaw(lowest=0, probabilities=highs),
-        )
+        return Law(lowest=0, probabilities=lows), Law(lowest=0, probabilities=highs)
 
 
-def _sum(laws: Sequence[NoiseLaw]) -> NoiseLaw:
-    """Convolve directly: sums by Fourier would drown tails."""
-    total = np.ones(1)
-    for law in laws:
-        total = np.convolve(total, law.probabilities)
-    return NoiseLaw(lowest=sum(law.lowest for law in laws), probabilities=total)
-
-
-def _p_equal(first: NoiseLaw, second: NoiseLaw) -> float:
-    low, high = max(first.lowest, second.lowest), min(first.highest, second.highest)
-    return sum(first.of(value) * second.of(value) for value in range(low, high + 1))
+def _p_equal(first: Law, second: Law) -> float:
+    return float(first.probabilities @ second.at(first.numbers))

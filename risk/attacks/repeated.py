@@ -7,11 +7,12 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 from risk.attacks.checks import require_integers, truth_of
-from risk.attacks.laws import NoiseLaw, p_mean_rounds_to_zero, sum_law
+from risk.attacks.laws import noise_law, p_mean_rounds_to_zero
 from risk.attacks.oracle import CountRequest, Questioner
 from risk.attacks.pairs import rounded_mean
 from risk.attacks.result import AttackResult
 from risk.errors import RiskError
+from risk.law import Law
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -138,8 +139,8 @@ class RepeatedAnswers:
         """
         if noise not in {"fresh", "consistent"}:
             raise RiskError(f"noise must be 'fresh' or 'consistent', not {noise!r}.")
-        law = NoiseLaw.of_count(ptable, count=count)
+        law = noise_law(ptable, count=count)
         if noise == "consistent":
-            return float(law.of(0))
-        total = sum_law([(law, 1, self.n_repeats)])
+            return float(law.at(0))
+        total = Law.weighted_sum([(law, 1, self.n_repeats)])
         return p_mean_rounds_to_zero(total, divisor=self.n_repeats)

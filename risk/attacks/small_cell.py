@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from risk.attacks.checks import require_integers, truth_of
-from risk.attacks.laws import NoiseLaw, p_mean_rounds_to_zero, sum_law
+from risk.attacks.laws import noise_law, p_mean_rounds_to_zero
 from risk.attacks.oracle import CountRequest, Questioner
 from risk.attacks.pairs import complementary_groups, pairs_available, sums_of
 from risk.attacks.result import AttackResult
+from risk.law import Law
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -126,10 +127,10 @@ class SmallCell:
         1.0
         """
         k, h = pairs_available(self.n_categories), pairs_available(self.n_categories - 1)
-        law = NoiseLaw.of_count(ptable)
+        law = noise_law(ptable)
         if cell == 0:
             terms = [(law, 2 * h - k, 2 * h), (law, h, 1)]
         else:
-            alone = NoiseLaw.of_count(ptable, count=cell)
+            alone = noise_law(ptable, count=cell)
             terms = [(law, h - k, 2 * h), (law, h, k), (alone, h, 1)]
-        return p_mean_rounds_to_zero(sum_law(terms), divisor=k * h)
+        return p_mean_rounds_to_zero(Law.weighted_sum(terms), divisor=k * h)

@@ -8,9 +8,10 @@ import pytest
 
 from ptable import Mechanism, NoiseSpec, solve
 from risk.attacks import CountRequest, SimulatedOracle
-from risk.attacks.laws import NoiseLaw, p_mean_rounds_to_zero, row_of, sum_law
+from risk.attacks.laws import noise_law, p_mean_rounds_to_zero, row_of
 from risk.attacks.oracle import Questioner
 from risk.errors import RiskError
+from risk.law import Law
 from tests.unit.risk.attack_support import r_table
 
 TABLE = r_table(5, 3)
@@ -58,9 +59,9 @@ def test_simulated_noise_follows_the_row_of_its_count(keys):
     # Chi-square with 11 classes: a correct program fails once in 1000.
     n = 6000
     oracle = oracle_of(np.full((n, 1), 33), seed=8, keys=keys)
-    law = NoiseLaw.of_count(TABLE, count=33)
+    law = noise_law(TABLE, count=33)
     noise = [oracle(CountRequest(groups=((0,),), line=i))[0] - 33 for i in range(n)]
-    seen = np.array([noise.count(v) for v in law.values])
+    seen = np.array([noise.count(v) for v in law.numbers])
     expected = n * law.probabilities
     assert ((seen - expected) ** 2 / expected).sum() < 29.6
 
@@ -115,11 +116,11 @@ def test_rows_of_large_counts_are_those_of_the_lookup():
     ):
         table = mechanism.build()
         for count in range(1, 60):
-            law = NoiseLaw.of_count(table, count=count)
+            law = noise_law(table, count=count)
             keys = np.arange(table.key_range) if table.key_range < 99 else np.array([0])
             noise = table.lookup(np.full(len(keys), count), keys, key_range=table.key_range)
-            for v in law.values:
-                assert law.of(v) == pytest.approx((noise == v).mean(), abs=1e-12)
+            for v in law.numbers:
+                assert law.at(v) == pytest.approx((noise == v).mean(), abs=1e-12)
 
 
 def test_tables_that_have_no_single_row_for_large_counts_ask_for_the_count():
@@ -132,8 +133,8 @@ def test_tables_that_have_no_single_row_for_large_counts_ask_for_the_count():
 
 
 def test_laws_of_sums_are_convolutions():
-    law = NoiseLaw.of_count(TABLE, count=2)
-    twice = sum_law([(law, 2, 1), (law, -3, 2)])
+    law = noise_law(TABLE, count=2)
+    twice = Law.weighted_sum([(law, 2, 1), (law, -3, 2)])
     p = law.probabilities
     spread = {2: np.zeros(2 * len(p) - 1), -3: np.zeros(3 * len(p) - 2)}
     spread[2][::2] = p
@@ -141,11 +142,11 @@ def test_laws_of_sums_are_convolutions():
     expected = np.convolve(np.convolve(spread[2], spread[-3]), spread[-3])
     assert twice.probabilities == pytest.approx(expected, abs=1e-15)
     assert twice.lowest == 2 * law.lowest - 6 * law.highest
-    assert sum_law([]).probabilities.tolist() == [1.0]
+    assert Law.weighted_sum([]).probabilities.tolist() == [1.0]
 
 
 def test_halves_round_up():
-    coin = NoiseLaw(lowest=-1, probabilities=np.array([0.5, 0.0, 0.5]))
+    coin = Law(lowest=-1, probabilities=np.array([0.5, 0.0, 0.5]))
     assert p_mean_rounds_to_zero(coin, divisor=2) == 0.5
 
 
