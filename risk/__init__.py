@@ -4,6 +4,7 @@ Attacks are in `risk.attacks`, measures of utility in `risk.utility`, feasibilit
 reconstruction in `risk.reconstruction`, audits of microdata in `risk.anonymity`.
 """
 
+from risk.accuracy import Accuracy, accuracy_of_noise, accuracy_table
 from risk.credible import CredibleIntervals, CredibleSet, credible_intervals, credible_set
 from risk.errors import RiskError
 from risk.inverse import Inverse
@@ -21,6 +22,7 @@ from risk.sets import deviation_set, possible_set
 from risk.worst import WorstPosterior, worst_posterior
 
 __all__ = [
+    "Accuracy",
     "CredibleIntervals",
     "CredibleSet",
     "Inverse",
@@ -30,6 +32,8 @@ __all__ = [
     "RiskError",
     "StatisticError",
     "WorstPosterior",
+    "accuracy_of_noise",
+    "accuracy_table",
     "credible_intervals",
     "credible_set",
     "deviation_set",
