@@ -30,7 +30,7 @@ INFEASIBLE = 4
 INTERNAL = 70
 INTERRUPTED = 130
 
-_OURS = ("ckm", "ptable", "tables")
+_OURS = ("ckm", "ptable", "risk", "tables")
 # Looked up along the classes of an error, nearest first; by name, to import nothing.
 _EXITS = {
     "KeyQualityError": CHECK_FAILED,
@@ -40,6 +40,7 @@ _EXITS = {
     "InternalError": INTERNAL,
     "TablesError": WRONG_REQUEST,
     "PTableError": WRONG_REQUEST,
+    "RiskError": WRONG_REQUEST,
     "CkmError": WRONG_REQUEST,
 }
 
