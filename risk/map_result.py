@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from ptable.pictures.picture import Picture
+
 __all__ = ["EVERY_TABLE", "MapLine", "RiskUtilityMap"]
 
 #: What the cells of all tables together are called.
@@ -188,6 +190,30 @@ class RiskUtilityMap:
             values = [line.figures[name] for line in self.lines]
             columns[name] = pd.array(values, dtype="Float64")
         return pd.DataFrame(columns)
+
+    def picture(
+        self, *, risk: str = "q_worst", utility: str = "hellinger_raw", table: str = EVERY_TABLE
+    ) -> Picture:
+        """Draw the designs by a figure of risk and one of utility.
+
+        Parameters
+        ----------
+        risk, utility, table
+            As for `pareto`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ptable.mechanisms import Mechanism
+        >>> from risk.map import risk_utility_map
+        >>> rng = np.random.default_rng(1)
+        >>> found = risk_utility_map({"r3": Mechanism.rounding(3)}, {"t": [1, 2]}, rng=rng)
+        >>> found.picture(utility="aad").svg[:4]
+        '<svg'
+        """
+        from risk.map_picture import map_picture
+
+        return map_picture(self, risk=risk, utility=utility, table=table)
 
     def __repr__(self) -> str:
         n_designs = len(self.designs)
