@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ptable.pictures.data import html_table
 from ptable.pictures.picture import Picture
-from ptable.pictures.svg import INK, MUTED, Drawing, clip, number, text_width
+from ptable.pictures.svg import INK, MUTED, Drawing, clip, number
 from risk.errors import RiskError
 from risk.map_catalogue import FIGURES
 
@@ -75,6 +75,8 @@ def map_picture(
     scatter.points(places, front)
     drawing.y += _HEIGHT + _FOOT
     drawing.legend("", [(_FILLED, "no other design beats it"), ("#ffffff", "another does")])
+    named = "; ".join(f"{n} {name}" for n, name in enumerate(front[:_MOST_NAMED], start=1))
+    drawing.note(f"Filled, from the least risk on: {named}.")
     left_out = len(found.designs) - len(places)
     if left_out:
         drawing.note(f"Left out, as a figure is not defined: {left_out} designs.")
@@ -146,22 +148,17 @@ class _Scatter:
         self.drawing.path([step], stroke=_GRID)
 
     def points(self, places: Mapping[str, _Point], front: tuple[str, ...]) -> None:
-        """Draw the designs, those on the front last and named where there is room."""
+        """Draw the designs, those on the front last, numbered where there is room."""
         for name in sorted(places, key=front.__contains__):
             left, base = self.at(places[name])
             fill = _FILLED if name in front else "#ffffff"
             self.drawing.rect((left - 4, base - 4, 8, 8), fill=fill, stroke=INK)
-        taken: list[tuple[float, float, float]] = []
-        for name in front[:_MOST_NAMED]:
+        taken: list[_Point] = []
+        for place, name in enumerate(front, start=1):  # below the front nothing is drawn
             left, base = self.at(places[name])
-            words = clip(name, 180, 10)
-            start = left + 8
-            if start + text_width(words, 10) > self.drawing.width - 8:
-                start = left - 8 - text_width(words, 10)
-            end = start + text_width(words, 10)
-            if all(abs(base - y) > 11 or end < a or start > b for a, b, y in taken):
-                self.drawing.text((start, base - 6), words, size=10)
-                taken.append((start, end, base))
+            if all(abs(left - x) > 14 or abs(base - y) > 11 for x, y in taken):
+                self.drawing.text((left - 4, base + 15), str(place), size=10, anchor="middle")
+                taken.append((left, base))
 
 
 def _axis(figure: str) -> str:
