@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from ckm.errors import ConfigError
 from ckm.perturb import perturb
-from ckm.published import PublishedTable, publish
+from ckm.published import PublishedTable, grid_size, publish, shows_grid
 from ckm.request import EmptyCells, TableRequest
 from ptable import PTableWarning
 from tables import (
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ptable import PTable
+    from risk.histogram import Histogram
     from tables.quality import Action
 
 __all__ = ["Engine"]
@@ -268,6 +269,51 @@ class Engine:
         built = self._requests(requests)
         answers = self._answer(list(requests.values()), list(built.values()), progress)
         return dict(zip(requests, answers, strict=True))
+
+    def histograms(
+        self,
+        requests: Mapping[str, TableRequest],
+        *,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> dict[str, Histogram]:
+        """Count the cells of each original count, for figures of risk; never publish these.
+
+        Parameters
+        ----------
+        requests
+            Name → request.
+        progress
+            As for `tabulate_all`.
+
+        Returns
+        -------
+        dict
+            Name → histogram; where a table shows its grid, with the grid's empty cells.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError
+            If a request is wrong, or the data do not fit it.
+        """
+        from risk.histogram import Histogram
+
+        built = self._requests(requests)
+        scan = (
+            None if progress is None else lambda share: progress("scan", int(100 * share), 100)
+        )
+        found = cube(
+            self._source,
+            self._keys,
+            list(built.values()),
+            tolerate_missing_keys=self._checks == "warn",
+            progress=scan,
+        )
+        answers = {}
+        for name, request in requests.items():
+            cells = found.pop(0)
+            size = grid_size(cells) if shows_grid(cells, request.empty_cells) else None
+            answers[name] = Histogram.of(cells.count, grid_size=size)
+        return answers
 
     def _answer(
         self,

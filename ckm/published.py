@@ -175,9 +175,7 @@ def publish(
     PublishedTable
         The table.
     """
-    wants_grid = empty_cells == "grid" or (
-        empty_cells == "auto" and all(axis.is_declared for axis in cells.axes)
-    )
+    wants_grid = shows_grid(cells, empty_cells)
     numbers: dict[str, NDArray[Any]] = {}
     if "count" in measures:
         numbers["count"] = published
@@ -283,19 +281,42 @@ def _drop_zeros(
     return [rank[order] for rank in ranks], {n: values[kept] for n, values in numbers.items()}
 
 
+def shows_grid(cells: Cells, empty_cells: str) -> bool:
+    """Return whether a table lists its empty cells.
+
+    Parameters
+    ----------
+    cells
+        The cells.
+    empty_cells
+        What was asked for, see `TableRequest`.
+    """
+    return empty_cells == "grid" or (
+        empty_cells == "auto" and all(axis.is_declared for axis in cells.axes)
+    )
+
+
+def grid_size(cells: Cells) -> int:
+    """Count all combinations of categories that a table shows, empty or not.
+
+    Parameters
+    ----------
+    cells
+        The cells.
+    """
+    shown = [[int(level.is_shown.sum()) for level in axis.levels] for axis in cells.axes]
+    return sum(
+        int(np.prod([s[level] for s, level in zip(shown, levels, strict=True)], dtype=float))
+        for levels in cells.level_sets
+    )
+
+
 def _fill_grid(
     cells: Cells, numbers: Mapping[str, NDArray[Any]]
 ) -> tuple[list[Codes], dict[str, NDArray[Any]]]:
     """Return all combinations of categories, zeros where there is no cell."""
     shown = [[level.ranks[level.is_shown] for level in axis.levels] for axis in cells.axes]
-    size = sum(
-        int(
-            np.prod(
-                [len(s[level]) for s, level in zip(shown, levels, strict=True)], dtype=float
-            )
-        )
-        for levels in cells.level_sets
-    )
+    size = grid_size(cells)
     if size > _MAX_GRID:
         raise ReleaseError(
             f"The full grid has {size:,} cells; at most {_MAX_GRID:,} are written.",

@@ -7,6 +7,7 @@ import sys
 import click
 
 from ckm.cli.check import check
+from ckm.cli.compare import compare
 from ckm.cli.completion import completion
 from ckm.cli.demo import demo
 from ckm.cli.job import job
@@ -53,5 +54,5 @@ def app() -> None:
     """Protected tables from microdata, by the cell key method."""
 
 
-for _command in (release, check, demo, ptable, keys, job, completion):
+for _command in (release, check, compare, demo, ptable, keys, job, completion):
     app.add_command(_command)

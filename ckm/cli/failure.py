@@ -40,6 +40,7 @@ _EXITS = {
     "InternalError": INTERNAL,
     "TablesError": WRONG_REQUEST,
     "PTableError": WRONG_REQUEST,
+    "RiskError": WRONG_REQUEST,
     "CkmError": WRONG_REQUEST,
 }
 

@@ -1,5 +1,6 @@
 """The job file: one TOML file that says what to release, from what, and how."""
 
+from ckm.config.designs import read_designs
 from ckm.config.job import Job, JobData, JobKeys, JobOutput
 from ckm.config.problems import JobError, Problem
 from ckm.config.read import job_schema, read_job, read_noise_spec
@@ -12,6 +13,7 @@ __all__ = [
     "JobOutput",
     "Problem",
     "job_schema",
+    "read_designs",
     "read_job",
     "read_noise_spec",
 ]

@@ -267,6 +267,7 @@ def test_the_shell_completes_verbs(folder):
         (),
         ("release",),
         ("check",),
+        ("compare",),
         ("demo",),
         ("ptable",),
         ("ptable", "advise"),

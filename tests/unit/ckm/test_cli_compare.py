@@ -1,0 +1,153 @@
+"""``ckm compare``: figures of designs on the tables of a job."""
+
+from __future__ import annotations
+
+import csv
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from ckm.cli import app
+from ckm.compare import compare
+from ckm.config import JobError, read_designs, read_job
+from ptable import Mechanism, NoiseSpec, solve
+
+JOB = """
+schema = 1
+[data]
+path = "people.parquet"
+id = "person_id"
+[keys]
+secret = "secret.key"
+[ptable]
+max_noise = 2
+variance = 1.0
+[categories]
+sex = ["F", "M", "X"]
+[[table]]
+name = "people"
+dimensions = ["sex"]
+[[table]]
+name = "ages"
+dimensions = ["age", "sex"]
+margins = "none"
+"""
+
+DESIGNS = """
+[grid]
+max_noise = [1, 3]
+variance = [0.5, 2.0]
+[designs.rounded]
+mechanism = "random-rounding"
+base = 3
+[designs.file]
+path = "pt.parquet"
+[designs.one]
+max_noise = 5
+variance = 2.0
+p_stay = 0.5
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    n = 90
+    people = {
+        "person_id": [f"MARKER-{i}" for i in range(n)],
+        "sex": ["F", "M", "F"] * (n // 3),
+        "age": [f"a{i % 25}" for i in range(n)],
+    }
+    pq.write_table(pa.table(people), tmp_path / "people.parquet")
+    solve(NoiseSpec(max_noise=2, variance=1.0)).write(tmp_path / "pt.parquet")
+    (tmp_path / "secret.key").write_text("a secret of some length")
+    (tmp_path / "secret.key").chmod(0o600)
+    (tmp_path / "job.toml").write_text(JOB)
+    (tmp_path / "designs.toml").write_text(DESIGNS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CKM_SECRET", raising=False)
+    return tmp_path
+
+
+def run(*args):
+    return CliRunner(env={"CKM_LOG_FORMAT": "text"}).invoke(app, [str(arg) for arg in args])
+
+
+def test_compare_shows_one_line_per_design_and_says_what_is_refused(folder):
+    result = run("compare", "job.toml", "designs.toml")
+    assert result.exit_code == 0, result.stderr
+    for name in ("rounded", "file", "one", "D=3 V=2 js=0"):
+        assert name in result.stdout
+    assert "D=1 V=2 js=0: " in result.stderr
+    assert "MARKER" not in result.output
+
+
+def test_compare_writes_all_figures_per_table(folder):
+    result = run("compare", "job.toml", "designs.toml", "-o", "map.csv")
+    assert (result.exit_code, result.stdout) == (0, "map.csv\n")
+    with (folder / "map.csv").open(encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == 6 * 3
+    assert {line["table"] for line in lines} == {"people", "ages", "all"}
+    assert "nan" not in (folder / "map.csv").read_text()
+
+
+def test_a_map_is_not_replaced_without_force(folder):
+    (folder / "map.csv").write_text("mine")
+    refused = run("compare", "job.toml", "designs.toml", "-o", "map.csv")
+    assert (refused.exit_code, (folder / "map.csv").read_text()) == (2, "mine")
+    assert run("compare", "job.toml", "designs.toml", "-o", "map.csv", "--force").exit_code == 0
+
+
+@pytest.mark.parametrize("args", [("-o", "map.txt"), ("--force",), ("--sensitive", "0")])
+def test_options_that_make_no_sense_are_refused(folder, args):
+    assert run("compare", "job.toml", "designs.toml", *args).exit_code == 2
+
+
+def test_the_map_is_that_of_the_original_counts_and_the_declared_grid(folder):
+    found = compare(
+        read_job("job.toml"), {"r": Mechanism.rounding(7)}, n_draws=0, sensitive=(1, 2)
+    )
+    cells = {line.table: line.n_cells for line in found.lines}
+    # F, M, X and their total; 25 ages, undeclared, by two sexes that occur.
+    assert cells["people"] == 4
+    assert found.find("r", "aad", table="people") == (3 + 2 + 1) / 4  # 60, 30, 90, 0
+    assert 25 <= cells["ages"] <= 50
+    assert cells["all"] == cells["people"] + cells["ages"]
+
+
+def test_the_same_seed_gives_the_same_map(folder):
+    first, again = (
+        run("compare", "job.toml", "designs.toml", "--seed", 5).stdout for _ in range(2)
+    )
+    assert first == again
+
+
+def test_designs_are_read_with_all_problems_at_once(folder):
+    (folder / "designs.toml").write_text(
+        """
+[grids]
+[grid]
+max_noise = [3]
+[designs.a]
+path = "none.parquet"
+[designs.b]
+mechanism = "random-rounding"
+base = 0
+[designs.c]
+variance = 1.0
+"""
+    )
+    with pytest.raises(JobError) as caught:
+        read_designs("designs.toml")
+    text = str(caught.value)
+    for part in ("'grids'", "[grid]", "none.parquet", "[designs.b]", "[designs.c]"):
+        assert part in text
+
+
+def test_a_wrong_design_ends_with_exit_2(folder):
+    (folder / "designs.toml").write_text("[designs.a]\nmax_noise = 3\nvarience = 1.0\n")
+    result = run("compare", "job.toml", "designs.toml")
+    assert result.exit_code == 2
+    assert "varience" in result.stderr
