@@ -5,7 +5,19 @@ from __future__ import annotations
 import subprocess
 import sys
 
-ALL = ("imports", "ptable_rows", "advise", "scan", "quantise", "marginals", "cube", "spill")
+ALL = (
+    "imports",
+    "ptable_rows",
+    "advise",
+    "scan",
+    "quantise",
+    "marginals",
+    "cube",
+    "spill",
+    "utility",
+    "risk_map",
+    "lp_audit",
+)
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or ALL:

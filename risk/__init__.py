@@ -6,10 +6,14 @@ reconstruction in `risk.reconstruction`, audits of microdata in `risk.anonymity`
 
 from risk.accuracy import Accuracy, accuracy_of_noise, accuracy_table
 from risk.credible import CredibleIntervals, CredibleSet, credible_intervals, credible_set
+from risk.designs import MapDesign, noise_grid
 from risk.errors import RiskError
+from risk.histogram import Histogram
 from risk.inverse import Inverse
 from risk.inverse_matrix import InverseMatrix, inverse_matrix
 from risk.law import Law
+from risk.map import risk_utility_map
+from risk.map_result import MapLine, RiskUtilityMap
 from risk.noise_laws import difference_law, published_law, sum_law
 from risk.prior import Prior
 from risk.ratios import (
@@ -25,11 +29,15 @@ __all__ = [
     "Accuracy",
     "CredibleIntervals",
     "CredibleSet",
+    "Histogram",
     "Inverse",
     "InverseMatrix",
     "Law",
+    "MapDesign",
+    "MapLine",
     "Prior",
     "RiskError",
+    "RiskUtilityMap",
     "StatisticError",
     "WorstPosterior",
     "accuracy_of_noise",
@@ -41,9 +49,11 @@ __all__ = [
     "error_given_originals",
     "error_given_published",
     "inverse_matrix",
+    "noise_grid",
     "percentage",
     "possible_set",
     "published_law",
+    "risk_utility_map",
     "sum_law",
     "worst_posterior",
 ]
