@@ -53,6 +53,7 @@ p_stay = 0.5
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
     n = 90
     people = {
         "person_id": [f"MARKER-{i}" for i in range(n)],
