@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ptable.dual import dual_bound, residual_at
 from ptable.errors import PTableError
 from ptable.faces import resolve
-from ptable.peaks import bound_over_peaks, shaped
+from ptable.peaks import bound_over_peaks, entropy, shaped
 from ptable.spec import NoiseSpec
 from ptable.stack import StackedSpec
 from ptable.thresholds import mean_units
@@ -396,7 +396,7 @@ def _certify_row(
     variance = moment - bias**2
     goal = problem.second_moment
     if row.law is not None:
-        bound, residual = _entropy(row.law), 0.0
+        bound, residual = entropy(row.law), 0.0
     elif multipliers is None:
         is_end = problem.unimodal and place is not None
         bound = bound_over_peaks(problem, None, place) if is_end else math.inf
@@ -419,7 +419,7 @@ def _certify_row(
         variance=float(variance / step**2),
         bias=float(bias / step),
         variance_drift=float((moment - goal) / step**2),
-        entropy=_entropy([Fraction(n, total) for n in units.values()]),
+        entropy=entropy([Fraction(n, total) for n in units.values()]),
         entropy_bound=bound,
         residual=math.inf if outside else residual,
         min_probability=float(Fraction(min(ordered), total)),
@@ -468,10 +468,6 @@ def _dip(ordered: Sequence[int]) -> int:
     before = (low - high for low, high in pairwise(ordered[: top + 1]))
     after = (low - high for high, low in pairwise(ordered[top:]))
     return max(0, *before, *after)
-
-
-def _entropy(law: Sequence[Fraction]) -> float:
-    return -math.fsum(float(p) * math.log(p) for p in law if p > 0)
 
 
 def _differences(stored: Certificate, again: Certificate) -> list[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ptable.dual import maximise
 from ptable.errors import PTableError
 from ptable.faces import resolve_row
-from ptable.lookup import cycle_length
+from ptable.lookup import cycle_length, serving_row
 from ptable.mechanisms import Mechanism
 from ptable.peaks import best_peak
 from ptable.reach import meets, variance_bounds
@@ -311,8 +311,7 @@ def _cost(n_rows: int, max_noise: int) -> int:
 def _law_of(table: PTable, count: int) -> dict[int, float]:
     """Give the law of any count, by the rule for large counts too."""
     cycle = cycle_length(table.large_counts, n_rows=table.n_rows)
-    first = table.n_rows - cycle
-    row = count if count < table.n_rows else first + (count - first) % cycle
+    row = serving_row(count, n_rows=table.n_rows, cycle=cycle)
     return {v: n / table.key_range for v, n in table.units(row).items()}
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ptable.table import PTable
 
-__all__ = ["KeyIndex", "cycle_length", "look_up"]
+__all__ = ["KeyIndex", "cycle_length", "look_up", "serving_row"]
 
 _CHUNK = 1 << 17
 _MOST_BUCKETS = 4096
@@ -153,6 +153,26 @@ def cycle_length(large_counts: str, *, n_rows: int) -> int:
             f"{n_rows}, not {large_counts!r}."
         )
     return int(number)
+
+
+def serving_row(count: int, *, n_rows: int, cycle: int) -> int:
+    """Give the row that serves a count.
+
+    Parameters
+    ----------
+    count
+        The count.
+    n_rows
+        How many rows there are, from count 0 on.
+    cycle
+        How many last rows serve larger counts in turn, see `cycle_length`.
+
+    Examples
+    --------
+    >>> [serving_row(count, n_rows=3, cycle=2) for count in range(6)]
+    [0, 1, 2, 1, 2, 1]
+    """
+    return count if count < n_rows else n_rows - cycle + (count - n_rows) % cycle
 
 
 def look_up(index: KeyIndex, counts: ArrayLike, cell_keys: ArrayLike) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ptable.divergence import outcomes
-from ptable.lookup import cycle_length
+from ptable.lookup import cycle_length, serving_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,7 +69,7 @@ def neighbours(
     """
     cycle = cycle_length(large_counts, n_rows=len(laws))
     for row, law in enumerate(laws):
-        follows = laws[_row_of(row + 1, len(laws), cycle)]
+        follows = laws[serving_row(row + 1, n_rows=len(laws), cycle=cycle)]
         there = outcomes(law, {v + 1: n for v, n in follows.items()})
         yield there, [(q, p) for p, q in there]
 
@@ -96,11 +96,6 @@ def blocked_counts(
     reached = {
         count + v
         for count in range(up_to - least + 1)
-        for v in laws[_row_of(count, len(laws), cycle)]
+        for v in laws[serving_row(count, n_rows=len(laws), cycle=cycle)]
     }
     return tuple(count for count in range(up_to + 1) if count not in reached)
-
-
-def _row_of(count: int, n_rows: int, cycle: int) -> int:
-    """Give the row that serves a count."""
-    return count if count < n_rows else n_rows - cycle + (count - n_rows) % cycle

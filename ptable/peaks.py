@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ptable.row import RowProblem
 
-__all__ = ["best_peak", "bound_over_peaks", "has_one_peak", "shaped"]
+__all__ = ["best_peak", "bound_over_peaks", "entropy", "has_one_peak", "shaped"]
 
 _Law: TypeAlias = "tuple[Fraction, ...]"
 
@@ -92,7 +92,7 @@ def best_peak(problem: RowProblem) -> tuple[int | None, _Law, tuple[float, ...] 
     for place in range(len(problem.noise)):
         law, prices = _at(problem.with_peak(place))
         if law is not None:
-            found.append((_entropy(law), -place, law, prices))
+            found.append((entropy(law), -place, law, prices))
     _, place, law, prices = max(found, key=lambda entry: entry[:2])
     return -place, law, prices
 
@@ -114,7 +114,7 @@ def bound_over_peaks(
     >>> from ptable import NoiseSpec
     >>> row = NoiseSpec(max_noise=5, variance=2.5, monotone="unimodal").row(1)
     >>> peak, law, prices = best_peak(row)
-    >>> abs(bound_over_peaks(row, prices, peak) - _entropy(law)) < 1e-9
+    >>> abs(bound_over_peaks(row, prices, peak) - entropy(law)) < 1e-9
     True
     """
     bound = 0.0
@@ -127,7 +127,7 @@ def bound_over_peaks(
         if prices is not None:
             bound = max(bound, dual_bound(there, prices))
         elif law is not None:
-            bound = max(bound, _entropy(law))
+            bound = max(bound, entropy(law))
     return bound
 
 
@@ -149,5 +149,18 @@ def _is_inside(problem: RowProblem, low: Fraction, high: Fraction) -> bool:
     return above and (problem.at_most or below)
 
 
-def _entropy(law: _Law) -> float:
+def entropy(law: Sequence[Fraction]) -> float:
+    """Compute the entropy of a law, in nats.
+
+    Parameters
+    ----------
+    law
+        The probabilities.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> round(entropy([Fraction(1, 2), Fraction(1, 2)]), 4)
+    0.6931
+    """
     return -math.fsum(float(p) * math.log(p) for p in law if p > 0)

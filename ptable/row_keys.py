@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from ptable.errors import PTableError
 from ptable.integers import Program
 from ptable.lattice import basis_of, next_values
 from ptable.least_cost import cheapest, least_cost
+from ptable.peaks import has_one_peak
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -232,7 +232,7 @@ class _Search:
         answer = least_cost(program, most_nodes=self.most_nodes)
         n = len(self.groups)
         has_any_peak = self.goal.problem.unimodal and len(self.groups[0]) == 1
-        if has_any_peak and answer.numbers and not _has_one_peak(answer.numbers[:n]):
+        if has_any_peak and answer.numbers and not has_one_peak(answer.numbers[:n]):
             programs = [replace(program, orders=_climbs(n, peak)) for peak in range(n)]
             answer = cheapest([least_cost(p, most_nodes=self.most_nodes) for p in programs])
         if not answer.is_finished and answer.numbers is None:
@@ -302,12 +302,6 @@ def _nearest(values: Sequence[int], goal: Fraction) -> list[int]:
     least = min((abs(value - goal) for value in values), default=Fraction(0))
     kept = {value for value in values if abs(value - goal) == least}
     return sorted(kept, key=lambda value: (abs(value), value))
-
-
-def _has_one_peak(numbers: Sequence[int]) -> bool:
-    steps = [b - a for a, b in pairwise(numbers) if a != b]
-    falls = [step < 0 for step in steps]
-    return falls == sorted(falls)
 
 
 def _climbs(n: int, peak: int) -> tuple[tuple[int, int], ...]:

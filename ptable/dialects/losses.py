@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ptable.lookup import cycle_length
+from ptable.lookup import cycle_length, serving_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,11 +36,8 @@ def row_number(table: PTable, count: int) -> int:
     >>> row_number(table, 1), row_number(table, 100)
     (1, 2)
     """
-    last = table.n_rows - 1
-    if count <= last:
-        return count
     cycle = cycle_length(table.large_counts, n_rows=table.n_rows)
-    return (count - last - 1) % cycle + last + 1 - cycle
+    return serving_row(count, n_rows=table.n_rows, cycle=cycle)
 
 
 def losses_between(table: PTable, again: PTable) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ptable.errors import PTableError
-from ptable.lookup import cycle_length
+from ptable.lookup import cycle_length, serving_row
 from ptable.pictures.words import decimal, ranges
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def row_of(table: PTable, count: int) -> int:
     n_rows = table.n_rows
     if table.anchors is None:
         cycle = cycle_length(table.large_counts, n_rows=n_rows)
-        return count if count < n_rows else n_rows - cycle + (count - n_rows) % cycle
+        return serving_row(count, n_rows=n_rows, cycle=cycle)
     if count > table.anchors[-1]:
         return n_rows - 1
     if count not in table.anchors:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptable.lookup import cycle_length
+from ptable.lookup import cycle_length, serving_row
 from risk.errors import RiskError
 from risk.law import Law
 
@@ -70,7 +70,6 @@ def row_of(ptable: PTable, *, count: int | None = None) -> int:
             "Attacks on counts need a p-table of counts, not one of magnitudes.",
             hint="solve(NoiseSpec(…)) without step and anchors makes one",
         )
-    last = ptable.n_rows - 1
     cycle = cycle_length(ptable.large_counts, n_rows=ptable.n_rows)
     if count is None:
         if cycle > 1:
@@ -79,12 +78,10 @@ def row_of(ptable: PTable, *, count: int | None = None) -> int:
                 "given.",
                 hint="pass the counts that are attacked",
             )
-        return last
+        return ptable.n_rows - 1
     if count < 0:
         raise RiskError(f"A count must be 0 or more, not {count}.")
-    if count <= last:
-        return count
-    return last - cycle + 1 + (count - last - 1) % cycle
+    return serving_row(count, n_rows=ptable.n_rows, cycle=cycle)
 
 
 def p_mean_rounds_to_zero(law: Law, *, divisor: int) -> float:

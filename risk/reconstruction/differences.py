@@ -213,11 +213,10 @@ def sliver_posterior(
 
 def _noise(ptable: PTable, count: int) -> dict[int, Fraction]:
     """Give the law of the noise of any count, however large."""
-    from ptable.lookup import cycle_length
+    from ptable.lookup import cycle_length, serving_row
 
     if ptable.step != 1 or ptable.anchors is not None:
         raise RiskError("Differences of counts need a p-table of counts, not of magnitudes.")
-    if count >= ptable.n_rows:
-        cycle = cycle_length(ptable.large_counts, n_rows=ptable.n_rows)
-        count = ptable.n_rows - cycle + (count - ptable.n_rows) % cycle
-    return {v: Fraction(n, ptable.key_range) for v, n in ptable.units(count).items()}
+    cycle = cycle_length(ptable.large_counts, n_rows=ptable.n_rows)
+    row = serving_row(count, n_rows=ptable.n_rows, cycle=cycle)
+    return {v: Fraction(n, ptable.key_range) for v, n in ptable.units(row).items()}

@@ -83,7 +83,7 @@ def possible_origins(
     >>> possible_origins(Mechanism.rounding(5).build(), [0, 4, 5])
     (array([0, 1, 3]), array([2, 0, 7]))
     """
-    from ptable.lookup import cycle_length
+    from ptable.lookup import cycle_length, serving_row
     from ptable.neighbours import laws_of
 
     laws = laws_of(ptable, key_range=ptable.key_range)
@@ -94,12 +94,8 @@ def possible_origins(
         origins = [
             y
             for y in range(max(0, seen - ptable.max_noise), seen + ptable.max_noise + 1)
-            if seen - y in laws[_row_of(y, len(laws), cycle)]
+            if seen - y in laws[serving_row(y, n_rows=len(laws), cycle=cycle)]
         ]
         ranges.append((origins[0], origins[-1]) if origins else (1, 0))
     lower, upper = np.array(ranges, dtype=np.int64).reshape(-1, 2)[place].T
     return lower, upper
-
-
-def _row_of(count: int, n_rows: int, cycle: int) -> int:
-    return count if count < n_rows else n_rows - cycle + (count - n_rows) % cycle
