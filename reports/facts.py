@@ -1,0 +1,572 @@
+"""What a report says, as plain numbers and names: nothing here is computed, nothing drawn.
+
+Whoever made a release fills `ReleaseFacts`; whoever compared designs fills `ComparisonFacts`.
+Texts of the office (titles, names, reasons) are shown as they stand. All other words come from
+catalogues by name, so that they exist in every language: a check, an attack, a measure and a
+mechanism are names here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003  (whoever parses facts needs it)
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+__all__ = [
+    "AttackFact",
+    "CheckFact",
+    "ComparisonFacts",
+    "DesignFact",
+    "ExceptionFact",
+    "FileFact",
+    "MeasureFact",
+    "NoiseClassFact",
+    "NoiseFacts",
+    "NoiseShareFact",
+    "Outcome",
+    "PairFact",
+    "PosteriorFact",
+    "PublicFacts",
+    "PublicTableFact",
+    "ReleaseFacts",
+    "ReproductionFacts",
+    "RiskFacts",
+    "ScenarioFacts",
+    "SetFact",
+    "TableFact",
+    "WorstFact",
+]
+
+#: How a check ended. Not computed is no failure, and no success.
+Outcome: TypeAlias = Literal["passed", "failed", "not computed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckFact:
+    """One check: its rule, and what was found.
+
+    Parameters
+    ----------
+    name
+        A name of the catalogue of checks.
+    outcome
+        How it ended.
+    allowed, found
+        The numbers that the words of rule and result need; what they mean is in the catalogue.
+    where
+        The table or the part of the release that decided; empty for all of it.
+    """
+
+    name: str
+    outcome: Outcome
+    allowed: Mapping[str, float] = field(default_factory=dict)
+    found: Mapping[str, float] = field(default_factory=dict)
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFact:
+    """A file: its name, its size in bytes and its SHA-256."""
+
+    file: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFact:
+    """A released table, as the office knows it.
+
+    Parameters
+    ----------
+    name, title
+        Of the job; no title is an empty text.
+    dimensions, measures
+        Their names, in order.
+    where
+        The filter of the job; empty for none.
+    published
+        Rows of the published table.
+    cells, empty
+        Cells that hold somebody, and cells of the grid that do not.
+    margins
+        How many of `cells` are totals over something.
+    files
+        What was written.
+    """
+
+    name: str
+    title: str
+    dimensions: tuple[str, ...]
+    measures: tuple[str, ...]
+    where: str
+    published: int
+    cells: int
+    empty: int
+    margins: int
+    files: tuple[FileFact, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseClassFact:
+    """Noise designed and drawn, over the distinct cells of a class of original counts.
+
+    A cell that several tables show, or that holds the same records as another, counts once.
+
+    Parameters
+    ----------
+    low, high
+        The class; None leaves it open.
+    cells
+        Distinct cells of the class.
+    mean, variance, stay
+        Of the noise, and the share of cells that keep their count: designed and drawn. What
+        was drawn is None in a class without cells.
+    least, most
+        Least and largest noise, designed and drawn.
+    """
+
+    low: int
+    high: int | None
+    cells: int
+    mean_designed: float | None
+    mean_drawn: float | None
+    variance_designed: float | None
+    variance_drawn: float | None
+    stay_designed: float | None
+    stay_drawn: float | None
+    least_designed: int | None
+    least_drawn: int | None
+    most_designed: int | None
+    most_drawn: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseShareFact:
+    """A value of the noise, and how often it was to come and came, over distinct cells."""
+
+    noise: int
+    designed: float
+    drawn: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairFact:
+    """How many cells of about this original count were published as about this count.
+
+    Parameters
+    ----------
+    original, published
+        The least count of each bin.
+    cells
+        How many.
+    """
+
+    original: int
+    published: int
+    cells: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseFacts:
+    """The p-table of a release, and the noise it made.
+
+    Parameters
+    ----------
+    parameters
+        Name → value as a text, in the words of the job file.
+    ptable_id
+        The identifier of the p-table.
+    certificate
+        Name → residual of the certificate; empty without one.
+    transition
+        Row i, column j: P(published j | original i); the last row stands for larger counts.
+    classes, shares, pairs
+        Designed beside drawn; the pairs are for a picture of published against original.
+    """
+
+    parameters: Mapping[str, str]
+    ptable_id: str
+    certificate: Mapping[str, float]
+    transition: tuple[tuple[float, ...], ...]
+    classes: tuple[NoiseClassFact, ...]
+    shares: tuple[NoiseShareFact, ...]
+    pairs: tuple[PairFact, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureFact:
+    """A measure of utility on a set of cells.
+
+    Parameters
+    ----------
+    table
+        The table; empty for the cells of all tables together.
+    group, value
+        What the cells have in common: ``"margin"`` and a level, a dimension and its category,
+        ``"parent"`` and a dimension; both ``"all"`` for all cells.
+    cells
+        The class of original counts; ``"all"`` for all of them.
+    name
+        A name of the catalogue of measures.
+    number
+        None where it is not defined.
+    base
+        How many cells it is computed from.
+    reason
+        Why there is no number.
+    """
+
+    table: str
+    group: str
+    value: str
+    cells: str
+    name: str
+    number: float | None
+    base: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PosteriorFact:
+    """What a published count tells of the original one.
+
+    Parameters
+    ----------
+    published
+        The published count.
+    share
+        Share of cells published so, by formula.
+    originals
+        Original count → P(original | published), the likely ones.
+    sensitive
+        P(the original is sensitive | published).
+    """
+
+    published: int
+    share: float
+    originals: Mapping[int, float]
+    sensitive: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorstFact:
+    """The most that a single published count of a table tells.
+
+    Parameters
+    ----------
+    table
+        The table; empty for all together.
+    original, published, probability
+        The largest P(X = original | X' = published) over sensitive originals.
+    set_published, set_probability
+        The largest P(X is sensitive | X' = set_published).
+    """
+
+    table: str
+    original: int
+    published: int
+    probability: float
+    set_published: int
+    set_probability: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttackFact:
+    """An attack on this design: the chance of success by formula and as tried.
+
+    Parameters
+    ----------
+    name
+        A name of the catalogue of attacks.
+    settings
+        Name → number of what the intruder has, such as 7 categories to group.
+    closed_form
+        The probability of success by formula; None where there is none.
+    successes, trials, low, high
+        As tried, with Wilson's interval; None where it was not tried.
+    queries
+        Requests per target.
+    allowed
+        The limit that the office set; None without one.
+    """
+
+    name: str
+    settings: Mapping[str, float]
+    closed_form: float | None
+    successes: int | None = None
+    trials: int | None = None
+    low: float | None = None
+    high: float | None = None
+    queries: int | None = None
+    allowed: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RiskFacts:
+    """What a reader may learn.
+
+    Parameters
+    ----------
+    sensitive
+        The sensitive original counts.
+    prior
+        A name of the catalogue of priors.
+    posteriors
+        For small published counts, all tables together.
+    worst
+        Per table, the worst first.
+    attacks
+        In the order of the page.
+    """
+
+    sensitive: tuple[int, ...]
+    prior: str
+    posteriors: tuple[PosteriorFact, ...]
+    worst: tuple[WorstFact, ...]
+    attacks: tuple[AttackFact, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesignFact:
+    """The figures of a design on all tables together.
+
+    Parameters
+    ----------
+    name
+        As the office calls it.
+    figures
+        Name of the catalogue of figures → number; None where it is not defined.
+    front
+        Whether no other design has less risk and less loss.
+    chosen
+        Whether it is the design of the release.
+    """
+
+    name: str
+    figures: Mapping[str, float | None]
+    front: bool
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioFacts:
+    """Designs on the risk-utility map.
+
+    Parameters
+    ----------
+    designs
+        In the order of the file.
+    refused
+        Design → why there is no such p-table.
+    risk, utility
+        The two figures of the map.
+    """
+
+    designs: tuple[DesignFact, ...]
+    refused: Mapping[str, str]
+    risk: str = "q_worst"
+    utility: str = "hellinger_raw"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExceptionFact:
+    """Something that a rule forbids and somebody allowed."""
+
+    what: str
+    who: str
+    when: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReproductionFacts:
+    """What it takes to make the release again.
+
+    Parameters
+    ----------
+    command
+        What to type.
+    job
+        The job file.
+    inputs
+        What the numbers depend on.
+    secret
+        Where the secret lies, never the secret; empty for none.
+    versions
+        Program → version, and the system.
+    started, finished
+        ISO 8601, UTC.
+    seconds
+        Name of a stage → how long it took.
+    """
+
+    command: str
+    job: FileFact
+    inputs: tuple[FileFact, ...]
+    secret: str
+    versions: Mapping[str, str]
+    started: str
+    finished: str
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicTableFact:
+    """A released table, as everybody may know it."""
+
+    name: str
+    title: str
+    dimensions: tuple[str, ...]
+    published: int
+    files: tuple[FileFact, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicFacts:
+    """All that the public edition knows: no parameter, no key, no original count, no time.
+
+    Parameters
+    ----------
+    id, title, date, contact
+        Of the job file, as they stand; empty where the office gave none.
+    version
+        Of the engine.
+    ptable_label
+        The office's own name for the p-table, never derived from it; empty for none.
+    checks
+        Name of a check → how it ended.
+    tables
+        The released tables.
+    """
+
+    id: str
+    title: str
+    date: str
+    contact: str
+    version: str
+    ptable_label: str
+    checks: Mapping[str, Outcome]
+    tables: tuple[PublicTableFact, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseFacts:
+    """All that the internal edition knows of a release.
+
+    Parameters
+    ----------
+    id, title, date, contact, ptable_label, version
+        See `PublicFacts`.
+    checks
+        In the order of the page.
+    tables, noise, utility, risk
+        The numbers.
+    scenarios
+        None where no other designs were compared.
+    exceptions, warnings
+        What somebody allowed, and what the engine warned of.
+    reproduction
+        How to make it again.
+    """
+
+    id: str
+    title: str
+    date: str
+    contact: str
+    ptable_label: str
+    version: str
+    checks: tuple[CheckFact, ...]
+    tables: tuple[TableFact, ...]
+    noise: NoiseFacts
+    utility: tuple[MeasureFact, ...]
+    risk: RiskFacts
+    scenarios: ScenarioFacts | None
+    exceptions: tuple[ExceptionFact, ...]
+    warnings: tuple[str, ...]
+    reproduction: ReproductionFacts
+
+    def public(self) -> PublicFacts:
+        """Keep what everybody may know."""
+        return PublicFacts(
+            id=self.id,
+            title=self.title,
+            date=self.date,
+            contact=self.contact,
+            version=self.version,
+            ptable_label=self.ptable_label,
+            checks={check.name: check.outcome for check in self.checks},
+            tables=tuple(
+                PublicTableFact(
+                    name=table.name,
+                    title=table.title,
+                    dimensions=table.dimensions,
+                    published=table.published,
+                    files=table.files,
+                )
+                for table in self.tables
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetFact:
+    """What a design may do to one count, before any data.
+
+    Parameters
+    ----------
+    design
+        The design.
+    count
+        The count.
+    deviation
+        What `count` may be published as.
+    possible
+        The originals that may lie behind a published `count`; empty where it is never
+        published.
+    """
+
+    design: str
+    count: int
+    deviation: tuple[int, ...]
+    possible: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonFacts:
+    """Designs compared on one set of tables; internal.
+
+    Parameters
+    ----------
+    title
+        Of the job.
+    version
+        Of the engine.
+    tables
+        Name of a table → cells, empty ones included.
+    sensitive
+        The sensitive original counts.
+    scenarios
+        Figures on all tables together.
+    by_table
+        Table → figures of each design on it.
+    sets
+        Deviation and possible sets of small counts.
+    posteriors
+        Design → what small published counts tell, all tables together.
+    utility
+        Design → measures by variable; `MeasureFact.table` names the table.
+    conclusion
+        Names of findings, in the order of the page → the numbers in their words.
+    """
+
+    title: str
+    version: str
+    tables: Mapping[str, int]
+    sensitive: tuple[int, ...]
+    scenarios: ScenarioFacts
+    by_table: Mapping[str, tuple[DesignFact, ...]]
+    sets: tuple[SetFact, ...]
+    posteriors: Mapping[str, tuple[PosteriorFact, ...]]
+    utility: Mapping[str, tuple[MeasureFact, ...]]
+    conclusion: Mapping[str, Mapping[str, float | str]]
