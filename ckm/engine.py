@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from ckm.errors import ConfigError
 from ckm.perturb import perturb
@@ -36,11 +36,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ptable import PTable
     from risk.histogram import Histogram
+    from tables import Cells
     from tables.quality import Action
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "Observer"]
+
+#: Called with a table's name and request, its cells, their published counts, and the table.
+Observer: TypeAlias = (
+    "Callable[[str, TableRequest, Cells, NDArray[np.int64], PublishedTable], None]"
+)
 
 logger = logging.getLogger(__name__)
 
@@ -238,13 +247,14 @@ class Engine:
             empty_cells=empty_cells,
         )
         (built,) = self._requests({"": request}).values()
-        return self._answer([request], [built], None)[0]
+        return self._answer({"": request}, [built], None)[0]
 
     def tabulate_all(
         self,
         requests: Mapping[str, TableRequest],
         *,
         progress: Callable[[str, int, int], None] | None = None,
+        observe: Observer | None = None,
     ) -> dict[str, PublishedTable]:
         """Tabulate and protect several tables in one scan of the records.
 
@@ -255,6 +265,9 @@ class Engine:
         progress
             Called with a stage (``"keys"``, ``"scan"``, ``"protect"``), the steps done and
             the steps in all.
+        observe
+            Called with each table before its cells are let go. It sees unprotected counts:
+            what it keeps stays inside.
 
         Returns
         -------
@@ -267,7 +280,7 @@ class Engine:
             If a request is wrong, or the data do not fit it.
         """
         built = self._requests(requests)
-        answers = self._answer(list(requests.values()), list(built.values()), progress)
+        answers = self._answer(requests, list(built.values()), progress, observe)
         return dict(zip(requests, answers, strict=True))
 
     def histograms(
@@ -317,9 +330,10 @@ class Engine:
 
     def _answer(
         self,
-        requests: Sequence[TableRequest],
+        requests: Mapping[str, TableRequest],
         built: Sequence[Request],
         progress: Callable[[str, int, int], None] | None,
+        observe: Observer | None = None,
     ) -> list[PublishedTable]:
         tell = progress or (lambda _stage, _done, _total: None)
         tell("keys", 0, 1)
@@ -338,21 +352,22 @@ class Engine:
         tell("scan", 100, 100)
         started = time.perf_counter()
         answers = []
-        for done, request in enumerate(requests):
+        for done, (name, request) in enumerate(requests.items()):
             tell("protect", done, len(requests))
             cells = found.pop(0)  # released table by table: cells may fill the memory
             published = perturb(
                 cells, ptable=self._ptable, secret=self._secret if self._mixes else None
             )
-            answers.append(
-                publish(
-                    cells,
-                    published,
-                    measures=request.measures,
-                    empty_cells=request.empty_cells,
-                    round_weighted=self._rounds_weighted,
-                )
+            table = publish(
+                cells,
+                published,
+                measures=request.measures,
+                empty_cells=request.empty_cells,
+                round_weighted=self._rounds_weighted,
             )
+            if observe is not None:
+                observe(name, request, cells, published, table)
+            answers.append(table)
         tell("protect", len(requests), len(requests))
         logger.info(
             "protected",
