@@ -309,9 +309,7 @@ class _Run:
             self._warn(text, event="check failed")
         return found
 
-    def _reproduction(
-        self, internal: Path, inputs: Sequence[FileRecord]
-    ) -> ReproductionFacts:
+    def _reproduction(self, internal: Path, inputs: Sequence[FileRecord]) -> ReproductionFacts:
         finished = dt.datetime.now(dt.UTC)
         return ReproductionFacts(
             command=f"ckm release {self.job.path.name} -o {self.target.name}",

@@ -26,9 +26,7 @@ class ReportFiles:
     internal: tuple[FileRecord, ...]
 
 
-def write_report(
-    facts: ReleaseFacts, folder: Path, *, languages: Sequence[str]
-) -> ReportFiles:
+def write_report(facts: ReleaseFacts, folder: Path, *, languages: Sequence[str]) -> ReportFiles:
     """Write the report."""
     path = folder / "internal" / "report.json"
     path.write_text(facts_json(facts, edition="internal"), encoding="utf-8")

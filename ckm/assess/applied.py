@@ -110,9 +110,7 @@ class Design:
             for value, n_keys in law.items():
                 chances[row, value - lowest] = n_keys / table.key_range
         noise = np.arange(lowest, lowest + chances.shape[1])
-        mean = np.array(
-            [sum(v * n for v, n in law.items()) / table.key_range for law in laws]
-        )
+        mean = np.array([sum(v * n for v, n in law.items()) / table.key_range for law in laws])
         away = noise - mean[:, None]
         return cls(
             table=table,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Assessor"]
 
 _MIXED_RANGE = 2**32
+_LARGEST_GRID = 2**53
 
 
 class Assessor:
@@ -82,7 +83,9 @@ class Assessor:
         """
         design = self._applied(cells.key_range)
         held = cells.count > 0
-        size = grid_size(cells) if shows_grid(cells, request.empty_cells) else len(cells)
+        size = min(grid_size(cells), _LARGEST_GRID)
+        empty = size - len(cells)
+        shown_empty = empty if shows_grid(cells, request.empty_cells) else 0
         margins = margins_of(cells)
         pairs = Pairs(original=cells.count, published=published)
         self.tables[name] = ObservedTable(
@@ -93,17 +96,19 @@ class Assessor:
                 key=cells.cell_key,
                 is_finest=margins.is_finest,
             ),
-            empty=size - len(cells),
+            empty=empty,
+            shown_empty=shown_empty,
             margins=int((~margins.is_finest).sum()),
             appeared=_appeared(table, published) + int((published[~held] > 0).sum()),
-            histogram=_histogram(cells.count, size),
+            grid=_histogram(cells.count, size),
+            shown=_histogram(cells.count, len(cells) + shown_empty),
             utility=table_measures(
                 name,
                 cells,
                 pairs,
                 ptable=design.table,
                 margins=margins,
-                empty=size - len(cells),
+                empty=shown_empty,
                 total_label=self._total_label,
                 threshold=max(self.sensitive),
             ),
@@ -128,18 +133,25 @@ class Assessor:
                 "",
                 Pairs(original=cells.count, published=cells.published),
                 ptable=self.design.table,
-                empty=sum(table.empty for table in self.tables.values()),
+                empty=sum(table.shown_empty for table in self.tables.values()),
                 threshold=max(self.sensitive),
             )
         return (*found, *(fact for table in self.tables.values() for fact in table.utility))
 
-    def histograms(self) -> dict[str, Histogram]:
-        """Give, for each table that has cells, how many have each original count."""
-        return {
-            name: table.histogram
+    def histograms(self, *, only_shown: bool = False) -> dict[str, Histogram]:
+        """Give, for each table that has cells, how many have each original count.
+
+        Parameters
+        ----------
+        only_shown
+            Leave out empty cells that a table does not list. For figures of risk they count:
+            who misses a cell in a table does not know whether it is empty.
+        """
+        found = {
+            name: table.shown if only_shown else table.grid
             for name, table in self.tables.items()
-            if table.histogram is not None
         }
+        return {name: histogram for name, histogram in found.items() if histogram is not None}
 
     def _applied(self, key_range: int) -> Design:
         if self._design is None:

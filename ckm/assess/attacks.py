@@ -69,7 +69,10 @@ def _fact(case: _Case, *, allowed: float | None) -> AttackFact:
     with contextlib.suppress(RiskError):
         result = case.trial()
     fact = AttackFact(
-        name=case.name, settings=case.settings, closed_form=closed_form, allowed=allowed
+        name=case.name,
+        settings={name: float(number) for name, number in case.settings.items()},
+        closed_form=closed_form,
+        allowed=allowed,
     )
     if result is None:
         return fact

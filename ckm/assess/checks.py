@@ -11,7 +11,7 @@ from ckm.assess.sample import repeats
 from reports.facts import CheckFact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ckm.assess.applied import Design
     from ckm.assess.assessor import Assessor
@@ -25,6 +25,24 @@ __all__ = ["limit_checks", "made_checks", "noise_checks", "proof_checks"]
 
 _RESIDUAL = 1e-9
 _SLACK = 1e-12  # a limit is not broken by the last digit of a double
+
+
+def _check(
+    name: str,
+    outcome: Outcome,
+    *,
+    allowed: Mapping[str, float] | None = None,
+    found: Mapping[str, float] | None = None,
+    where: str = "",
+) -> CheckFact:
+    """Make a check; its numbers are floats, so that JSON gives back the same."""
+    return CheckFact(
+        name=name,
+        outcome=outcome,
+        allowed={key: float(value) for key, value in (allowed or {}).items()},
+        found={key: float(value) for key, value in (found or {}).items()},
+        where=where,
+    )
 
 
 def _outcome(is_passed: bool) -> Outcome:  # noqa: FBT001
@@ -43,9 +61,9 @@ def made_checks(assessor: Assessor) -> Iterator[CheckFact]:
     everything = assessor.everything
     outside = [table.name for table in tables if not _fits(table.cells, design)]
     noise = everything.noise
-    yield CheckFact(
-        name="noise-bound",
-        outcome=_outcome(not outside),
+    yield _check(
+        "noise-bound",
+        _outcome(not outside),
         allowed={"least": int(design.least.min()), "most": int(design.most.max())},
         found={"least": int(noise.min(initial=0)), "most": int(noise.max(initial=0))},
         where=outside[0] if outside else "",
@@ -55,9 +73,9 @@ def made_checks(assessor: Assessor) -> Iterator[CheckFact]:
     yield _counted("small-counts", seen, allowed={"small": small})
     yield _counted("zeros-kept", {table.name: table.appeared for table in tables})
     again = repeats(everything)
-    yield CheckFact(
-        name="same-records",
-        outcome=_outcome(not again.differing),
+    yield _check(
+        "same-records",
+        _outcome(not again.differing),
         found={"repeats": again.repeats, "differing": again.differing},
     )
 
@@ -79,10 +97,10 @@ def _counted(
     name: str, cells: dict[str, int], *, allowed: dict[str, float] | None = None
 ) -> CheckFact:
     total = sum(cells.values())
-    return CheckFact(
-        name=name,
-        outcome=_outcome(not total),
-        allowed=allowed or {},
+    return _check(
+        name,
+        _outcome(not total),
+        allowed=allowed,
         found={"cells": total},
         where=max(cells, key=lambda table: cells[table]) if total else "",
     )
@@ -101,22 +119,22 @@ def noise_checks(cells: ObservedCells, design: Design) -> Iterator[CheckFact]:
     n = len(cells)
     drift, spread = mean_test(cells, design), variance_test(cells, design)
     if drift is None:
-        yield CheckFact(name="noise-mean", outcome="not computed", found={"cells": n})
+        yield _check("noise-mean", "not computed", found={"cells": n})
     else:
-        yield CheckFact(
-            name="noise-mean",
-            outcome=_outcome(drift.is_passed),
+        yield _check(
+            "noise-mean",
+            _outcome(drift.is_passed),
             allowed={"z": drift.allowed},
             found={"z": drift.z, "mean": float(cells.noise.mean()), "cells": n},
         )
     if spread is None:
-        yield CheckFact(name="noise-variance", outcome="not computed", found={"cells": n})
+        yield _check("noise-variance", "not computed", found={"cells": n})
     else:
         rows = design.rows(cells.count)
         drawn = float(((cells.noise - design.mean[rows]) ** 2).sum())
-        yield CheckFact(
-            name="noise-variance",
-            outcome=_outcome(spread.is_passed),
+        yield _check(
+            "noise-variance",
+            _outcome(spread.is_passed),
             allowed={"z": spread.allowed},
             found={
                 "z": spread.z,
@@ -126,19 +144,17 @@ def noise_checks(cells: ObservedCells, design: Design) -> Iterator[CheckFact]:
         )
     p_value = share_p_value(cells, design) if n else None
     if p_value is None:
-        yield CheckFact(name="noise-distribution", outcome="not computed", found={"cells": n})
+        yield _check("noise-distribution", "not computed", found={"cells": n})
     else:
-        yield CheckFact(
-            name="noise-distribution",
-            outcome=_outcome(p_value >= share_limit()),
+        yield _check(
+            "noise-distribution",
+            _outcome(p_value >= share_limit()),
             allowed={"p": share_limit()},
             found={"p": p_value, "cells": n},
         )
 
 
-def proof_checks(
-    ptable: PTable, quality: KeyQuality | None
-) -> Iterator[CheckFact]:
+def proof_checks(ptable: PTable, quality: KeyQuality | None) -> Iterator[CheckFact]:
     """Check what the noise rests on: the record keys, and the p-table's certificate.
 
     Parameters
@@ -153,9 +169,9 @@ def proof_checks(
     outcome: Outcome = "not computed"
     if quality is not None:
         outcome = _outcome(quality.is_sound)
-    yield CheckFact(name="keys", outcome=outcome)
+    yield _check("keys", outcome)
     if ptable.certificate is None:
-        yield CheckFact(name="certificate", outcome="not computed")
+        yield _check("certificate", "not computed")
         return
     try:
         ptable.certificate.check(ptable)
@@ -163,9 +179,9 @@ def proof_checks(
     except PTableError:
         is_sound = False
     residual = ptable.certificate.largest_residual
-    yield CheckFact(
-        name="certificate",
-        outcome=_outcome(is_sound),
+    yield _check(
+        "certificate",
+        _outcome(is_sound),
         allowed={"residual": _RESIDUAL},
         found={"residual": residual} if np.isfinite(residual) else {},
     )
@@ -193,9 +209,9 @@ def limit_checks(
     yield _limited("posterior", "probability", single, limits.posterior)
     yield _limited("posterior-set", "probability", together, limits.posterior_set)
     over = [fact.name for fact in attacks if _is_over(fact)]
-    yield CheckFact(
-        name="attacks",
-        outcome=_outcome(not over) if limits.attacks else "not computed",
+    yield _check(
+        "attacks",
+        _outcome(not over) if limits.attacks else "not computed",
         found={"over": len(over)} if limits.attacks else {},
         where=", ".join(over),
     )
@@ -210,22 +226,20 @@ def limit_checks(
     yield _limited("utility", "aad", deviations, limits.aad)
 
 
-def _limited(
-    name: str, unit: str, found: dict[str, float], allowed: float | None
-) -> CheckFact:
+def _limited(name: str, unit: str, found: dict[str, float], allowed: float | None) -> CheckFact:
     where = max(found, key=lambda table: found[table]) if found else ""
     most = {unit: found[where]} if found else {}
     if allowed is None or not found:
-        return CheckFact(
-            name=name,
-            outcome="not computed",
+        return _check(
+            name,
+            "not computed",
             allowed={} if allowed is None else {unit: allowed},
             found=most,
             where=where,
         )
-    return CheckFact(
-        name=name,
-        outcome=_outcome(found[where] <= allowed + _SLACK),
+    return _check(
+        name,
+        _outcome(found[where] <= allowed + _SLACK),
         allowed={unit: allowed},
         found=most,
         where=where,

@@ -80,7 +80,7 @@ def findings(
         *noise_checks(cells, design),
         *proof_checks(assessor.ptable, quality),
         *limit_checks(limits, worst=risk.worst, attacks=risk.attacks, utility=utility),
-        CheckFact(name="public-scan", outcome="passed", found={"marks": 0}),
+        CheckFact(name="public-scan", outcome="passed", found={"marks": 0.0}),
     )
     everything = assessor.everything
     noise = NoiseFacts(
@@ -97,6 +97,7 @@ def findings(
         scenarios = scenario_facts(
             designs,
             assessor.histograms(),
+            shown=assessor.histograms(only_shown=True),
             chosen=design.table,
             label=job.report.ptable_label or "release",
             sensitive=assessor.sensitive,

@@ -21,6 +21,7 @@ __all__ = ["Margins", "categories", "margins_of", "parents"]
 _NONE = np.int32(-1)
 _DENSE = 16  # places per cell up to which a list of all combinations is faster than sorting
 _SOME = 1 << 22
+_MOST_CODES = 2**62
 
 
 class Margins:
@@ -212,8 +213,10 @@ class _Finder:
         sizes = [axis.size for axis in cells.axes]
         total = float(np.prod(sizes, dtype=float)) if sizes else 1.0
         self.ranks = cells.ranks
-        if total < 2**62:
-            steps = [int(np.prod(sizes[place + 1 :], dtype=np.int64)) for place in range(len(sizes))]
+        if total < _MOST_CODES:
+            steps = [
+                int(np.prod(sizes[place + 1 :], dtype=np.int64)) for place in range(len(sizes))
+            ]
         else:  # odd multipliers without a pattern: sums modulo 2**64 differ, chance apart
             rng = np.random.default_rng(1)
             steps = [int(n) | 1 for n in rng.integers(0, 2**63, len(sizes))]
@@ -229,9 +232,7 @@ class _Finder:
             self.order = np.argsort(self.code)
             self.sorted = self.code[self.order]
 
-    def __call__(
-        self, axis: int, cells: Codes, ranks: NDArray[np.int32]
-    ) -> NDArray[np.int64]:
+    def __call__(self, axis: int, cells: Codes, ranks: NDArray[np.int32]) -> NDArray[np.int64]:
         here = self.ranks[axis][cells].astype(np.uint64)
         code = self.code[cells] + (ranks.astype(np.uint64) - here) * self.steps[axis]
         if self.places is not None:

@@ -70,14 +70,16 @@ class ObservedTable:
         Its name.
     cells
         Its cells that hold somebody.
-    empty
-        How many cells of its grid hold nobody; 0 where it does not show the grid.
+    empty, shown_empty
+        How many cells of its grid hold nobody, and how many of these it lists as zeros.
     margins
         How many of the cells are totals over something.
     appeared
         How many more numbers it shows that are not 0 than there are such published counts.
-    histogram
+    grid
         How many cells have each original count, empty ones included; None without any.
+    shown
+        The same without empty cells that the table does not list.
     utility
         What its users lose.
     """
@@ -85,7 +87,9 @@ class ObservedTable:
     name: str
     cells: ObservedCells
     empty: int
+    shown_empty: int
     margins: int
     appeared: int
-    histogram: Histogram | None
+    grid: Histogram | None
+    shown: Histogram | None
     utility: tuple[MeasureFact, ...]

@@ -7,21 +7,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reports.facts import DesignFact, ScenarioFacts
+from risk.histogram import Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ptable import PTable
     from risk.designs import MapDesign
-    from risk.histogram import Histogram
+    from risk.map_result import RiskUtilityMap
 
 __all__ = ["scenario_facts"]
+
+_RISK, _UTILITY = "q_worst", "hellinger_raw"
 
 
 def scenario_facts(
     designs: Mapping[str, MapDesign],
-    histograms: Mapping[str, Histogram],
+    grids: Mapping[str, Histogram],
     *,
+    shown: Mapping[str, Histogram],
     chosen: PTable,
     label: str,
     sensitive: Sequence[int],
@@ -35,8 +39,9 @@ def scenario_facts(
     ----------
     designs
         Name → design.
-    histograms
-        Name of a table → how many cells have each original count.
+    grids, shown
+        Name of a table → how many cells have each original count, for figures of risk with
+        all empty cells of the grid, for figures of use with those that the table lists.
     chosen
         The p-table of the release.
     label
@@ -50,9 +55,11 @@ def scenario_facts(
     --------
     >>> from ptable.mechanisms import Mechanism
     >>> from risk.histogram import Histogram
+    >>> tables = {"t": Histogram.of([1, 2, 9])}
     >>> found = scenario_facts(
     ...     {"r5": Mechanism.rounding(5)},
-    ...     {"t": Histogram.of([1, 2, 9])},
+    ...     tables,
+    ...     shown=tables,
     ...     chosen=Mechanism.rounding(3).build(),
     ...     label="ours",
     ...     sensitive=[1],
@@ -60,35 +67,55 @@ def scenario_facts(
     >>> [(design.name, design.chosen) for design in found.designs]
     [('r5', False), ('ours', True)]
     """
+    from risk.designs import build_designs
     from risk.map import risk_utility_map
     from risk.map_catalogue import FIGURES
     from risk.map_result import EVERY_TABLE
 
-    if not histograms:
+    if not shown:
         return None
     while label in designs:
         label += "*"
-    tables = {
-        f"{name} " if name == EVERY_TABLE else name: found for name, found in histograms.items()
+    built = build_designs({**designs, label: chosen}, progress=progress)
+
+    def mapped(histograms: Mapping[str, Histogram]) -> RiskUtilityMap:
+        return risk_utility_map(
+            built.tables,
+            # One table of everything: no name of a table can be that of all of them.
+            {"release": Histogram.together(histograms.values())},
+            rng=np.random.default_rng(0),
+            sensitive=sensitive,
+            n_draws=0,
+        )
+
+    maps = {"risk": mapped(grids), "utility": mapped(shown)}
+    figures = {
+        name: {
+            figure: maps[meaning.side].find(name, figure, table=EVERY_TABLE)
+            for figure, meaning in FIGURES.items()
+        }
+        for name in built.tables
     }
-    found = risk_utility_map(
-        {**designs, label: chosen},
-        tables,
-        rng=np.random.default_rng(0),
-        sensitive=sensitive,
-        n_draws=0,
-        progress=progress,
-    )
-    front = set(found.pareto())
+    front = _front(figures)
     return ScenarioFacts(
         designs=tuple(
-            DesignFact(
-                name=name,
-                figures={figure: found.find(name, figure) for figure in FIGURES},
-                front=name in front,
-                chosen=name == label,
-            )
-            for name in found.designs
+            DesignFact(name=name, figures=found, front=name in front, chosen=name == label)
+            for name, found in figures.items()
         ),
-        refused=dict(found.refused),
+        refused=dict(built.refused),
+        risk=_RISK,
+        utility=_UTILITY,
     )
+
+
+def _front(figures: Mapping[str, Mapping[str, float | None]]) -> set[str]:
+    """Find the designs that no other beats; less is better on both axes."""
+    from risk.pareto import undominated
+
+    points = {
+        name: (found[_RISK], found[_UTILITY])
+        for name, found in figures.items()
+        if found[_RISK] is not None and found[_UTILITY] is not None
+    }
+    names = list(points)
+    return {names[place] for place in undominated(list(points.values()))}

@@ -16,6 +16,7 @@ from risk.utility.additivity import additivity
 from risk.utility.classes import CLASSES, class_cells
 from risk.utility.deviations import deviations, summaries
 from risk.utility.distances import distances
+from risk.utility.measure import defined, undefined
 from risk.utility.pairs import Pairs
 from risk.utility.ranks import ranks
 from risk.utility.significance import significance
@@ -50,6 +51,7 @@ CORE = (
 #: Levels with more categories, and combinations of levels beyond the first, are left out.
 MOST_VALUES = 20
 MOST_MARGINS = 24
+_ZEROS = ("zeros_original", "zeros_published", "true_zeros_pct")
 
 
 def table_measures(
@@ -130,19 +132,20 @@ def all_measures(
 
 
 def _with_empty(measures: Iterable[Measure], empty: int) -> Iterator[Measure]:
-    """Count the empty cells of the grid, which are published as 0, among the zeros."""
-    from risk.utility.measure import defined
-
+    """Count the empty cells that are listed, and published as 0, among the zeros."""
     found = {measure.name: measure for measure in measures}
-    zero = empty + int(found["zeros_published"].value or 0)
-    base = empty + found["zeros_published"].base
+    published = found["zeros_published"]
+    zero = empty + int(published.value or 0)
     for name, measure in found.items():
-        if not empty or name not in {"zeros_original", "zeros_published", "true_zeros_pct"}:
+        if name not in _ZEROS:
             yield measure
+        elif not empty:
+            yield undefined(name, "no empty cell is listed", base=measure.base)
         elif name == "true_zeros_pct":
             yield defined(name, 100 * empty / zero, base=zero)
         else:
-            yield defined(name, empty if name == "zeros_original" else zero, base=base)
+            number = zero if name == "zeros_published" else empty
+            yield defined(name, number, base=empty + published.base)
 
 
 def _core(pairs: Pairs, threshold: int) -> Iterator[Measure]:

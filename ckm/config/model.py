@@ -180,7 +180,9 @@ class ExceptionModel(_Section):
 class ReportModel(_Section):
     """What the reports of a release say beside its numbers."""
 
-    id: str | None = Field(default=None, min_length=1, description="What the release is called.")
+    id: str | None = Field(
+        default=None, min_length=1, description="What the release is called."
+    )
     date: dt.date | None = Field(default=None, description="Of the release, without quotes.")
     contact: str | None = Field(
         default=None, min_length=1, description="Whom readers may ask; shown to everybody."
