@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ptable.errors import PTableError
+from ptable.pictures.page import in_page
 
 if TYPE_CHECKING:
     import os
@@ -82,6 +83,24 @@ class Picture:
         finally:
             with contextlib.suppress(FileNotFoundError):
                 temporary.unlink()
+
+    def in_page(self, id_prefix: str) -> str:
+        """Give the drawing for a page: ids of its own, and as wide as there is room.
+
+        Parameters
+        ----------
+        id_prefix
+            As for `ptable.pictures.page.in_page`; another one for each drawing of the page.
+
+        Examples
+        --------
+        >>> from ptable import PTable
+        >>> from ptable.pictures import heatmap
+        >>> picture = heatmap(PTable.from_units([{0: 8}, {-1: 4, 1: 4}], key_range=8))
+        >>> 'aria-labelledby="shades-t shades-d"' in picture.in_page("shades")
+        True
+        """
+        return in_page(self.svg, id_prefix=id_prefix)
 
     def _repr_svg_(self) -> str:
         return self.svg

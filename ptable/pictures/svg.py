@@ -150,6 +150,8 @@ class Drawing:
         self.width = float(width)
         self.room = self.width - 2 * MARGIN
         self._title = clean(title)
+        if not any(letter.isprintable() and not letter.isspace() for letter in self._title):
+            raise PTableError("title must not be empty.", hint="say what the picture shows")
         self._parts: list[str] = []
         heading = clip(self._title, self.room, 15, bold=True)
         self.text((MARGIN, 28), heading, size=15, bold=True)
@@ -251,7 +253,10 @@ class Drawing:
             line = word
 
     def finish(self, description: str) -> str:
-        """Give the finished SVG; its ids follow from what it shows and from nothing else."""
+        """Give the finished SVG; its ids follow from what it shows and from nothing else.
+
+        A file needs no more; `in_page` makes it ready for a page of several drawings.
+        """
         width, height = number(self.width), number(self.y + MARGIN)
         words = html.escape(clean(description))
         text = (
