@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ class Picture:
         What the drawing shows, in words.
     table
         The figures drawn, as an HTML table.
+    data_heading
+        What the table is called where it is folded away.
 
     Examples
     --------
@@ -44,6 +47,7 @@ class Picture:
     svg: str
     description: str
     table: str
+    data_heading: str = "Data of the picture"
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the drawing to a file, all or nothing.
@@ -106,5 +110,6 @@ class Picture:
         return self.svg
 
     def _repr_html_(self) -> str:
-        data = f"<details><summary>Data of the picture</summary>{self.table}</details>"
+        heading = html.escape(self.data_heading)
+        data = f"<details><summary>{heading}</summary>{self.table}</details>"
         return f"<div>{self.svg}{data}</div>"

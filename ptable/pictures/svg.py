@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ptable.errors import PTableError
@@ -21,7 +22,9 @@ _FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 _PREFIX = "\0"
 HATCH = f"url(#{_PREFIX}h)"
 MARGIN = 16.0
-_NARROW, _WIDE = "iljtfrI.,:;'|!()[] ", "mwMW@%"
+_NARROW, _WIDE = "iljtfrI.,:;'|!()[] \xa0\u202f", "mwMW@%"
+#: French keeps punctuation and figures together by spaces that do not break.
+_SPACES = re.compile(r"[^\S\xa0\u202f]+")
 _DIRECTIONS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 
 #: What a legend entry shows: a colour, a hatch or an outline, and its words.
@@ -112,7 +115,7 @@ def clean(text: str) -> str:
     >>> ascii(clean("a\0b\nc"))
     "'a\\ufffdb c'"
     """
-    return "".join(map(_clean_letter, " ".join(text.split())))
+    return "".join(map(_clean_letter, _SPACES.sub(" ", text).strip(" ")))
 
 
 def _clean_letter(letter: str) -> str:
@@ -242,7 +245,7 @@ class Drawing:
         """Write a remark below what was drawn so far, in as many lines as it takes."""
         self.y += 4
         line = ""
-        for word in [*words.split(), ""]:
+        for word in [*clean(words).split(" "), ""]:
             longer = f"{line} {word}".strip()
             if word and text_width(longer, 11) <= self.room:
                 line = longer
