@@ -174,7 +174,9 @@ def _notes(
     front: Sequence[str], n_undefined: int, n_refused: int, wording: Wording
 ) -> Iterable[str]:
     words = wording.words
-    named = "; ".join(f"{n} {name}" for n, name in enumerate(front[:_MOST_NAMED], start=1))
+    named = words("; ").join(
+        f"{n} {name}" for n, name in enumerate(front[:_MOST_NAMED], start=1)
+    )
     yield words("Filled, from the least risk on: %(designs)s.") % {"designs": named}
     if n_undefined:
         sentence = words("Left out, as a figure is not defined: %(designs)s designs.")

@@ -107,7 +107,7 @@ class Wording:
         '1,5; 2'
         """
         texts = list(texts)
-        return ("; " if any("," in text for text in texts) else ", ").join(texts)
+        return (self.words("; ") if any("," in text for text in texts) else ", ").join(texts)
 
 
 #: The words as they stand in the code.
