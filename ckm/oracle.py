@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, TypeVar
 
-from ckm.errors import ConfigError
+from ckm.errors import ConfigError, ReleaseError
 from ckm.request import TableRequest
 from risk.attacks.geographic import GeographicDifferencing
 from risk.errors import RiskError
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     Counts: TypeAlias = dict[tuple[str, ...], int]
     #: A filter, a cell of a table, or None for what is not on offer.
     Question: TypeAlias = "str | PublishedCell | None"
+
+_T = TypeVar("_T")
 
 __all__ = ["EngineOracle", "PublishedCell", "Tabulator"]
 
@@ -121,6 +123,7 @@ class EngineOracle:
         column: str,
         categories: Sequence[str | int],
         lines: Sequence[str | None] = (None,),
+        remembers: bool = False,
     ) -> Self:
         """Ask for the total of a filter on groups of categories of a column.
 
@@ -134,6 +137,8 @@ class EngineOracle:
             Its categories; a group names them by their places here.
         lines
             A filter per line, such as an area; None for everybody.
+        remembers
+            As for the class.
 
         Examples
         --------
@@ -156,7 +161,7 @@ class EngineOracle:
             here = _at(lines, line)
             return (f"({here}) and " if here else "") + f"{_name(column)} in ({named})"
 
-        return cls(engine, question)
+        return cls(engine, question, remembers=remembers)
 
     @classmethod
     def of_cube(
@@ -298,7 +303,7 @@ class EngineOracle:
             return
         try:
             found = self._engine.tabulate_all(new)
-        except (RequestError, ConfigError, PermissionError) as error:
+        except (RequestError, ConfigError, ReleaseError, PermissionError) as error:
             if len(new) > 1:
                 for request in new.values():
                     self._publish([request])
@@ -334,9 +339,13 @@ def _key(request: TableRequest) -> str:
 def _read(table: PublishedTable) -> tuple[tuple[str, ...], Counts]:
     """Give the columns of the dimensions, and the count of every cell by its categories."""
     lines = table.to_arrow().to_pydict()
-    counts = lines[next(name for name in table.measures)]
+    counts = lines[next(iter(table.measures))]
     columns = tuple(table.dimensions)
-    labels = zip(*(lines[column] for column in columns), strict=True) if columns else [()]
+    labels = (
+        zip(*(lines[column] for column in columns), strict=True)
+        if columns
+        else [()] * len(counts)
+    )
     return columns, dict(zip(labels, counts, strict=True))
 
 
@@ -348,7 +357,7 @@ def _margins(labels: list[list[str]]) -> dict[Group, tuple[str | None, ...]]:
         groups = [
             (
                 tuple(base * size + k for base in bases for k in kept),
-                (*before, None if len(kept) != 1 or label is None else label),
+                (*before, label),
             )
             for bases, before in groups
             for kept, label in [
@@ -359,7 +368,7 @@ def _margins(labels: list[list[str]]) -> dict[Group, tuple[str | None, ...]]:
     return {tuple(sorted(bases)): found for bases, found in reversed(groups)}
 
 
-def _at[T](values: Sequence[T], place: int) -> T:
+def _at(values: Sequence[_T], place: int) -> _T:
     """Take a value by its place; one that does not exist is a mistake, not a refusal."""
     if not 0 <= place < len(values):
         raise RiskError(f"The oracle has {len(values)} of these; {place} is none of them.")
