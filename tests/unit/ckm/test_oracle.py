@@ -389,3 +389,22 @@ def test_hostile_names_are_only_names(name):
         table = built.tabulate([column]).to_pandas().set_index(column)["count"]
     assert answers == [table[name], table["other"], table["Total"]]
     assert not oracle.reasons
+
+
+def test_the_wording_of_a_question_never_changes_its_answer(engine):
+    """Conditions that change nothing do not make new noise, so that nobody can average them."""
+    wordings = [
+        "sex = 'F'",
+        "sex in ('F')",
+        "not sex = 'M'",
+        "sex != 'M' and age >= 0",
+        "age < 200 and (sex = 'F' or sex = 'nobody')",
+        *(f"sex = 'F' and (age <= {age} or age > {age})" for age in range(20, 60)),
+    ]
+    oracle = EngineOracle(engine, lambda line, _group: wordings[line])
+    answers = [oracle(CountRequest(groups=((0,),), line=n)) for n in range(len(wordings))]
+    assert len({tuple(answer) for answer in answers}) == 1
+    assert answers[0][0] is not None
+    by_table = engine.tabulate(["sex", "age_group"]).to_pandas()
+    line = by_table[(by_table["sex"] == "F") & (by_table["age_group"] == "Total")]
+    assert answers[0] == line["count"].tolist()
