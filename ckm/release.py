@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import logging
+import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ckm.assess.assessor import Assessor
 from ckm.assess.facts import findings, release_facts
+from ckm.disclosure import hidden_texts
 from ckm.errors import ReleaseError
 from ckm.folder import check_target, new_folder, resolve_target
 from ckm.manifest import (
@@ -32,6 +34,7 @@ from ckm.placement import refuse_foreign, refuse_overlap
 from ckm.report import write_report
 from ckm.verdict import judge
 from reports.facts import FileFact, ReproductionFacts
+from tables import Secret
 from tables.secret import SECRET_VARIABLE
 
 if TYPE_CHECKING:
@@ -207,7 +210,16 @@ class _Run:
             warnings=self.warnings,
             reproduction=self._reproduction(internal, inputs),
         )
-        pages = write_report(facts, folder, languages=self.job.report.languages)
+        with self._timed("report"):
+            pages = write_report(
+                facts,
+                folder,
+                languages=self.job.report.languages,
+                hidden=hidden_texts(
+                    facts, more=[str(self.job.path.parent)], counts=assessor.largest_counts()
+                ),
+                secret=self._secret(),
+            )
         self._write_manifests(folder, tables, inputs, ptable, pages)
         return sum(table.rows for table in tables)
 
@@ -321,6 +333,12 @@ class _Run:
             finished=finished.isoformat(timespec="seconds"),
             seconds=dict(self.seconds),
         )
+
+    def _secret(self) -> Secret | None:
+        """Return the secret, to look that no page holds it."""
+        if self.job.keys.secret is not None:
+            return Secret.from_file(self.job.keys.secret)
+        return Secret.from_env(SECRET_VARIABLE) if os.environ.get(SECRET_VARIABLE) else None
 
     def _secret_label(self) -> str | None:
         if not self.job.needs_secret:

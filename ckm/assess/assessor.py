@@ -153,6 +153,10 @@ class Assessor:
         }
         return {name: histogram for name, histogram in found.items() if histogram is not None}
 
+    def largest_counts(self) -> tuple[int, ...]:
+        """Give the largest original count of each table, which no page may show."""
+        return tuple(int(table.cells.count.max(initial=0)) for table in self.tables.values())
+
     def _applied(self, key_range: int) -> Design:
         if self._design is None:
             keys = _MIXED_RANGE if self.is_mixed else key_range

@@ -119,7 +119,7 @@ def _cases(ptable: PTable, *, is_mixed: bool) -> Iterator[_Case]:
     pairs = TwoPartition(n_categories=_CATEGORIES)
     yield _Case(
         "two-partition",
-        {"categories": _CATEGORIES},
+        {"n_categories": _CATEGORIES},
         mixed(lambda: pairs.closed_form(ptable)),
         lambda: world.attack(
             100, _CATEGORIES, lambda o, c: pairs.run(o, truth=c.sum(axis=1), rng=world.rng)
@@ -128,14 +128,14 @@ def _cases(ptable: PTable, *, is_mixed: bool) -> Iterator[_Case]:
     cell = SmallCell(n_categories=_CATEGORIES)
     yield _Case(
         "small-cell",
-        {"categories": _CATEGORIES},
+        {"n_categories": _CATEGORIES},
         mixed(lambda: cell.closed_form(ptable)),
         lambda: world.attack(100, _CATEGORIES, lambda o, c: cell.run(o, truth=c[:, -1])),
     )
     again = RepeatedAnswers(n_repeats=_REPEATS)
     yield _Case(
         "repeated-answers",
-        {"repeats": _REPEATS},
+        {"n_repeats": _REPEATS},
         lambda: again.closed_form(ptable, noise="consistent"),
         lambda: world.attack(200, 1, lambda o, c: again.run(o, truth=c[:, 0])),
     )
@@ -144,7 +144,7 @@ def _cases(ptable: PTable, *, is_mixed: bool) -> Iterator[_Case]:
     bound = HiddenBound(n_pairs=_PAIRS)
     yield _Case(
         "hidden-bound",
-        {"pairs": _PAIRS},
+        {"n_pairs": _PAIRS},
         mixed(lambda: bound.closed_form(ptable)),
         lambda: world.attack(
             50,
@@ -157,14 +157,14 @@ def _cases(ptable: PTable, *, is_mixed: bool) -> Iterator[_Case]:
     margins = MarginBounds(max_noise=ptable.max_noise)
     yield _Case(
         "margin-bounds",
-        {"parts": 2},
+        {"n_categories": 2},
         mixed(lambda: margins.closed_form(ptable)),
         lambda: world.attack(1000, 2, lambda o, c: margins.run(o, truth=c)),
     )
     leak = AdditiveKeys(keys=keys)
     yield _Case(
         "additive-keys",
-        {"parts": 2},
+        {"n_categories": 2},
         lambda: leak.closed_form(ptable),
         lambda: world.attack(1000, 2, lambda o, c: leak.run(o, ptable=ptable, truth=c)),
     )

@@ -16,7 +16,7 @@ from risk.utility.additivity import additivity
 from risk.utility.classes import CLASSES, class_cells
 from risk.utility.deviations import deviations, summaries
 from risk.utility.distances import distances
-from risk.utility.measure import defined, undefined
+from risk.utility.measure import defined
 from risk.utility.pairs import Pairs
 from risk.utility.ranks import ranks
 from risk.utility.significance import significance
@@ -140,7 +140,7 @@ def _with_empty(measures: Iterable[Measure], empty: int) -> Iterator[Measure]:
         if name not in _ZEROS:
             yield measure
         elif not empty:
-            yield undefined(name, "no empty cell is listed", base=measure.base)
+            continue  # where no empty cell is listed, there is nothing to say of zeros
         elif name == "true_zeros_pct":
             yield defined(name, 100 * empty / zero, base=zero)
         else:
