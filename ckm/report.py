@@ -87,6 +87,7 @@ def make_pages(
     languages: Sequence[str],
     hidden: Sequence[str],
     secret: Secret | None = None,
+    linked: Sequence[str] | None = None,
 ) -> dict[str, Report]:
     """Make the pages of an edition, and look that the public ones give nothing away.
 
@@ -97,9 +98,11 @@ def make_pages(
     edition
         ``"internal"`` or ``"public"``.
     languages
-        One page each, linked with the others.
+        One page each.
     hidden, secret
         What no public page may hold.
+    linked
+        Languages whose pages lie in the same folder; by default those that are made.
 
     Returns
     -------
@@ -113,10 +116,13 @@ def make_pages(
     """
     from reports import release_report
 
-    links = {language: page_name(edition, language) for language in languages}
+    beside = languages if linked is None else linked
+    links = {language: page_name(edition, language) for language in beside}
     pages = {
-        name: release_report(facts, edition=edition, language=language, links=links)
-        for language, name in links.items()
+        page_name(edition, language): release_report(
+            facts, edition=edition, language=language, links=links
+        )
+        for language in languages
     }
     if edition == "public":
         for page in pages.values():
