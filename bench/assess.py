@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from ckm.request import TableRequest
 from ptable import NoiseSpec, solve
 from tables import Request, Secret
 from tables.axes import build_axis
-from tables.cells import Cells
 from tables.cube import _Block, _cells
+
+if TYPE_CHECKING:
+    from tables.cells import Cells
 
 _SIZES = (36_000, 2, 6, 5)
 _NAMES = ("commune", "sex", "age", "category")

@@ -92,7 +92,7 @@ def require_clean(page: Report, *, hidden: Sequence[str], secret: Secret | None 
     marks += sum(secret is not None and secret.is_in(content) for content in contents)
     if marks:
         raise CheckFailedError(
-            f"The release check 'public-scan' failed (found marks {marks}): a public page would "
-            "hold what must stay inside; nothing was published.",
+            f"The release check 'public-scan' failed (found marks {marks}): a public page "
+            "would hold what must stay inside; nothing was published.",
             hint="look for a secret, a folder or a hash in the titles and [report] of the job",
         )

@@ -178,7 +178,8 @@ def _targets(
                 f"{len(pages)} languages.",
                 hint="choose one with --lang, or give a folder",
             )
-        return {output: text for text in texts.values()}
+        (only,) = texts.values()
+        return {output: only}
     if output.is_file():
         raise ReleaseError(
             f"{output.name!r} is a file, but neither .html nor .json.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from reports.facts import AttackFact
 
@@ -103,7 +103,7 @@ def _cases(ptable: PTable, *, is_mixed: bool) -> Iterator[_Case]:
         TwoPartition,
     )
 
-    keys: KeyUse = "mixed" if is_mixed else "additive"
+    keys: Literal["mixed", "additive"] = "mixed" if is_mixed else "additive"
 
     def mixed(formula: Callable[[], float]) -> Callable[[], float] | None:
         """Keep a formula that takes the noises of a total and its parts for independent."""

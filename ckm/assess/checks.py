@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ckm.assess.applied import Design
     from ckm.assess.assessor import Assessor
-    from ckm.assess.observed import ObservedCells, ObservedTable
+    from ckm.assess.observed import ObservedCells
     from ckm.config.job import JobLimits
     from ptable import PTable
     from reports.facts import AttackFact, MeasureFact, Outcome, WorstFact

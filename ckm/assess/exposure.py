@@ -54,7 +54,7 @@ def posteriors(
     """
     if histogram is None:
         return ()
-    up_to = max(_SHOWN, max(sensitive))
+    up_to = max(_SHOWN, *sensitive)
     reach = up_to - min(Band.of(table).lowest, 0)
     prior = histogram.prior(reach)
     if prior is None:

@@ -42,7 +42,7 @@ class Margins:
     @property
     def is_finest(self) -> NDArray[np.bool_]:
         """The cells that are no total over anything; no two of them share a record."""
-        return self.place == 0
+        return np.asarray(self.place == 0)
 
 
 def margins_of(cells: Cells) -> Margins:
@@ -73,7 +73,7 @@ def margins_of(cells: Cells) -> Margins:
     order = np.argsort(wanted)
     place = order[np.searchsorted(wanted[order], code)] if len(wanted) else code
     names = tuple(
-        " × ".join(
+        ", ".join(
             level_name(axis, level)
             for axis, level in zip(cells.axes, levels, strict=True)
             if level < len(axis.levels) - 1
@@ -236,6 +236,6 @@ class _Finder:
         here = self.ranks[axis][cells].astype(np.uint64)
         code = self.code[cells] + (ranks.astype(np.uint64) - here) * self.steps[axis]
         if self.places is not None:
-            return self.places[code.astype(np.int64)].astype(np.int64)
+            return np.asarray(self.places[code.astype(np.int64)], np.int64)
         place = np.minimum(np.searchsorted(self.sorted, code), len(self.sorted) - 1)
         return np.where(self.sorted[place] == code, self.order[place], -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +23,6 @@ _LARGER = ((9, 20), (21, 50), (51, None))
 _MOST_PAIRS = 400
 _MOST_ROWS = 100
 _BINS = ((16, 1.15), (12, 1.25), (8, 1.5), (4, 2.0), (2, 4.0), (1, 16.0), (0, 256.0))
-_T = TypeVar("_T")
 
 
 def transition(design: Design) -> tuple[tuple[float, ...], ...]:

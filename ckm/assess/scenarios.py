@@ -112,10 +112,10 @@ def _front(figures: Mapping[str, Mapping[str, float | None]]) -> set[str]:
     """Find the designs that no other beats; less is better on both axes."""
     from risk.pareto import undominated
 
-    points = {
-        name: (found[_RISK], found[_UTILITY])
-        for name, found in figures.items()
-        if found[_RISK] is not None and found[_UTILITY] is not None
-    }
-    names = list(points)
-    return {names[place] for place in undominated(list(points.values()))}
+    names, points = [], []
+    for name, found in figures.items():
+        risk, loss = found[_RISK], found[_UTILITY]
+        if risk is not None and loss is not None:
+            names.append(name)
+            points.append((risk, loss))
+    return {names[place] for place in undominated(points)}

@@ -17,7 +17,6 @@ from risk.utility.classes import CLASSES, class_cells
 from risk.utility.deviations import deviations, summaries
 from risk.utility.distances import distances
 from risk.utility.measure import defined
-from risk.utility.pairs import Pairs
 from risk.utility.ranks import ranks
 from risk.utility.significance import significance
 from risk.utility.variation import variation
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from ckm.assess.grouping import Margins
     from ptable import PTable
     from risk.utility.measure import Measure
+    from risk.utility.pairs import Pairs
     from tables import Cells
 
 __all__ = ["CORE", "MOST_MARGINS", "MOST_VALUES", "all_measures", "table_measures"]

@@ -7,7 +7,6 @@ from ckm.assess.grouping import categories, margins_of, parents
 from tables import CodeTree, Hierarchy
 from tests.unit.ckm.assess_support import cells_of, people
 
-
 NESTED = {"geo": Hierarchy(columns=("region", "commune"))}
 
 
@@ -47,8 +46,8 @@ def test_margins_are_named_by_the_columns_that_they_show():
     cells = cells_of(register(), ["geo", "sex"], hierarchies=NESTED)
     margins = margins_of(cells)
     assert set(margins.names) == {
-        "commune × sex",
-        "region × sex",
+        "commune, sex",
+        "region, sex",
         "sex",
         "commune",
         "region",
@@ -58,7 +57,7 @@ def test_margins_are_named_by_the_columns_that_they_show():
         region, commune, sex = labels
         shown = "commune" if commune != "Total" else "region" if region != "Total" else ""
         names = [shown] * bool(shown) + ["sex"] * (sex != "Total")
-        assert margins.names[place] == " × ".join(names)
+        assert margins.names[place] == ", ".join(names)
 
 
 def test_the_finest_cells_share_no_record(tmp_path):
