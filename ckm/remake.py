@@ -97,6 +97,13 @@ def remake_report(
     pages = make_pages(facts, edition=edition, languages=wanted, hidden=hidden, linked=linked)
     targets = _targets(place, edition, pages, None if output is None else Path(output))
     _require_free(targets, force=force)
+    if output is None and set(wanted) - set(there):
+        # The pages that lie there already link to the new one, unless somebody changed them.
+        others = [code for code in _untouched(place, manifest, edition) if code not in wanted]
+        pages = make_pages(
+            facts, edition=edition, languages=others, hidden=hidden, linked=linked
+        )
+        targets |= _targets(place, edition, pages, None)
     done = tuple(_write(path, text, dry_run=dry_run) for path, text in targets.items())
     if output is None and any(page.state == "written" for page in done):
         _list_anew(place)
@@ -152,6 +159,19 @@ def _languages(manifest: dict[str, Any], edition: Edition) -> tuple[str, ...]:
     names = {file["file"] for file in files}
     found = tuple(code for code in LANGUAGES if page_name(edition, code) in names)
     return found or LANGUAGES
+
+
+def _untouched(folder: Path, manifest: dict[str, Any], edition: Edition) -> list[str]:
+    """List the languages whose page is the one that the manifest lists."""
+    files = manifest["public"] if edition == "public" else manifest.get("report", ())
+    hashes = {file["file"]: file["sha256"] for file in files}
+    found = []
+    for code in LANGUAGES:
+        name = page_name(edition, code)
+        path = place_of(folder, edition) / name
+        if name in hashes and path.is_file():
+            found += [code] * (record_file(path, name=name).sha256 == hashes[name])
+    return found
 
 
 def _targets(
