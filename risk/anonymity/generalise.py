@@ -11,6 +11,7 @@ import numpy as np
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
 from risk.anonymity.lattice import Lattice
 from risk.errors import RiskError
+from risk.wellformed import is_between, is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -189,10 +190,10 @@ def _require(hierarchies: Any, k: int, max_suppressed: float, cost: str) -> None
     problems = []
     if not hierarchies:
         problems.append("hierarchies must name at least one column")
-    if k < 1:
-        problems.append(f"k must be at least 1, not {k}")
-    if not 0 <= max_suppressed <= 1:
-        problems.append(f"max_suppressed must be a share, not {max_suppressed:g}")
+    if not is_whole(k, least=1):
+        problems.append(f"k must be a whole number of at least 1, not {k!r}")
+    if not is_between(max_suppressed):
+        problems.append(f"max_suppressed must be a share, not {max_suppressed!r}")
     if cost not in {"height", "precision", "discernibility"}:
         problems.append(f"cost must be 'height', 'precision' or 'discernibility', not {cost!r}")
     if problems:
