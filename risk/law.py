@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +53,8 @@ class Law:
                 "probabilities must be 0 or more and sum to 1 within 1e-9; the smallest is "
                 f"{array.min():g}, the sum {array.sum():.12g}."
             )
+        if not isinstance(self.lowest, Integral):
+            raise RiskError(f"lowest must be a whole number, not {self.lowest!r}.")
         used = np.flatnonzero(array)
         array = array[used[0] : used[-1] + 1] / array.sum()
         array.setflags(write=False)

@@ -47,7 +47,7 @@ def is_whole(number: object, *, least: int = 0, most: int | None = None) -> bool
     """
     if isinstance(number, bool) or not isinstance(number, Integral):
         return False
-    return bool(number >= least and (most is None or number <= most))
+    return least <= int(number) and (most is None or int(number) <= most)
 
 
 def is_between(

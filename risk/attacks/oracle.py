@@ -126,10 +126,11 @@ class Questioner:
             answers = None
         if answers is None:
             answers = [None] * n_groups
-        if len(answers) != n_groups:
+        n_answers = len(answers) if hasattr(answers, "__len__") else "one"
+        if n_answers != n_groups:
             raise RiskError(
                 f"The oracle must answer with {n_groups} counts, one per group, not "
-                f"{len(answers)}.",
+                f"{n_answers}.",
                 hint="return None for a count that is refused",
             )
         if not all(answer is None or isinstance(answer, Integral) for answer in answers):

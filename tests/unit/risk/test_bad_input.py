@@ -6,11 +6,16 @@ is not listed fails `test_every_public_name_is_walked`.
 
 import math
 import warnings
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import risk
+import risk.attacks
+import risk.utility
+from ptable import Mechanism, NoiseSpec, solve
 from risk import (
     Histogram,
     Inverse,
@@ -26,6 +31,7 @@ from risk import (
     error_given_originals,
     error_given_published,
     inverse_matrix,
+    noise_grid,
     possible_set,
     published_law,
     risk_utility_map,
@@ -33,8 +39,8 @@ from risk import (
     worst_posterior,
 )
 from risk.anonymity.audit import audit_anonymity
-from risk.anonymity.generalise import generalise
-from risk.anonymity.uniqueness import individual_risk, measure_uniqueness
+from risk.anonymity.generalise import bins, generalise
+from risk.anonymity.uniqueness import individual_risk, measure_uniqueness, uniqueness_within
 from risk.attacks import (
     AdditiveKeys,
     AttackResult,
@@ -63,12 +69,16 @@ from risk.attacks import (
 from risk.reconstruction.counts import PublishedCounts
 from risk.reconstruction.differences import sliver_posterior
 from risk.reconstruction.linear import rebuild_counts
+from risk.reconstruction.linkage import link
 from risk.reconstruction.subsets import decode_bits, expected_share_right, rebuild_bits
 from risk.reconstruction.zonings import find_slivers
 from risk.utility import (
     Pairs,
+    additivity,
     assess_utility,
     association,
+    between_groups,
+    utility_record,
     zeros,
 )
 from tests.unit.risk.attack_support import r_table
@@ -464,3 +474,238 @@ def test_chances_that_are_none_are_refused(entry, bad):
 @pytest.mark.parametrize(("entry", "bad"), cases(WITH_WEIGHTS, WEIGHTS))
 def test_weights_that_are_none_are_refused(entry, bad):
     assert refuses(entry, bad)
+
+
+#: Whole calls that are wrong: shapes that differ, priors that do not sum to one, and the rest.
+WRONG = {
+    "Pairs of two lengths": lambda: Pairs(original=[1, 2], published=[1, 2, 3]),
+    "Pairs of two shapes": lambda: Pairs(original=[[1, 2]], published=[1, 2]),
+    "Pairs of three dimensions": lambda: Pairs(original=[[[1]]], published=[[[1]]]),
+    "assess_utility of two shapes": lambda: assess_utility([[1, 2]], [[1], [2]]),
+    "assess_utility with a group too short": lambda: assess_utility(
+        [1, 2], [1, 2], groups={"sex": ["f"]}
+    ),
+    "assess_utility with parents too short": lambda: assess_utility(
+        [1, 2], [1, 2], parents={"sex": [-1]}
+    ),
+    "assess_utility with a parent beyond": lambda: assess_utility(
+        [1, 2], [1, 2], parents={"sex": [-1, 7]}
+    ),
+    "assess_utility with a NaN among parents": lambda: assess_utility(
+        [1, 2], [1, 2], parents={"sex": [-1, NAN]}
+    ),
+    "assess_utility with a class upside down": lambda: assess_utility(
+        [1, 2], [1, 2], classes={"small": (9, 1)}
+    ),
+    "association of two shapes": lambda: association([[1, 2], [3, 4]], [[1, 2]]),
+    "association of a vector": lambda: association([1, 2], [1, 2]),
+    "association with a total missing": lambda: association(
+        [[1, 2], [3, 4]], [[1, 2], [3, 4]], row_totals=[3, 7]
+    ),
+    "additivity with a variance of NaN": lambda: additivity(SIX, parent=[-1, 0, 0], noise=NAN),
+    "between_groups of two lengths": lambda: between_groups(
+        SIX, total=Pairs(original=[9], published=[9])
+    ),
+    "Inverse.probability of two lengths": lambda: INVERSE.probability([1, 2], [1, 2, 3]),
+    "Inverse of a table of magnitudes": lambda: Inverse(
+        table=_magnitudes(), prior=Prior.flat()
+    ).given(1),
+    "Inverse.given what is never published": lambda: Inverse(
+        table=Mechanism.rounding(5).build(), prior=Prior.flat()
+    ).given(3),
+    "Histogram.of more cells than the grid": lambda: Histogram.of([1, 2, 3], grid_size=2),
+    "Histogram.of nothing": lambda: Histogram.of([]),
+    "Histogram.together of nothing": lambda: Histogram.together([]),
+    "Prior.from_counts of nothing": lambda: Prior.from_counts([]),
+    "Prior that sums to less than one": lambda: Prior(probabilities=[0.5, 0.4]),
+    "Prior that sums to more than one": lambda: Prior(probabilities=[0.5, 0.6]),
+    "Prior that is off by a millionth": lambda: Prior(probabilities=[0.5, 0.500001]),
+    "Prior that goes on somehow": lambda: Prior(probabilities=[1.0], beyond="on"),
+    "Prior.two_points of one": lambda: Prior.two_points(3, 3),
+    "Prior.two_points with odds of NaN": lambda: Prior.two_points(3, 4, odds=NAN),
+    "Prior.tilted by odds of NaN": lambda: Prior.flat().tilted([1], odds=NAN),
+    "Prior.from_counts with NaN added": lambda: Prior.from_counts([1], added=NAN),
+    "Law that sums to less than one": lambda: Law(lowest=0, probabilities=[0.5, 0.4]),
+    "Law that starts at a fraction": lambda: Law(lowest=0.5, probabilities=[1.0]),
+    "sum_law of magnitudes": lambda: sum_law(_magnitudes(), [1]),
+    "difference_law of one count": lambda: difference_law(TABLE, [1]),
+    "difference_law of parts too large": lambda: difference_law(TABLE, [1, 2], nested=True),
+    "error_given_originals over an empty cell": lambda: error_given_originals(TABLE, (5, 0)),
+    "error_given_originals beyond NaN": lambda: error_given_originals(TABLE, (5, 3)).exceeds(
+        NAN
+    ),
+    "accuracy_of_noise at no level": lambda: accuracy_of_noise(TABLE, [1], levels=[]),
+    "worst_posterior of what the prior rules out": lambda: worst_posterior(
+        Inverse(table=TABLE, prior=Prior.supplied([1, 0, 1])), [1]
+    ),
+    "worst_posterior of nothing": lambda: worst_posterior(INVERSE, []),
+    "risk_utility_map of no tables": lambda: risk_utility_map({"t": TABLE}, {}, rng=rng()),
+    "risk_utility_map of no designs": lambda: risk_utility_map({}, {"t": [1]}, rng=rng()),
+    "risk_utility_map with zeros sensitive": lambda: risk_utility_map(
+        {"t": TABLE}, {"t": [1]}, rng=rng(), sensitive=(0, 1)
+    ),
+    "risk_utility_map of designs that are none": lambda: risk_utility_map(
+        {"t": None}, {"t": [1]}, rng=rng()
+    ),
+    "utility_record of small counts of NaN": lambda: utility_record(SIX, small=NAN),
+    "utility_record of no large counts": lambda: utility_record(SIX, large=None),
+    "between_groups of more than all": lambda: between_groups(
+        SIX, total=Pairs(original=[1, 1, 1], published=[9, 9, 9])
+    ),
+    "PublishedCounts of two lengths": lambda: PublishedCounts.from_matrix(
+        [[1, 0]], [1, 2], max_noise=1
+    ),
+    "PublishedCounts with a bound per cell": lambda: PublishedCounts.from_matrix(
+        [[1, 0], [0, 1]], [1, 2], max_noise=[1, 2, 3]
+    ),
+    "PublishedCounts of tables of another shape": lambda: PublishedCounts.from_tables(
+        (2, 2), tables={(0,): [1, 2, 3]}, max_noise=1
+    ),
+    "PublishedCounts of no tables": lambda: PublishedCounts.from_tables(
+        (2, 2), tables={}, max_noise=1
+    ),
+    "PublishedCounts of a fraction": lambda: PublishedCounts.from_matrix(
+        [[0.5]], [1], max_noise=1
+    ),
+    "decode_bits of two lengths": lambda: decode_bits([[1, 0]], [1, 2]),
+    "rebuild_counts of nothing": lambda: rebuild_counts([], []),
+    "find_slivers of two lengths": lambda: find_slivers(["A"], ["a", "b"], largest=1),
+    "find_slivers of nobody": lambda: find_slivers([], [], largest=1),
+    "sliver_posterior that nothing explains": lambda: sliver_posterior(
+        TABLE, published_larger=90, published_part=5, largest=2
+    ),
+    "link of no columns": lambda: link({"a": [1]}, {"a": [1]}, quasi_identifiers=[]),
+    "link of absent columns": lambda: link({"a": [1]}, {"a": [1]}, quasi_identifiers=["b"]),
+    "link of no records": lambda: link({"a": []}, {"a": [1]}, quasi_identifiers=["a"]),
+    "link of no file": lambda: link(None, {"a": [1]}, quasi_identifiers=["a"]),
+    "link of columns of two lengths": lambda: link(
+        {"a": [1, 2], "b": [1]}, {"a": [1], "b": [1]}, quasi_identifiers=["a", "b"]
+    ),
+    "audit_anonymity of no file": lambda: audit_anonymity(3, quasi_identifiers=["a"]),
+    "audit_anonymity of absent columns": lambda: audit_anonymity(
+        {"a": [1]}, quasi_identifiers=["b"]
+    ),
+    "audit_anonymity of no columns": lambda: audit_anonymity({"a": [1]}, quasi_identifiers=[]),
+    "measure_uniqueness with weights missing": lambda: measure_uniqueness(
+        {"a": [1, 2], "w": [1.0, None]}, quasi_identifiers=["a"], weight="w"
+    ),
+    "measure_uniqueness without a fraction": lambda: measure_uniqueness(
+        {"a": [1, 2]}, quasi_identifiers=["a"]
+    ),
+    "uniqueness_within of no population": lambda: uniqueness_within(
+        {"a": [1]}, {"a": []}, quasi_identifiers=["a"]
+    ),
+    "bins of no width": lambda: bins([1, 2], width=0),
+    "bins of a width of NaN": lambda: bins([1, 2], width=NAN),
+    "bins that start at NaN": lambda: bins([1, 2], width=1, start=NAN),
+    "bins of texts": lambda: bins(["a"], width=1),
+    "generalise to no hierarchy": lambda: generalise({"a": [1]}, hierarchies={}, k=2),
+    "an oracle that answers NaN": lambda: _ask([NAN]),
+    "an oracle that answers a fraction": lambda: _ask([3.5]),
+    "an oracle that answers a text": lambda: _ask(["3"]),
+    "an oracle that answers too much": lambda: _ask([3, 4]),
+    "an oracle that answers a number": lambda: _ask(3),
+    "TwoPartition with an empty category": lambda: TwoPartition(n_categories=2).closed_form(
+        TABLE, counts=[0, 3]
+    ),
+    "HiddenBound of a bound of NaN": lambda: HiddenBound(n_pairs=1).run(
+        exact, truth=[14], max_noise=NAN, rng=rng()
+    ),
+    "MeansBesideCounts with NaN sums": lambda: MeansBesideCounts(max_noise=2).run(
+        exact, truth=[[8, 12]], sums=[[NAN, 3]]
+    ),
+    "MeansBesideCounts with zeros": lambda: MeansBesideCounts(max_noise=2).run(
+        exact, truth=[[0, 12]], sums=[[0, 3]]
+    ),
+    "AdditiveKeys of truth of another shape": lambda: AdditiveKeys().run(
+        exact, ptable=TABLE, truth=[[1, 2, 3]]
+    ),
+    "joint_noise of an empty part": lambda: joint_noise(TABLE, counts=(0, 3)),
+    "Differencing of two people": lambda: Differencing().run(exact, truth=[2]),
+    "SubsetSums of counts": lambda: SubsetSums(n_people=1, n_queries=2).run(
+        exact, truth=[[2]], rng=rng()
+    ),
+    "Linkage to a category beyond": lambda: Linkage(n_categories=2).run(exact, truth=[2]),
+    "SimulatedOracle asked for another line": lambda: SimulatedOracle(TABLE, [1], rng=rng())(
+        CountRequest(groups=((0,),), line=3)
+    ),
+    "SimulatedOracle of no counts": lambda: SimulatedOracle(TABLE, [], rng=rng()),
+    "CountRequest of no groups": lambda: CountRequest(groups=()),
+    "noise_grid beyond": lambda: risk_utility_map(
+        noise_grid(max_noise=[2], variance=["much"]), {"t": [1]}, rng=rng()
+    ),
+}
+
+
+def _magnitudes():
+    return solve(NoiseSpec(max_noise=1, variance=0.4, step=2, anchors=(1,)))
+
+
+def _ask(answers):
+    return RepeatedAnswers(n_repeats=1).run(lambda _: answers, truth=[3])
+
+
+@pytest.mark.parametrize("call", [pytest.param(c, id=n) for n, c in WRONG.items()])
+def test_calls_that_are_wrong_are_refused(call):
+    assert refuses(lambda _: call(), None)
+
+
+#: Tables with zeros, or with nothing but zeros, or with nothing: all of them are tables.
+TABLES = {
+    "zeros among them": ([0, 3, 0, 7, 1], [0, 4, 0, 7, 0]),
+    "zeros in all": ([0, 0, 0], [0, 0, 0]),
+    "zeros made of all": ([1, 2, 1], [0, 0, 0]),
+    "somebody out of nothing": ([0, 0], [2, 0]),
+    "one cell": ([5], [4]),
+    "no cell": (np.zeros(0, np.int64), np.zeros(0, np.int64)),
+    "a square with a zero": ([[0, 3], [4, 5]], [[0, 4], [4, 3]]),
+    "a square with an empty line": ([[0, 0], [4, 5]], [[0, 0], [4, 3]]),
+    "a square of zeros": ([[0, 0], [0, 0]], [[0, 0], [0, 0]]),
+    "the largest counts": ([2**53, 2**53], [2**53, 2**53 - 2]),
+}
+
+
+@pytest.mark.parametrize(("original", "published"), TABLES.values(), ids=TABLES)
+def test_no_measure_of_a_table_with_zeros_is_nan(original, published):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = assess_utility(original, published, ptable=TABLE)
+    assert len(found.entries) > 50
+    for entry in found.entries:
+        value = entry.measure.value
+        assert value is None or math.isfinite(value)
+        assert (value is None) == bool(entry.measure.reason)
+
+
+@pytest.mark.parametrize("counts", [t[0] for n, t in TABLES.items() if n != "no cell"], ids=str)
+def test_no_figure_of_a_map_of_a_table_with_zeros_is_nan(counts):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = risk_utility_map({"t": TABLE}, {"t": counts}, rng=rng())
+    for line in found.lines:
+        for value in line.figures.values():
+            assert value is None or math.isfinite(value)
+
+
+#: Public names that take no input from outside: results, their parts, protocols, constants.
+RESULTS = {
+    *("Accuracy", "CredibleIntervals", "CredibleSet", "InverseMatrix", "MapDesign", "MapLine"),
+    *("RiskError", "RiskUtilityMap", "StatisticError", "WorstPosterior", "percentage"),
+    *("DifferencingFigures", "Leakage", "Oracle"),
+    *("CLASSES", "DEFINITIONS", "Additivity", "Association", "Distribution", "Entry"),
+    *("Measure", "NoiseDistribution", "RecordLine", "RowTest", "Utility", "UtilityRecord"),
+    # take Pairs, which are checked when they are made
+    *("changed_by_row", "deviations", "distances", "distributions", "noise_distribution"),
+    *("ranks", "significance", "summaries", "variation"),
+}
+
+
+@pytest.mark.parametrize(
+    "package", [risk, risk.attacks, risk.utility], ids=lambda p: p.__name__
+)
+def test_every_public_name_is_walked(package):
+    assert isinstance(package, ModuleType)
+    tables = (WITH_COUNTS, WITH_NUMBERS, WITH_CHANCES, WITH_WEIGHTS, WRONG)
+    walked = {word for table in tables for name in table for word in name.split(",")[0].split()}
+    walked = {word.split(".")[0] for word in walked}
+    assert set(package.__all__) - RESULTS <= walked
