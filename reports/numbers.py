@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING
@@ -84,6 +85,18 @@ class Numbers:
         if size < 100:
             return self._decimal(number, "0.000")
         return self._decimal(number, "0.0" if size < 10_000 else "#,##0")
+
+    def ratio(self, number: float) -> str:
+        """Write a ratio or a correlation with four decimals.
+
+        Examples
+        --------
+        >>> Numbers("en").ratio(0.99871), Numbers("en").ratio(1e-6)
+        ('0.9987', '< 0.0001')
+        """
+        if 0 < abs(number) < 0.00005:
+            return ("<" if number > 0 else ">") + f" {self._decimal(math.copysign(0.0001, number), '0.0000')}"
+        return self._decimal(number, "0.0000" if abs(number) < 100 else "#,##0.0")
 
     def plain(self, number: float) -> str:
         """Write a figure that somebody set, without trailing zeros.
