@@ -64,9 +64,7 @@ class Mark:
     place: str
 
 
-def scan(
-    text: str, facts: PublicFacts, *, forbidden: Collection[str] = ()
-) -> tuple[Mark, ...]:
+def scan(text: str, facts: PublicFacts, *, forbidden: Collection[str] = ()) -> tuple[Mark, ...]:
     """Look for what must not be in a public page or in its JSON.
 
     Every number in words and attributes must be one of the facts, or of the template. No
@@ -87,8 +85,14 @@ def scan(
     --------
     >>> from reports import release_report
     >>> facts = PublicFacts(
-    ...     id="2027-03", title="Jobseekers", date="2027-03-15", contact="", version="0.1.0",
-    ...     ptable_label="", checks={"noise-bound": "passed"}, tables=(),
+    ...     id="2027-03",
+    ...     title="Jobseekers",
+    ...     date="2027-03-15",
+    ...     contact="",
+    ...     version="0.1.0",
+    ...     ptable_label="",
+    ...     checks={"noise-bound": "passed"},
+    ...     tables=(),
     ... )
     >>> page = release_report(facts, edition="public", language="en").html
     >>> scan(page, facts, forbidden=["c7a5b3a7c7a5b3a7"])
@@ -210,6 +214,7 @@ def _own_words() -> frozenset[str]:
         checks=dict.fromkeys(CHECKS, "passed"), tables=(),
     )  # fmt: skip
     pages = [
-        release_report(blank, edition="public", language=language).html for language in LANGUAGES
+        release_report(blank, edition="public", language=language).html
+        for language in LANGUAGES
     ]
     return frozenset(word for page in pages for word in _WORD.findall(page.casefold()))

@@ -242,7 +242,5 @@ def _tried(words: Words, fact: AttackFact) -> Entry:
     )
     if fact.low is not None and fact.high is not None:
         low, high = number.probability(fact.low), number.probability(fact.high)
-        small += "; " + words.say(
-            "interval %(low)s to %(high)s", low=low, high=high
-        )
+        small += "; " + words.say("interval %(low)s to %(high)s", low=low, high=high)
     return Cell(text=number.probability(fact.successes / fact.trials), small=small)

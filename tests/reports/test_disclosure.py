@@ -119,9 +119,7 @@ def test_the_public_edition_is_made_of_public_facts_alone():
         release_report(whole, edition="public", language="fr").html
         == release_report(public, edition="public", language="fr").html
     )
-    assert isinstance(
-        release_report(whole, edition="public", language="fr").facts, PublicFacts
-    )
+    assert isinstance(release_report(whole, edition="public", language="fr").facts, PublicFacts)
     with pytest.raises(ReportError, match="needs ReleaseFacts"):
         release_report(public, edition="internal", language="fr")
 
@@ -181,9 +179,7 @@ def test_the_scan_sees_a_leaky_template(leak, language):
     place = source.rindex("{% endblock %}")
     page = source[:place] + leak + source[place:]
     shared = environment(language).loader
-    others = {
-        name: shared.get_source(leaky, name)[0] for name in shared.list_templates()
-    }
+    others = {name: shared.get_source(leaky, name)[0] for name in shared.list_templates()}
     leaky.loader = DictLoader({**others, "public.html": page})
     words = words_of(language)
     html = leaky.get_template("public.html").render(
@@ -222,9 +218,7 @@ def test_a_short_parameter_counts_as_a_word_but_not_where_the_page_says_it_anywa
 def test_a_forbidden_text_is_found_however_it_is_escaped():
     facts = made.release().public()
     secret = "fish & chips <hot>"
-    page = release_report(
-        replace(facts, contact=secret), edition="public", language="en"
-    ).html
+    page = release_report(replace(facts, contact=secret), edition="public", language="en").html
     assert secret not in page
     assert scan(page, facts, forbidden=[secret])
 
