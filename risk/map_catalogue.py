@@ -72,6 +72,10 @@ FIGURES: Mapping[str, Figure] = MappingProxyType(
         "differencing": _risk(
             _P, "P(nested large counts that differ by one record are published unequal)"
         ),
+        "given_away": _risk(
+            _P,
+            "P(X is certain from X' and what the cell with one record more shows | X in S)",
+        ),
         "averaging_queries": _risk(
             "requests",
             "twice the pairs after which a mean rounds to a large count with probability 0.95",

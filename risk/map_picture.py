@@ -31,7 +31,7 @@ def map_picture(
     *,
     risk: str = "q_worst",
     utility: str = "hellinger_raw",
-    table: str = "all",
+    table: str = "",
     width: float = 760,
 ) -> Picture:
     """Draw designs by a figure of risk, upwards, and one of utility, to the right.

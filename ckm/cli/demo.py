@@ -42,7 +42,7 @@ Examples:
 )
 @click.option(
     "--persons",
-    default=200_000,
+    default=400_000,
     show_default=True,
     type=click.IntRange(min=1000, max=50_000_000),
     help="Size of the register.",
