@@ -119,9 +119,7 @@ def _inverses(found: Comparison) -> dict[str, Inverse]:
     prior = found.tally.together.prior(largest)
     if prior is None:
         return {}
-    return {
-        name: Inverse(table=table, prior=prior) for name, table in found.ptables.items()
-    }
+    return {name: Inverse(table=table, prior=prior) for name, table in found.ptables.items()}
 
 
 def _posteriors(found: Comparison, inverse: Inverse) -> Iterator[PosteriorFact]:

@@ -207,8 +207,7 @@ def refuse_other_than_demo(folder: Path) -> None:
     others = [
         path.as_posix()
         for path in found
-        if path.as_posix() not in _FILES
-        and path.parts[:2] not in _RELEASED
+        if path.as_posix() not in _FILES and path.parts[:2] not in _RELEASED
     ]
     if not is_demo or others:
         also = f" (it holds {min(others)!r})" if others else ""

@@ -161,9 +161,7 @@ def _blocks(
         yield (shown, request.where), order[start:end], levels
 
 
-def _shown(
-    columns: tuple[str, ...], level: int, n_levels: int
-) -> tuple[tuple[str, int], ...]:
+def _shown(columns: tuple[str, ...], level: int, n_levels: int) -> tuple[tuple[str, int], ...]:
     """Name the columns that a level breaks down by; a code tree has one, and its depth."""
     depth = n_levels - 1 - level  # 0 for the total
     if not depth:

@@ -9,7 +9,7 @@ from risk.errors import RiskError
 from risk.nested import GivenAway  # noqa: TC001  (whoever builds cases needs it)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["Case", "Finding", "Rules", "conclude"]
 
@@ -79,8 +79,15 @@ class Case:
     --------
     >>> nothing = GivenAway(probability=0, original=None, published=None, published_more=None)
     >>> Case(
-    ...     name="a", kind="keyed", is_hidden=True, risk=0.6, loss=3.0, given_away=nothing,
-    ...     seen_share=None, differing=0.9, difference=0.8,
+    ...     name="a",
+    ...     kind="keyed",
+    ...     is_hidden=True,
+    ...     risk=0.6,
+    ...     loss=3.0,
+    ...     given_away=nothing,
+    ...     seen_share=None,
+    ...     differing=0.9,
+    ...     difference=0.8,
     ... ).without
     ''
     """
@@ -125,10 +132,20 @@ def conclude(cases: Sequence[Case], *, rules: Rules | None = None) -> dict[str, 
     --------
     >>> nothing = GivenAway(probability=0, original=None, published=None, published_more=None)
     >>> case = Case(
-    ...     name="a", kind="keyed", is_hidden=True, risk=0.6, loss=3.0, given_away=nothing,
-    ...     seen_share=None, differing=0.9, difference=0.8,
+    ...     name="a",
+    ...     kind="keyed",
+    ...     is_hidden=True,
+    ...     risk=0.6,
+    ...     loss=3.0,
+    ...     given_away=nothing,
+    ...     seen_share=None,
+    ...     differing=0.9,
+    ...     difference=0.8,
     ... )
-    >>> list(conclude([case]))[0], conclude([case], rules=Rules(posterior=0.5))["conclusion-none"]
+    >>> (
+    ...     list(conclude([case]))[0],
+    ...     conclude([case], rules=Rules(posterior=0.5))["conclusion-none"],
+    ... )
     ('conclusion-forbidding', {'designs': 1})
     """
     names = [case.name for case in cases]

@@ -164,9 +164,7 @@ def _sheets(
 
 def _all_together(sheets: Mapping[str, _Sheet], given: Histogram | None) -> _Sheet:
     cells = given or Histogram.together(sheet.histogram for sheet in sheets.values())
-    return _Sheet(
-        histogram=cells, n_cells=cells.n_cells, counts=np.zeros(0, np.int64), keys=()
-    )
+    return _Sheet(histogram=cells, n_cells=cells.n_cells, counts=np.zeros(0, np.int64), keys=())
 
 
 def _lines(

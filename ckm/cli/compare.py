@@ -98,7 +98,8 @@ def compare(
 ) -> None:
     """Compare designs of noise on the tables of a job: risk and utility.
 
-    The job's own p-table is one of them. The figures are expectations over all keys: the secret of the job draws none of them.
+    The job's own p-table is one of them. The figures are expectations over all keys: the
+    secret of the job draws none of them.
     """
     from ckm.compare import compare as run
     from ckm.config import read_designs, read_job
@@ -151,24 +152,33 @@ def _show(voice: Voice, found: Comparison) -> None:
     from rich.text import Text
 
     front = set(found.map.pareto(risk=_RISK))
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("")
     table.add_column("design", overflow="fold", min_width=14)
     for words in _SHOWN.values():
         table.add_column(words, justify="right", no_wrap=True)
     for design in found.map.designs:
-        values = (found.map.find(design, figure) for figure in _SHOWN)
-        mark = " *" * (design in front) + " (job)" * (design == found.chosen)
-        style = "bold" if design == found.chosen else ""
-        cells = ("none" if v is None else f"{v:.3g}" for v in values)
-        table.add_row(Text(design + mark, style), *cells)
+        is_chosen = design == found.chosen
+        mark = "*" * (design in front) + "J" * is_chosen
+        cells = (_number(found, design, figure) for figure in _SHOWN)
+        table.add_row(mark, Text(design), *cells, style="bold" if is_chosen else "")
     most = max(found.map.sensitive)
     voice.out.print(table)
     voice.out.print(
-        f"S: counts of 1 to {most}. All tables together, each of {found.tally.distinct:,} "
-        "cells once. * no other has less of both worst P(S | j) and Hellinger. "
-        "Given away: certain with one record more.",
+        "* no other has less of both worst P(S | j) and Hellinger    J the job's own\n"
+        f"S: the sensitive counts, 1 to {most}    given away: certain with one record more\n"
+        f"All tables together, each of {found.tally.distinct:,} distinct cells once.",
         markup=False,
     )
+
+
+def _number(found: Comparison, design: str, figure: str) -> str:
+    from risk.map_catalogue import FIGURES
+
+    number = found.map.find(design, figure)
+    if number is None:
+        return "none"
+    return f"{number:.3f}" if FIGURES[figure].unit == "probability" else f"{number:.4g}"
 
 
 def _as_csv(found: Comparison, _language: str) -> str:
