@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ptable.pictures.picture import Picture
+    from ptable.pictures.words import Words
 
 __all__ = ["EVERY_TABLE", "MapLine", "RiskUtilityMap"]
 
@@ -192,7 +193,13 @@ class RiskUtilityMap:
         return pd.DataFrame(columns)
 
     def picture(
-        self, *, risk: str = "q_worst", utility: str = "hellinger_raw", table: str = EVERY_TABLE
+        self,
+        *,
+        risk: str = "q_worst",
+        utility: str = "hellinger_raw",
+        table: str = EVERY_TABLE,
+        words: Words | None = None,
+        decimal_mark: str = ".",
     ) -> Picture:
         """Draw the designs by a figure of risk and one of utility.
 
@@ -200,6 +207,11 @@ class RiskUtilityMap:
         ----------
         risk, utility, table
             As for `pareto`.
+        words
+            Gives the words of another language for the English ones, as ``gettext`` does;
+            None leaves them.
+        decimal_mark
+            What stands before decimals, ``"."`` or ``","``.
 
         Examples
         --------
@@ -211,9 +223,17 @@ class RiskUtilityMap:
         >>> found.picture(utility="aad").svg[:4]
         '<svg'
         """
+        from ptable.pictures.words import in_english
         from risk.map_picture import map_picture
 
-        return map_picture(self, risk=risk, utility=utility, table=table)
+        return map_picture(
+            self,
+            risk=risk,
+            utility=utility,
+            table=table,
+            words=in_english if words is None else words,
+            decimal_mark=decimal_mark,
+        )
 
     def __repr__(self) -> str:
         n_designs = len(self.designs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,34 @@ if TYPE_CHECKING:
 
     from ptable.table import PTable
 
-__all__ = ["require_between", "require_counts", "require_plain", "require_whole"]
+__all__ = ["read_array", "require_between", "require_counts", "require_plain", "require_whole"]
+
+
+def read_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
+    """Read numbers as an array; missing or ragged ones are an error.
+
+    Parameters
+    ----------
+    values
+        Numbers.
+    name
+        How an error calls them.
+
+    Examples
+    --------
+    >>> read_array([[1, 2]], name="queries").shape
+    (1, 2)
+    """
+    if np.ma.is_masked(values):
+        raise RiskError(
+            f"{name} must not be missing; some are masked.", hint="fill or leave them out"
+        )
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError):
+        raise RiskError(
+            f"{name} must be numbers in rows of one length.", hint="give an array of numbers"
+        ) from None
 
 
 def require_counts(numbers: ArrayLike, *, name: str) -> NDArray[np.int64]:
@@ -33,8 +60,8 @@ def require_counts(numbers: ArrayLike, *, name: str) -> NDArray[np.int64]:
     >>> require_counts([0, 3], name="published")
     array([0, 3])
     """
-    array = np.asarray(numbers)
-    if array.size == 0:
+    array = read_array(numbers, name=name)
+    if array.size == 0 and array.dtype.kind in "iuf":
         return array.astype(np.int64)
     problems = []
     if array.dtype.kind not in "iu":

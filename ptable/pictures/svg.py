@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ptable.errors import PTableError
@@ -21,7 +22,9 @@ _FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 _PREFIX = "\0"
 HATCH = f"url(#{_PREFIX}h)"
 MARGIN = 16.0
-_NARROW, _WIDE = "iljtfrI.,:;'|!()[] ", "mwMW@%"
+_NARROW, _WIDE = "iljtfrI.,:;'|!()[] \xa0\u202f", "mwMW@%"
+#: French keeps punctuation and figures together by spaces that do not break.
+_SPACES = re.compile(r"[^\S\xa0\u202f]+")
 _DIRECTIONS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 
 #: What a legend entry shows: a colour, a hatch or an outline, and its words.
@@ -112,7 +115,7 @@ def clean(text: str) -> str:
     >>> ascii(clean("a\0b\nc"))
     "'a\\ufffdb c'"
     """
-    return "".join(map(_clean_letter, " ".join(text.split())))
+    return "".join(map(_clean_letter, _SPACES.sub(" ", text).strip(" ")))
 
 
 def _clean_letter(letter: str) -> str:
@@ -150,6 +153,8 @@ class Drawing:
         self.width = float(width)
         self.room = self.width - 2 * MARGIN
         self._title = clean(title)
+        if not any(letter.isprintable() and not letter.isspace() for letter in self._title):
+            raise PTableError("title must not be empty.", hint="say what the picture shows")
         self._parts: list[str] = []
         heading = clip(self._title, self.room, 15, bold=True)
         self.text((MARGIN, 28), heading, size=15, bold=True)
@@ -240,7 +245,7 @@ class Drawing:
         """Write a remark below what was drawn so far, in as many lines as it takes."""
         self.y += 4
         line = ""
-        for word in [*words.split(), ""]:
+        for word in [*clean(words).split(" "), ""]:
             longer = f"{line} {word}".strip()
             if word and text_width(longer, 11) <= self.room:
                 line = longer
@@ -251,7 +256,10 @@ class Drawing:
             line = word
 
     def finish(self, description: str) -> str:
-        """Give the finished SVG; its ids follow from what it shows and from nothing else."""
+        """Give the finished SVG; its ids follow from what it shows and from nothing else.
+
+        A file needs no more; `in_page` makes it ready for a page of several drawings.
+        """
         width, height = number(self.width), number(self.y + MARGIN)
         words = html.escape(clean(description))
         text = (

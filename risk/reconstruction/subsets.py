@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from risk.errors import RiskError
+from risk.reconstruction.linear import least_squares, read_sums
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,30 +187,27 @@ def decode_bits(
     >>> decode_bits([[1, 0], [0, 1], [1, 1]], [1, 0, 1], method="linear-program")
     array([ True, False])
     """
-    asked = np.asarray(queries, dtype=np.float64)
-    seen = np.asarray(answers, dtype=np.float64)
-    if asked.ndim != 2 or seen.shape != asked.shape[:1] or 0 in asked.shape:
-        raise RiskError("queries must have one row per answer and one column per person.")
     if method not in {"least-squares", "linear-program"}:
         raise RiskError(f"method must be 'least-squares' or 'linear-program', not {method!r}.")
     if method == "least-squares":
-        return np.linalg.lstsq(asked, seen, rcond=None)[0] > 0.5
+        return least_squares(queries, answers) > 0.5
+    asked, seen = read_sums(queries, answers)
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix, hstack, identity
 
     n_queries, n_people = asked.shape
     slack = identity(n_queries, format="csr")
     equations: Any = hstack([csr_matrix(asked), slack, -slack])
-    found = linprog(
+    solved = linprog(
         np.concatenate([np.zeros(n_people), np.ones(2 * n_queries)]),
         A_eq=equations,
         b_eq=seen,
         bounds=[(0, 1)] * n_people + [(0, None)] * (2 * n_queries),
         method="highs",
     )
-    if found.x is None:
+    if solved.x is None:
         raise RiskError("The linear program of the bits has no solution.")
-    return np.asarray(found.x[:n_people]) > 0.5
+    return np.asarray(solved.x[:n_people]) > 0.5
 
 
 def expected_share_right(

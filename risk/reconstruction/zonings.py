@@ -9,7 +9,8 @@ import numpy as np
 
 from risk.anonymity.groups import columns_of
 from risk.errors import RiskError
-from risk.reconstruction.differences import DifferenceLaw, difference_law
+from risk.noise_laws import difference_law
+from risk.reconstruction.differences import SliverLaw
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +66,7 @@ class Sliver:
         """
         return self.n_only_parts == 0
 
-    def law(self, ptable: PTable) -> DifferenceLaw:
+    def law(self, ptable: PTable) -> SliverLaw:
         """Compute the law of the published count of the zone less those of its parts.
 
         Parameters
@@ -88,7 +89,8 @@ class Sliver:
         """
         if not self.is_nested:
             raise RiskError("The parts must lie inside the zone; these reach beyond it.")
-        return difference_law(ptable, larger=self.zone_count, parts=self.part_counts)
+        law = difference_law(ptable, (self.zone_count, *self.part_counts), nested=True)
+        return SliverLaw(difference=self.n_only_zone, law=law)
 
 
 def find_slivers(old: Any, new: Any, *, largest: int) -> tuple[Sliver, ...]:

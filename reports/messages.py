@@ -1,0 +1,134 @@
+"""Collect the messages of the pages, bring the translations up to date, and compile them.
+
+``python -m reports.messages`` does all three. New messages wait in the ``.po`` files with an
+empty translation; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import io
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reports.languages import LANGUAGES, LOCALE
+
+if TYPE_CHECKING:
+    from babel.messages.catalog import Catalog
+
+__all__ = ["compiled", "extracted", "main", "updated"]
+
+_ROOT = Path(__file__).parent
+_DOMAIN = "reports"
+_KEYWORDS = {
+    "mark": None,
+    "say": None,
+    "say_many": (1, 2),
+    "gettext": None,
+    "ngettext": (1, 2),
+}
+_METHODS = [("templates/**.html", "jinja2"), ("**.py", "python")]
+_OPTIONS = {"templates/**.html": {"trimmed": "true", "silent": "false"}}
+#: Catalogues carry no time of their making, so that the same words are the same bytes.
+_DATE = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+def extracted() -> Catalog:
+    """Collect the messages of templates and modules.
+
+    Examples
+    --------
+    >>> "Verdict and checks" in extracted()
+    True
+    """
+    from babel.messages.catalog import Catalog
+    from babel.messages.extract import extract_from_dir
+
+    found = Catalog(project="ckm-engine", charset="utf-8", creation_date=_DATE)
+    messages = extract_from_dir(
+        _ROOT, _METHODS, _OPTIONS, keywords=_KEYWORDS, comment_tags=(), strip_comment_tags=True
+    )
+    for file, _, message, _, context in sorted(messages, key=lambda line: (line[0], line[1])):
+        found.add(message, None, [(f"reports/{file}", None)], context=context)
+    return found
+
+
+def updated(language: str) -> str:
+    """Give the ``.po`` file of a language with all messages of today and none of yesterday.
+
+    Parameters
+    ----------
+    language
+        Its code.
+
+    Examples
+    --------
+    >>> updated("fr").startswith("# French translations for ckm-engine.")
+    True
+    """
+    from babel.messages.catalog import Catalog
+    from babel.messages.pofile import read_po, write_po
+
+    file = LOCALE / language / "LC_MESSAGES" / f"{_DOMAIN}.po"
+    catalog = Catalog(locale=language)
+    if file.is_file():
+        with file.open("rb") as stream:
+            catalog = read_po(stream, locale=language, domain=_DOMAIN)
+    catalog.project, catalog.version = "ckm-engine", ""
+    catalog.header_comment = (
+        "# French translations for ckm-engine.\n"
+        if language == "fr"
+        else f"# Translations for ckm-engine: {language}.\n"
+    ).rstrip()
+    catalog.update(extracted(), no_fuzzy_matching=True, update_creation_date=False)
+    catalog.creation_date = catalog.revision_date = _DATE
+    catalog.obsolete.clear()
+    written = io.BytesIO()
+    write_po(written, catalog, width=96, sort_by_file=False, include_lineno=False)
+    return written.getvalue().decode("utf-8")
+
+
+def compiled(file: Path) -> bytes:
+    """Compile a ``.po`` file.
+
+    Parameters
+    ----------
+    file
+        Its path.
+
+    Examples
+    --------
+    >>> compiled(LOCALE / "fr" / "LC_MESSAGES" / "reports.po")[:4].hex()
+    'de120495'
+    """
+    from babel.messages.mofile import write_mo
+    from babel.messages.pofile import read_po
+
+    with file.open("rb") as stream:
+        catalog = read_po(stream, locale=file.parents[1].name)
+    written = io.BytesIO()
+    write_mo(written, catalog)
+    return written.getvalue()
+
+
+def main() -> None:
+    """Bring every language up to date.
+
+    Examples
+    --------
+    >>> callable(main)
+    True
+    """
+    for language in LANGUAGES:
+        if language == "en":
+            continue
+        folder = LOCALE / language / "LC_MESSAGES"
+        folder.mkdir(parents=True, exist_ok=True)
+        text = updated(language)
+        (folder / f"{_DOMAIN}.po").write_text(text, encoding="utf-8", newline="\n")
+        for file in sorted(folder.glob("*.po")):
+            file.with_suffix(".mo").write_bytes(compiled(file))
+
+
+if __name__ == "__main__":
+    main()
