@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ptable.table import PTable
+from reports.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ckm.config.job import Job
     from ckm.tally import Tally
+    from reports import Report
     from reports.facts import ComparisonFacts
     from risk.designs import MapDesign
     from risk.findings import Rules
@@ -74,6 +75,34 @@ class Comparison:
         from ckm.compare_facts import comparison_facts
 
         return comparison_facts(self, rules=rules)
+
+    def report(
+        self,
+        *,
+        language: str = "en",
+        links: Mapping[str, str] | None = None,
+        rules: Rules | None = None,
+    ) -> Report:
+        """Make the page, for inside.
+
+        Parameters
+        ----------
+        language
+            ``"en"`` or ``"fr"``.
+        links
+            Language → file of the page in that language.
+        rules
+            The limits behind the conclusion.
+
+        Examples
+        --------
+        >>> from ckm.config import read_designs, read_job
+        >>> job, designs = read_job("job.toml"), read_designs("d.toml")  # doctest: +SKIP
+        >>> compare(job, designs).report(language="fr").write("page.html")  # doctest: +SKIP
+        """
+        from reports import comparison_report
+
+        return comparison_report(self.facts(rules=rules), language=language, links=links)
 
     def __repr__(self) -> str:
         return f"Comparison({self.map!r})"
@@ -146,7 +175,7 @@ def compare(
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> None:
-    """Write the page of a comparison and its numbers into a new folder for inside.
+    """Write the pages of a comparison and their numbers into a new folder for inside.
 
     Parameters
     ----------
@@ -159,10 +188,12 @@ def write_comparison(comparison: Comparison, folder: Path) -> None:
     --------
     >>> write_comparison(compare(job, designs), Path("comparison"))  # doctest: +SKIP
     """
-    facts = comparison.facts()
     folder.mkdir(mode=0o700)
-    text = json.dumps(dataclasses.asdict(facts), ensure_ascii=False, allow_nan=False, indent=1)
-    (folder / "comparison.json").write_text(text + "\n", encoding="utf-8")
+    pages = {code: f"comparison.{code}.html" for code in LANGUAGES}
+    for code, file in pages.items():
+        report = comparison.report(language=code, links=pages)
+        report.write(folder / file)
+    report.write(folder / "comparison.json")
 
 
 def _own_name(designs: Mapping[str, MapDesign]) -> str:

@@ -176,19 +176,20 @@ def _conclusion(
 ) -> dict[str, dict[str, float | str]]:
     from risk.findings import conclude
 
-    cells: dict[str, float | str] = {
-        "tables": len(found.tally.tables),
-        "listed": found.tally.listed,
-        "distinct": found.tally.distinct,
+    base: dict[str, dict[str, float | str]] = {
+        "cells": {
+            "tables": len(found.tally.tables),
+            "listed": found.tally.listed,
+            "distinct": found.tally.distinct,
+        }
     }
     if found.tally.record_sets is not None:
-        cells["record_sets"] = found.tally.record_sets
+        base["record-sets"] = {"record_sets": found.tally.record_sets}
     sensitive = np.array(found.map.sensitive)
-    weights = [inverse.prior.at(sensitive).any() for inverse in inverses.values()]
-    if not any(weights):  # nothing is sensitive here, and no rule binds
-        return {"cells": cells}
+    if not any(inverse.prior.at(sensitive).any() for inverse in inverses.values()):
+        return base  # nothing is sensitive here, and no rule binds
     cases = [_case(found, name, inverse) for name, inverse in inverses.items()]
-    return {**conclude(cases, rules=rules), "cells": cells}
+    return {**conclude(cases, rules=rules), **base}
 
 
 def _case(found: Comparison, name: str, inverse: Inverse) -> Case:

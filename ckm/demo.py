@@ -16,6 +16,7 @@ from ckm.errors import ConfigError, ReleaseError
 from ckm.folder import check_target, new_folder, resolve_target
 from ckm.register import OUTSIDE, job_seekers
 from ckm.release import release
+from reports.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,6 +48,7 @@ _FILES = {
     "secret.key",
     "zones.csv",
     f"{_COMPARED}/comparison.json",
+    *(f"{_COMPARED}/comparison.{language}.html" for language in LANGUAGES),
 }
 _RELEASED = {("out", "public"), ("out", "internal")}
 

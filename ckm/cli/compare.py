@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -197,15 +195,12 @@ def _as_svg(found: Comparison, _language: str) -> str:
     return found.map.picture(risk=_RISK).svg
 
 
-def _as_json(found: Comparison, _language: str) -> str:
-    facts = dataclasses.asdict(found.facts())
-    return json.dumps(facts, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+def _as_json(found: Comparison, language: str) -> str:
+    return found.report(language=language).to_json()
 
 
 def _as_html(found: Comparison, language: str) -> str:
-    from reports import comparison_report
-
-    return comparison_report(found.facts(), language=language).html
+    return found.report(language=language).html
 
 
 _WRITERS: dict[str, Callable[[Comparison, str], str]] = {
