@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ptable.pictures.data import html_table
 from ptable.pictures.picture import Picture
-from ptable.pictures.svg import INK, MUTED, Drawing, clip, number, text_width
+from ptable.pictures.svg import INK, MUTED, Drawing, apart, clip, number, text_width
 from ptable.pictures.words import Wording, in_english
 from risk.errors import RiskError
 from risk.map_catalogue import FIGURES
@@ -24,6 +24,7 @@ _HEIGHT = 360.0
 _SIDE, _FOOT = 64.0, 44.0
 _FILLED, _GRID = "#0b4f8a", "#dddddd"
 _MOST_NAMED = 20
+_NAME_ROOM = 360.0
 _LARGEST, _LEAST = 1e300, 1e-300
 
 _Point = tuple[float, float]
@@ -174,9 +175,8 @@ def _notes(
     front: Sequence[str], n_undefined: int, n_refused: int, wording: Wording
 ) -> Iterable[str]:
     words = wording.words
-    named = words("; ").join(
-        f"{n} {name}" for n, name in enumerate(front[:_MOST_NAMED], start=1)
-    )
+    short = (apart(clip(name, _NAME_ROOM, 11)) for name in front[:_MOST_NAMED])
+    named = words("; ").join(f"{n} {name}" for n, name in enumerate(short, start=1))
     yield words("Filled, from the least risk on: %(designs)s.") % {"designs": named}
     if n_undefined:
         sentence = words("Left out, as a figure is not defined: %(designs)s designs.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 import re
+import unicodedata
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ptable.errors import PTableError
@@ -12,7 +13,7 @@ from ptable.errors import PTableError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["HATCH", "INK", "MUTED", "Drawing", "clip", "number", "text_width"]
+__all__ = ["HATCH", "INK", "MUTED", "Drawing", "apart", "clean", "clip", "number", "text_width"]
 
 INK = "#111111"
 MUTED = "#555555"
@@ -100,6 +101,23 @@ def clip(text: str, room: float, size: float, *, bold: bool = False) -> str:
     while text and text_width(text + "…", size, bold=bold) > room:
         text = text[:-1]
     return text.rstrip() + "…"
+
+
+def apart(text: str) -> str:
+    r"""Keep a name that runs from right to left from turning its neighbours around.
+
+    Parameters
+    ----------
+    text
+        A name that stands among others on one line.
+
+    Examples
+    --------
+    >>> ascii(apart("\u05d0\u05d1")), apart("ab")
+    ("'\\u200e\\u05d0\\u05d1\\u200e'", 'ab')
+    """
+    runs_left = any(unicodedata.bidirectional(letter) in {"R", "AL"} for letter in text)
+    return f"\u200e{text}\u200e" if runs_left else text
 
 
 def clean(text: str) -> str:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptable import NoiseSpec, PTable, PTableError, solve
+from ptable import Mechanism, NoiseSpec, PTable, PTableError, solve
 from ptable.pictures import Picture, distributions, heatmap, perturbation
 from ptable.pictures.bars import DOWN, UP, ZERO, on_noise
 from ptable.pictures.facts import never_published, row_facts, row_of
 from ptable.pictures.matrix import SHADES, on_shade
-from ptable.pictures.svg import INK, MUTED, text_width
+from ptable.pictures.svg import INK, MUTED, Drawing, clean, clip, text_width
 from ptable.pictures.words import percent
 
 VIEWS = (heatmap, distributions, perturbation)
@@ -52,6 +52,7 @@ TABLES = {
     "D=2": lambda: _solved(max_noise=2, variance=1.0),
     "D=5, small=2": lambda: _solved(max_noise=5, variance=3.0, small=2),
     "D=50": lambda: _solved(max_noise=50, variance=45.0),
+    "D=300": lambda: Mechanism.discrete_laplace(0.02, max_noise=300).build(),
     "rounding": _rounding,
     "750 rows of 256 keys": _keys,
     "one row of 65536 keys": lambda: _shuffled(65536),
@@ -506,6 +507,30 @@ def test_sign_shows_without_colour():
     heights = [float(y) for m in marks for y in re.findall(r"M[\d.]+ ([\d.]+)", m.get("d"))]
     assert len(heights) == 2
     assert heights[0] - heights[1] == 26 - 5
+
+
+# --- the drawing board -----------------------------------------------------------------
+
+
+def test_spaces_that_do_not_break_keep_figures_and_signs_together():
+    assert clean("a\xa0:\u202f b\n c\t") == "a\xa0:\u202f b c"
+    drawing = Drawing("A title", width=320)
+    drawing.note("mot " * 11 + "fin\xa0: 12\xa0%")
+    lines = _texts(drawing.finish("x"))[1:]
+    assert len(lines) > 1
+    assert all("fin\xa0:" in line for line in lines if "fin" in line or ":" in line)
+    assert all("12\xa0%" in line for line in lines if "12" in line or "%" in line)
+
+
+@pytest.mark.parametrize("room", [0, -5, 1])
+def test_a_text_without_room_becomes_a_mark(room):
+    assert clip("label", room, 10) == "…"
+    assert clip("", room, 10) == ("" if room >= 0 else "…")
+
+
+def test_a_drawing_of_nothing_still_says_what_it_is():
+    root = ET.fromstring(Drawing("Nothing", width=320).finish("Nothing to see."))  # noqa: S314
+    assert [root[0].text, root[1].text] == ["Nothing", "Nothing to see."]
 
 
 # --- figures in words ------------------------------------------------------------------
