@@ -22,6 +22,8 @@ from reports.facts import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from numpy.typing import NDArray
+
     from ckm.compare import Comparison
     from ptable.table import PTable
     from risk.findings import Case, Rules
@@ -33,6 +35,8 @@ __all__ = ["comparison_facts"]
 _RISK, _LOSS = "q_worst_set", "hellinger_raw"
 #: Expected measures by variable; the catalogue of utility defines them.
 _MEASURES = ("aad", "rmse", "rmad_pct", "changed_pct", "false_zeros", "hellinger_raw")
+#: Larger counts are not listed one by one.
+_MOST_LISTED = 40
 #: An original less likely than this is left out, unless it is sensitive.
 _LIKELY = 0.01
 
@@ -93,21 +97,26 @@ def _designs(found: Comparison, table: str) -> tuple[DesignFact, ...]:
     )
 
 
-def _small(found: Comparison) -> range:
+def _small(found: Comparison) -> NDArray[np.int64]:
     """Give the counts that sets and posteriors are listed for: up to twice the threshold."""
-    return range(2 * (max(found.map.sensitive) + 1) + 1)
+    return np.arange(min(2 * (max(found.map.sensitive) + 1), _MOST_LISTED) + 1)
 
 
 def _sets(found: Comparison) -> Iterator[SetFact]:
-    from risk.sets import deviation_set, possible_set
+    from risk.band import Band
 
+    counts = _small(found)
     for name, table in found.ptables.items():
-        for count in _small(found):
+        band = Band.of(table)
+        noise = np.arange(band.lowest, band.highest + 1)
+        rows = band.probabilities[band.rows(counts)] > 0
+        originals, chances = band.windows(counts)
+        for place, count in enumerate(counts.tolist()):
             yield SetFact(
                 design=name,
                 count=count,
-                deviation=tuple(deviation_set(table, count).tolist()),
-                possible=tuple(possible_set(table, count).tolist()),
+                deviation=tuple((count + noise[rows[place]]).tolist()),
+                possible=tuple(sorted(originals[place][chances[place] > 0].tolist())),
             )
 
 
@@ -115,7 +124,8 @@ def _inverses(found: Comparison) -> dict[str, Inverse]:
     """Pair every p-table with the share of each count among the distinct cells."""
     from risk.inverse import Inverse
 
-    largest = max(_small(found)) + 2 * max(table.max_noise for table in found.ptables.values())
+    largest = max(int(_small(found)[-1]), *found.map.sensitive)
+    largest += 2 * max(table.max_noise for table in found.ptables.values())
     prior = found.tally.together.prior(largest)
     if prior is None:
         return {}
@@ -126,7 +136,7 @@ def _posteriors(found: Comparison, inverse: Inverse) -> Iterator[PosteriorFact]:
     sensitive = found.map.sensitive
     together = found.tally.together
     near = together.within(0, len(inverse.prior.probabilities) - 1).n_cells / together.n_cells
-    seen = inverse.possible(max(_small(found)))
+    seen = inverse.possible(int(_small(found)[-1]))
     for published, share in zip(seen.tolist(), inverse.weight(seen).tolist(), strict=True):
         law = inverse.given(published)
         originals = {
@@ -221,9 +231,9 @@ def _kind(table: PTable) -> Literal["fixed", "redrawn", "keyed"]:
 
 
 def _is_hidden(table: PTable, sensitive: tuple[int, ...]) -> bool:
-    from risk.sets import possible_set
+    from risk.band import Band
 
-    return not any(possible_set(table, count).size for count in sensitive)
+    return not Band.of(table).windows(np.array(sensitive))[1].any()
 
 
 def _without(found: Comparison, table: PTable) -> str:

@@ -82,28 +82,39 @@ def certain_with_one_more(table: PTable, prior: Prior, originals: ArrayLike) -> 
             hint="smooth the prior with Prior.from_counts(..., added=0.5)",
         )
     band = Band.of(table)
-    suspects, weights = suspects[weights > 0], weights[weights > 0]
-    largest, above = int(suspects.max()), max(band.highest, 0)
-    seen = np.arange(largest + above + 2)
-    # Whoever may be confused with a suspect is published within its reach.
-    everybody = np.arange(largest + above - min(band.lowest, 0) + 1)
-    first = band.forward(everybody[:, None], seen[None, :])
-    second = band.forward(everybody[:, None] + 1, seen[None, :])
-    allowed = prior.at(everybody) > 0
-    possible = (first[allowed] > 0).astype(int).T @ (second[allowed] > 0)
-    together = first[suspects][:, :, None] * second[suspects][:, None, :]
-    certain = weights[:, None, None] / weights.sum() * together * (possible == 1)
-    total = float(certain.sum())
-    if total < _NOTHING:
+    weights = weights / weights.sum()
+    total, most, place = 0.0, 0.0, None
+    for suspect, weight in zip(suspects.tolist(), weights.tolist(), strict=True):
+        if not weight:
+            continue
+        certain, pair = _certain(band, prior, suspect)
+        total += weight * certain
+        if weight * certain > max(most, _NOTHING):
+            most, place = weight * certain, (suspect, *pair)
+    if place is None:
         return GivenAway(probability=0.0, original=None, published=None, published_more=None)
-    most = int(np.argmax(certain.sum(axis=(1, 2))))
-    a, b = np.unravel_index(int(np.argmax(certain[most])), certain[most].shape)
     return GivenAway(
         probability=min(1.0, total),
-        original=int(suspects[most]),
-        published=int(a),
-        published_more=int(b),
+        original=place[0],
+        published=place[1],
+        published_more=place[2],
     )
+
+
+def _certain(band: Band, prior: Prior, suspect: int) -> tuple[float, tuple[int, int]]:
+    """Give how often one original is certain, and the pair from which it is most often."""
+    noise = np.arange(band.lowest, band.highest + 1)
+    published, more = (seen[seen >= 0] for seen in (suspect + noise, suspect + 1 + noise))
+    # Whoever may be confused with the suspect is published within its reach.
+    near = np.arange(max(0, suspect - band.width + 1), suspect + band.width)
+    near = near[prior.at(near) > 0]
+    first = band.forward(near[:, None], published[None, :])
+    second = band.forward(near[:, None] + 1, more[None, :])
+    possible = (first > 0).astype(np.float32).T @ (second > 0).astype(np.float32)
+    own = int(np.flatnonzero(near == suspect)[0])
+    certain = np.outer(first[own], second[own]) * (possible == 1)
+    a, b = np.unravel_index(int(np.argmax(certain)), certain.shape)
+    return float(certain.sum()), (int(published[a]), int(more[b]))
 
 
 def differing_answers(table: PTable, histogram: Histogram) -> float:
