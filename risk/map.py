@@ -119,7 +119,8 @@ class _Sheet:
 
 
 def _suspects(sensitive: Sequence[int]) -> NDArray[np.int64]:
-    suspects = np.unique(require_counts(np.array(list(sensitive)), name="sensitive"))
+    asked = list(sensitive) if isinstance(sensitive, range) else sensitive
+    suspects = np.unique(require_counts(asked, name="sensitive"))
     if not suspects.size or suspects[0] == 0:
         raise RiskError(
             "sensitive must list counts of at least 1.", hint="for example (1, 2, 3, 4)"
