@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 from ckm.errors import ConfigError
 from ckm.perturb import perturb
-from ckm.published import PublishedTable, grid_size, publish, shows_grid
+from ckm.published import PublishedTable, publish
 from ckm.request import EmptyCells, TableRequest
 from ptable import PTableWarning
 from tables import (
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckm.tally import Tally
     from ptable import PTable
-    from risk.histogram import Histogram
     from tables import Cells
     from tables.quality import Action
 
@@ -283,12 +283,12 @@ class Engine:
         answers = self._answer(requests, list(built.values()), progress, observe)
         return dict(zip(requests, answers, strict=True))
 
-    def histograms(
+    def tally(
         self,
         requests: Mapping[str, TableRequest],
         *,
         progress: Callable[[str, int, int], None] | None = None,
-    ) -> dict[str, Histogram]:
+    ) -> Tally:
         """Count the cells of each original count, for figures of risk; never publish these.
 
         Parameters
@@ -300,33 +300,39 @@ class Engine:
 
         Returns
         -------
-        dict
-            Name → histogram; where a table shows its grid, with the grid's empty cells.
+        ckm.tally.Tally
+            Histograms by table, of the distinct cells of all, and by category.
 
         Raises
         ------
         tables.TablesError, ConfigError
             If a request is wrong, or the data do not fit it.
         """
-        from risk.histogram import Histogram
+        from ckm.tally import tally
 
         built = self._requests(requests)
+        found = self._cells(list(built.values()), progress)
+        return tally(
+            built,
+            dict(zip(built, found, strict=True)),
+            empty_cells={name: request.empty_cells for name, request in requests.items()},
+        )
+
+    def _cells(
+        self,
+        built: Sequence[Request],
+        progress: Callable[[str, int, int], None] | None,
+    ) -> list[Cells]:
         scan = (
             None if progress is None else lambda share: progress("scan", int(100 * share), 100)
         )
-        found = cube(
+        return cube(
             self._source,
             self._keys,
-            list(built.values()),
+            built,
             tolerate_missing_keys=self._checks == "warn",
             progress=scan,
         )
-        answers = {}
-        for name, request in requests.items():
-            cells = found.pop(0)
-            size = grid_size(cells) if shows_grid(cells, request.empty_cells) else None
-            answers[name] = Histogram.of(cells.count, grid_size=size)
-        return answers
 
     def _answer(
         self,
@@ -339,16 +345,7 @@ class Engine:
         tell("keys", 0, 1)
         self.check_keys()
         tell("keys", 1, 1)
-        scan = (
-            None if progress is None else lambda share: progress("scan", int(100 * share), 100)
-        )
-        found = cube(
-            self._source,
-            self._keys,
-            built,
-            tolerate_missing_keys=self._checks == "warn",
-            progress=scan,
-        )
+        found = self._cells(built, progress)
         tell("scan", 100, 100)
         started = time.perf_counter()
         answers = []

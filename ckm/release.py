@@ -226,9 +226,7 @@ class _Run:
                 facts,
                 folder,
                 languages=self.job.report.languages,
-                hidden=hidden_texts(
-                    facts, more=[str(self.job.path.parent)], counts=assessor.largest_counts()
-                ),
+                hidden=hidden_texts(facts, more=[str(self.job.path.parent)]),
                 secret=self._secret(),
             )
         self._write_manifests(folder, tables, inputs, ptable, pages)

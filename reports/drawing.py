@@ -189,12 +189,15 @@ class Drawing:
             self.text((left - 6, y + 4), write(number), anchor="end")
         self.text((4, scale(at[-1]) - 10), name)
 
-    def legend(self, top: float, entries: Sequence[tuple[str, str]], *, step: float) -> None:
+    def legend(
+        self, top: float, entries: Sequence[tuple[str, str]], *, step: float, left: float = 4
+    ) -> None:
         """Explain fillings: their class and their words, side by side."""
         for number, (css, words) in enumerate(entries):
-            left = 4 + number * step
-            self.rect((left, top, 14, 12), css=css)
-            self.text((left + 20, top + 10), words)
+            start = left + number * step
+            self.rect((start, top, 14, 12), css=css)
+            if words:
+                self.text((start + 20, top + 10), words)
 
     def finish(self, title: str, description: str) -> str:
         """Give the finished SVG."""

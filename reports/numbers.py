@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -85,6 +86,20 @@ class Numbers:
             return self._decimal(number, "0.000")
         return self._decimal(number, "0.0" if size < 10_000 else "#,##0")
 
+    def ratio(self, number: float) -> str:
+        """Write a ratio or a correlation with four decimals.
+
+        Examples
+        --------
+        >>> Numbers("en").ratio(0.99871), Numbers("en").ratio(1e-6)
+        ('0.9987', '< 0.0001')
+        """
+        if 0 < abs(number) < 0.00005:
+            return (
+                "<" if number > 0 else ">"
+            ) + f" {self._decimal(math.copysign(0.0001, number), '0.0000')}"
+        return self._decimal(number, "0.0000" if abs(number) < 100 else "#,##0.0")
+
     def plain(self, number: float) -> str:
         """Write a figure that somebody set, without trailing zeros.
 
@@ -160,7 +175,7 @@ class Numbers:
             when = datetime.fromisoformat(text)
         except ValueError:
             return text
-        when = when.astimezone(timezone.utc) if when.tzinfo else when
+        when = when.astimezone(UTC) if when.tzinfo else when
         return f"{format_datetime(when, 'd MMMM y, HH:mm:ss', locale=self.language)} UTC"
 
     def _decimal(self, number: float, pattern: str) -> str:

@@ -34,7 +34,7 @@ def _show_version(ctx: click.Context, _parameter: click.Parameter, value: object
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="""\b
 Start here:
-  ckm demo                            a register and six protected tables, in a minute
+  ckm demo                            a register, six protected tables, designs compared
   ckm check job.toml                  is this job right?
   ckm release job.toml -o out/        release its tables, with a report
 

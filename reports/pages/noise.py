@@ -109,8 +109,7 @@ def _classes(words: Words, noise: NoiseFacts) -> Table:
                         words.say("Mean"),
                         words.say("Variance"),
                         words.say("Share unchanged"),
-                        words.say("Least"),
-                        words.say("Largest"),
+                        words.say("Range"),
                     )
                     for which in (designed, drawn)
                 ),
@@ -132,10 +131,9 @@ def _class_row(words: Words, fact: NoiseClassFact) -> tuple[Entry, ...]:
         (number.amount, fact.mean_designed, fact.mean_drawn),
         (number.amount, fact.variance_designed, fact.variance_drawn),
         (number.probability, fact.stay_designed, fact.stay_drawn),
-        (number.signed, fact.least_designed, fact.least_drawn),
-        (number.signed, fact.most_designed, fact.most_drawn),
     )
     absent = words.say("no cells") if not fact.cells else words.say("not defined")
+    ends = ((fact.least_designed, fact.most_designed), (fact.least_drawn, fact.most_drawn))
     return (
         class_name(words, fact.low, fact.high),
         number.count(fact.cells),
@@ -143,6 +141,14 @@ def _class_row(words: Words, fact: NoiseClassFact) -> tuple[Entry, ...]:
             absent if value is None else write(value)
             for write, *values in lines
             for value in values
+        ),
+        *(
+            absent
+            if least is None or most is None
+            else words.say(
+                "%(low)s to %(high)s", low=number.signed(least), high=number.signed(most)
+            )
+            for least, most in ends
         ),
     )
 
@@ -294,6 +300,7 @@ def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
         columns=[count(n) for n in bins],
         rows=[count(n) for n in bins],
         home={position: position for position in range(len(bins))},
+        ends=(words.say("few cells"), words.say("many cells")),
     )
     cells = {
         (place[pair.original], place[pair.published]): (_depth(pair.cells, most), "")

@@ -217,8 +217,18 @@ def _attack_row(words: Words, fact: AttackFact) -> tuple[Entry, ...]:
         words.say("no formula") if formula is None else number.probability(formula),
         _tried(words, fact),
         words.say("not counted") if fact.queries is None else number.count(fact.queries),
-        words.say("no limit") if allowed is None else number.probability(allowed),
+        words.say("no limit") if allowed is None else _allowed(words, fact, allowed),
     )
+
+
+def _allowed(words: Words, fact: AttackFact, allowed: float) -> Entry:
+    """Write the limit, and what lies above it."""
+    above = []
+    if fact.closed_form is not None and fact.closed_form > allowed:
+        above.append(words.say("exceeded by formula"))
+    if fact.successes is not None and fact.trials and fact.successes > allowed * fact.trials:
+        above.append(words.say("exceeded as tried"))
+    return Cell(text=words.numbers.probability(allowed), small="; ".join(above))
 
 
 def _tried(words: Words, fact: AttackFact) -> Entry:

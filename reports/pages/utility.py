@@ -27,8 +27,9 @@ _QUANTILES = ("min", "q10", "median", "q90", "q95", "q99", "max")
 _ADDITIVITY = ("gap_mean", "gap_max_abs", "gap_nonzero_pct", "gap_mean_square", "gap_ratio")
 _RELATIONS = (
     "spearman", "decile_changes_pct", "cramers_v_original", "cramers_v_published", "rcv_pct",
-    "between_original", "between_published", "bvr_pct", "rv_pct",
+    "bvr_pct", "rv_pct",
 )  # fmt: skip
+_BY_TABLE = ("aad", "rmse", "bias_z", "rmad_pct", "changed_pct", "false_zeros", "hellinger_raw")
 _BY_GROUP = ("aad", "rmad_pct", "changed_pct", "false_zeros", "hellinger_raw")
 _KNOWN_GROUPS = ("all", "margin", "parent")
 
@@ -332,7 +333,7 @@ def by_table(words: Words, utility: Sequence[MeasureFact]) -> Table:
         caption=words.say("Measures by table"),
         heads=(words.say("Table"),),
         lines=_lines(some, lambda fact: (fact.table,)),
-        names=_MAIN,
+        names=_BY_TABLE,
     )
 
 
@@ -390,14 +391,14 @@ def _gaps(words: Words, utility: Sequence[MeasureFact]) -> Table:
 
 
 def _relations(words: Words, utility: Sequence[MeasureFact]) -> Table:
-    some = [f for f in utility if f.cells == "all" and f.group not in {"margin", "parent"}]
+    some = [f for f in utility if (f.group, f.cells) == ("all", "all")]
     some = [f for f in some if f.name in _RELATIONS]
     return _pivot(
         words,
         ident="relations",
         caption=words.say("Ranks, association and variance"),
-        heads=(words.say("Table"), words.say("Cells")),
-        lines=_lines(some, lambda fact: (_table(words, fact), _group(words, fact))),
+        heads=(words.say("Table"),),
+        lines=_lines(some, lambda fact: (_table(words, fact),)),
         names=_RELATIONS,
     )
 
@@ -446,7 +447,7 @@ def all_measures(words: Words, utility: Sequence[MeasureFact]) -> Table:
         caption=words.say("All measures of utility"),
         columns=(
             *texts(words.say("Table"), words.say("Cells"), words.say("Original count")),
-            *texts(words.say("Measure")),
+            *texts(words.say("Measure"), words.say("Name")),
             *numbers(words.say("Number"), words.say("Base")),
         ),
         rows=tuple(
@@ -454,7 +455,8 @@ def all_measures(words: Words, utility: Sequence[MeasureFact]) -> Table:
                 _table(words, fact),
                 _group(words, fact),
                 class_words(words, fact.cells),
-                Cell(text=measure_name(words, fact.name), small=fact.name),
+                measure_name(words, fact.name),
+                Cell(text=fact.name, is_code=True),
                 measure_entry(words, fact),
                 words.numbers.count(fact.base),
             )
