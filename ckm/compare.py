@@ -44,6 +44,8 @@ class Comparison:
         The design that is the job's own.
     tally
         The cells.
+    rules
+        The limits behind the conclusion.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class Comparison:
     ptables: Mapping[str, PTable]
     chosen: str
     tally: Tally
+    rules: Rules
 
     def facts(self, *, rules: Rules | None = None) -> ComparisonFacts:
         """Give all that a page says.
@@ -64,7 +67,7 @@ class Comparison:
         Parameters
         ----------
         rules
-            The limits behind the conclusion.
+            Other limits behind the conclusion.
 
         Examples
         --------
@@ -74,14 +77,13 @@ class Comparison:
         """
         from ckm.compare_facts import comparison_facts
 
-        return comparison_facts(self, rules=rules)
+        return comparison_facts(self, rules=rules or self.rules)
 
     def report(
         self,
         *,
         language: str = "en",
         links: Mapping[str, str] | None = None,
-        rules: Rules | None = None,
     ) -> Report:
         """Make the page, for inside.
 
@@ -91,8 +93,6 @@ class Comparison:
             ``"en"`` or ``"fr"``.
         links
             Language → file of the page in that language.
-        rules
-            The limits behind the conclusion.
 
         Examples
         --------
@@ -102,7 +102,7 @@ class Comparison:
         """
         from reports import comparison_report
 
-        return comparison_report(self.facts(rules=rules), language=language, links=links)
+        return comparison_report(self.facts(), language=language, links=links)
 
     def __repr__(self) -> str:
         return f"Comparison({self.map!r})"
@@ -112,7 +112,7 @@ def compare(
     job: Job,
     designs: Mapping[str, MapDesign],
     *,
-    sensitive: Sequence[int] = (1, 2, 3, 4),
+    sensitive: Sequence[int] | None = None,
     n_draws: int = 1,
     seed: int = 1,
     progress: Callable[[str, int, int], None] | None = None,
@@ -131,7 +131,10 @@ def compare(
         The job, from `ckm.config.read_job`.
     designs
         Name → design, see `risk.map.risk_utility_map`.
-    sensitive, n_draws
+    sensitive
+        The sensitive counts; by default those of the job's ``[report]``, whose limit of
+        ``posterior_set`` is that of the conclusion too.
+    n_draws
         As there.
     seed
         Of the keys that are drawn; the same seed gives the same map.
@@ -148,6 +151,7 @@ def compare(
     """
     from ckm.opening import load_ptable, open_engine
     from risk.designs import build_designs, keep_zeros
+    from risk.findings import Rules
     from risk.map import risk_utility_map
 
     no_noise = PTable(noise=[[0]], upper=[[8]], key_range=8)  # type: ignore[arg-type]
@@ -156,12 +160,13 @@ def compare(
     own = _own_name(designs)
     built = build_designs({**designs, own: load_ptable(job)}, progress=progress)
     ptables, chosen = _chosen(built.tables, own=own)
+    limit = job.report.limits.posterior_set
     found = risk_utility_map(
         ptables,
         tally.tables,
         together=tally.together,
         rng=np.random.default_rng(seed),
-        sensitive=sensitive,
+        sensitive=range(1, job.report.sensitive + 1) if sensitive is None else sensitive,
         n_draws=n_draws,
         progress=progress,
     )
@@ -171,6 +176,7 @@ def compare(
         ptables={name: keep_zeros(table) for name, table in ptables.items()},
         chosen=chosen,
         tally=tally,
+        rules=Rules() if limit is None else Rules(posterior=limit),
     )
 
 

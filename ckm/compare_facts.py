@@ -41,7 +41,7 @@ _MOST_LISTED = 40
 _LIKELY = 0.01
 
 
-def comparison_facts(found: Comparison, *, rules: Rules | None = None) -> ComparisonFacts:
+def comparison_facts(found: Comparison, *, rules: Rules) -> ComparisonFacts:
     """Give all that a page says of a comparison.
 
     Parameters
@@ -61,7 +61,7 @@ def comparison_facts(found: Comparison, *, rules: Rules | None = None) -> Compar
     >>> from ckm.compare import compare
     >>> from ckm.config import read_designs, read_job
     >>> found = compare(read_job("job.toml"), read_designs("d.toml"))  # doctest: +SKIP
-    >>> comparison_facts(found).conclusion  # doctest: +SKIP
+    >>> comparison_facts(found, rules=found.rules).conclusion  # doctest: +SKIP
     """
     inverses = _inverses(found)
     tally = found.tally
@@ -182,7 +182,7 @@ def _groups(found: Comparison) -> Iterator[tuple[str, str, Histogram]]:
 
 
 def _conclusion(
-    found: Comparison, inverses: Mapping[str, Inverse], rules: Rules | None
+    found: Comparison, inverses: Mapping[str, Inverse], rules: Rules
 ) -> dict[str, dict[str, float | str]]:
     from risk.findings import conclude
 

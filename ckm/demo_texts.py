@@ -18,8 +18,8 @@ README = f"""# Demonstration
 | `designs.toml` | other ways to protect them |
 | `secret.key` | a secret made for this demonstration, **never to be used for real data**: \
 anybody can make it again |
-| `out/public/` | the released tables and their manifest: all that may be published |
-| `out/internal/` | what an office keeps: the job, the p-table, the full manifest |
+| `out/public/` | the released tables, their report and manifest: all that may be published |
+| `out/internal/` | what an office keeps: the job, the p-table, the full report and manifest |
 | `comparison/` | the ways to protect the tables compared, risk and utility; to be kept inside |
 
 Try next:
@@ -62,6 +62,11 @@ zone_2024 = "zones.csv"
 sex = ["F", "M"]
 category = ["A", "B", "C", "D", "E"]
 age_group = ["15-24", "25-34", "35-44", "45-54", "55-64", "65-70"]
+
+[report]
+id = "demo"
+sensitive = 4                  # counts of 1 to 4 are sensitive
+designs = "designs.toml"       # other ways to protect these tables, compared in the report
 
 [[table]]
 name = "jobseekers"

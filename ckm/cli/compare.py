@@ -63,9 +63,7 @@ The output is internal: its figures follow from original counts and from paramet
 @click.option(
     "--sensitive",
     type=click.IntRange(1, 1000),
-    default=4,
-    show_default=True,
-    help="The largest sensitive count.",
+    help="The largest sensitive count; by default that of the job's [report].",
 )
 @click.option(
     "--draws",
@@ -88,7 +86,7 @@ def compare(
     output: Path | None,
     lang: str | None,
     force: bool,
-    sensitive: int,
+    sensitive: int | None,
     draws: int,
     seed: int,
     memory_limit: str | None,
@@ -110,7 +108,7 @@ def compare(
         found = run(
             plan,
             wanted,
-            sensitive=range(1, sensitive + 1),
+            sensitive=None if sensitive is None else range(1, sensitive + 1),
             n_draws=draws,
             seed=seed,
             progress=tell,

@@ -116,8 +116,8 @@ def _show_files(voice: Voice, made: Demo) -> None:
         ("job.toml", "which tables, and how they are protected"),
         ("designs.toml", "other ways to protect them"),
         ("secret.key", "for this demonstration, never for real data"),
-        ("out/public/", "what may be published"),
-        ("out/internal/", "what an office keeps"),
+        ("out/public/", "what may be published: tables and report"),
+        ("out/internal/", "what an office keeps: the full report"),
         ("comparison/", "all of these compared, to be kept inside"),
     ):
         table.add_row(Text(f"  {made.folder}/{name}", "bold"), words)
@@ -223,6 +223,8 @@ def _show_comparison(voice: Voice, made: Demo) -> None:
             f"{price['risk']:.2f}.",
             soft_wrap=True,
         )
+    page = f"{made.folder}/comparison/comparison.en.html"
+    voice.out.print(f"More in {page}", soft_wrap=True, markup=False)
 
 
 def _show_next(voice: Voice, made: Demo) -> None:

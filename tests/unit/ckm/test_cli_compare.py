@@ -157,6 +157,18 @@ def test_a_design_like_that_of_the_job_is_marked_instead_of_added(folder):
     assert "job" not in found.map.designs
 
 
+def test_the_job_says_what_is_sensitive_and_how_much_may_be_told(folder):
+    limits = "[report]\nsensitive = 2\n[report.limits]\nposterior_set = 0.95\n[[table]]"
+    (folder / "job.toml").write_text(JOB.replace("[[table]]", limits, 1))
+    found = compare(read_job("job.toml"), {"r": Mechanism.rounding(7)}, n_draws=0)
+    assert found.map.sensitive == (1, 2)
+    assert found.rules.posterior == 0.95
+    assert found.facts().sensitive == (1, 2)
+    shown = run("compare", "job.toml", "designs.toml").stdout
+    assert "1 to 2" in shown
+    assert "1 to 3" in run("compare", "job.toml", "designs.toml", "--sensitive", 3).stdout
+
+
 def test_a_table_may_be_called_all(folder):
     (folder / "job.toml").write_text(JOB.replace('name = "people"', 'name = "all"'))
     found = compare(read_job("job.toml"), {"r": Mechanism.rounding(7)}, n_draws=0)

@@ -172,7 +172,12 @@ def test_without_sensitive_cells_there_is_no_conclusion(found, tmp_path):
         tally = engine.tally({"t": TableRequest(dimensions=["sex"])})
     some = risk_utility_map(found.ptables, tally.tables, rng=np.random.default_rng(1))
     facts = Comparison(
-        title="", map=some, ptables=found.ptables, chosen="rounding to 5", tally=tally
+        title="",
+        map=some,
+        ptables=found.ptables,
+        chosen="rounding to 5",
+        tally=tally,
+        rules=Rules(),
     ).facts()
     assert set(facts.conclusion) == {"cells", "record-sets"}
     assert comparison_report(facts, language="en").html

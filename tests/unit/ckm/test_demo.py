@@ -185,6 +185,9 @@ def test_it_compares_the_noise_of_its_job_with_other_ways(made):
     assert names == {"comparison.en.html", "comparison.fr.html", "comparison.json"}
     facts = json.loads((folder / "comparison.json").read_text())
     assert facts["edition"] == "internal"
+    report = json.loads((made.folder / "out" / "internal" / "report.json").read_text())
+    compared = {design["name"] for design in report["scenarios"]["designs"]}
+    assert set(made.comparison.map.designs) <= compared
     assert facts["conclusion"] == json.loads(json.dumps(made.comparison.facts().conclusion))
 
 
