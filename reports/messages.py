@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reports.languages import LANGUAGES, LOCALE
 
@@ -20,7 +20,7 @@ __all__ = ["compiled", "extracted", "main", "updated"]
 
 _ROOT = Path(__file__).parent
 _DOMAIN = "reports"
-_KEYWORDS = {
+_KEYWORDS: dict[str, Any] = {
     "mark": None,
     "say": None,
     "say_many": (1, 2),

@@ -264,7 +264,7 @@ def _spread(words: Words, overall: Sequence[MeasureFact]) -> list[Figure]:
                     median=median,
                     q90=q90,
                     most=most,
-                )  # fmt: skip
+                )
             )
     if not lines:
         return []

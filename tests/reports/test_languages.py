@@ -9,6 +9,7 @@ from babel.messages.pofile import read_po
 from lxml import html as parser
 
 from reports import ReportError, comparison_report, release_report
+from reports.catalogues.references import REFERENCES
 from reports.languages import LANGUAGES, LOCALE, words_of
 from reports.messages import compiled, extracted, updated
 from tests.reports import facts as made
@@ -64,9 +65,8 @@ def test_a_translation_has_the_places_of_its_message(file):
             assert found == wanted or set(wanted) - set(found) == {"n"}, message.id
             for original in singles(message.id):
                 assert (original[:1] == " ") == (translation[:1] == " "), message.id
-                assert original[-1:] == translation[-1:] or not {
-                    original[-1:], translation[-1:]
-                } & set(".:?!"), message.id  # fmt: skip
+                ends = {original[-1:], translation[-1:]}
+                assert original == "No." or len(ends) == 1 or not ends & set(".:?!")
 
 
 @pytest.mark.parametrize(
@@ -116,6 +116,8 @@ def test_no_sentence_of_the_french_page_is_that_of_the_english_one(page):
 
 
 def is_office_text(text, own):
+    if any(text.rstrip(":") == source.short for source in REFERENCES.values()):
+        return True
     return all(word.strip(",;:()") in own for word in text.split())
 
 
