@@ -62,7 +62,7 @@ def extracted() -> Catalog:
         _ROOT, _METHODS, _OPTIONS, keywords=_KEYWORDS, comment_tags=(), strip_comment_tags=True
     )
     for file, _, message, _, context in sorted(messages, key=lambda line: (line[0], line[1])):
-        found.add(message, None, [(f"reports/{file}", None)], context=context)
+        found.add(message, None, [(f"reports/{file}", 1)], context=context)
     return found
 
 

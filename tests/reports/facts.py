@@ -252,8 +252,12 @@ def utility() -> tuple[MeasureFact, ...]:
     for level in ("geo", "geo × sex", "sex"):
         facts += measures(("", "margin", level, "all"), 1.0, 3412)
     for group, value in (
-        ("sex", "women"), ("sex", "men"), ("category", "A"), ("category", "B"), ("category", "C")
-    ):  # fmt: skip
+        ("sex", "women"),
+        ("sex", "men"),
+        ("category", "A"),
+        ("category", "B"),
+        ("category", "C"),
+    ):
         facts += measures(("", group, value, "all"), 1.0, 81200)
     for dimension in ("geo", "sex"):
         for name, number in (
