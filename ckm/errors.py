@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-__all__ = ["CkmError", "ConfigError", "InternalError", "ReleaseError"]
+__all__ = ["CheckFailedError", "CkmError", "ConfigError", "InternalError", "ReleaseError"]
 
 
 class CkmError(ValueError):
@@ -36,6 +36,12 @@ class ReleaseError(CkmError):
     """A release cannot be written."""
 
     code = "ckm-release"
+
+
+class CheckFailedError(CkmError):
+    """A check of a release failed: nothing was published."""
+
+    code = "ckm-check"
 
 
 class InternalError(CkmError, RuntimeError):

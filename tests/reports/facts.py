@@ -420,11 +420,13 @@ def comparison() -> ComparisonFacts:
             for design in some[:3]
         },
         conclusion={
-            "compared": {"designs": 8.0, "tables": 6.0, "cells": 394871.0},
-            "most-risk": {"design": some[0].name, "probability": 0.95},
-            "recommended": {
-                "design": some[5].name, "probability": 0.7, "loss": 86.0, "most": 0.75
+            "conclusion-forbidding": {
+                "design": some[5].name, "loss": 86.0, "risk": 0.7
             },
+            "least-loss": {
+                "designs": 8, "design": some[0].name, "loss": 41.0, "risk": 0.99
+            },
+            "cells": {"tables": 6, "listed": 410246, "distinct": 394871},
         },
     )  # fmt: skip
 
