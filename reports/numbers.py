@@ -82,9 +82,8 @@ class Numbers:
         """
         size = abs(number)
         if 0 < size < 0.0005:
-            return (
-                f"> {self._decimal(-0.001, '0.000')}" if number < 0 else self.probability(1e-9)
-            )
+            sign = "<" if number > 0 else ">"
+            return f"{sign}{_SPACE}{self._decimal(math.copysign(0.001, number), '0.000')}"
         if size < 100:
             return self._decimal(number, "0.000")
         return self._decimal(number, "0.0" if size < 10_000 else "#,##0")

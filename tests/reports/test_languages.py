@@ -122,14 +122,9 @@ def is_office_text(text, own):
 
 
 def from_figures():
-    """Give the definitions of `risk`, whose translations are a catalogue of their own."""
-    from risk.map_catalogue import FIGURES
-    from risk.utility import DEFINITIONS
-
-    if (LOCALE / "fr" / "LC_MESSAGES" / "figures.mo").is_file():
-        return set()
-    pairs = [*DEFINITIONS.values(), *((f.unit, f.definition) for f in FIGURES.values())]
-    return {" ".join(text.split()) for pair in pairs for text in pair}
+    """Give the formulas, which are the same in every language."""
+    file = LOCALE / "fr" / "LC_MESSAGES" / "figures.po"
+    return {message.id for message in messages(file) if message.id == message.string}
 
 
 def test_an_unknown_language_is_refused():

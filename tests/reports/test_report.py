@@ -249,3 +249,26 @@ def test_no_text_and_no_number_breaks_a_page(name, reason, number, language):
     assert not list(tree.iter("script"))
     assert len(tree.findall(".//h1")) == 1
     assert tree.xpath("//main/h2/@id")[-1] == "definitions"
+
+
+def test_an_attack_above_its_limit_says_so_beside_it():
+    attack = AttackFact(
+        name="differencing", settings={}, closed_form=0.95, successes=10, trials=100,
+        low=0.05, high=0.18, queries=2, allowed=0.9,
+    )  # fmt: skip
+    facts = made.release()
+    facts = replace(facts, risk=replace(facts.risk, attacks=(attack,)))
+    tree = parser.document_fromstring(internal(facts).html)
+    (row,) = tree.xpath("//table[@id='attack-table']/tbody/tr")
+    assert row[-1].text_content().split() == ["0.900", "exceeded", "by", "formula"]
+
+
+def test_importing_reports_loads_neither_numpy_nor_templates():
+    import subprocess
+    import sys
+
+    code = (
+        "import reports, sys; print(*{'numpy', 'jinja2', 'babel', 'risk'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.strip() == b""
