@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ckm.assess.assessor import Assessor
 from ckm.assess.facts import findings, release_facts
-from ckm.disclosure import hidden_texts
+from ckm.disclosure import hidden_texts, require_clean_manifest
 from ckm.errors import ReleaseError
 from ckm.folder import check_target, new_folder, resolve_target
 from ckm.manifest import (
@@ -221,15 +221,19 @@ class _Run:
             warnings=self.warnings,
             reproduction=self._reproduction(internal, inputs),
         )
+        hidden = hidden_texts(facts, more=[str(self.job.path.parent)])
         with self._timed("report"):
             pages = write_report(
                 facts,
                 folder,
                 languages=self.job.report.languages,
-                hidden=hidden_texts(facts, more=[str(self.job.path.parent)]),
+                hidden=hidden,
                 secret=self._secret(),
             )
-        self._write_manifests(folder, tables, inputs, ptable, pages)
+        for_all = public_manifest(tables, title=self.job.title, report=pages.public)
+        require_clean_manifest(for_all, facts.public(), hidden=hidden, secret=self._secret())
+        write_manifest(public / "manifest.json", for_all)
+        self._write_internal_manifest(folder, tables, inputs, ptable, pages)
         return sum(table.rows for table in tables)
 
     @contextlib.contextmanager
@@ -353,7 +357,7 @@ class _Run:
         secret = self.job.keys.secret
         return f"file {secret.name}" if secret else f"environment variable {SECRET_VARIABLE}"
 
-    def _write_manifests(
+    def _write_internal_manifest(
         self,
         folder: Path,
         tables: Sequence[TableRecord],
@@ -362,10 +366,6 @@ class _Run:
         pages: ReportFiles,
     ) -> None:
         public, internal = folder / "public", folder / "internal"
-        write_manifest(
-            public / "manifest.json",
-            public_manifest(tables, title=self.job.title, report=pages.public),
-        )
         finished = dt.datetime.now(dt.UTC)
         write_manifest(
             internal / "manifest.json",

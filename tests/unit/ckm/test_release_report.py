@@ -202,6 +202,34 @@ def test_a_planted_leak_stops_even_a_release_that_warns(folder, leak, ptable):
     assert not (folder / "out").exists()
 
 
+@pytest.mark.parametrize("form", ["hex:{}", "{}", "{:.16}"])
+def test_a_secret_in_digits_is_found_in_the_texts_of_the_job(folder, form):
+    digits = "7f3a5c" * 11
+    (folder / "secret.key").write_text(f"hex:{digits}")
+    write(folder, JOB + REPORT.replace("PT-2027-A", form.format(digits.upper())))
+    with pytest.raises(CheckFailedError, match="out of: ptable_label$"):
+        made(folder)
+
+
+@pytest.mark.parametrize("leak", ["secret", "hash"])
+def test_a_leak_that_only_the_manifest_shows_is_found(folder, leak, ptable):
+    marker = {"secret": SECRET, "hash": ptable.id[:12]}[leak]
+    write(folder, JOB + f'[output]\ntotal_label = "All {marker}"\n')
+    with pytest.raises(CheckFailedError, match="the public manifest would hold") as caught:
+        made(folder)
+    assert marker not in str(caught.value)
+    assert "columns" in str(caught.value)
+
+
+def test_a_table_that_is_called_like_its_folder_is_no_leak(folder):
+    (folder / "jobseekers").mkdir()
+    text = JOB.replace('"places"', '"jobseekers"')
+    for name in ("people.parquet", "secret.key", "pt.parquet"):
+        text = text.replace(f'"{name}"', f'"../{name}"')
+    (folder / "jobseekers" / "job.toml").write_text(text)
+    assert run("release", "jobseekers/job.toml", "-o", "out").exit_code == 0
+
+
 def test_hostile_names_are_shown_as_they_stand_and_run_nowhere(folder):
     out = made(folder)
     facts = read_facts(out / "internal" / "report.json")
