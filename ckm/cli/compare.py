@@ -11,6 +11,7 @@ import click
 
 from ckm.cli.release import limit_options
 from ckm.cli.root import common_options
+from ckm.single_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,8 +122,7 @@ def compare(
         _show(voice, found)
         return
     text = _WRITERS[output.suffix.lower()](found, lang or "en")
-    with output.open("w" if force else "x", encoding="utf-8", newline="") as file:
-        file.write(text)
+    write_whole(output, text, is_private=True)
     voice.step("comparison written", "it follows from original counts: keep it inside")
     click.echo(str(output))
 
@@ -140,6 +140,8 @@ def _check_output(output: Path | None, *, lang: str | None, force: bool) -> None
     if output.is_dir() or (output.exists() and not force):
         what = "is a folder" if output.is_dir() else "exists; replace it with --force"
         raise click.UsageError(f"The output {output.name!r} {what}.")
+    if not output.parent.is_dir():
+        raise click.UsageError(f"There is no folder {str(output.parent)!r}: make it first.")
 
 
 def _show(voice: Voice, found: Comparison) -> None:
