@@ -87,8 +87,8 @@ def _error(failed: Sequence[CheckFact]) -> CheckFailedError:
 
 
 def _words(check: CheckFact) -> str:
-    shown = {} if check.name in _DRAWN else check.found
-    found = ", ".join(f"{name} {value:.6g}" for name, value in shown.items())
+    numbers = {} if check.name in _DRAWN else check.found
+    found = ", ".join(f"{name} {value:.6g}" for name, value in numbers.items())
     allowed = ", ".join(f"{name} {value:.6g}" for name, value in check.allowed.items())
     parts = [f"in {check.where!r}" if check.where else "", f"found {found}" if found else ""]
     parts.append(f"allowed {allowed}" if allowed else "")

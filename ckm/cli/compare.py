@@ -30,7 +30,9 @@ _SHOWN = {
     "hellinger_raw": "Hellinger\n",
     "false_zeros_pct": "false\nzeros %",
 }
-_RISK = "q_worst_set"
+_RISK, _LOSS = "q_worst_set", "hellinger_raw"
+#: A narrower terminal has room for the two axes of the map alone.
+_WIDE = 72
 
 
 @click.command(
@@ -104,7 +106,8 @@ def compare(
     _check_output(output, lang=lang, force=force)
     plan = read_job(job)
     wanted = read_designs(designs)
-    voice.step("designs read", f"{designs.name}: {len(wanted)} designs", designs=len(wanted))
+    count = f"{len(wanted)} design{'s' * (len(wanted) != 1)}"
+    voice.step("designs read", f"{designs.name}: {count}", designs=len(wanted))
     with voice.progress() as tell:
         found = run(
             plan,
@@ -153,19 +156,23 @@ def _show(voice: Voice, found: Comparison) -> None:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("")
     table.add_column("design", overflow="fold", min_width=14)
-    for words in _SHOWN.values():
-        table.add_column(words, justify="right", no_wrap=True)
+    is_wide = voice.out.width >= _WIDE
+    shown = list(_SHOWN) if is_wide else [_RISK, _LOSS]
+    for figure in shown:
+        table.add_column(_SHOWN[figure], justify="right", no_wrap=True)
     for design in found.map.designs:
         is_chosen = design == found.chosen
         mark = "*" * (design in front) + "J" * is_chosen
-        cells = (_number(found, design, figure) for figure in _SHOWN)
+        cells = (_number(found, design, figure) for figure in shown)
         table.add_row(mark, Text(design), *cells, style="bold" if is_chosen else "")
     most = max(found.map.sensitive)
     voice.out.print(table)
     voice.out.print(
         "* no other has less of both worst P(S | j) and Hellinger    J the job's own\n"
         f"S: the sensitive counts, 1 to {most}    given away: certain with one record more\n"
-        f"All tables together, each of {found.tally.distinct:,} distinct cells once.",
+        f"All tables together, each of {found.tally.distinct:,} distinct cells once."
+        + "\nMore figures: on a wider terminal, or with -o map.csv"
+        * (not is_wide),
         markup=False,
     )
 
