@@ -116,15 +116,16 @@ def opened(browser, file: Path, **settings):
 
 
 @pytest.mark.parametrize(
-    ("name", "language", "scheme", "width"),
+    ("name", "language", "screen"),
     [
         # Colours and widths are the same in both languages: one of them will do.
-        *((name, language, "light", 1280) for name in NAMES for language in LANGUAGES),
-        *((name, "en", "dark", 1280) for name in ("internal", "public", "comparison")),
-        *((name, "fr", "light", 320) for name in ("internal", "public", "hostile")),
+        *((name, language, ("light", 1280)) for name in NAMES for language in LANGUAGES),
+        *((name, "en", ("dark", 1280)) for name in ("internal", "public", "comparison")),
+        *((name, "fr", ("light", 320)) for name in ("internal", "public", "hostile")),
     ],
 )
-def test_axe_finds_nothing(browser, folder, name, language, scheme, width):
+def test_axe_finds_nothing(browser, folder, name, language, screen):
+    scheme, width = screen
     page = opened(
         browser,
         folder / f"{name}.{language}.html",
