@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ckm.published import PublishedTable
     from ckm.report import ReportFiles
     from ptable import PTable
+    from risk.designs import MapDesign
     from tables import KeyQuality
 
 __all__ = ["Release", "release"]
@@ -157,6 +158,15 @@ def _states(job: Job) -> dict[Path, tuple[int, int]]:
     return {path: (stat.st_mtime_ns, stat.st_size) for path, stat in stats.items()}
 
 
+def _designs(job: Job) -> dict[str, MapDesign]:
+    """Read the designs to compare, before anything takes long."""
+    if job.report.designs is None:
+        return {}
+    from ckm.config.designs import read_designs
+
+    return read_designs(job.report.designs)
+
+
 def _silent(_stage: str, _done: int, _total: int) -> None:
     """Tell nobody."""
 
@@ -176,6 +186,7 @@ class _Run:
         self.tell = tell
         self.started_at = dt.datetime.now(dt.UTC)
         self.before = _states(job)
+        self.designs = _designs(job)
         self.seconds: dict[str, float] = {}
         self.warnings: list[str] = []
 
@@ -215,9 +226,7 @@ class _Run:
                 facts,
                 folder,
                 languages=self.job.report.languages,
-                hidden=hidden_texts(
-                    facts, more=[str(self.job.path.parent)], counts=assessor.largest_counts()
-                ),
+                hidden=hidden_texts(facts, more=[str(self.job.path.parent)]),
                 secret=self._secret(),
             )
         self._write_manifests(folder, tables, inputs, ptable, pages)
@@ -307,14 +316,12 @@ class _Run:
         """Compute the numbers of the reports, and stop where a check failed."""
         self.tell("checks", 0, 1)
         with self._timed("checks"):
-            designs = None
-            if self.job.report.designs is not None:
-                from ckm.config.designs import read_designs
-
-                designs = read_designs(self.job.report.designs)
             was_checked = self.job.keys.checks != "skip"
             found = findings(
-                assessor, self.job, quality=quality if was_checked else None, designs=designs
+                assessor,
+                self.job,
+                quality=quality if was_checked else None,
+                designs=self.designs,
             )
         self.tell("checks", 1, 1)
         for text in judge(found.checks, self.job):

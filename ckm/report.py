@@ -126,7 +126,7 @@ def make_pages(
     }
     if edition == "public":
         for page in pages.values():
-            require_clean(page, hidden=hidden, secret=secret)
+            require_clean(page, facts.public(), hidden=hidden, secret=secret)
     return pages
 
 

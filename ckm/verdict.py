@@ -45,6 +45,12 @@ def judge(checks: Sequence[CheckFact], job: Job) -> list[str]:
     ------
     CheckFailedError
         Naming every check that failed.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> judge([], read_job("job.toml"))  # doctest: +SKIP
+    []
     """
     failed = [check for check in checks if check.outcome == "failed"]
     granted = {entry.check for entry in job.report.exceptions}

@@ -92,6 +92,7 @@ class Scale:
         self._start, self._end = span
 
     def __call__(self, number: float) -> float:
+        """Give the coordinate of a number."""
         width = (self._most - self._least) or 1.0
         return self._start + (number - self._least) / width * (self._end - self._start)
 
@@ -203,8 +204,8 @@ class Drawing:
         """Give the finished SVG."""
         width, height = coordinate(self.width), coordinate(self.height)
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width} {height}" '
-            f'width="{width}" height="{height}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" '
+            f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
             f'aria-labelledby="{self.ident}-title {self.ident}-desc">'
             f'<title id="{self.ident}-title">{_safe(title)}</title>'
             f'<desc id="{self.ident}-desc">{_safe(description)}</desc>'

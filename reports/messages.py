@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reports.languages import LANGUAGES, LOCALE
 
@@ -20,7 +20,7 @@ __all__ = ["compiled", "extracted", "main", "updated"]
 
 _ROOT = Path(__file__).parent
 _DOMAIN = "reports"
-_KEYWORDS = {
+_KEYWORDS: dict[str, Any] = {
     "mark": None,
     "say": None,
     "say_many": (1, 2),
@@ -62,7 +62,7 @@ def extracted() -> Catalog:
         _ROOT, _METHODS, _OPTIONS, keywords=_KEYWORDS, comment_tags=(), strip_comment_tags=True
     )
     for file, _, message, _, context in sorted(messages, key=lambda line: (line[0], line[1])):
-        found.add(message, None, [(f"reports/{file}", None)], context=context)
+        found.add(message, None, [(f"reports/{file}", 1)], context=context)
     return found
 
 

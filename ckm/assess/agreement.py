@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from ckm.assess.applied import Design
     from ckm.assess.observed import ObservedCells
 
-__all__ = ["FAMILY", "SumTest", "mean_test", "share_p_value", "variance_test"]
+__all__ = [
+    "FAMILY",
+    "SumTest",
+    "mean_test",
+    "share_limit",
+    "share_p_value",
+    "variance_test",
+]
 
 #: The chance that any of the tests rejects noise that is what the p-table says.
 FAMILY = 1e-6
@@ -34,6 +41,11 @@ class SumTest:
     ----------
     z, allowed
         The sum over its standard error, and Bernstein's bound in the same unit.
+
+    Examples
+    --------
+    >>> SumTest(z=-6.1, allowed=5.7).is_passed
+    False
     """
 
     z: float
@@ -63,6 +75,16 @@ def mean_test(cells: ObservedCells, design: Design) -> SumTest | None:
     References
     ----------
     Boucheron, Lugosi and Massart (2013), Concentration inequalities, section 2.8.
+
+    Examples
+    --------
+    >>> from ckm.assess.applied import Design
+    >>> from ckm.assess.observed import ObservedCells
+    >>> from ptable import PTable
+    >>> design = Design.of(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
+    >>> cells = ObservedCells.of([4] * 100, noise=[-1, 1] * 50)
+    >>> mean_test(cells, design).z
+    0.0
     """
     rows = design.rows(cells.count)
     drift = float((cells.noise - design.mean[rows]).sum())
@@ -84,6 +106,16 @@ def variance_test(cells: ObservedCells, design: Design) -> SumTest | None:
     -----
     The terms are ``(v - μ)² - σ²`` with the moments of each cell's row; their variance is the
     fourth central moment less σ⁴. The bound is that of `mean_test`.
+
+    Examples
+    --------
+    >>> from ckm.assess.applied import Design
+    >>> from ckm.assess.observed import ObservedCells
+    >>> from ptable import PTable
+    >>> design = Design.of(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
+    >>> cells = ObservedCells.of([4] * 100, noise=[-1, 1] * 50)
+    >>> variance_test(cells, design) is None  # the square of this noise is always 1
+    True
     """
     rows = design.rows(cells.count)
     excess = float(((cells.noise - design.mean[rows]) ** 2 - design.variance[rows]).sum())
@@ -134,6 +166,18 @@ def share_p_value(cells: ObservedCells, design: Design) -> float | None:
     ----------
     Agrawal (2020), Finite-sample concentration of the multinomial in relative entropy, IEEE
     Transactions on Information Theory 66(10).
+
+    Examples
+    --------
+    >>> from ckm.assess.applied import Design
+    >>> from ckm.assess.observed import ObservedCells
+    >>> from ptable import PTable
+    >>> design = Design.of(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
+    >>> cells = ObservedCells.of([4] * 100, noise=[-1, 1] * 50)
+    >>> share_p_value(cells, design)
+    1.0
+    >>> share_p_value(ObservedCells.of([4] * 100, noise=[1] * 100), design) < 1e-27
+    True
     """
     n_rows, width = design.probabilities.shape
     rows, column = design.rows(cells.count), cells.noise - design.lowest
@@ -157,5 +201,11 @@ def share_p_value(cells: ObservedCells, design: Design) -> float | None:
 
 
 def share_limit() -> float:
-    """Give the p-value below which shares are called unsound."""
+    """Give the p-value below which shares are called unsound.
+
+    Examples
+    --------
+    >>> share_limit() < FAMILY
+    True
+    """
     return _SHARE

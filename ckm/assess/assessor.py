@@ -45,6 +45,20 @@ class Assessor:
         The sensitive original counts.
     total_label
         What totals are called.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from ckm import Engine, Secret, TableRequest
+    >>> from ptable import NoiseSpec, solve
+    >>> people = pa.table({"id": range(90), "sex": ["F", "M", "F"] * 30})
+    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
+    >>> assessor = Assessor(table, is_mixed=True)
+    >>> with Engine(people, id="id", secret=Secret(bytes(16)), ptable=table) as engine:
+    ...     request = {"people": TableRequest(dimensions=["sex"])}
+    ...     tables = engine.tabulate_all(request, observe=assessor.observe)
+    >>> assessor.tables["people"].margins
+    1
     """
 
     def __init__(
@@ -152,10 +166,6 @@ class Assessor:
             for name, table in self.tables.items()
         }
         return {name: histogram for name, histogram in found.items() if histogram is not None}
-
-    def largest_counts(self) -> tuple[int, ...]:
-        """Give the largest original count of each table, which no page may show."""
-        return tuple(int(table.cells.count.max(initial=0)) for table in self.tables.values())
 
     def _applied(self, key_range: int) -> Design:
         if self._design is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from reports.facts import AttackFact
 
@@ -15,12 +15,15 @@ if TYPE_CHECKING:
 
     from ptable import PTable
     from risk.attacks import AttackResult, SimulatedOracle
-    from risk.attacks.simulated import KeyUse
+
+    _Keys: TypeAlias = Literal["mixed", "additive"]
+    _Run: TypeAlias = Callable[[SimulatedOracle, NDArray[np.int64]], AttackResult]
 
 __all__ = ["attack_facts"]
 
 _SEED = 2027
-_CATEGORIES, _REPEATS, _PAIRS = 7, 20, 100
+_CATEGORIES, _REPEATS, _PAIRS, _SLIVER = 7, 20, 100, 3
+_PEOPLE, _QUERIES = 100, 400
 
 
 class _Case(NamedTuple):
@@ -93,34 +96,53 @@ def _fact(case: _Case, *, allowed: float | None) -> AttackFact:
 def _cases(ptable: PTable, *, is_mixed: bool) -> Iterator[_Case]:
     import numpy as np
 
-    from risk.attacks import (
-        AdditiveKeys,
-        Differencing,
-        HiddenBound,
-        MarginBounds,
-        RepeatedAnswers,
-        SmallCell,
-        TwoPartition,
-    )
-
-    keys: Literal["mixed", "additive"] = "mixed" if is_mixed else "additive"
-
-    def mixed(formula: Callable[[], float]) -> Callable[[], float] | None:
-        """Keep a formula that takes the noises of a total and its parts for independent."""
-        return formula if is_mixed else None
-
+    keys: _Keys = "mixed" if is_mixed else "additive"
     world = _World(ptable, rng=np.random.default_rng(_SEED), keys=keys)
+    yield from _nested(ptable, world)
+    for case in (*_averaging(ptable, world), *_margins(ptable, world)):
+        # Without a mix, formulas that take the noises of a total and its parts for
+        # independent do not hold.
+        is_known = is_mixed or case.name in {"repeated-answers", "additive-keys"}
+        yield case if is_known else case._replace(closed_form=None)
+
+
+def _nested(ptable: PTable, world: _World) -> Iterator[_Case]:
+    """Give the attacks on two groups of which one holds the other."""
+    from risk.attacks import Differencing, GeographicDifferencing
+
     yield _Case(
         "differencing",
         {},
         lambda: Differencing().closed_form(ptable),
-        lambda: world.attack(1000, 2, lambda o, c: Differencing().run(o, truth=c[:, 1]), one=1),
+        lambda: world.attack(
+            1000, 2, lambda o, c: Differencing().run(o, truth=c[:, -1]), last=1
+        ),
     )
+    zones = GeographicDifferencing()
+    yield _Case(
+        "geographic-differencing",
+        {"count": _SLIVER},
+        lambda: zones.closed_form(ptable, sliver=_SLIVER),
+        lambda: world.attack(1000, 2, lambda o, c: zones.run(o, truth=c[:, -1]), last=_SLIVER),
+    )
+
+
+def _averaging(ptable: PTable, world: _World) -> Iterator[_Case]:
+    """Give the attacks that ask for many groups, or for one of them many times."""
+    from risk.attacks import (
+        HiddenBound,
+        LinearReconstruction,
+        RepeatedAnswers,
+        SmallCell,
+        SubsetSums,
+        TwoPartition,
+    )
+
     pairs = TwoPartition(n_categories=_CATEGORIES)
     yield _Case(
         "two-partition",
         {"n_categories": _CATEGORIES},
-        mixed(lambda: pairs.closed_form(ptable)),
+        lambda: pairs.closed_form(ptable),
         lambda: world.attack(
             100, _CATEGORIES, lambda o, c: pairs.run(o, truth=c.sum(axis=1), rng=world.rng)
         ),
@@ -129,7 +151,7 @@ def _cases(ptable: PTable, *, is_mixed: bool) -> Iterator[_Case]:
     yield _Case(
         "small-cell",
         {"n_categories": _CATEGORIES},
-        mixed(lambda: cell.closed_form(ptable)),
+        lambda: cell.closed_form(ptable),
         lambda: world.attack(100, _CATEGORIES, lambda o, c: cell.run(o, truth=c[:, -1])),
     )
     again = RepeatedAnswers(n_repeats=_REPEATS)
@@ -137,15 +159,13 @@ def _cases(ptable: PTable, *, is_mixed: bool) -> Iterator[_Case]:
         "repeated-answers",
         {"n_repeats": _REPEATS},
         lambda: again.closed_form(ptable, noise="consistent"),
-        lambda: world.attack(200, 1, lambda o, c: again.run(o, truth=c[:, 0])),
+        lambda: world.attack(100, 1, lambda o, c: again.run(o, truth=c[:, 0])),
     )
-    if not ptable.max_noise:  # without noise there is no bound to find or to use
-        return
     bound = HiddenBound(n_pairs=_PAIRS)
     yield _Case(
         "hidden-bound",
         {"n_pairs": _PAIRS},
-        mixed(lambda: bound.closed_form(ptable)),
+        lambda: bound.closed_form(ptable) if ptable.max_noise else 1.0,
         lambda: world.attack(
             50,
             _PAIRS.bit_length() + 1,
@@ -154,14 +174,37 @@ def _cases(ptable: PTable, *, is_mixed: bool) -> Iterator[_Case]:
             ),
         ),
     )
-    margins = MarginBounds(max_noise=ptable.max_noise)
+    squares = LinearReconstruction(n_categories=_CATEGORIES)
+    yield _Case(
+        "linear-reconstruction",
+        {"n_categories": _CATEGORIES},
+        lambda: squares.closed_form(ptable),
+        lambda: world.attack(20, _CATEGORIES, lambda o, c: squares.run(o, truth=c)),
+    )
+    bits = SubsetSums(n_people=_PEOPLE, n_queries=_QUERIES)
+    yield _Case(
+        "subset-sums",
+        {"n_people": _PEOPLE, "n_queries": _QUERIES},
+        lambda: bits.closed_form(ptable),
+        lambda: world.ask(
+            world.rng.integers(0, 2, (1, _PEOPLE)),
+            lambda o, c: bits.run(o, truth=c, rng=world.rng),
+        ),
+    )
+
+
+def _margins(ptable: PTable, world: _World) -> Iterator[_Case]:
+    """Give the attacks on two parts and their total."""
+    from risk.attacks import AdditiveKeys, MarginBounds
+
+    margins = MarginBounds(max_noise=max(1, ptable.max_noise))
     yield _Case(
         "margin-bounds",
-        {"n_categories": 2},
-        mixed(lambda: margins.closed_form(ptable)),
-        lambda: world.attack(1000, 2, lambda o, c: margins.run(o, truth=c)),
+        {"max_noise": ptable.max_noise, "n_categories": 2},
+        lambda: margins.closed_form(ptable) if ptable.max_noise else 1.0,
+        lambda: world.attack(500, 2, lambda o, c: margins.run(o, truth=c)),
     )
-    leak = AdditiveKeys(keys=keys)
+    leak = AdditiveKeys(keys=world.keys)
     yield _Case(
         "additive-keys",
         {"n_categories": 2},
@@ -173,23 +216,22 @@ def _cases(ptable: PTable, *, is_mixed: bool) -> Iterator[_Case]:
 class _World:
     """Simulated records: lines of categories with large counts, and an oracle over them."""
 
-    def __init__(self, ptable: PTable, *, rng: np.random.Generator, keys: KeyUse) -> None:
+    def __init__(self, ptable: PTable, *, rng: np.random.Generator, keys: _Keys) -> None:
         self.ptable, self.rng, self.keys = ptable, rng, keys
         self.least = ptable.n_rows + 2 * ptable.max_noise
 
     def attack(
-        self,
-        n_lines: int,
-        n_categories: int,
-        run: Callable[[SimulatedOracle, NDArray[np.int64]], AttackResult],
-        *,
-        one: int | None = None,
+        self, n_lines: int, n_categories: int, run: _Run, *, last: int | None = None
     ) -> AttackResult:
-        """Run an attack; with `one`, that category holds one person in every line."""
+        """Run an attack; `last` is the count of the last category, where it is no large one."""
+        counts = self.rng.integers(self.least, 2 * self.least + 2, (n_lines, n_categories))
+        if last is not None:
+            counts[:, -1] = last
+        return self.ask(counts, run)
+
+    def ask(self, counts: NDArray[np.int64], run: _Run) -> AttackResult:
+        """Run an attack on given counts, line by category."""
         from risk.attacks import SimulatedOracle
 
-        counts = self.rng.integers(self.least, 2 * self.least + 2, (n_lines, n_categories))
-        if one is not None:
-            counts[:, one] = 1
         oracle = SimulatedOracle(self.ptable, counts, rng=self.rng, keys=self.keys)
         return run(oracle, counts)

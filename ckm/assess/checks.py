@@ -56,6 +56,14 @@ def made_checks(assessor: Assessor) -> Iterator[CheckFact]:
     ----------
     assessor
         What was observed.
+
+    Examples
+    --------
+    >>> from ckm.assess.assessor import Assessor
+    >>> from ptable import NoiseSpec, solve
+    >>> nothing = Assessor(solve(NoiseSpec(max_noise=2, variance=1.0)), is_mixed=True)
+    >>> {check.outcome for check in made_checks(nothing)}
+    {'passed'}
     """
     tables, design = list(assessor.tables.values()), assessor.design
     everything = assessor.everything
@@ -115,6 +123,16 @@ def noise_checks(cells: ObservedCells, design: Design) -> Iterator[CheckFact]:
         Cells with independent noise; none where there is no telling.
     design
         The p-table.
+
+    Examples
+    --------
+    >>> from ckm.assess.applied import Design
+    >>> from ckm.assess.observed import ObservedCells
+    >>> from ptable import PTable
+    >>> design = Design.of(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
+    >>> cells = ObservedCells.of([4] * 100, noise=[-1, 1] * 50)
+    >>> [(check.name, check.outcome) for check in noise_checks(cells, design)][0]
+    ('noise-mean', 'passed')
     """
     n = len(cells)
     drift, spread = mean_test(cells, design), variance_test(cells, design)
@@ -163,6 +181,13 @@ def proof_checks(ptable: PTable, quality: KeyQuality | None) -> Iterator[CheckFa
         The p-table of the job.
     quality
         What a look at the record keys found; None where nobody looked.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec, solve
+    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
+    >>> [check.outcome for check in proof_checks(table, None)]
+    ['not computed', 'passed']
     """
     from ptable import PTableError
 
@@ -202,6 +227,13 @@ def limit_checks(
         What is allowed.
     worst, attacks, utility
         What was found.
+
+    Examples
+    --------
+    >>> from ckm.config import JobLimits
+    >>> limits = JobLimits(posterior=0.9)
+    >>> [check.outcome for check in limit_checks(limits, worst=[], attacks=[], utility=[])]
+    ['passed', 'not computed', 'not computed', 'not computed']
     """
     tables = [fact for fact in worst if fact.table] or list(worst)
     single = {fact.table: fact.probability for fact in tables}

@@ -33,6 +33,11 @@ class Margins:
         Per cell the number of its combination, finest first.
     names
         Per combination the columns that it shows; none of the grand total.
+
+    Examples
+    --------
+    >>> Margins(np.array([0, 1], np.int32), ("sex", "")).is_finest
+    array([ True, False])
     """
 
     def __init__(self, place: NDArray[np.int32], names: tuple[str, ...]) -> None:
@@ -68,13 +73,13 @@ def margins_of(cells: Cells) -> Margins:
     wanted = np.zeros(len(cells.level_sets), np.int64)
     for number, (axis, ranks) in enumerate(zip(cells.axes, cells.ranks, strict=True)):
         depth = len(axis.levels)
-        code = code * depth + level_of(axis)[ranks]
+        code = code * depth + _level_of(axis)[ranks]
         wanted = wanted * depth + np.array([levels[number] for levels in cells.level_sets])
     order = np.argsort(wanted)
     place = order[np.searchsorted(wanted[order], code)] if len(wanted) else code
     names = tuple(
         ", ".join(
-            level_name(axis, level)
+            _level_name(axis, level)
             for axis, level in zip(cells.axes, levels, strict=True)
             if level < len(axis.levels) - 1
         )
@@ -83,7 +88,7 @@ def margins_of(cells: Cells) -> Margins:
     return Margins(place.astype(np.int32), names)
 
 
-def level_of(axis: Axis) -> NDArray[np.int32]:
+def _level_of(axis: Axis) -> NDArray[np.int32]:
     """Give the level that publishes each category of an axis, by rank; 0 is the finest.
 
     Parameters
@@ -98,7 +103,7 @@ def level_of(axis: Axis) -> NDArray[np.int32]:
     return found
 
 
-def level_name(axis: Axis, level: int) -> str:
+def _level_name(axis: Axis, level: int) -> str:
     """Name a level below the total: its column, with its depth where one column has several.
 
     Parameters
@@ -115,7 +120,7 @@ def level_name(axis: Axis, level: int) -> str:
     return f"{only} {depth}" if len(axis.levels) > 2 else only
 
 
-def ancestors(axis: Axis, level: int) -> NDArray[np.int32]:
+def _ancestors(axis: Axis, level: int) -> NDArray[np.int32]:
     """Give, by rank, the category of a level that each category lies in; -1 where above it.
 
     Parameters
@@ -151,21 +156,31 @@ def categories(cells: Cells, *, at_most: int) -> Iterator[tuple[str, Codes, list
     tuple
         The name of the level, per cell the number of its category or -1 for totals over the
         level, and the categories.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, cube, open_source
+    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint8())})
+    >>> with open_source(records) as source:
+    ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
+    >>> [(name, inside.tolist()) for name, inside, _ in categories(cells, at_most=20)]
+    [('sex', [0, 1, -1])]
     """
     for axis, ranks in zip(cells.axes, cells.ranks, strict=True):
         for level in reversed(range(len(axis.levels) - 1)):
             if len(axis.levels[level].ranks) > at_most:
                 break  # finer levels have no fewer
-            column = level_column(axis, level)
+            column = _level_column(axis, level)
             texts: dict[str, int] = {}
             number = np.full(axis.size + 1, -1, np.int64)
             for rank in axis.levels[level].ranks.tolist():
                 number[rank] = texts.setdefault(str(axis.labels[column][rank]), len(texts))
-            inside = number[ancestors(axis, level)]  # -1 stands for the last, which is -1
-            yield level_name(axis, level), inside[ranks], list(texts)
+            inside = number[_ancestors(axis, level)]  # -1 stands for the last, which is -1
+            yield _level_name(axis, level), inside[ranks], list(texts)
 
 
-def level_column(axis: Axis, level: int) -> int:
+def _level_column(axis: Axis, level: int) -> int:
     """Give the output column that names the categories of a level.
 
     Parameters
@@ -192,14 +207,24 @@ def parents(cells: Cells) -> Iterator[tuple[str, Codes]]:
     ------
     tuple
         The dimension by its finest column, and per cell a position, or -1 for none.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, cube, open_source
+    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint8())})
+    >>> with open_source(records) as source:
+    ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
+    >>> [(name, parent.tolist()) for name, parent in parents(cells)]
+    [('sex', [2, 2, -1])]
     """
     find = _Finder(cells)
     for number, (axis, ranks) in enumerate(zip(cells.axes, cells.ranks, strict=True)):
         found = np.full(len(cells), -1, np.int64)
-        own = level_of(axis)[ranks]
+        own = _level_of(axis)[ranks]
         for level in range(1, len(axis.levels)):
             todo = np.flatnonzero((found < 0) & (own < level))
-            above = ancestors(axis, level)[ranks[todo]]
+            above = _ancestors(axis, level)[ranks[todo]]
             differs = above != ranks[todo]
             todo, above = todo[differs], above[differs]
             found[todo] = find(number, todo, above)

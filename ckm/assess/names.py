@@ -26,10 +26,13 @@ ALLOWABLE = CHECKS[:-1]
 #: The attacks that a limit may be set for.
 ATTACKS = (
     "differencing",
+    "geographic-differencing",
     "two-partition",
     "small-cell",
     "repeated-answers",
     "hidden-bound",
+    "linear-reconstruction",
+    "subset-sums",
     "margin-bounds",
     "additive-keys",
 )

@@ -61,6 +61,16 @@ def noise_classes(cells: ObservedCells, design: Design) -> tuple[NoiseClassFact,
     -----
     A class of several rows is designed to have the means of these rows, weighted by its
     cells. The variance that was drawn is taken about the designed mean of each cell's row.
+
+    Examples
+    --------
+    >>> from ckm.assess.applied import Design
+    >>> from ckm.assess.observed import ObservedCells
+    >>> from ptable import PTable
+    >>> design = Design.of(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
+    >>> cells = ObservedCells.of([4] * 100, noise=[-1, 1] * 50)
+    >>> noise_classes(cells, design)[3].variance_drawn
+    1.0
     """
     rows = design.rows(cells.count)
     classes = [(count, count) for count in range(1, _SINGLE + 1)]
@@ -123,6 +133,16 @@ def noise_shares(cells: ObservedCells, design: Design) -> tuple[NoiseShareFact, 
         Cells with independent noise.
     design
         The p-table.
+
+    Examples
+    --------
+    >>> from ckm.assess.applied import Design
+    >>> from ckm.assess.observed import ObservedCells
+    >>> from ptable import PTable
+    >>> design = Design.of(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
+    >>> cells = ObservedCells.of([4] * 100, noise=[-1, 1] * 50)
+    >>> noise_shares(cells, design)[0]
+    NoiseShareFact(noise=-1, designed=0.5, drawn=0.5)
     """
     n = len(cells)
     if not n:

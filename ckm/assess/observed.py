@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from reports.facts import MeasureFact
     from risk.histogram import Histogram
@@ -30,12 +30,39 @@ class ObservedCells:
         Cell keys.
     is_finest
         Which cells are no totals.
+
+    Examples
+    --------
+    >>> ObservedCells.of([4, 9], noise=[1, 0]).published
+    array([5, 9])
     """
 
     count: NDArray[np.int64]
     noise: NDArray[np.int64]
     key: NDArray[np.uint64]
     is_finest: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, count: ArrayLike, *, noise: ArrayLike) -> ObservedCells:
+        """Take finest cells that hold different records.
+
+        Parameters
+        ----------
+        count, noise
+            Original counts, and published less original ones.
+
+        Examples
+        --------
+        >>> len(ObservedCells.of([4, 9], noise=[1, 0]))
+        2
+        """
+        counts = np.asarray(count, np.int64)
+        return cls(
+            count=counts,
+            noise=np.asarray(noise, np.int64),
+            key=np.arange(len(counts), dtype=np.uint64),
+            is_finest=np.ones(len(counts), bool),
+        )
 
     @classmethod
     def together(cls, parts: Sequence[ObservedCells]) -> ObservedCells:

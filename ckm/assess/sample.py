@@ -29,6 +29,11 @@ class Repeats:
     ----------
     repeats, differing
         How many.
+
+    Examples
+    --------
+    >>> Repeats(repeats=7, differing=0).differing
+    0
     """
 
     repeats: int

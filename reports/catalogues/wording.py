@@ -94,8 +94,8 @@ def written(words: Words, value: float | str, kind: Kind) -> str:
     Examples
     --------
     >>> from reports.languages import words_of
-    >>> written(words_of("en"), 0.0001, "probability")
-    '< 0.001'
+    >>> written(words_of("en"), 0.25, "probability")
+    '0.250'
     """
     if isinstance(value, str):
         return value

@@ -51,7 +51,7 @@ REPRODUCTION = ReproductionFacts(
     sensitive=st.integers(1, 12),
     title=NAMES,
 )
-def test_facts_hold_numbers_alone_and_json_gives_them_back(
+def test_facts_hold_numbers_alone_and_json_gives_them_back(  # noqa: PLR0917
     register, ptable, is_mixed, empty_cells, measures, sensitive, title
 ):
     first, second = zip(*register, strict=True)

@@ -217,10 +217,10 @@ def test_a_short_parameter_counts_as_a_word_but_not_where_the_page_says_it_anywa
 
 def test_a_forbidden_text_is_found_however_it_is_escaped():
     facts = made.release().public()
-    secret = "fish & chips <hot>"
-    page = release_report(replace(facts, contact=secret), edition="public", language="en").html
-    assert secret not in page
-    assert scan(page, facts, forbidden=[secret])
+    hidden = "fish & chips <hot>"
+    page = release_report(replace(facts, contact=hidden), edition="public", language="en").html
+    assert hidden not in page
+    assert scan(page, facts, forbidden=[hidden])
 
 
 def test_the_scan_refuses_facts_that_are_not_public():
@@ -241,13 +241,9 @@ def test_a_number_of_nowhere_is_marked_in_every_notation(number):
         assert scan(f"<p>{text}</p>", facts), text
 
 
-@given(st.text(max_size=60))
+@given(st.text(st.characters(codec="utf-8"), max_size=60))
 def test_no_title_of_an_office_raises_a_false_alarm(title):
     facts = replace(made.release().public(), title=title, contact=title, id=title)
-    try:
-        report = release_report(facts, edition="public", language="fr")
-    except ReportError as error:
-        assert "half a character" in str(error)
-        return
+    report = release_report(facts, edition="public", language="fr")
     assert scan(report.html, facts) == ()
     assert scan(report.to_json(), facts) == ()

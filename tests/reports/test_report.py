@@ -73,6 +73,11 @@ def test_a_number_of_another_kind_is_refused():
         internal(facts)
 
 
+def test_half_a_character_is_refused_as_no_file_can_hold_it():
+    with pytest.raises(ReportError, match="title holds half a character"):
+        internal(replace(made.release(), title="\ud800"))
+
+
 def test_many_problems_are_told_at_once_and_not_all():
     facts = replace(
         made.release(),
@@ -206,7 +211,7 @@ def test_a_notebook_gets_a_frame_that_nothing_leaves():
     assert "<html" not in repr(report)
 
 
-texts = st.text(max_size=30)
+texts = st.text(st.characters(codec="utf-8"), max_size=30)
 floats = st.floats(allow_nan=False, allow_infinity=False)
 
 
@@ -238,13 +243,32 @@ def test_no_text_and_no_number_breaks_a_page(name, reason, number, language):
             attacks=(AttackFact(name="linkage", settings={name: number}, closed_form=None),),
         ),
     )  # fmt: skip
-    try:
-        page = internal(facts, language).html
-    except ReportError as error:
-        assert "half a character" in str(error)
-        return
+    page = internal(facts, language).html
     tree = parser.document_fromstring(page)
     page.encode("utf-8")
     assert not list(tree.iter("script"))
     assert len(tree.findall(".//h1")) == 1
     assert tree.xpath("//main/h2/@id")[-1] == "definitions"
+
+
+def test_an_attack_above_its_limit_says_so_beside_it():
+    attack = AttackFact(
+        name="differencing", settings={}, closed_form=0.95, successes=10, trials=100,
+        low=0.05, high=0.18, queries=2, allowed=0.9,
+    )  # fmt: skip
+    facts = made.release()
+    facts = replace(facts, risk=replace(facts.risk, attacks=(attack,)))
+    tree = parser.document_fromstring(internal(facts).html)
+    (row,) = tree.xpath("//table[@id='attack-table']/tbody/tr")
+    assert row[-1].text_content().split() == ["0.900", "exceeded", "by", "formula"]
+
+
+def test_importing_reports_loads_neither_numpy_nor_templates():
+    import subprocess
+    import sys
+
+    code = (
+        "import reports, sys; print(*{'numpy', 'jinja2', 'babel', 'risk'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.strip() == b""

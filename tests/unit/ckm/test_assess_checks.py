@@ -19,7 +19,6 @@ from ptable import NoiseSpec, PTable, solve
 from ptable.mechanisms import Mechanism
 from tables import KeyQuality
 from tests.unit.ckm.assess_support import (
-    GENTLE,
     cells_of,
     check,
     found_in,

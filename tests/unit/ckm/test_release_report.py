@@ -222,6 +222,16 @@ def test_designs_are_compared_with_that_of_the_release(folder):
         release(read_job(folder / "job.toml"), folder, force=True)
 
 
+def test_a_broken_file_of_designs_is_told_before_anything_is_read(folder):
+    (folder / "designs.toml").write_text('[designs.r5]\nmechanism = "smell"\n')
+    write(folder, JOB + REPORT + 'designs = "designs.toml"\n')
+    told = []
+    with pytest.raises(JobError, match=r"designs\.toml"):
+        made(folder, progress=lambda *step: told.append(step))
+    assert told == []
+    assert run("release", "job.toml", "-o", "out", "--dry-run").exit_code == 2
+
+
 def test_warnings_of_the_release_stand_in_its_report(folder):
     write(
         folder, JOB + '[[table]]\nname = "none"\ndimensions = ["sex"]\nwhere = "sex = \'X\'"\n'
@@ -441,7 +451,7 @@ def test_a_failure_while_writing_leaves_no_draft_and_the_old_page(folder, monkey
     assert result.exit_code == 2
     assert "No space left" in result.stderr
     assert page.read_text() == "old"
-    assert not [path for path in out.rglob(".*")]
+    assert not list(out.rglob(".*"))
 
 
 def test_a_kill_while_the_report_is_written_leaves_no_release(folder):
