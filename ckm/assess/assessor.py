@@ -9,6 +9,7 @@ import numpy as np
 from ckm.assess.applied import Design, applied_table
 from ckm.assess.grouping import margins_of
 from ckm.assess.observed import ObservedCells, ObservedTable
+from ckm.assess.sample import drawn_places
 from ckm.assess.utility import all_measures, table_measures
 from ckm.published import grid_size, shows_grid
 from risk.errors import RiskError
@@ -102,14 +103,15 @@ class Assessor:
         shown_empty = empty if shows_grid(cells, request.empty_cells) else 0
         margins = margins_of(cells)
         pairs = Pairs(original=cells.count, published=published)
+        own = ObservedCells(
+            count=cells.count,
+            noise=pairs.noise,
+            key=cells.cell_key,
+            is_finest=margins.is_finest,
+        )
         self.tables[name] = ObservedTable(
             name=name,
-            cells=ObservedCells(
-                count=cells.count,
-                noise=pairs.noise,
-                key=cells.cell_key,
-                is_finest=margins.is_finest,
-            ),
+            cells=own,
             empty=empty,
             shown_empty=shown_empty,
             margins=int((~margins.is_finest).sum()),
@@ -121,6 +123,7 @@ class Assessor:
                 cells,
                 pairs,
                 ptable=design.table,
+                drawn=drawn_places([own], is_mixed=self.is_mixed),
                 margins=margins,
                 empty=shown_empty,
                 total_label=self._total_label,
@@ -147,6 +150,9 @@ class Assessor:
                 "",
                 Pairs(original=cells.count, published=cells.published),
                 ptable=self.design.table,
+                drawn=drawn_places(
+                    [table.cells for table in self.tables.values()], is_mixed=self.is_mixed
+                ),
                 empty=sum(table.shown_empty for table in self.tables.values()),
                 threshold=max(self.sensitive),
             )

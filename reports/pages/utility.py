@@ -20,7 +20,7 @@ __all__ = ["all_measures", "by_table", "by_variable", "utility_parts"]
 
 _MAIN = (
     "aad", "rmse", "max_abs", "bias_mean", "bias_z", "rmad_pct", "changed_pct",
-    "changed_nonzero_pct", "false_zeros", "hellinger_raw", "hd_utility",
+    "false_zeros", "hellinger_raw", "hd_utility",
     "hellinger_probability",
 )  # fmt: skip
 _ADDITIVITY = ("gap_mean", "gap_max_abs", "gap_nonzero_pct", "gap_mean_square", "gap_ratio")

@@ -123,6 +123,53 @@ def test_a_cell_shown_by_two_tables_is_drawn_once():
     assert found.utility[0].table == ""
 
 
+def test_tests_take_each_set_of_records_once():
+    """Shown by eight tables, one draw is no eight draws; error rate of the bounds 1e-9."""
+    records = people(400, sex=2, area=40)
+    table = solve(NoiseSpec(max_noise=3, variance=1.5))
+    one = cells_of(records, ["area", "sex"])
+    once = found_in(observed({"t0": one}, table))
+    often = found_in(observed({f"t{n}": one for n in range(8)}, table))
+    n_sets = len(set(one.cell_key.tolist()))
+    for name in ("bias_z", "changed_p_value", "wilcoxon_p_value"):
+        single, repeated = measure(once, name, table="t0"), measure(often, name, table="")
+        assert repeated.number == single.number
+        assert repeated.base == single.base <= n_sets < 8 * len(one)
+
+
+def test_without_a_mix_only_finest_cells_are_draws():
+    tables = {"t": cells_of(people(500, sex=2, area=5), ["area", "sex"])}
+    found = found_in(observed(tables, is_mixed=False))
+    assert measure(found, "bias_z").base == 10
+    assert measure(found, "aad").base == 18
+
+
+def test_small_and_large_counts_have_quantiles_of_their_own():
+    sizes = {"a": 2, "b": 15, "c": 30, "d": 70}
+    areas = [name for name, size in sizes.items() for _ in range(size)]
+    records = pa.table({"id": list(range(len(areas))), "area": areas})
+    up = {"a": 1, "b": 3, "c": 2, "d": 7}
+    table = solve(NoiseSpec(max_noise=7, variance=4.0))
+
+    def change(_name, cells, _published):
+        names = cells.axes[0].labels[0]
+        return cells.count + np.array([up[names[rank]] for rank in cells.ranks[0].tolist()])
+
+    tables = {"t": cells_of(records, ["area"], margins="none")}
+    found = found_in(observed(tables, table, change=change))
+    assert measure(found, "d1_median", cells="small").number == 2
+    assert measure(found, "d2_max", cells="small").number == 0.5
+    assert measure(found, "d1_max", cells="medium").number == 2
+    assert measure(found, "d2_mean", cells="large").number == pytest.approx(0.1)
+    assert measure(found, "changed_pct", cells="large").number == 100
+    assert measure(found, "bias_z", cells="small").base == 2
+    assert {fact.name for fact in found.utility if fact.cells == "small"} >= {
+        "d1_q99",
+        "d2_q10",
+    }
+    assert "d3_mean" not in {fact.name for fact in found.utility if fact.cells == "small"}
+
+
 def test_empty_cells_of_the_grid_enter_the_prior_and_the_zeros():
     records = pa.table({"id": [1, 2, 3], "a": ["x", "x", "y"], "b": ["u", "u", "v"]})
     tables = {"t": cells_of(records, ["a", "b"], margins="none")}
