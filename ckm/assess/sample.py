@@ -104,7 +104,7 @@ def independent(tables: Sequence[ObservedCells], *, is_mixed: bool) -> ObservedC
     from ckm.assess.observed import ObservedCells
 
     everything = ObservedCells.together(tables)
-    return _take(everything, drawn_places(tables, is_mixed=is_mixed))
+    return everything.take(drawn_places(tables, is_mixed=is_mixed))
 
 
 def drawn_places(tables: Sequence[ObservedCells], *, is_mixed: bool) -> NDArray[np.int64]:
@@ -137,12 +137,3 @@ def drawn_places(tables: Sequence[ObservedCells], *, is_mixed: bool) -> NDArray[
     largest = int(np.argmax(finest))
     start = sum(len(cells) for cells in tables[:largest])
     return start + np.flatnonzero(tables[largest].is_finest)
-
-
-def _take(cells: ObservedCells, places: NDArray[np.int64]) -> ObservedCells:
-    return type(cells)(
-        count=cells.count[places],
-        noise=cells.noise[places],
-        key=cells.key[places],
-        is_finest=cells.is_finest[places],
-    )

@@ -100,7 +100,7 @@ def _classes(words: Words, noise: NoiseFacts) -> Table:
         columns=(
             *texts(words.say("Original count")),
             *numbers(
-                words.say("Distinct cells"),
+                words.say("Draws"),
                 words.say("Mean, designed"),
                 words.say("Mean, drawn"),
                 words.say("Variance, designed"),
@@ -114,8 +114,8 @@ def _classes(words: Words, noise: NoiseFacts) -> Table:
         rows=tuple(_class_row(words, fact) for fact in noise.classes),
         notes=(
             words.say(
-                "Over distinct cells: a cell that several tables show, or that holds the same "
-                "records as another, counts once."
+                "Over independent draws of noise: cells that hold the same records share "
+                "theirs and count once."
             ),
         ),
     )
@@ -167,13 +167,13 @@ def _shares(words: Words, noise: NoiseFacts) -> list[Figure]:
             gap=number.probability(gap),
         ),
         across=words.say("noise: published minus original count"),
-        upwards=words.say("share of distinct cells"),
+        upwards=words.say("share of draws"),
         first=words.say("designed"),
         second=words.say("drawn"),
     )
     data = Table(
         id="noise-shares-data",
-        caption=words.say("Share of distinct cells with each noise"),
+        caption=words.say("Share of draws with each noise"),
         columns=numbers(words.say("Noise"), words.say("Designed"), words.say("Drawn")),
         rows=tuple(
             (number.signed(n), number.probability(p), number.probability(q))

@@ -125,7 +125,13 @@ def _by_class(words: Words, overall: Sequence[MeasureFact]) -> Table:
             *numbers(*(class_words(words, cells) for cells in classes)),
         ),
         rows=rows,
-        notes=(words.say("Below each number stands how many cells or lines it is made of."),),
+        notes=(
+            words.say("Below each number stands how many cells or lines it is made of."),
+            words.say(
+                "Cells that hold somebody; one that several tables show counts once. Tests "
+                "take each set of records once, as its noise is one draw."
+            ),
+        ),
     )
 
 

@@ -148,7 +148,8 @@ def _symmetric(pairs: Pairs, ptable: PTable) -> NDArray[np.int64]:
     least = _ASYMMETRY * ptable.key_range
     laws = [ptable.units(row) for row in range(ptable.n_rows)]
     is_even = [all(abs(n - law.get(-v, 0)) <= least for v, n in law.items()) for law in laws]
-    return pairs.noise[np.array(is_even)[row_moments(ptable).rows(pairs.o)]]
+    is_kept = np.array(is_even, bool)[row_moments(ptable).rows(pairs.o)]
+    return np.asarray(pairs.noise[is_kept], np.int64)
 
 
 def _wilcoxon(
