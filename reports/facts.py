@@ -183,6 +183,8 @@ class NoiseFacts:
         Row i, column j: P(published j | original i); the last row stands for larger counts.
     classes, shares, pairs
         Designed beside drawn; the pairs are for a picture of published against original.
+    cycle
+        How many of the last rows of `transition` stand for larger counts in turn.
     """
 
     parameters: Mapping[str, str]
@@ -192,6 +194,7 @@ class NoiseFacts:
     classes: tuple[NoiseClassFact, ...]
     shares: tuple[NoiseShareFact, ...]
     pairs: tuple[PairFact, ...]
+    cycle: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

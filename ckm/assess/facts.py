@@ -87,6 +87,7 @@ def findings(
         ptable_id=assessor.ptable.id,
         certificate=_certificate(assessor.ptable),
         transition=transition(design),
+        cycle=design.cycle,
         classes=noise_classes(cells, design),
         shares=noise_shares(cells, design),
         pairs=noise_pairs(distinct.count, distinct.published),

@@ -193,10 +193,7 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
     columns = min(max(map(len, law)), _MOST_LINES)
     last = len(law) - 1
     count = words.numbers.count
-    names = [
-        class_name(words, i, None if i == last else i) if i == last else count(i)
-        for i in range(rows)
-    ]
+    names = [_row_name(words, i, last=last, cycle=noise.cycle) for i in range(rows)]
     title = words.say("Transition probabilities: how likely a count is published as another")
     cells = {
         (i, j): (p, str(round(100 * p)) if p >= 0.005 else "<1")
@@ -220,6 +217,14 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
         home={i: i for i in range(min(rows, columns))},
     )
     notes = [words.say("Numbers in cells are percent; an empty cell cannot occur.")]
+    if noise.cycle > 1:
+        notes.append(
+            words.say(
+                "Larger counts take the last %(cycle)s rows in turn, and what they are "
+                "published as moves up with them.",
+                cycle=count(noise.cycle),
+            )
+        )
     if rows < len(law) or columns < max(map(len, law)):
         notes.append(
             words.say(
@@ -236,6 +241,16 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
             notes=tuple(notes),
         )
     ]
+
+
+def _row_name(words: Words, row: int, *, last: int, cycle: int) -> str:
+    """Name the counts that a row serves."""
+    count = words.numbers.count
+    if row <= last - cycle:
+        return count(row)
+    if cycle == 1:
+        return class_name(words, row, None)
+    return f"{count(row)}, {count(row + cycle)}, …"
 
 
 def _transition_data(

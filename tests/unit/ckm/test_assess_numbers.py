@@ -268,7 +268,26 @@ def test_a_rounding_has_no_formula_for_averaging_but_a_trial():
     attacks = {fact.name: fact for fact in found.risk.attacks}
     assert attacks["two-partition"].closed_form is None
     assert attacks["two-partition"].trials == 100
-    assert found.noise.transition == ()
+
+
+def test_rounding_shows_its_rows_and_how_they_serve_larger_counts():
+    tables = {"t": cells_of(people(50, sex=2), ["sex"])}
+    noise = found_in(observed(tables, Mechanism.random_rounding(3).build())).noise
+    assert noise.cycle == 3
+    assert [len(noise.transition), sum(map(sum, noise.transition))] == [3, pytest.approx(3)]
+    assert noise.transition[1][3] == pytest.approx(1 / 3)
+    long = PTable.from_units([{0: 4}, {-1: 1, 0: 2, 1: 1}] * 60, key_range=4)
+    assert found_in(observed(tables, long)).noise.transition == ()
+
+
+def test_pairs_have_no_more_bins_than_a_picture_shows():
+    rng = np.random.default_rng(1)
+    counts = np.unique((10 ** rng.uniform(0, 7, 20_000)).astype(np.int64))
+    pairs = noise_pairs(counts, np.maximum(0, counts + rng.integers(-9, 10, len(counts))))
+    assert sum(pair.cells for pair in pairs) == len(counts)
+    bins = {pair.original for pair in pairs} | {pair.published for pair in pairs}
+    assert set(range(12)) <= bins
+    assert len(bins) <= 48
 
 
 def test_formulas_agree_with_the_trials():
