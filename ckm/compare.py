@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from ptable.table import PTable
 from reports.languages import LANGUAGES
@@ -16,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.config.job import Job
+    from ckm.scenarios import Scenarios
     from ckm.tally import Tally
     from reports import Report
     from reports.facts import ComparisonFacts
@@ -36,12 +34,8 @@ class Comparison:
     ----------
     title
         Of the job; empty for none.
-    map
-        The figures of all designs.
-    ptables
-        Design → p-table, as it is published with: empty cells stay 0.
-    chosen
-        The design that is the job's own.
+    scenarios
+        The designs on their map.
     tally
         The cells.
     rules
@@ -55,11 +49,24 @@ class Comparison:
     """
 
     title: str
-    map: RiskUtilityMap
-    ptables: Mapping[str, PTable]
-    chosen: str
+    scenarios: Scenarios
     tally: Tally
     rules: Rules
+
+    @property
+    def map(self) -> RiskUtilityMap:
+        """The figures of all designs."""
+        return self.scenarios.map
+
+    @property
+    def ptables(self) -> Mapping[str, PTable]:
+        """Design → p-table, as it is published with: empty cells stay 0."""
+        return self.scenarios.ptables
+
+    @property
+    def chosen(self) -> str:
+        """The design that is the job's own."""
+        return self.scenarios.chosen
 
     def facts(self, *, rules: Rules | None = None) -> ComparisonFacts:
         """Give all that a page says.
@@ -150,31 +157,25 @@ def compare(
     >>> compare(job, read_designs("designs.toml"))  # doctest: +SKIP
     """
     from ckm.opening import load_ptable, open_engine
-    from risk.designs import build_designs, keep_zeros
+    from ckm.scenarios import map_scenarios
     from risk.findings import Rules
-    from risk.map import risk_utility_map
 
     no_noise = PTable(noise=[[0]], upper=[[8]], key_range=8)  # type: ignore[arg-type]
     with open_engine(job, no_noise, memory_limit=memory_limit, threads=threads) as engine:
         tally = engine.tally(job.tables, progress=progress)
-    own = _own_name(designs)
-    built = build_designs({**designs, own: load_ptable(job)}, progress=progress)
-    ptables, chosen = _chosen(built.tables, own=own)
     limit = job.report.limits.posterior_set
-    found = risk_utility_map(
-        ptables,
-        tally.tables,
-        together=tally.together,
-        rng=np.random.default_rng(seed),
-        sensitive=range(1, job.report.sensitive + 1) if sensitive is None else sensitive,
-        n_draws=n_draws,
-        progress=progress,
-    )
     return Comparison(
         title=job.title or "",
-        map=dataclasses.replace(found, refused=built.refused),
-        ptables={name: keep_zeros(table) for name, table in ptables.items()},
-        chosen=chosen,
+        scenarios=map_scenarios(
+            designs,
+            tally,
+            own=load_ptable(job),
+            name=_JOB,
+            sensitive=range(1, job.report.sensitive + 1) if sensitive is None else sensitive,
+            n_draws=n_draws,
+            seed=seed,
+            progress=progress,
+        ),
         tally=tally,
         rules=Rules() if limit is None else Rules(posterior=limit),
     )
@@ -200,26 +201,3 @@ def write_comparison(comparison: Comparison, folder: Path) -> None:
         report = comparison.report(language=code, links=pages)
         report.write(folder / file)
     report.write(folder / "comparison.json")
-
-
-def _own_name(designs: Mapping[str, MapDesign]) -> str:
-    """Name the job's own p-table; a design of that name keeps it."""
-    name = _JOB
-    while name in designs:
-        name += "*"
-    return name
-
-
-def _chosen(tables: Mapping[str, PTable], *, own: str) -> tuple[dict[str, PTable], str]:
-    """Put the job's own p-table first, or find it among the designs."""
-    rest = {name: table for name, table in tables.items() if name != own}
-    for name, table in rest.items():
-        if _rows(table) == _rows(tables[own]):
-            return rest, name
-    return {own: tables[own], **rest}, own
-
-
-def _rows(table: PTable) -> tuple[object, ...]:
-    """Give what a p-table does, whatever it is called and however it was made."""
-    rows = [sorted(table.units(count).items()) for count in range(table.n_rows)]
-    return table.key_range, table.large_counts, table.step, rows

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ckm.manifest import engine_version
+from ckm.scenarios import LOSS, RISK
 from ptable.mechanisms import Mechanism
 from ptable.spec import NoiseSpec
 from reports.facts import (
     ComparisonFacts,
-    DesignFact,
     MeasureFact,
     PosteriorFact,
-    ScenarioFacts,
     SetFact,
 )
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["comparison_facts"]
 
-_RISK, _LOSS = "q_worst_set", "hellinger_raw"
 #: Expected measures by variable; the catalogue of utility defines them.
 _MEASURES = ("aad", "rmse", "rmad_pct", "changed_pct", "false_zeros", "hellinger_raw")
 #: Larger counts are not listed one by one.
@@ -70,30 +68,14 @@ def comparison_facts(found: Comparison, *, rules: Rules) -> ComparisonFacts:
         version=engine_version(),
         tables={name: histogram.n_cells for name, histogram in tally.tables.items()},
         sensitive=found.map.sensitive,
-        scenarios=ScenarioFacts(
-            designs=_designs(found, ""), refused=dict(found.map.refused), risk=_RISK
-        ),
-        by_table={name: _designs(found, name) for name in tally.tables},
+        scenarios=found.scenarios.facts(),
+        by_table={name: found.scenarios.designs(name) for name in tally.tables},
         sets=tuple(_sets(found)),
         posteriors={
             name: tuple(_posteriors(found, inverse)) for name, inverse in inverses.items()
         },
         utility={name: tuple(_measures(found, name)) for name in found.ptables},
         conclusion=_conclusion(found, inverses, rules),
-    )
-
-
-def _designs(found: Comparison, table: str) -> tuple[DesignFact, ...]:
-    front = set(found.map.pareto(risk=_RISK, utility=_LOSS, table=table))
-    return tuple(
-        DesignFact(
-            name=line.design,
-            figures=dict(line.figures),
-            front=line.design in front,
-            chosen=line.design == found.chosen,
-        )
-        for line in found.map.lines
-        if line.table == table
     )
 
 
@@ -207,13 +189,13 @@ def _case(found: Comparison, name: str, inverse: Inverse) -> Case:
     from risk.nested import certain_with_one_more, differing_answers
 
     table, sensitive = found.ptables[name], found.map.sensitive
-    figures = {f: found.map.find(name, f) for f in (_RISK, _LOSS, "q_set", "differencing")}
+    figures = {f: found.map.find(name, f) for f in (RISK, LOSS, "q_set", "differencing")}
     return Case(
         name=name,
         kind=_kind(table),
         is_hidden=_is_hidden(table, sensitive),
-        risk=figures[_RISK] or 0.0,
-        loss=figures[_LOSS] or 0.0,
+        risk=figures[RISK] or 0.0,
+        loss=figures[LOSS] or 0.0,
         given_away=certain_with_one_more(table, inverse.prior, sensitive),
         seen_share=figures["q_set"],
         differing=differing_answers(table, found.tally.together.within(1, None)),

@@ -12,22 +12,26 @@ from ckm.published import grid_size, shows_grid
 from risk.histogram import Histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from ckm.request import EmptyCells
     from tables import Cells, Filter, Request
 
-__all__ = ["Tally", "tally"]
+__all__ = ["Tally", "TallyCounter", "tally"]
 
 #: A variable with more categories is not looked at category by category.
 _MOST_CATEGORIES = 20
 #: Below this, different sets of records share a key by chance.
 _WIDE_KEYS = 2**60
+#: More empty cells than this change no figure, and many such blocks still add up.
+_MOST_CELLS = 2**50
+_NOTHING = Histogram(counts=np.zeros(0, np.int64), cells=np.zeros(0, np.int64))
 
-#: The columns that describe the cells of a block with their depth, and the filter.
-_Block: TypeAlias = "tuple[frozenset[tuple[str, int]], str | Filter | None]"
+#: The columns that describe the cells of a block, with their depth; and the filter too.
+_Columns: TypeAlias = "frozenset[tuple[str, int]]"
+_Block: TypeAlias = "tuple[_Columns, str | Filter | None]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -41,7 +45,8 @@ class Tally:
     Parameters
     ----------
     tables
-        Name → histogram of its cells, with the empty ones where the table shows its grid.
+        Name → histogram of its cells with all empty ones of its grid; those that the table
+        does not list are told apart. Tables without any cell are left out.
     together
         Histogram of the distinct cells of all tables.
     variables
@@ -103,43 +108,105 @@ def tally(
     >>> result.listed, result.distinct, result.record_sets
     (6, 3, 3)
     """
-    tables: dict[str, Histogram] = {}
-    blocks: dict[_Block, Histogram] = {}
-    parts: dict[str, dict[str, list[NDArray[np.int64]]]] = {}
+    counter = TallyCounter()
     for name, request in requests.items():
-        some = cells[name]
-        has_grid = shows_grid(some, empty_cells[name])
-        size = grid_size(some) if has_grid else len(some)
-        if not size:
+        counter.add(name, cells[name], where=request.where, empty_cells=empty_cells[name])
+        if not len(cells[name]) and not shows_grid(cells[name], empty_cells[name]):
             raise ConfigError(
                 f"Table {name!r} has no cells.",
                 hint="do its filter and its categories fit the data?",
             )
-        tables[name] = Histogram.of(some.count, grid_size=size)
-        for block, places, levels in _blocks(request, some):
-            size = _block_size(some, levels) if has_grid else len(places)
-            is_new = block not in blocks
-            # A table that shows its grid knows more of a block than one that does not.
-            if size and (is_new or size > blocks[block].n_cells):
-                blocks[block] = Histogram.of(some.count[places], grid_size=size)
-            if is_new:
-                _add_variables(parts, some, places, levels)
-    return Tally(
-        tables=tables,
-        together=Histogram.together(blocks.values()),
-        variables={
-            variable: {c: Histogram.of(np.concatenate(found)) for c, found in by.items()}
-            for variable, by in parts.items()
-        },
-        listed=sum(len(some) for some in cells.values()),
-        distinct=sum(block.within(1, None).n_cells for block in blocks.values()),
-        record_sets=_record_sets(cells),
-    )
+    return counter.result()
+
+
+class TallyCounter:
+    """Count the cells of tables one after the other.
+
+    Examples
+    --------
+    >>> TallyCounter().result().listed
+    0
+    """
+
+    def __init__(self) -> None:
+        self.tables: dict[str, Histogram] = {}
+        self._blocks: dict[_Block, Histogram] = {}
+        self._parts: dict[str, dict[str, list[NDArray[np.int64]]]] = {}
+        self._keys: list[tuple[NDArray[np.uint64], NDArray[np.int64]]] = []
+        self._has_wide_keys = True
+
+    def add(
+        self,
+        name: str,
+        cells: Cells,
+        *,
+        where: str | Filter | None,
+        empty_cells: EmptyCells,
+    ) -> NDArray[np.bool_]:
+        """Count a table, and tell which of its cells no table before it shows.
+
+        Parameters
+        ----------
+        name
+            The table.
+        cells
+            Its cells.
+        where
+            Its filter.
+        empty_cells
+            Whether it lists its empty cells, see `ckm.request.TableRequest`.
+        """
+        lists_grid = shows_grid(cells, empty_cells)
+        size = min(grid_size(cells), _MOST_CELLS)
+        if size:
+            self.tables[name] = Histogram.of(cells.count, grid_size=size, lists_grid=lists_grid)
+        is_new = np.zeros(len(cells), bool)
+        for shown, places, levels in _blocks(cells):
+            block = (shown, where)
+            known = self._blocks.get(block)
+            if known is None:
+                is_new[places] = True
+                _add_variables(self._parts, cells, places, levels)
+            size = min(_block_size(cells, levels), _MOST_CELLS)
+            if size:
+                here = Histogram.of(cells.count[places], grid_size=size, lists_grid=lists_grid)
+                self._blocks[block] = here if known is None else _better(known, here)
+        self._keys.append((cells.cell_key, cells.count))
+        self._has_wide_keys &= cells.key_range >= _WIDE_KEYS
+        return is_new
+
+    def result(self) -> Tally:
+        """Give what was counted so far.
+
+        Examples
+        --------
+        >>> TallyCounter().result().together.n_cells
+        0
+        """
+        blocks = self._blocks.values()
+        return Tally(
+            tables=dict(self.tables),
+            together=Histogram.together([_NOTHING, *blocks]),
+            variables={
+                variable: {c: Histogram.of(np.concatenate(found)) for c, found in by.items()}
+                for variable, by in self._parts.items()
+            },
+            listed=sum(len(counts) for _, counts in self._keys),
+            distinct=sum(block.within(1, None).n_cells for block in blocks),
+            record_sets=_record_sets(self._keys) if self._has_wide_keys else None,
+        )
+
+
+def _better(one: Histogram, other: Histogram) -> Histogram:
+    """Take the wider grid of a block, and the list of the table that lists more of it."""
+    wide = other if other.n_cells > one.n_cells else one
+    listed = max(some.n_cells - some.unlisted for some in (one, other))
+    return Histogram(counts=wide.counts, cells=wide.cells, unlisted=wide.n_cells - listed)
 
 
 def _blocks(
-    request: Request, cells: Cells
-) -> Iterator[tuple[_Block, NDArray[np.int64], tuple[int, ...]]]:
+    cells: Cells,
+) -> Iterator[tuple[_Columns, NDArray[np.int64], tuple[int, ...]]]:
     """Give the cells of every combination of levels, and what tells it from others."""
     code = np.zeros(len(cells), np.int64)
     for axis, rank in zip(cells.axes, cells.ranks, strict=True):
@@ -158,7 +225,7 @@ def _blocks(
             for axis, level in zip(cells.axes, levels, strict=True)
             for column in _shown(axis.columns, level, len(axis.levels))
         )
-        yield (shown, request.where), order[start:end], levels
+        yield shown, order[start:end], levels
 
 
 def _shown(columns: tuple[str, ...], level: int, n_levels: int) -> tuple[tuple[str, int], ...]:
@@ -198,11 +265,11 @@ def _add_variables(
                 found.setdefault(str(axis.labels[0][category]), []).append(counts)
 
 
-def _record_sets(cells: Mapping[str, Cells]) -> int | None:
-    if any(some.key_range < _WIDE_KEYS for some in cells.values()):
-        return None
-    keys = np.concatenate([some.cell_key for some in cells.values()])
-    counts = np.concatenate([some.count for some in cells.values()]).astype(np.uint64)
+def _record_sets(cells: Sequence[tuple[NDArray[np.uint64], NDArray[np.int64]]]) -> int:
+    if not cells:
+        return 0
+    keys = np.concatenate([key for key, _ in cells])
+    counts = np.concatenate([count for _, count in cells])
     order = np.lexsort((counts, keys))
     if not len(order):
         return 0

@@ -110,16 +110,16 @@ class TableFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseClassFact:
-    """Noise designed and drawn, over the distinct cells of a class of original counts.
+    """Noise designed and drawn, over the independent draws of a class of original counts.
 
-    A cell that several tables show, or that holds the same records as another, counts once.
+    Cells that hold the same records share one draw, which counts once.
 
     Parameters
     ----------
     low, high
         The class; None leaves it open.
     cells
-        Distinct cells of the class.
+        Draws of the class.
     mean, variance, stay
         Of the noise, and the share of cells that keep their count: designed and drawn. What
         was drawn is None in a class without cells.
@@ -144,7 +144,7 @@ class NoiseClassFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseShareFact:
-    """A value of the noise, and how often it was to come and came, over distinct cells."""
+    """A value of the noise, and how often it was to come and came, over draws."""
 
     noise: int
     designed: float
@@ -184,6 +184,8 @@ class NoiseFacts:
         Row i, column j: P(published j | original i); the last row stands for larger counts.
     classes, shares, pairs
         Designed beside drawn; the pairs are for a picture of published against original.
+    cycle
+        How many of the last rows of `transition` stand for larger counts in turn.
     """
 
     parameters: Mapping[str, str]
@@ -193,6 +195,7 @@ class NoiseFacts:
     classes: tuple[NoiseClassFact, ...]
     shares: tuple[NoiseShareFact, ...]
     pairs: tuple[PairFact, ...]
+    cycle: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +205,8 @@ class MeasureFact:
     Parameters
     ----------
     table
-        The table; empty for the cells of all tables together.
+        The table; empty for the cells of all tables together, where one that several tables
+        show counts once.
     group, value
         What the cells have in common: ``"margin"`` and a level, a dimension and its category,
         ``"parent"`` and a dimension; both ``"all"`` for all cells.

@@ -29,6 +29,9 @@ class Histogram:
         Different original counts, ascending.
     cells
         How many cells have each, at least 1.
+    unlisted
+        How many of the empty cells the table does not list. They count for figures of risk:
+        whoever misses a cell does not know whether it is empty. Figures of use leave them out.
 
     Examples
     --------
@@ -38,9 +41,16 @@ class Histogram:
 
     counts: NDArray[np.int64]
     cells: NDArray[np.int64]
+    unlisted: int = 0
 
     @classmethod
-    def of(cls, counts: ArrayLike, *, grid_size: int | None = None) -> Histogram:
+    def of(
+        cls,
+        counts: ArrayLike,
+        *,
+        grid_size: int | None = None,
+        lists_grid: bool = True,
+    ) -> Histogram:
         """Count the cells of each original count.
 
         Parameters
@@ -50,6 +60,8 @@ class Histogram:
         grid_size
             The number of cells of the declared grid; those that ``counts`` does not list are
             empty. By default it lists all.
+        lists_grid
+            Whether the table lists the empty cells that ``counts`` does not.
 
         Examples
         --------
@@ -69,7 +81,8 @@ class Histogram:
         kinds, cells = np.unique(numbers, return_counts=True)
         if size > n_cells:
             cells[0] += size - n_cells - 1
-        return cls(counts=kinds, cells=cells.astype(np.int64))
+        unlisted = 0 if lists_grid else size - n_cells
+        return cls(counts=kinds, cells=cells.astype(np.int64), unlisted=unlisted)
 
     @classmethod
     def together(cls, histograms: Iterable[Histogram]) -> Histogram:
@@ -93,7 +106,7 @@ class Histogram:
         )
         cells = np.zeros(len(kinds), np.int64)
         np.add.at(cells, places, np.concatenate([one.cells for one in found]))
-        return cls(counts=kinds, cells=cells)
+        return cls(counts=kinds, cells=cells, unlisted=sum(one.unlisted for one in found))
 
     @property
     def n_cells(self) -> int:
@@ -105,6 +118,19 @@ class Histogram:
         5
         """
         return int(self.cells.sum())
+
+    def as_listed(self) -> Histogram:
+        """Leave out the empty cells that the table does not list.
+
+        Examples
+        --------
+        >>> Histogram.of([4, 1, 1], grid_size=5, lists_grid=False).as_listed().n_cells
+        3
+        """
+        if not self.unlisted:
+            return self
+        cells = self.cells - np.where(self.counts == 0, self.unlisted, 0)
+        return Histogram(counts=self.counts[cells > 0], cells=cells[cells > 0])
 
     def within(self, low: int, high: int | None) -> Histogram:
         """Keep the cells whose count lies between two ends.
@@ -122,7 +148,10 @@ class Histogram:
         inside = self.counts >= low
         if high is not None:
             inside &= self.counts <= high
-        return Histogram(counts=self.counts[inside], cells=self.cells[inside])
+        unlisted = 0 if low > 0 else self.unlisted
+        return Histogram(
+            counts=self.counts[inside], cells=self.cells[inside], unlisted=unlisted
+        )
 
     def listed(self) -> NDArray[np.int64]:
         """List the count of every cell, ascending.

@@ -48,7 +48,8 @@ def risk_utility_map(
         Name → p-table, `ptable.NoiseSpec`, `ptable.StackedSpec`, `ptable.Mechanism`, or what
         their ``to_dict`` gives. Those that are infeasible are listed with the reason.
     tables
-        Name → original counts of the cells, in any shape.
+        Name → original counts of the cells, in any shape, or their histogram. Figures of risk
+        take all cells of a histogram, figures of use those that its table lists.
     rng
         Draws the keys; the same ones for every design, so that designs differ by themselves
         and not by chance.
@@ -153,7 +154,7 @@ def _sheets(
         except RiskError as error:
             problems.append(f"Table {name!r}: {error.problem}")
             continue
-        counts = histogram.listed() if n_draws else np.zeros(0, np.int64)
+        counts = histogram.as_listed().listed() if n_draws else np.zeros(0, np.int64)
         keys = draw_keys(len(counts), n_draws=n_draws, rng=rng)
         sheets[name] = _Sheet(
             histogram=histogram, n_cells=histogram.n_cells, counts=counts, keys=keys
@@ -176,9 +177,9 @@ def _lines(
     lines: list[MapLine] = []
     for name, sheet in sheets.items():
         found = own | risk_figures(ready, sheet.histogram, sensitive=suspects)
-        found |= utility_figures(ready, sheet.histogram)
+        found |= utility_figures(ready, sheet.histogram.as_listed())
         if name == EVERY_TABLE:
-            found |= {figure: _pooled(lines, figure) for figure in DRAWN}
+            found |= {figure: _pooled(lines, sheets, figure) for figure in DRAWN}
         else:
             found |= drawn_figures(table, sheet.counts, keys=sheet.keys)
         ordered = MappingProxyType({figure: found[figure] for figure in FIGURES})
@@ -186,9 +187,13 @@ def _lines(
     return lines
 
 
-def _pooled(lines: Sequence[MapLine], figure: str) -> float | None:
+def _pooled(
+    lines: Sequence[MapLine], sheets: Mapping[str, _Sheet], figure: str
+) -> float | None:
     known = [
-        (value, line.n_cells) for line in lines if (value := line.figures[figure]) is not None
+        (value, sheets[line.table].histogram.as_listed().n_cells)
+        for line in lines
+        if (value := line.figures[figure]) is not None
     ]
     if not known:
         return None

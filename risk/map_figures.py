@@ -12,6 +12,7 @@ from ptable.guarantees import guarantee
 from risk.attacks.pairs import pairs_needed
 from risk.band import Band
 from risk.inverse import Inverse
+from risk.map_catalogue import FIGURES
 from risk.nested import certain_with_one_more
 from risk.utility.classes import CLASSES
 from risk.worst import worst_posterior
@@ -32,6 +33,9 @@ _POSTERIORS = (
     "true_if_small",
     "sensitive_kept",
     "given_away",
+)
+_USES = tuple(
+    name for name, figure in FIGURES.items() if figure.side == "utility" and not figure.is_drawn
 )
 
 
@@ -202,6 +206,8 @@ def utility_figures(ready: ReadyTable, histogram: Histogram) -> dict[str, float 
     size, square, drift = laws @ np.abs(noise), laws @ noise**2, laws @ noise
     changed = laws @ (noise != 0)
     n, positive = histogram.n_cells, counts > 0
+    if not n:
+        return dict.fromkeys(_USES)
     found: dict[str, float | None] = {
         "aad": float(cells @ size) / n,
         "rmse": math.sqrt(float(cells @ square) / n),

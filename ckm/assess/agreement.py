@@ -160,7 +160,9 @@ def share_p_value(cells: ObservedCells, design: Design) -> float | None:
     the designed shares: half of the G statistic. For a row of k possible noises its moment
     generating function is at most that of a gamma law of shape k - 1, whatever the number of
     cells, so that rows with few cells need no pooling. With shape K over all rows,
-    ``P(S >= x) <= exp(K - x) (x / K)^K`` for x above K.
+    ``P(S >= x) <= exp(K - x) (x / K)^K`` for x above K. The same holds for each row by itself,
+    which finds a single unsound row where the sum drowns it: the answer is twice the lesser of
+    the bound for the sum and of the least bound of a row times the number of rows.
 
     References
     ----------
@@ -189,12 +191,21 @@ def share_p_value(cells: ObservedCells, design: Design) -> float | None:
     p = design.probabilities
     if (seen[p == 0] > 0).any():
         return 0.0
-    shape = int(((p > 0).sum(axis=1) - 1)[totals[:, 0] > 0].sum())
-    if not shape:
-        return None
+    shapes = np.where(totals[:, 0] > 0, (p > 0).sum(axis=1) - 1, 0)
     some = seen > 0
-    expected = (totals * p)[some]
-    statistic = float((seen[some] * np.log(seen[some] / expected)).sum())
+    terms = np.zeros(seen.shape)
+    terms[some] = seen[some] * np.log(seen[some] / (totals * p)[some])
+    statistics = terms.sum(axis=1)
+    free = np.flatnonzero(shapes)
+    if not len(free):
+        return None
+    together = _gamma_bound(float(statistics[free].sum()), int(shapes.sum()))
+    single = min(_gamma_bound(float(statistics[row]), int(shapes[row])) for row in free)
+    return min(1.0, 2 * min(together, single * len(free)))
+
+
+def _gamma_bound(statistic: float, shape: int) -> float:
+    """Bound the chance that a gamma variable of this shape reaches a value."""
     if statistic <= shape:
         return 1.0
     return math.exp(shape - statistic + shape * math.log(statistic / shape))

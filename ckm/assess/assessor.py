@@ -9,10 +9,10 @@ import numpy as np
 from ckm.assess.applied import Design, applied_table
 from ckm.assess.grouping import margins_of
 from ckm.assess.observed import ObservedCells, ObservedTable
+from ckm.assess.sample import drawn_places
 from ckm.assess.utility import all_measures, table_measures
 from ckm.published import grid_size, shows_grid
-from risk.errors import RiskError
-from risk.histogram import Histogram
+from ckm.tally import TallyCounter
 from risk.utility.pairs import Pairs
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ckm.published import PublishedTable
     from ckm.request import TableRequest
+    from ckm.tally import Tally
     from ptable import PTable
     from reports.facts import MeasureFact
     from tables import Cells
@@ -74,6 +75,7 @@ class Assessor:
         self.sensitive = tuple(sensitive)
         self.tables: dict[str, ObservedTable] = {}
         self._total_label = total_label
+        self._counter = TallyCounter()
         self._design: Design | None = None
 
     def observe(
@@ -98,29 +100,33 @@ class Assessor:
         design = self._applied(cells.key_range)
         held = cells.count > 0
         size = min(grid_size(cells), _LARGEST_GRID)
+        is_new = self._counter.add(
+            name, cells, where=request.where, empty_cells=request.empty_cells
+        )
         empty = size - len(cells)
         shown_empty = empty if shows_grid(cells, request.empty_cells) else 0
         margins = margins_of(cells)
         pairs = Pairs(original=cells.count, published=published)
+        own = ObservedCells(
+            count=cells.count,
+            noise=pairs.noise,
+            key=cells.cell_key,
+            is_finest=margins.is_finest,
+        )
         self.tables[name] = ObservedTable(
             name=name,
-            cells=ObservedCells(
-                count=cells.count,
-                noise=pairs.noise,
-                key=cells.cell_key,
-                is_finest=margins.is_finest,
-            ),
+            cells=own,
             empty=empty,
             shown_empty=shown_empty,
             margins=int((~margins.is_finest).sum()),
             appeared=_appeared(table, published) + int((published[~held] > 0).sum()),
-            grid=_histogram(cells.count, size),
-            shown=_histogram(cells.count, len(cells) + shown_empty),
+            is_new=is_new,
             utility=table_measures(
                 name,
                 cells,
                 pairs,
                 ptable=design.table,
+                drawn=drawn_places([own], is_mixed=self.is_mixed),
                 margins=margins,
                 empty=shown_empty,
                 total_label=self._total_label,
@@ -135,37 +141,36 @@ class Assessor:
 
     @property
     def everything(self) -> ObservedCells:
-        """The cells of all tables together."""
+        """The cells of all tables, those that several show as often."""
         return ObservedCells.together([table.cells for table in self.tables.values()])
+
+    @property
+    def distinct(self) -> ObservedCells:
+        """The cells of all tables together: what several of them show comes once."""
+        tables = self.tables.values()
+        return ObservedCells.together([table.cells.take(table.is_new) for table in tables])
+
+    @property
+    def tally(self) -> Tally:
+        """How many cells have each original count, by table and for all together."""
+        return self._counter.result()
 
     def utility(self) -> tuple[MeasureFact, ...]:
         """Give what users lose: all tables together first, then each."""
         found: list[MeasureFact] = []
         if len(self.tables) > 1:
-            cells = self.everything
+            parts = [table.cells.take(table.is_new) for table in self.tables.values()]
+            cells = ObservedCells.together(parts)
+            listed = self.tally.together.as_listed()
             found += all_measures(
                 "",
                 Pairs(original=cells.count, published=cells.published),
                 ptable=self.design.table,
-                empty=sum(table.shown_empty for table in self.tables.values()),
+                drawn=drawn_places(parts, is_mixed=self.is_mixed),
+                empty=listed.within(0, 0).n_cells,
                 threshold=max(self.sensitive),
             )
         return (*found, *(fact for table in self.tables.values() for fact in table.utility))
-
-    def histograms(self, *, only_shown: bool = False) -> dict[str, Histogram]:
-        """Give, for each table that has cells, how many have each original count.
-
-        Parameters
-        ----------
-        only_shown
-            Leave out empty cells that a table does not list. For figures of risk they count:
-            who misses a cell in a table does not know whether it is empty.
-        """
-        found = {
-            name: table.shown if only_shown else table.grid
-            for name, table in self.tables.items()
-        }
-        return {name: histogram for name, histogram in found.items() if histogram is not None}
 
     def _applied(self, key_range: int) -> Design:
         if self._design is None:
@@ -178,10 +183,3 @@ def _appeared(table: PublishedTable, published: NDArray[np.int64]) -> int:
     """Count numbers that are not 0 and come from no published count."""
     shown = max((int(np.count_nonzero(v)) for v in table.measures.values()), default=0)
     return max(0, shown - int(np.count_nonzero(published)))
-
-
-def _histogram(counts: NDArray[np.int64], size: int) -> Histogram | None:
-    try:
-        return Histogram.of(counts, grid_size=size)
-    except RiskError:  # no cell at all
-        return None

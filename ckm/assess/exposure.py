@@ -24,7 +24,7 @@ _LIKELY = 0.005
 
 
 def posteriors(
-    table: PTable, histogram: Histogram | None, *, sensitive: Sequence[int]
+    table: PTable, histogram: Histogram, *, sensitive: Sequence[int]
 ) -> tuple[PosteriorFact, ...]:
     """Give what each small published count tells of the original one.
 
@@ -52,8 +52,6 @@ def posteriors(
     >>> found[1].published, found[1].originals, found[1].sensitive
     (3, {3: 0.5, 4: 0.5}, 0.0)
     """
-    if histogram is None:
-        return ()
     up_to = max(_SHOWN, *sensitive)
     reach = up_to - min(Band.of(table).lowest, 0)
     prior = histogram.prior(reach)

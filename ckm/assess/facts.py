@@ -13,8 +13,8 @@ from ckm.assess.exposure import posteriors, worst
 from ckm.assess.noise import noise_classes, noise_pairs, noise_shares, transition
 from ckm.assess.observed import ObservedCells
 from ckm.assess.sample import independent
-from ckm.assess.scenarios import scenario_facts
 from ckm.manifest import engine_version
+from ckm.scenarios import map_scenarios
 from reports.facts import (
     CheckFact,
     ExceptionFact,
@@ -24,7 +24,6 @@ from reports.facts import (
     RiskFacts,
     TableFact,
 )
-from risk.histogram import Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,26 +81,26 @@ def findings(
         *limit_checks(limits, worst=risk.worst, attacks=risk.attacks, utility=utility),
         CheckFact(name="public-scan", outcome="passed", found={"marks": 0.0}),
     )
-    everything = assessor.everything
+    distinct = assessor.distinct
     noise = NoiseFacts(
         parameters=_parameters(assessor.ptable),
         ptable_id=assessor.ptable.id,
         certificate=_certificate(assessor.ptable),
         transition=transition(design),
+        cycle=design.cycle,
         classes=noise_classes(cells, design),
         shares=noise_shares(cells, design),
-        pairs=noise_pairs(everything.count, everything.published),
+        pairs=noise_pairs(distinct.count, distinct.published),
     )
     scenarios = None
-    if designs:
-        scenarios = scenario_facts(
+    if designs and assessor.tables:
+        scenarios = map_scenarios(
             designs,
-            assessor.histograms(),
-            shown=assessor.histograms(only_shown=True),
-            chosen=design.table,
-            label=job.report.ptable_label or "release",
+            assessor.tally,
+            own=design.table,
+            name=job.report.ptable_label or "release",
             sensitive=assessor.sensitive,
-        )
+        ).facts()
     return Findings(checks=checks, noise=noise, utility=utility, risk=risk, scenarios=scenarios)
 
 
@@ -116,14 +115,13 @@ def _drawn(assessor: Assessor, quality: KeyQuality | None) -> ObservedCells:
 
 def _risk(assessor: Assessor, limits: Mapping[str, float]) -> RiskFacts:
     table, sensitive = assessor.design.table, assessor.sensitive
-    histograms = assessor.histograms()
-    together = Histogram.together(histograms.values()) if histograms else None
-    everything = {} if together is None or len(histograms) < 2 else {"": together}
+    tally = assessor.tally
+    everything = {"": tally.together} if len(tally.tables) > 1 else {}
     return RiskFacts(
         sensitive=sensitive,
         prior="table-counts",
-        posteriors=posteriors(table, together, sensitive=sensitive),
-        worst=worst(table, {**everything, **histograms}, sensitive=sensitive),
+        posteriors=posteriors(table, tally.together, sensitive=sensitive),
+        worst=worst(table, {**everything, **tally.tables}, sensitive=sensitive),
         attacks=attack_facts(table, is_mixed=assessor.is_mixed, limits=limits),
     )
 

@@ -20,13 +20,17 @@ __all__ = ["noise_classes", "noise_pairs", "noise_shares", "transition"]
 
 _SINGLE = 8
 _LARGER = ((9, 20), (21, 50), (51, None))
-_MOST_PAIRS = 400
+_MOST_PAIRS, _MOST_BINS = 400, 48
 _MOST_ROWS = 100
-_BINS = ((16, 1.15), (12, 1.25), (8, 1.5), (4, 2.0), (2, 4.0), (1, 16.0), (0, 256.0))
+#: Counts that have a bin of their own, and how much wider each bin beyond is than the last.
+_BINS = (
+    (40, 1.15), (24, 1.25), (16, 1.5), (12, 1.5), (8, 2.0), (4, 2.0), (2, 4.0), (1, 16.0),
+    (0, 256.0),
+)  # fmt: skip
 
 
 def transition(design: Design) -> tuple[tuple[float, ...], ...]:
-    """Give the rows of a p-table, if there are few and the last serves all larger counts.
+    """Give the rows of a p-table, if there are few; the last serve larger counts in turn.
 
     Parameters
     ----------
@@ -41,7 +45,7 @@ def transition(design: Design) -> tuple[tuple[float, ...], ...]:
     >>> transition(Design.of(table))
     ((1.0, 0.0, 0.0), (0.5, 0.0, 0.5))
     """
-    if design.cycle > 1 or design.table.n_rows > _MOST_ROWS:
+    if design.table.n_rows > _MOST_ROWS:
         return ()
     rows: list[list[float]] = design.table.transition.tolist()
     return tuple(map(tuple, rows))
@@ -161,6 +165,8 @@ def noise_shares(cells: ObservedCells, design: Design) -> tuple[NoiseShareFact, 
 def noise_pairs(count: Numbers, published: Numbers) -> tuple[PairFact, ...]:
     """Count cells by original and published count, in bins that widen with the count.
 
+    There are as many bins as a picture can show, so that it shows all cells.
+
     Parameters
     ----------
     count, published
@@ -177,7 +183,8 @@ def noise_pairs(count: Numbers, published: Numbers) -> tuple[PairFact, ...]:
         first = np.searchsorted(edges, count, side="right") - 1
         second = np.searchsorted(edges, published, side="right") - 1
         pairs, cells = np.unique(first * len(edges) + second, return_counts=True)
-        if len(pairs) <= _MOST_PAIRS:
+        n_bins = len(np.union1d(pairs // len(edges), pairs % len(edges)))
+        if len(pairs) <= _MOST_PAIRS and n_bins <= _MOST_BINS:
             break
     return tuple(
         PairFact(

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from reports.facts import MeasureFact
-    from risk.histogram import Histogram
 
 __all__ = ["ObservedCells", "ObservedTable"]
 
@@ -78,6 +77,27 @@ class ObservedCells:
             is_finest=joined("is_finest", np.bool_),  # type: ignore[arg-type]
         )
 
+    def take(self, where: NDArray[np.generic]) -> ObservedCells:
+        """Take some of the cells.
+
+        Parameters
+        ----------
+        where
+            Positions, or a truth value per cell.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> ObservedCells.of([4, 9], noise=[1, 0]).take(np.array([1])).count
+        array([9])
+        """
+        return ObservedCells(
+            count=self.count[where],
+            noise=self.noise[where],
+            key=self.key[where],
+            is_finest=self.is_finest[where],
+        )
+
     @property
     def published(self) -> NDArray[np.int64]:
         """The published counts."""
@@ -103,10 +123,8 @@ class ObservedTable:
         How many of the cells are totals over something.
     appeared
         How many more numbers it shows that are not 0 than there are such published counts.
-    grid
-        How many cells have each original count, empty ones included; None without any.
-    shown
-        The same without empty cells that the table does not list.
+    is_new
+        Which of the cells no table before it shows.
     utility
         What its users lose.
     """
@@ -117,6 +135,5 @@ class ObservedTable:
     shown_empty: int
     margins: int
     appeared: int
-    grid: Histogram | None
-    shown: Histogram | None
+    is_new: NDArray[np.bool_]
     utility: tuple[MeasureFact, ...]

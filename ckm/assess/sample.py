@@ -16,9 +16,11 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from ckm.assess.observed import ObservedCells
 
-__all__ = ["Repeats", "independent", "repeats"]
+__all__ = ["Repeats", "drawn_places", "independent", "repeats"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,22 +104,36 @@ def independent(tables: Sequence[ObservedCells], *, is_mixed: bool) -> ObservedC
     from ckm.assess.observed import ObservedCells
 
     everything = ObservedCells.together(tables)
+    return everything.take(drawn_places(tables, is_mixed=is_mixed))
+
+
+def drawn_places(tables: Sequence[ObservedCells], *, is_mixed: bool) -> NDArray[np.int64]:
+    """Find cells whose noises are independent, by position among those of all tables.
+
+    Parameters
+    ----------
+    tables
+        The cells of each table.
+    is_mixed
+        Whether cell keys are mixed with a secret before the lookup.
+
+    Examples
+    --------
+    >>> from ckm.assess.observed import ObservedCells
+    >>> cells = ObservedCells.of([4, 4, 9], noise=[1, 1, 0])
+    >>> drawn_places([cells, cells], is_mixed=True)
+    array([0, 1, 2])
+    """
+    if not tables:
+        return np.zeros(0, np.int64)
     if is_mixed:
-        order = np.argsort(everything.key, kind="stable")
-        key = everything.key[order]
+        keys = np.concatenate([cells.key for cells in tables])
+        order = np.argsort(keys, kind="stable")
+        key = keys[order]
         is_first = np.ones(len(key), bool)
         is_first[1:] = key[1:] != key[:-1]
-        return _take(everything, np.sort(order[is_first]))
-    if not tables:
-        return everything
-    largest = max(tables, key=lambda cells: int(cells.is_finest.sum()))
-    return _take(largest, np.flatnonzero(largest.is_finest))
-
-
-def _take(cells: ObservedCells, places: np.typing.NDArray[np.int64]) -> ObservedCells:
-    return type(cells)(
-        count=cells.count[places],
-        noise=cells.noise[places],
-        key=cells.key[places],
-        is_finest=cells.is_finest[places],
-    )
+        return np.sort(order[is_first])
+    finest = [int(cells.is_finest.sum()) for cells in tables]
+    largest = int(np.argmax(finest))
+    start = sum(len(cells) for cells in tables[:largest])
+    return start + np.flatnonzero(tables[largest].is_finest)

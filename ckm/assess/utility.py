@@ -1,7 +1,8 @@
 """What users of the published tables lose: many measures of a table, few of its parts.
 
 The cells are those that hold somebody. Empty cells are published as they are; where a table
-shows its grid, they enter the measures of zeros.
+shows its grid, they enter the measures of zeros. Tests take each set of records once: a total
+with a single part repeats the noise of its part, and is no draw of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ckm.assess.grouping import categories, parents
 from reports.facts import MeasureFact
 from risk.utility.additivity import additivity
 from risk.utility.classes import CLASSES, class_cells
-from risk.utility.deviations import deviations, summaries
+from risk.utility.deviations import bias, deviations, summaries
 from risk.utility.distances import distances
 from risk.utility.measure import defined
 from risk.utility.ranks import ranks
@@ -42,7 +43,7 @@ CORE = (
     "rmse",
     "bias_mean",
     "rmad_pct",
-    "changed_nonzero_pct",
+    "changed_pct",
     "false_zeros",
     "hellinger_raw",
     "hd_utility",
@@ -60,6 +61,7 @@ def table_measures(
     pairs: Pairs,
     *,
     ptable: PTable,
+    drawn: NDArray[np.int64],
     margins: Margins,
     empty: int,
     total_label: str,
@@ -75,6 +77,8 @@ def table_measures(
         Its cells, and their original and published counts.
     ptable
         The p-table as it was applied.
+    drawn
+        The positions of cells whose noises are independent.
     margins
         The combination of levels of each cell.
     empty
@@ -84,7 +88,9 @@ def table_measures(
     threshold
         The largest small count.
     """
-    found = list(all_measures(name, pairs, ptable=ptable, empty=empty, threshold=threshold))
+    found = list(
+        all_measures(name, pairs, ptable=ptable, drawn=drawn, empty=empty, threshold=threshold)
+    )
     names = [shown or total_label for shown in margins.names]
     number = np.where(margins.place < MOST_MARGINS, margins.place, -1).astype(np.int64)
     groups = [("margin", number, names[:MOST_MARGINS])] if len(names) > 1 else []
@@ -99,9 +105,15 @@ def table_measures(
 
 
 def all_measures(
-    name: str, pairs: Pairs, *, ptable: PTable, empty: int, threshold: int
+    name: str,
+    pairs: Pairs,
+    *,
+    ptable: PTable,
+    drawn: NDArray[np.int64],
+    empty: int,
+    threshold: int,
 ) -> Iterator[MeasureFact]:
-    """Measure cells as a whole with everything, by class of counts with the core.
+    """Measure cells as a whole with everything, by class with the core and quantiles.
 
     Parameters
     ----------
@@ -111,24 +123,35 @@ def all_measures(
         Original and published counts.
     ptable
         The p-table as it was applied.
+    drawn
+        The positions of cells whose noises are independent.
     empty
         How many empty cells are shown.
     threshold
         The largest small count.
     """
+    sample = pairs.take(drawn)
     whole = (
-        *deviations(pairs, ptable=ptable),
+        *(measure for measure in deviations(pairs) if measure.name != "bias_z"),
+        bias(sample, ptable=ptable),
         *_with_empty(zeros(pairs, threshold=threshold), empty),
         *summaries(pairs),
         *distances(pairs),
         *variation(pairs),
         *ranks(pairs),
-        *significance(pairs, ptable=ptable),
+        *significance(sample, ptable=ptable),
     )
     yield from _facts(name, whole)
+    draws = dict(class_cells(sample, CLASSES))
     for size, taken in class_cells(pairs, CLASSES):
-        if size != "all":
-            yield from _facts(name, _core(taken, threshold), cells=size)
+        if size == "all":
+            continue
+        of_class = (
+            *_core(taken, threshold),
+            bias(draws[size], ptable=ptable),
+            *summaries(taken, of=("d1", "d2")),
+        )
+        yield from _facts(name, of_class, cells=size)
 
 
 def _with_empty(measures: Iterable[Measure], empty: int) -> Iterator[Measure]:

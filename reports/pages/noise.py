@@ -100,7 +100,7 @@ def _classes(words: Words, noise: NoiseFacts) -> Table:
         columns=(
             *texts(words.say("Original count")),
             *numbers(
-                words.say("Distinct cells"),
+                words.say("Draws"),
                 words.say("Mean, designed"),
                 words.say("Mean, drawn"),
                 words.say("Variance, designed"),
@@ -114,8 +114,8 @@ def _classes(words: Words, noise: NoiseFacts) -> Table:
         rows=tuple(_class_row(words, fact) for fact in noise.classes),
         notes=(
             words.say(
-                "Over distinct cells: a cell that several tables show, or that holds the same "
-                "records as another, counts once."
+                "Over independent draws of noise: cells that hold the same records share "
+                "theirs and count once."
             ),
         ),
     )
@@ -167,13 +167,13 @@ def _shares(words: Words, noise: NoiseFacts) -> list[Figure]:
             gap=number.probability(gap),
         ),
         across=words.say("noise: published minus original count"),
-        upwards=words.say("share of distinct cells"),
+        upwards=words.say("share of draws"),
         first=words.say("designed"),
         second=words.say("drawn"),
     )
     data = Table(
         id="noise-shares-data",
-        caption=words.say("Share of distinct cells with each noise"),
+        caption=words.say("Share of draws with each noise"),
         columns=numbers(words.say("Noise"), words.say("Designed"), words.say("Drawn")),
         rows=tuple(
             (number.signed(n), number.probability(p), number.probability(q))
@@ -193,10 +193,7 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
     columns = min(max(map(len, law)), _MOST_LINES)
     last = len(law) - 1
     count = words.numbers.count
-    names = [
-        class_name(words, i, None if i == last else i) if i == last else count(i)
-        for i in range(rows)
-    ]
+    names = [_row_name(words, i, last=last, cycle=noise.cycle) for i in range(rows)]
     title = words.say("Transition probabilities: how likely a count is published as another")
     cells = {
         (i, j): (p, str(round(100 * p)) if p >= 0.005 else "<1")
@@ -220,6 +217,14 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
         home={i: i for i in range(min(rows, columns))},
     )
     notes = [words.say("Numbers in cells are percent; an empty cell cannot occur.")]
+    if noise.cycle > 1:
+        notes.append(
+            words.say(
+                "Larger counts take the last %(cycle)s rows in turn, and what they are "
+                "published as moves up with them.",
+                cycle=count(noise.cycle),
+            )
+        )
     if rows < len(law) or columns < max(map(len, law)):
         notes.append(
             words.say(
@@ -236,6 +241,16 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
             notes=tuple(notes),
         )
     ]
+
+
+def _row_name(words: Words, row: int, *, last: int, cycle: int) -> str:
+    """Name the counts that a row serves."""
+    count = words.numbers.count
+    if row <= last - cycle:
+        return count(row)
+    if cycle == 1:
+        return class_name(words, row, None)
+    return f"{count(row)}, {count(row + cycle)}, …"
 
 
 def _transition_data(

@@ -41,7 +41,8 @@ def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
     if not pairs:
         return []
     count = words.numbers.count
-    bins = sorted({n for pair in pairs for n in (pair.original, pair.published)})[:_MOST_BINS]
+    every = sorted({n for pair in pairs for n in (pair.original, pair.published)})
+    bins = every[:_MOST_BINS]
     place = {n: position for position, n in enumerate(bins)}
     most = max(pair.cells for pair in pairs)
     title = words.say("Published against original counts")
@@ -84,8 +85,20 @@ def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
                 ),
                 n_heads=2,
             ),
+            notes=_cut(words, len(every)),
         )
     ]
+
+
+def _cut(words: Words, n_bins: int) -> tuple[str, ...]:
+    if n_bins <= _MOST_BINS:
+        return ()
+    return (
+        words.say(
+            "The picture shows the first %(n)s rows and columns; report.json has all.",
+            n=words.numbers.count(_MOST_BINS),
+        ),
+    )
 
 
 def _depth(cells: int, most: int) -> float:

@@ -53,6 +53,14 @@ def scenario_parts(words: Words, scenarios: ScenarioFacts) -> dict[str, Any]:
             names=[name for name in main if name in every],
             ident="designs",
             caption=words.say("Designs compared, on all tables together"),
+            notes=(
+                words.say(
+                    "A cell that several tables show counts once. Figures of risk take every "
+                    "empty cell of the grids, as nobody can tell that a cell is left out "
+                    "because it is empty; figures of use take the empty cells that the "
+                    "tables list."
+                ),
+            ),
         ),
         "all": figure_table(
             words,
@@ -102,6 +110,7 @@ def figure_table(
     names: Sequence[str],
     ident: str,
     caption: str,
+    notes: tuple[str, ...] = (),
 ) -> Table:
     """Arrange figures, one design a line; its number is that on the map.
 
@@ -113,7 +122,7 @@ def figure_table(
         The designs.
     names
         Of the figures.
-    ident, caption
+    ident, caption, notes
         Of the table.
 
     Examples
@@ -146,6 +155,7 @@ def figure_table(
             )
             for place, design in enumerate(designs, start=1)
         ),
+        notes=notes,
         n_heads=2,
     )
 

@@ -20,7 +20,7 @@ __all__ = ["all_measures", "by_table", "by_variable", "utility_parts"]
 
 _MAIN = (
     "aad", "rmse", "max_abs", "bias_mean", "bias_z", "rmad_pct", "changed_pct",
-    "changed_nonzero_pct", "false_zeros", "hellinger_raw", "hd_utility",
+    "false_zeros", "hellinger_raw", "hd_utility",
     "hellinger_probability",
 )  # fmt: skip
 _ADDITIVITY = ("gap_mean", "gap_max_abs", "gap_nonzero_pct", "gap_mean_square", "gap_ratio")
@@ -125,7 +125,13 @@ def _by_class(words: Words, overall: Sequence[MeasureFact]) -> Table:
             *numbers(*(class_words(words, cells) for cells in classes)),
         ),
         rows=rows,
-        notes=(words.say("Below each number stands how many cells or lines it is made of."),),
+        notes=(
+            words.say("Below each number stands how many cells or lines it is made of."),
+            words.say(
+                "Cells that hold somebody; one that several tables show counts once. Tests "
+                "take each set of records once, as its noise is one draw."
+            ),
+        ),
     )
 
 

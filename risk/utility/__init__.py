@@ -4,7 +4,7 @@ from risk.utility.additivity import Additivity, additivity
 from risk.utility.association import Association, association
 from risk.utility.catalogue import DEFINITIONS, NAMES, REASONS
 from risk.utility.classes import CLASSES
-from risk.utility.deviations import Distribution, deviations, distributions, summaries
+from risk.utility.deviations import Distribution, bias, deviations, distributions, summaries
 from risk.utility.distances import distances
 from risk.utility.measure import Measure
 from risk.utility.noise import NoiseDistribution, noise_distribution
@@ -36,6 +36,7 @@ __all__ = [
     "assess_utility",
     "association",
     "between_groups",
+    "bias",
     "changed_by_row",
     "deviations",
     "distances",

@@ -38,7 +38,13 @@ _PLAIN = {
     "rmad_pct": ("%", "100 · mean of |d|/o over cells with o > 0 (INSEE)"),
     "bias_mean": ("counts", "Σd / number of cells"),
     "bias_share": ("ratio", "Σd / Σo"),
-    "bias_z": ("standard errors", "Σd / √Σσ², σ² the p-table's variance of each cell's noise"),
+    "bias_z": (
+        "standard errors",
+        (
+            "Σd / √Σσ², σ² the p-table's variance of each cell's noise; a set of records that "
+            "several cells hold counts once"
+        ),
+    ),
     "changed_pct": ("%", "100 · cells with p ≠ o / number of cells"),
     "changed_nonzero_pct": ("%", "100 · cells with p ≠ o / cells with o > 0"),
     # zeros
@@ -80,18 +86,20 @@ _PLAIN = {
         "probability",
         (
             "least p-value of exact two-sided binomial tests of the cells changed against "
-            "1 - P(stay), one per row of the p-table, times the number of rows (Bonferroni)"
+            "1 - P(stay), one per row of the p-table, times the number of rows (Bonferroni); "
+            "a set of records that several cells hold counts once"
         ),
     ),
     "wilcoxon_w": (
         "rank sum",
-        "sum of mean ranks of |d| over cells with d > 0; d = 0 left out",
+        "sum of mean ranks of |d| over the cells of wilcoxon_p_value with d > 0",
     ),
     "wilcoxon_p_value": (
         "probability",
         (
-            "two-sided Wilcoxon signed-rank test that noise is symmetric about 0; exact for at "
-            "most 50 changed cells, normal with ties corrected beyond"
+            "two-sided Wilcoxon signed-rank test that noise is symmetric about 0, over changed "
+            "cells whose row of the p-table is symmetric, each set of records once; exact for "
+            "at most 50 cells, normal with ties corrected beyond"
         ),
     ),
     # additivity
@@ -210,6 +218,7 @@ REASONS = frozenset(
         "no cell has o > 0",
         "no cell has a total",
         "no cell was changed",
+        "no cell that was changed has noise symmetric about 0",
         "no published count is 0",
         "no p-table was given",
         "neither a p-table nor a variance was given",

@@ -14,13 +14,15 @@ from risk.utility.measure import Measure, defined, undefined
 from risk.utility.noise import row_moments
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import pandas as pd
     from numpy.typing import NDArray
 
     from ptable import PTable
     from risk.utility.pairs import Pairs
 
-__all__ = ["Distribution", "deviations", "distributions", "summaries"]
+__all__ = ["Distribution", "bias", "deviations", "distributions", "summaries"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +143,7 @@ def deviations(pairs: Pairs, *, ptable: PTable | None = None) -> tuple[Measure, 
         if total
         else undefined("bias_share", "the original counts add up to 0", base=n)
     )
-    found.append(_bias_z(pairs, drift, ptable))
+    found.append(bias(pairs, ptable=ptable))
     if not positive:
         return (*found, *(undefined(name, "no cell has o > 0") for name in _PER_POSITIVE))
     sum_of_relative = float(pairs.relative.sum())
@@ -157,18 +159,46 @@ _PER_CELL = ("aad", "max_abs", "rmse", "bias_mean", "changed_pct")
 _PER_POSITIVE = ("rad_sum", "rmad_pct", "changed_nonzero_pct")
 
 
-def _bias_z(pairs: Pairs, drift: int, ptable: PTable | None) -> Measure:
+def bias(pairs: Pairs, *, ptable: PTable | None) -> Measure:
+    """Measure by how many standard errors the sum of the noise is off.
+
+    Parameters
+    ----------
+    pairs
+        The cells; cells with the same records have the same noise and should come once.
+    ptable
+        The p-table that made the noise; without it there is no number.
+
+    Notes
+    -----
+    ``Σd / √Σσ²`` with the variance σ² of each cell's row, for independent noises. Cells whose
+    noise is one draw, such as a total with a single part, make the root too small.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> from risk.utility import Pairs
+    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+    >>> bias(Pairs(original=[4] * 9, published=[5] * 6 + [3] * 3), ptable=table).value
+    1.0
+    """
+    if not pairs.n_cells:
+        return undefined("bias_z", "there are no cells")
     if ptable is None:
         return undefined("bias_z", "no p-table was given", base=pairs.n_cells)
     moments = row_moments(ptable)
     variance = float((moments.variance * moments.cells(pairs.o)).sum())
     if not variance:
         return undefined("bias_z", "the p-table gives these cells no noise", base=pairs.n_cells)
+    drift = int(pairs.noise.sum())
     return defined("bias_z", drift / math.sqrt(variance), base=pairs.n_cells)
 
 
 def summaries(
-    pairs: Pairs, *, cells: Literal["all", "original", "published"] = "all"
+    pairs: Pairs,
+    *,
+    cells: Literal["all", "original", "published"] = "all",
+    of: Collection[str] = ("d1", "d2", "d3"),
 ) -> tuple[Measure, ...]:
     """Summarise D1 = |d|, D2 = |d|/o and D3 = |√p - √o| by mean and quantiles.
 
@@ -179,6 +209,8 @@ def summaries(
     cells
         Which cells: ``"all"``; ``"original"`` for those with ``o > 0``; ``"published"`` for
         those with ``p > 0``, the filter of cellKey, which hides false zeros.
+    of
+        Which of ``"d1"``, ``"d2"`` and ``"d3"``.
 
     Notes
     -----
@@ -194,7 +226,8 @@ def summaries(
     """
     chosen = _chosen(pairs, cells)
     found: list[Measure] = []
-    for name, values in _deviations_of(chosen):
+    for name in of:
+        values = _deviation_of(chosen, name)
         labels = {f"{name}_{label}": q for label, q in QUANTILES.items()}
         if not len(values):
             reason = "no cell has o > 0" if chosen.n_cells else "there are no cells"
@@ -227,7 +260,9 @@ def distributions(
     ((0.0, 0.02, 0.05, 0.1), (1, 1, 1, 1, 1, 2, 2, 2, 2))
     """
     found = []
-    for name, values in _deviations_of(_chosen(pairs, cells)):
+    chosen = _chosen(pairs, cells)
+    for name in ("d1", "d2", "d3"):
+        values = _deviation_of(chosen, name)
         if not len(values):
             continue
         if name == "d1":
@@ -252,12 +287,10 @@ def _chosen(pairs: Pairs, cells: str) -> Pairs:
     return pairs.take((pairs.o if cells == "original" else pairs.p) > 0)
 
 
-def _deviations_of(pairs: Pairs) -> tuple[tuple[str, NDArray[np.float64]], ...]:
-    return (
-        ("d1", pairs.size.astype(np.float64)),
-        ("d2", pairs.relative),
-        ("d3", pairs.root_gap),
-    )
+def _deviation_of(pairs: Pairs, name: str) -> NDArray[np.float64]:
+    if name == "d1":
+        return pairs.size.astype(np.float64)
+    return pairs.relative if name == "d2" else pairs.root_gap
 
 
 def _quantiles(values: NDArray[np.float64], wanted: list[float]) -> NDArray[np.float64]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["RowTest", "changed_by_row", "significance"]
 
 _EXACT = 50
+#: Whole numbers of keys seldom allow exact symmetry.
+_ASYMMETRY = 1e-8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +79,8 @@ def significance(pairs: Pairs, *, ptable: PTable | None = None) -> tuple[Measure
     -----
     Both tests take the noises of different cells for independent: leave out totals that have
     but one part, as these repeat its noise. Wilcoxon's test asks for symmetry about 0, which
-    the noise of counts below the largest noise does not have; for the mean of noise
-    look at ``bias_z`` of `deviations`.
+    the noise of counts below the largest noise does not have: with a p-table, cells of rows
+    that are not symmetric are left out. For the mean of noise look at `bias`.
 
     Examples
     --------
@@ -95,7 +97,11 @@ def significance(pairs: Pairs, *, ptable: PTable | None = None) -> tuple[Measure
     else:
         found = [row.p_value for row in changed_by_row(pairs, ptable=ptable)]
         changed = defined(name, min(1.0, len(found) * min(found)), base=pairs.n_cells)
-    return (changed, *_wilcoxon(pairs.noise))
+    if ptable is None or not np.any(pairs.noise):
+        return (changed, *_wilcoxon(pairs.noise))
+    even = _symmetric(pairs, ptable)
+    reason = "no cell that was changed has noise symmetric about 0"
+    return (changed, *_wilcoxon(even, reason=reason))
 
 
 def changed_by_row(pairs: Pairs, *, ptable: PTable) -> tuple[RowTest, ...]:
@@ -137,12 +143,22 @@ def changed_by_row(pairs: Pairs, *, ptable: PTable) -> tuple[RowTest, ...]:
     return tuple(found)
 
 
-def _wilcoxon(noise: NDArray[np.int64]) -> tuple[Measure, Measure]:
+def _symmetric(pairs: Pairs, ptable: PTable) -> NDArray[np.int64]:
+    """Keep the noise of the cells whose row is symmetric about 0."""
+    least = _ASYMMETRY * ptable.key_range
+    laws = [ptable.units(row) for row in range(ptable.n_rows)]
+    is_even = [all(abs(n - law.get(-v, 0)) <= least for v, n in law.items()) for law in laws]
+    is_kept = np.array(is_even, bool)[row_moments(ptable).rows(pairs.o)]
+    return np.asarray(pairs.noise[is_kept], np.int64)
+
+
+def _wilcoxon(
+    noise: NDArray[np.int64], *, reason: str = "no cell was changed"
+) -> tuple[Measure, Measure]:
     names = ("wilcoxon_w", "wilcoxon_p_value")
     noise = noise[noise != 0]
     n = len(noise)
     if not n:
-        reason = "no cell was changed"
         return undefined(names[0], reason), undefined(names[1], reason)
     doubled = double_ranks(np.abs(noise))
     twice_w, twice_total = int(doubled[noise > 0].sum()), n * (n + 1)

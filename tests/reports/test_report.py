@@ -215,6 +215,19 @@ texts = st.text(st.characters(codec="utf-8"), max_size=30)
 floats = st.floats(allow_nan=False, allow_infinity=False)
 
 
+def test_rows_that_serve_larger_counts_in_turn_say_so():
+    facts = made.quiet()
+    law = ((1.0, 0, 0, 0), (2 / 3, 0, 0, 1 / 3), (1 / 3, 0, 0, 2 / 3))
+    turned = replace(facts, noise=replace(facts.noise, transition=law, cycle=3))
+    page = " ".join(internal(turned, "en").html.split())
+    assert "Larger counts take the last 3 rows in turn" in page
+    assert "1, 4, …" in page
+    assert "2 or more" not in page
+    assert "1, 4, …" in internal(turned, "fr").html
+    straight = replace(facts, noise=replace(facts.noise, transition=law))
+    assert "2 or more" in internal(straight, "en").html
+
+
 @given(texts, texts, floats, st.sampled_from(["en", "fr"]))
 def test_no_text_and_no_number_breaks_a_page(name, reason, number, language):
     facts = made.quiet()

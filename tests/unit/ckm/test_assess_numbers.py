@@ -112,15 +112,64 @@ def test_pairs_count_cells(found):
     assert sum(pair.cells for pair in found.noise.pairs) == 9
 
 
-def test_a_cell_shown_by_two_tables_is_drawn_once():
+def test_a_cell_shown_by_two_tables_counts_once():
     records = people(500, sex=2, area=5)
     tables = {name: cells_of(records, ["area", "sex"]) for name in ("one", "two")}
     found = found_in(observed(tables, solve(NoiseSpec(max_noise=3, variance=1.5))))
     assert check(found, "same-records").found["repeats"] >= 18
     assert sum(fact.cells for fact in found.noise.classes) == 18
     together = measure(found, "aad", table="")
-    assert together.base == 36
+    assert together.base == 18
+    assert together.number == measure(found, "aad", table="one").number
+    assert sum(pair.cells for pair in found.noise.pairs) == 18
     assert found.utility[0].table == ""
+
+
+def test_tests_take_each_set_of_records_once():
+    """Shown by eight tables, one draw is no eight draws; error rate of the bounds 1e-9."""
+    records = people(400, sex=2, area=40)
+    table = solve(NoiseSpec(max_noise=3, variance=1.5))
+    one = cells_of(records, ["area", "sex"])
+    once = found_in(observed({"t0": one}, table))
+    often = found_in(observed({f"t{n}": one for n in range(8)}, table))
+    n_sets = len(set(one.cell_key.tolist()))
+    for name in ("bias_z", "changed_p_value", "wilcoxon_p_value"):
+        single, repeated = measure(once, name, table="t0"), measure(often, name, table="")
+        assert repeated.number == single.number
+        assert repeated.base == single.base <= n_sets < 8 * len(one)
+
+
+def test_without_a_mix_only_finest_cells_are_draws():
+    tables = {"t": cells_of(people(500, sex=2, area=5), ["area", "sex"])}
+    found = found_in(observed(tables, is_mixed=False))
+    assert measure(found, "bias_z").base == 10
+    assert measure(found, "aad").base == 18
+
+
+def test_small_and_large_counts_have_quantiles_of_their_own():
+    sizes = {"a": 2, "b": 15, "c": 30, "d": 70}
+    areas = [name for name, size in sizes.items() for _ in range(size)]
+    records = pa.table({"id": list(range(len(areas))), "area": areas})
+    up = {"a": 1, "b": 3, "c": 2, "d": 7}
+    table = solve(NoiseSpec(max_noise=7, variance=4.0))
+
+    def change(_name, cells, _published):
+        names = cells.axes[0].labels[0]
+        return cells.count + np.array([up[names[rank]] for rank in cells.ranks[0].tolist()])
+
+    tables = {"t": cells_of(records, ["area"], margins="none")}
+    found = found_in(observed(tables, table, change=change))
+    assert measure(found, "d1_median", cells="small").number == 2
+    assert measure(found, "d2_max", cells="small").number == 0.5
+    assert measure(found, "d1_max", cells="medium").number == 2
+    assert measure(found, "d2_mean", cells="large").number == pytest.approx(0.1)
+    assert measure(found, "changed_pct", cells="large").number == 100
+    assert measure(found, "bias_z", cells="small").base == 2
+    assert {fact.name for fact in found.utility if fact.cells == "small"} >= {
+        "d1_q99",
+        "d2_q10",
+    }
+    assert "d3_mean" not in {fact.name for fact in found.utility if fact.cells == "small"}
 
 
 def test_empty_cells_of_the_grid_enter_the_prior_and_the_zeros():
@@ -203,13 +252,13 @@ def test_scenarios_hold_the_chosen_design_and_why_others_are_impossible():
         "release": {"max_noise": 5, "variance": 3.0},
     }
     found = found_in(observed(tables, table), designs=designs)
-    assert [design.name for design in found.scenarios.designs] == ["r5", "release", "release*"]
-    assert [design.chosen for design in found.scenarios.designs] == [False, False, True]
+    assert [design.name for design in found.scenarios.designs] == ["release*", "r5", "release"]
+    assert [design.chosen for design in found.scenarios.designs] == [True, False, False]
     assert set(found.scenarios.refused) == {"impossible"}
-    chosen = found.scenarios.designs[-1]
+    chosen = found.scenarios.designs[0]
     (worst,) = found.risk.worst
     assert chosen.figures["q_worst"] == pytest.approx(worst.probability)
-    assert chosen.figures["spearman"] is None
+    assert "spearman" not in chosen.figures  # nothing is drawn
     assert any(design.front for design in found.scenarios.designs)
 
 
@@ -219,7 +268,26 @@ def test_a_rounding_has_no_formula_for_averaging_but_a_trial():
     attacks = {fact.name: fact for fact in found.risk.attacks}
     assert attacks["two-partition"].closed_form is None
     assert attacks["two-partition"].trials == 100
-    assert found.noise.transition == ()
+
+
+def test_rounding_shows_its_rows_and_how_they_serve_larger_counts():
+    tables = {"t": cells_of(people(50, sex=2), ["sex"])}
+    noise = found_in(observed(tables, Mechanism.random_rounding(3).build())).noise
+    assert noise.cycle == 3
+    assert [len(noise.transition), sum(map(sum, noise.transition))] == [3, pytest.approx(3)]
+    assert noise.transition[1][3] == pytest.approx(1 / 3)
+    long = PTable.from_units([{0: 4}, {-1: 1, 0: 2, 1: 1}] * 60, key_range=4)
+    assert found_in(observed(tables, long)).noise.transition == ()
+
+
+def test_pairs_have_no_more_bins_than_a_picture_shows():
+    rng = np.random.default_rng(1)
+    counts = np.unique((10 ** rng.uniform(0, 7, 20_000)).astype(np.int64))
+    pairs = noise_pairs(counts, np.maximum(0, counts + rng.integers(-9, 10, len(counts))))
+    assert sum(pair.cells for pair in pairs) == len(counts)
+    bins = {pair.original for pair in pairs} | {pair.published for pair in pairs}
+    assert set(range(12)) <= bins
+    assert len(bins) <= 48
 
 
 def test_formulas_agree_with_the_trials():

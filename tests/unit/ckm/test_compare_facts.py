@@ -3,7 +3,6 @@
 import json
 import math
 
-import numpy as np
 import pytest
 
 from ckm.compare import compare
@@ -157,7 +156,7 @@ def test_without_sensitive_cells_there_is_no_conclusion(found, tmp_path):
     from ckm import Engine, Secret
     from ckm.compare import Comparison
     from ckm.request import TableRequest
-    from risk.map import risk_utility_map
+    from ckm.scenarios import map_scenarios
 
     people = {"id": list(range(40)), "sex": ["F", "M"] * 20}
     import pyarrow as pa
@@ -170,14 +169,9 @@ def test_without_sensitive_cells_there_is_no_conclusion(found, tmp_path):
         categories={"sex": ["F", "M", "X"]},
     ) as engine:
         tally = engine.tally({"t": TableRequest(dimensions=["sex"])})
-    some = risk_utility_map(found.ptables, tally.tables, rng=np.random.default_rng(1))
-    facts = Comparison(
-        title="",
-        map=some,
-        ptables=found.ptables,
-        chosen="rounding to 5",
-        tally=tally,
-        rules=Rules(),
-    ).facts()
+    own = found.ptables["rounding to 5"]
+    some = map_scenarios(found.ptables, tally, own=own, name="own", sensitive=SENSITIVE)
+    facts = Comparison(title="", scenarios=some, tally=tally, rules=Rules()).facts()
+    assert some.chosen == "rounding to 5"
     assert set(facts.conclusion) == {"cells", "record-sets"}
     assert comparison_report(facts, language="en").html

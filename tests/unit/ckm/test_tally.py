@@ -108,7 +108,7 @@ def test_a_variable_takes_the_distinct_cells_of_each_category(people):
         } == expected
 
 
-def test_empty_cells_count_where_a_table_shows_its_grid():
+def test_empty_cells_count_and_those_that_no_table_lists_are_told_apart():
     rows = records([("a1", "F", 18), ("a2", "F", 18)])
     with engine(rows) as source:
         shown = source.tally({"t": TableRequest(dimensions=["sex"])})
@@ -120,8 +120,10 @@ def test_empty_cells_count_where_a_table_shows_its_grid():
             }
         )
     assert shown.tables["t"].n_cells == shown.together.n_cells == 4  # F, M, X and all
-    assert dropped.tables["t"].n_cells == dropped.together.n_cells == 2
-    assert both.together.n_cells == 4
+    assert shown.tables["t"].unlisted == shown.together.unlisted == 0
+    assert dropped.tables["t"].n_cells == dropped.together.n_cells == 4
+    assert dropped.tables["t"].as_listed().n_cells == dropped.together.as_listed().n_cells == 2
+    assert both.together.n_cells == both.together.as_listed().n_cells == 4
     assert both.distinct == 2
 
 

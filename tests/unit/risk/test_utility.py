@@ -290,6 +290,21 @@ def test_wilcoxon_without_ties_agrees_with_scipy():
     assert found["wilcoxon_p_value"] == stats.wilcoxon(noise, method="exact").pvalue
 
 
+def test_wilcoxon_leaves_out_noise_that_no_p_table_makes_symmetric():
+    """1 goes to 0 nine times in ten and else to 10: mean 0, and no symmetry."""
+    table = PTable.from_units([{0: 10}, {-1: 9, 9: 1}, {-1: 5, 1: 5}], key_range=10)
+    pairs = Pairs(
+        original=[1] * 100 + [5] * 40,
+        published=[0] * 90 + [10] * 10 + [4] * 20 + [6] * 20,
+    )
+    naive, found = significance(pairs), significance(pairs, ptable=table)
+    assert values(naive)["wilcoxon_p_value"] < 1e-6
+    assert values(found)["wilcoxon_p_value"] == 1
+    assert [m.base for m in found if m.name.startswith("wilcoxon")] == [40, 40]
+    ones = significance(pairs.take(np.arange(100)), ptable=table)
+    assert "symmetric" in reasons(ones)["wilcoxon_p_value"]
+
+
 def test_binomial_tests_are_those_of_scipy_per_row(pairs, table):
     rows = changed_by_row(pairs, ptable=table)
     assert sum(row.cells for row in rows) == pairs.n_cells
