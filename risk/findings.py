@@ -26,8 +26,8 @@ class Rules:
     posterior
         The most that a published count may tell: P(the original is sensitive | published).
     certain
-        The largest share of sensitive originals that may be known for certain from a cell and
-        the same cell with one record more.
+        The largest share of sensitive originals that a cell and the same cell with one record
+        more may show to be sensitive for certain.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Case:
 
     Examples
     --------
-    >>> nothing = GivenAway(probability=0, original=None, published=None, published_more=None)
+    >>> nothing = GivenAway()
     >>> Case(
     ...     name="a",
     ...     kind="keyed",
@@ -123,14 +123,15 @@ def conclude(cases: Sequence[Case], *, rules: Rules | None = None) -> dict[str, 
     -----
     The rules apply one after the other, and after each the design with the least loss among
     those left is a finding: ``least-loss`` without any rule; ``-posterior``, that no published
-    count tells more than the limit; ``-certain``, that one record more does not give originals
-    away; ``-same-answer``, that the same question has the same answer without a list of the
-    answers given; ``-threshold``, that no sensitive count is published. Where nothing is left
+    count tells more than the limit; ``-certain``, that one record more shows no more than a
+    share of the sensitive originals to be sensitive for certain; ``-same-answer``, that the
+    same question has the same answer without a list of the answers given; ``-threshold``, that
+    no sensitive count is published. Where nothing is left
     it is ``none-left-…``. Of equal losses the lower risk wins, then the first.
 
     Examples
     --------
-    >>> nothing = GivenAway(probability=0, original=None, published=None, published_more=None)
+    >>> nothing = GivenAway()
     >>> case = Case(
     ...     name="a",
     ...     kind="keyed",
@@ -171,7 +172,7 @@ def _steps(cases: Sequence[Case], rules: Rules) -> tuple[dict[str, Finding], Cas
         (
             "-certain",
             {"limit": rules.certain},
-            lambda c: c.given_away.probability <= rules.certain,
+            lambda c: c.given_away.set_probability <= rules.certain,
         ),
         ("-same-answer", {}, lambda c: c.kind != "redrawn"),
         ("-threshold", {}, lambda c: c.is_hidden),
@@ -234,11 +235,12 @@ def _of_random_rounding(
     found: dict[str, Finding] = {
         "random-rounding-answers": {"design": most.name, "share_pct": 100 * most.differing}
     }
+    found |= _of_certain(drawn, rules)
     fit = [
         case
         for case in drawn
         if case.risk <= rules.posterior
-        and case.given_away.probability <= rules.certain
+        and case.given_away.set_probability <= rules.certain
         and case.is_hidden
     ]
     if fit and winner is not None and _best(fit).loss < winner.loss:
@@ -251,6 +253,24 @@ def _of_random_rounding(
             "other_loss": winner.loss,
         }
     return found
+
+
+def _of_certain(drawn: Sequence[Case], rules: Rules) -> dict[str, Finding]:
+    """Tell what random rounding shows for certain, though no single published count does."""
+    some = [case for case in drawn if case.risk <= rules.posterior]
+    some = [case for case in some if case.given_away.set_probability > rules.certain]
+    if not some:
+        return {}
+    best = _best(some)
+    away = best.given_away
+    return {
+        "random-rounding-certain": {
+            "design": best.name,
+            "probability": away.set_probability,
+            "published": float(away.set_published or 0),
+            "published_more": float(away.set_published_more or 0),
+        }
+    }
 
 
 def _of_seen(cases: Sequence[Case]) -> dict[str, Finding]:

@@ -66,31 +66,31 @@ def _drawn(words: str, unit: str, definition: str, better: Literal["low", "high"
 
 _P = "probability"
 
-#: Name of a figure → what it means. S is the set of sensitive counts, X the original and X' the
-#: published count of a cell, d = X' - X; the prior is the share of each count in the table.
+#: Name of a figure → what it means. S is the set of sensitive counts, X the original and X′ the
+#: published count of a cell, d = X′ - X; the prior is the share of each count in the table.
 FIGURES: Mapping[str, Figure] = MappingProxyType(
     {
         "q_worst": _risk(
             "worst posterior of a sensitive count",
             _P,
-            "largest P(X = i | X' = j) over i in S and all j",
+            "largest P(X = i | X′ = j) over i in S and all j",
         ),
         "q_worst_set": _risk(
-            "worst posterior of the sensitive set", _P, "largest P(X in S | X' = j) over all j"
+            "worst posterior of the sensitive set", _P, "largest P(X in S | X′ = j) over all j"
         ),
         "q_set": _risk(
-            "sensitive originals behind sensitive published counts", _P, "P(X in S | X' in S)"
+            "sensitive originals behind sensitive published counts", _P, "P(X in S | X′ in S)"
         ),
         "q_least": _risk(
             "sensitive originals behind the least published count",
             _P,
-            "P(1 <= X <= max S | X' = j), j the least positive count published (INSEE)",
+            "P(1 ≤ X ≤ max S | X′ = j), j the least positive count published (INSEE)",
         ),
         "true_if_small": _risk(
-            "sensitive published counts that are true", _P, "P(X = X' | X' in S)"
+            "sensitive published counts that are true", _P, "P(X = X′ | X′ in S)"
         ),
         "sensitive_kept": _risk(
-            "sensitive counts published as they are", _P, "P(X' = X | X in S)"
+            "sensitive counts published as they are", _P, "P(X′ = X | X in S)"
         ),
         "delta": _risk(
             "delta of differential privacy",
@@ -105,7 +105,15 @@ FIGURES: Mapping[str, Figure] = MappingProxyType(
         "given_away": _risk(
             "sensitive counts certain with one record more",
             _P,
-            "P(X is certain from X' and what the cell with one record more shows | X in S)",
+            "P(X is certain from X′ and what the cell with one record more shows | X in S)",
+        ),
+        "given_away_set": _risk(
+            "counts certain to be sensitive with one record more",
+            _P,
+            (
+                "P(X in S is certain from X′ and what the cell with one record more shows "
+                "| X in S)"
+            ),
         ),
         "averaging_queries": _risk(
             "requests for an averaging attack",
@@ -130,7 +138,7 @@ FIGURES: Mapping[str, Figure] = MappingProxyType(
             "100 · expected share of cells with d other than 0 over cells with X > 0",
         ),
         "false_zeros": _use(
-            "false zeros", "cells", "expected number of cells with X > 0 and X' = 0"
+            "false zeros", "cells", "expected number of cells with X > 0 and X′ = 0"
         ),
         "false_zeros_pct": _use(
             "cells not empty that are published as 0",
@@ -138,30 +146,30 @@ FIGURES: Mapping[str, Figure] = MappingProxyType(
             "100 · false_zeros / cells with X > 0",
         ),
         "hellinger_raw": _use(
-            "Hellinger distance of counts", "√counts", "root of the expected ½ Σ(√X' - √X)²"
+            "Hellinger distance of counts", "√counts", "root of the expected ½ Σ(√X′ - √X)²"
         ),
         "hellinger_small": _use(
             "Hellinger distance, counts 1 to 20",
             "√counts",
-            "root of the expected ½ Σ(√X' - √X)² over cells with 1 <= X <= 20",
+            "root of the expected ½ Σ(√X′ - √X)² over cells with 1 ≤ X ≤ 20",
         ),
         "hellinger_medium": _use(
             "Hellinger distance, counts 21 to 50",
             "√counts",
-            "root of the expected ½ Σ(√X' - √X)² over cells with 21 <= X <= 50",
+            "root of the expected ½ Σ(√X′ - √X)² over cells with 21 ≤ X ≤ 50",
         ),
         "hellinger_large": _use(
             "Hellinger distance, counts above 50",
             "√counts",
-            "root of the expected ½ Σ(√X' - √X)² over cells with X > 50",
+            "root of the expected ½ Σ(√X′ - √X)² over cells with X > 50",
         ),
         "hellinger_probability": _drawn(
-            "Hellinger distance of shares", "ratio", "√(½ Σ(√(X'/ΣX') - √(X/ΣX))²)", "low"
+            "Hellinger distance of shares", "ratio", "√(½ Σ(√(X′/ΣX′) - √(X/ΣX))²)", "low"
         ),
         "spearman": _drawn(
             "Spearman's rank correlation",
             "correlation",
-            "correlation of mean ranks of X and X'",
+            "correlation of mean ranks of X and X′",
             "high",
         ),
         "decile_changes_pct": _drawn(

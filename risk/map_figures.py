@@ -33,6 +33,7 @@ _POSTERIORS = (
     "true_if_small",
     "sensitive_kept",
     "given_away",
+    "given_away_set",
 )
 _USES = tuple(
     name for name, figure in FIGURES.items() if figure.side == "utility" and not figure.is_drawn
@@ -165,7 +166,11 @@ def risk_figures(
         found["q_worst"] = float(worst.probabilities.max())
         found["q_worst_set"] = worst.set_probability
         found["sensitive_kept"] = float((weights * kept).sum() / weights.sum())
-        found["given_away"] = certain_with_one_more(ready.table, prior, sensitive).probability
+        away = certain_with_one_more(ready.table, prior, sensitive)
+        found |= {
+            "given_away": away.probability,
+            "given_away_set": away.set_probability,
+        }
     if inverse.weight([least])[0] > 0:
         found["q_least"] = inverse.of_sets(np.arange(1, int(sensitive.max()) + 1), [least])
     chances = inverse.weight(sensitive)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from risk.errors import RiskError
 from risk.wellformed import require_counts
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from ptable.table import PTable
     from risk.histogram import Histogram
@@ -35,16 +35,24 @@ class GivenAway:
     original, published, published_more
         The original that is given away most often, what it is then published as, and what
         the cell with one record more is published as; None where nothing is ever certain.
+    set_probability
+        P(it is certain that the original is a suspect | it is one of the suspects).
+    set_published, set_published_more
+        The two published counts that make it certain most often; None where none do.
 
     Examples
     --------
-    >>> GivenAway(probability=0.0, original=None, published=None, published_more=None).original
+    >>> GivenAway().original is None
+    True
     """
 
-    probability: float
-    original: int | None
-    published: int | None
-    published_more: int | None
+    probability: float = 0.0
+    original: int | None = None
+    published: int | None = None
+    published_more: int | None = None
+    set_probability: float = 0.0
+    set_published: int | None = None
+    set_published_more: int | None = None
 
 
 def certain_with_one_more(table: PTable, prior: Prior, originals: ArrayLike) -> GivenAway:
@@ -64,7 +72,8 @@ def certain_with_one_more(table: PTable, prior: Prior, originals: ArrayLike) -> 
     The reader knows the p-table and that the second cell holds the records of the first and
     one more. The noises are independent, so an original i is published with it as (a, b) with
     probability ``p_ia p_(i+1)b``; it is certain when no other original that the prior allows
-    may be. Two zonings whose boundary moved by one person are such cells.
+    may be, and it is certain to be a suspect when none that is no suspect may be. Two zonings
+    whose boundary moved by one person are such cells.
 
     Examples
     --------
@@ -73,6 +82,10 @@ def certain_with_one_more(table: PTable, prior: Prior, originals: ArrayLike) -> 
     >>> found = certain_with_one_more(Mechanism.rounding(5).build(), Prior.flat(), [1, 2, 3, 4])
     >>> found.probability, found.original, found.published, found.published_more
     (0.25, 2, 0, 5)
+    >>> table = Mechanism.random_rounding(5).build()  # 5, and 0 with one more: it was 1, 2 or 3
+    >>> found = certain_with_one_more(table, Prior.flat(), [1, 2, 3, 4])
+    >>> found.probability, round(found.set_probability, 2), found.set_published
+    (0.0, 0.1, 5)
     """
     suspects = np.unique(require_counts(originals, name="originals"))
     weights = prior.at(suspects)
@@ -83,26 +96,55 @@ def certain_with_one_more(table: PTable, prior: Prior, originals: ArrayLike) -> 
         )
     band = Band.of(table)
     weights = weights / weights.sum()
-    total, most, place = 0.0, 0.0, None
+    single, several = _Sure(), _Sure()
     for suspect, weight in zip(suspects.tolist(), weights.tolist(), strict=True):
-        if not weight:
-            continue
-        certain, pair = _certain(band, prior, suspect)
-        total += weight * certain
-        if weight * certain > max(most, _NOTHING):
-            most, place = weight * certain, (suspect, *pair)
-    if place is None:
-        return GivenAway(probability=0.0, original=None, published=None, published_more=None)
+        if weight:
+            seen, others, strangers = _pairs(band, prior, suspect, suspects)
+            single.add(suspect, weight * seen.chances * (others == 0), seen)
+            several.add(suspect, weight * seen.chances * (strangers == 0), seen)
     return GivenAway(
-        probability=min(1.0, total),
-        original=place[0],
-        published=place[1],
-        published_more=place[2],
+        probability=min(1.0, single.total),
+        original=single.original,
+        published=single.published,
+        published_more=single.published_more,
+        set_probability=min(1.0, several.total),
+        set_published=several.published,
+        set_published_more=several.published_more,
     )
 
 
-def _certain(band: Band, prior: Prior, suspect: int) -> tuple[float, tuple[int, int]]:
-    """Give how often one original is certain, and the pair from which it is most often."""
+class _Seen(NamedTuple):
+    """What an original and the same cell with one record more are published as."""
+
+    published: NDArray[np.int64]
+    published_more: NDArray[np.int64]
+    chances: NDArray[np.float64]
+
+
+class _Sure:
+    """Adds up what is certain, and keeps the original and the pair that weigh most."""
+
+    def __init__(self) -> None:
+        self.total, self.most = 0.0, _NOTHING
+        self.original: int | None = None
+        self.published: int | None = None
+        self.published_more: int | None = None
+
+    def add(self, original: int, certain: NDArray[np.float64], seen: _Seen) -> None:
+        """Add what an original makes certain, pair by pair."""
+        self.total += float(certain.sum())
+        if float(certain.sum()) > self.most:
+            self.most = float(certain.sum())
+            a, b = np.unravel_index(int(np.argmax(certain)), certain.shape)
+            self.original = original
+            self.published = int(seen.published[a])
+            self.published_more = int(seen.published_more[b])
+
+
+def _pairs(
+    band: Band, prior: Prior, suspect: int, suspects: NDArray[np.int64]
+) -> tuple[_Seen, NDArray[np.float32], NDArray[np.float32]]:
+    """Give what may be seen of an original, how many others may be, and how many strangers."""
     noise = np.arange(band.lowest, band.highest + 1)
     published, more = (seen[seen >= 0] for seen in (suspect + noise, suspect + 1 + noise))
     # Whoever may be confused with the suspect is published within its reach.
@@ -110,11 +152,15 @@ def _certain(band: Band, prior: Prior, suspect: int) -> tuple[float, tuple[int, 
     near = near[prior.at(near) > 0]
     first = band.forward(near[:, None], published[None, :])
     second = band.forward(near[:, None] + 1, more[None, :])
-    possible = (first > 0).astype(np.float32).T @ (second > 0).astype(np.float32)
-    own = int(np.flatnonzero(near == suspect)[0])
-    certain = np.outer(first[own], second[own]) * (possible == 1)
-    a, b = np.unravel_index(int(np.argmax(certain)), certain.shape)
-    return float(certain.sum()), (int(published[a]), int(more[b]))
+    is_first, is_second = (first > 0).astype(np.float32), (second > 0).astype(np.float32)
+    own = near == suspect
+    seen = _Seen(published, more, np.outer(first[own], second[own]))
+    is_stranger = ~np.isin(near, suspects)
+    return (
+        seen,
+        is_first[~own].T @ is_second[~own],
+        is_first[is_stranger].T @ is_second[is_stranger],
+    )
 
 
 def differing_answers(table: PTable, histogram: Histogram) -> float:

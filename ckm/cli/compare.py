@@ -25,7 +25,7 @@ _PATH = click.Path(path_type=Path)
 _SHOWN = {
     "q_worst": "worst\nP(i | j)",
     "q_worst_set": "worst\nP(S | j)",
-    "given_away": "given\naway",
+    "given_away_set": "given\naway",
     "aad": "mean\n|d|",
     "hellinger_raw": "Hellinger\n",
     "false_zeros_pct": "false\nzeros %",
@@ -169,10 +169,12 @@ def _show(voice: Voice, found: Comparison) -> None:
     voice.out.print(table)
     voice.out.print(
         "* no other has less of both worst P(S | j) and Hellinger    J the job's own\n"
-        f"S: the sensitive counts, 1 to {most}    given away: certain with one record more\n"
+        f"S: the sensitive counts, 1 to {most}    "
+        "given away: certainly in S with one record more
+"
         f"All tables together, each of {found.tally.distinct:,} distinct cells once."
-        + "\nMore figures: on a wider terminal, or with -o map.csv"
-        * (not is_wide),
+        + "
+More figures: on a wider terminal, or with -o map.csv" * (not is_wide),
         markup=False,
     )
 

@@ -33,7 +33,7 @@ _BINS = (
 _RULES = {
     "": "no rule",
     "-posterior": "no published count tells a sensitive one with more than {limit:g}",
-    "-certain": "one person more makes no sensitive count certain",
+    "-certain": "one person more makes no count certain to be sensitive",
     "-same-answer": "the same question has the same answer",
     "-threshold": "no count below the threshold is published",
 }

@@ -58,13 +58,14 @@ _MESSAGES = {
         "above %(limit)s. None of the %(designs)s designs keeps it."
     ),
     "least-loss-certain": mark(
-        "Second rule: a second table with one record more makes no larger a share of the "
-        "sensitive originals certain than %(limit)s. Designs left: %(designs)s. “%(design)s” "
-        "loses least: %(loss)s."
+        "Second rule: beside the same cell with one record more, no larger share of the "
+        "sensitive originals than %(limit)s is certain to be sensitive. Designs left: "
+        "%(designs)s. “%(design)s” loses least: %(loss)s."
     ),
     "none-left-certain": mark(
-        "Second rule: a second table with one record more makes no larger a share of the "
-        "sensitive originals certain than %(limit)s. None of the %(designs)s designs keeps it."
+        "Second rule: beside the same cell with one record more, no larger share of the "
+        "sensitive originals than %(limit)s is certain to be sensitive. None of the "
+        "%(designs)s designs keeps it."
     ),
     "least-loss-same-answer": mark(
         "Third rule: the same question has the same answer, without a list of all answers "
@@ -84,15 +85,21 @@ _MESSAGES = {
     ),
     # what speaks for and against
     "rounding-certain": mark(
-        "Rounding without chance can be undone: with “%(design)s” and a second table with one "
-        "record more, a share of %(probability)s of the sensitive originals is certain. An "
-        "original of %(original)s is, when it is published as %(published)s and with one "
+        "Rounding without chance can be undone: with “%(design)s” and the same cell with one "
+        "record more, a share of %(probability)s of the sensitive originals is known exactly. "
+        "An original of %(original)s is, when it is published as %(published)s and with one "
         "record more as %(published_more)s."
     ),
     "random-rounding-answers": mark(
         "Random rounding needs a memory: with “%(design)s”, drawn afresh at each request, "
         "%(share_pct)s %% of the cells would get another answer the second time, and the mean "
         "of many answers is the original."
+    ),
+    "random-rounding-certain": mark(
+        "Random rounding shows what no single count does: with “%(design)s” and the same cell "
+        "with one record more, a share of %(probability)s of the sensitive originals is "
+        "certain to be sensitive, as when the one is published as %(published)s and the other "
+        "as %(published_more)s."
     ),
     "random-rounding-keyed": mark(
         "Drawn from cell keys instead, “%(design)s” keeps all rules and loses less than "

@@ -89,7 +89,7 @@ def points(words: Words, data: Points, spots: Sequence[Spot]) -> str:
         drawing.circle(place, 5, css="drawn" if spot.is_front else "designed")
         if spot.is_chosen:
             drawing.circle(place, 9, css="home")
-    _name(drawing, [(along(s.across), up(s.upwards), s) for s in spots])
+    _name(drawing, [(along(s.across), up(s.upwards), s) for s in spots], top=top)
     entries = (("drawn", data.front), ("designed", data.other), ("home", data.chosen))
     for number, (css, says) in enumerate(entries):
         drawing.circle((12 + number * 230, _HEIGHT + 4), 5, css=css)
@@ -97,13 +97,15 @@ def points(words: Words, data: Points, spots: Sequence[Spot]) -> str:
     return drawing.finish(data.title, data.description)
 
 
-def _name(drawing: Drawing, placed: Sequence[tuple[float, float, Spot]]) -> None:
+def _name(drawing: Drawing, placed: Sequence[tuple[float, float, Spot]], *, top: float) -> None:
     """Write the numbers of the points, those that matter first, where there is room."""
     taken: list[tuple[float, float]] = []
     order = sorted(placed, key=lambda p: (not p[2].is_chosen, not p[2].is_front))
     for x, y, spot in order:
         for dx, dy in ((10, -7), (10, 16), (-12, -7), (-12, 16)):
             spot_at = (x + dx, y + dy)
+            if spot_at[1] < top + 8:
+                continue  # there stands what the axis shows
             if all(abs(spot_at[0] - a) > 18 or abs(spot_at[1] - b) > 13 for a, b in taken):
                 taken.append(spot_at)
                 drawing.text(spot_at, spot.name, anchor="middle", css="t strong")

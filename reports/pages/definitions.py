@@ -49,11 +49,17 @@ def definitions(
 
 def _terms(words: Words) -> list[tuple[str, str]]:
     return [
-        (words.say("X, original count"), words.say("How many records are in a cell.")),
-        (words.say("X′, published count"), words.say("The count after protection.")),
+        (
+            words.say("X, original count"),
+            words.say("How many records are in a cell; also written o."),
+        ),
+        (
+            words.say("X′, published count"),
+            words.say("The count after protection; also written p."),
+        ),
         (
             words.say("d, noise"),
-            words.say("Published minus original count: d = X′ − X; also written p − o."),
+            words.say("Published minus original count: d = X′ − X."),
         ),
         (
             words.say("p-table"),
@@ -78,8 +84,18 @@ def _terms(words: Words) -> list[tuple[str, str]]:
             words.say("What is believed of a count before anything is published."),
         ),
         (
-            words.say("Sensitive count"),
-            words.say("An original count that nobody should be able to infer."),
+            words.say("S, sensitive counts"),
+            words.say("The original counts that nobody should be able to infer."),
+        ),
+        (
+            words.say("Draw"),
+            words.say(
+                "The noise of a set of records; cells that hold the same records share it."
+            ),
+        ),
+        (
+            words.say("Base"),
+            words.say("How many cells, or totals with their parts, a measure is made of."),
         ),
         (
             words.say("Interval as tried"),

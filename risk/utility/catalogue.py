@@ -111,7 +111,7 @@ _PLAIN = {
         "counts²",
         (
             "mean of gap² expected if noises are independent: the variances of the total and "
-            "of its c parts added, (c + 1) V where all are V"
+            "of its c parts added, (c + 1) V where all are V; 0 for a total with a single part"
         ),
     ),
     "gap_ratio": ("ratio", "gap_mean_square / gap_expected"),

@@ -89,10 +89,10 @@ SMALL = {
     },
     "least-loss-certain": {
         "limit": 0.001,
-        "designs": 4,
-        "design": "random rounding to 5",
-        "loss": 159.6,
-        "risk": 0.6761,
+        "designs": 3,
+        "design": "D=10 V=10 js=2",
+        "loss": 186.1,
+        "risk": 0.7163,
     },
     "least-loss-same-answer": {
         "designs": 2,
@@ -114,12 +114,11 @@ SMALL = {
         "published_more": 5.0,
     },
     "random-rounding-answers": {"design": "random rounding to 5", "share_pct": 35.11},
-    "random-rounding-keyed": {
+    "random-rounding-certain": {
         "design": "random rounding to 5",
-        "loss": 159.6,
-        "risk": 0.6761,
-        "other": "D=10 V=10 js=4",
-        "other_loss": 195.5,
+        "probability": 0.1166,
+        "published": 5.0,
+        "published_more": 0.0,
     },
     "sensitive-published": {
         "designs": 8,

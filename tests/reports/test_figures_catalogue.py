@@ -100,7 +100,8 @@ def test_the_same_english_words_are_left_only_where_they_are_french(catalogue):
 def test_french_typography_keeps_punctuation_with_its_word(catalogue):
     for message in catalogue:
         if message.id:
-            assert not re.search(r"[^\S\xa0][:;?!%»](?!\()", message.string), message.string
+            assert not re.search(r"[^\S\xa0][:%»](?!\()", message.string), message.string
+            assert not re.search(r"[^\S\u202f][;?!]", message.string), message.string
             assert not re.search(r"\w[:;?!]", message.string), message.string
             assert not re.search(r"\d\.\d", message.string), message.string
 

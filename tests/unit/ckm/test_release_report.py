@@ -261,8 +261,8 @@ def test_designs_are_compared_with_that_of_the_release(folder):
     write(folder, JOB + REPORT + 'designs = "designs.toml"\n')
     facts = read_facts(made(folder) / "internal" / "report.json")
     assert [(d.name, d.chosen) for d in facts.scenarios.designs] == [
-        ("r5", False),
         ("PT-2027-A", True),
+        ("r5", False),
     ]
     with pytest.raises(ReleaseError, match=r"holds '\w+.toml', which the job reads"):
         release(read_job(folder / "job.toml"), folder, force=True)

@@ -10,7 +10,7 @@ from risk.errors import RiskError
 from risk.findings import Case, Rules, conclude
 from risk.nested import GivenAway
 
-NOTHING = GivenAway(probability=0.0, original=None, published=None, published_more=None)
+NOTHING = GivenAway()
 STEPS = ("", "-posterior", "-certain", "-same-answer", "-threshold")
 
 
@@ -31,7 +31,10 @@ def case(name, **changes):
 
 def office():
     """The designs of an office, with numbers of about the size of the real ones."""
-    away = GivenAway(probability=0.26, original=2, published=0, published_more=5)
+    away = GivenAway(
+        probability=0.26, original=2, published=0, published_more=5, set_probability=0.26,
+        set_published=0, set_published_more=5,
+    )  # fmt: skip
     hidden = {"is_hidden": True, "seen_share": None}
     return [
         case("noise"),
@@ -58,7 +61,15 @@ def cases(draw):
                 loss=draw(st.floats(0, 1000)),
                 given_away=NOTHING
                 if not away
-                else GivenAway(probability=away, original=1, published=0, published_more=3),
+                else GivenAway(
+                    probability=away / 2,
+                    original=1,
+                    published=0,
+                    published_more=3,
+                    set_probability=away,
+                    set_published=4,
+                    set_published_more=0,
+                ),
                 seen_share=draw(st.one_of(st.none(), numbers)),
                 difference=draw(numbers),
                 differing=draw(numbers),
@@ -73,7 +84,7 @@ def kept(some, rules, step):
     tests = (
         lambda _c: True,
         lambda c: c.risk <= rules.posterior,
-        lambda c: c.given_away.probability <= rules.certain,
+        lambda c: c.given_away.set_probability <= rules.certain,
         lambda c: c.kind != "redrawn",
         lambda c: c.is_hidden,
     )
@@ -134,7 +145,7 @@ def test_the_order_of_different_designs_does_not_matter(some):
     assume(len({c.loss for c in some}) == len(some))
     assume(len({c.difference for c in some}) == len(some))
     assume(len({c.differing for c in some}) == len(some))
-    assume(len({c.given_away.probability for c in some}) == len(some))
+    assume(len({c.given_away.set_probability for c in some}) == len(some))
     assert conclude(some) == conclude(some[::-1])
 
 
@@ -143,6 +154,22 @@ def test_a_better_design_becomes_the_conclusion(some):
     best = case("best", is_hidden=True, risk=0.0, loss=-1.0, seen_share=None)
     found = conclude([*some, best])
     assert found["conclusion-forbidding"]["design"] == "best"
+
+
+def test_random_rounding_that_shows_a_count_to_be_sensitive_falls_by_the_second_rule():
+    away = GivenAway(set_probability=0.11, set_published=5, set_published_more=0)
+    some = [replace(c, given_away=away) if c.name == "random" else c for c in office()]
+    found = conclude(some)
+    assert found["least-loss-certain"]["design"] == "some hidden"
+    assert found["random-rounding-certain"] == {
+        "design": "random",
+        "probability": 0.11,
+        "published": 5.0,
+        "published_more": 0.0,
+    }
+    assert "random-rounding-keyed" not in found
+    assert "random-rounding-certain" not in conclude(some, rules=Rules(certain=0.2))
+    assert "random-rounding-certain" not in conclude(some, rules=Rules(posterior=0.5))
 
 
 def test_rounding_is_the_conclusion_where_nothing_is_given_away():

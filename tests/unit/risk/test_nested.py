@@ -54,9 +54,18 @@ def test_certainty_is_that_of_an_enumeration(table, weights, suspects):
         ),
         Fraction(0),
     )
-    expected = certain / sum(weights[i] for i in suspects)
+    sensitive = sum(
+        (sum(by.values(), Fraction(0)) for by in seen.values() if set(by) <= suspects),
+        Fraction(0),
+    )
+    whole = sum(weights[i] for i in suspects)
     found = certain_with_one_more(table, Prior.supplied(weights), sorted(suspects))
-    assert found.probability == pytest.approx(float(expected), abs=1e-12)
+    assert found.probability == pytest.approx(float(certain / whole), abs=1e-12)
+    assert found.set_probability == pytest.approx(float(sensitive / whole), abs=1e-12)
+    assert found.set_probability >= found.probability - 1e-12
+    assert (found.set_published is None) == (not sensitive)
+    if found.set_published is not None:
+        assert set(seen[found.set_published, found.set_published_more]) <= suspects
     if found.original is not None:
         pair = seen[found.published, found.published_more]
         assert set(pair) == {found.original}
@@ -94,6 +103,19 @@ def test_chance_and_wide_sets_leave_nothing_certain(table):
     found = certain_with_one_more(table, Prior.flat(), range(1, 5))
     assert found.probability == 0
     assert found.original is None
+
+
+def test_random_rounding_shows_a_count_between_its_multiples():
+    """Published as 5, and as 0 with one record more: it was 1, 2 or 3, whichever."""
+    found = certain_with_one_more(
+        Mechanism.random_rounding(5).build(), Prior.flat(), range(1, 5)
+    )
+    assert found.probability == 0
+    assert (found.set_published, found.set_published_more) == (5, 0)
+    chances = [i / 5 * (5 - i - 1) / 5 for i in (1, 2, 3)]
+    assert found.set_probability == pytest.approx(sum(chances) / 4)
+    wide = solve(NoiseSpec(max_noise=8, variance=6.5, small=4))
+    assert certain_with_one_more(wide, Prior.flat(), range(1, 5)).set_probability == 0
 
 
 def test_no_chance_means_the_same_answer():
