@@ -170,11 +170,9 @@ def _show(voice: Voice, found: Comparison) -> None:
     voice.out.print(
         "* no other has less of both worst P(S | j) and Hellinger    J the job's own\n"
         f"S: the sensitive counts, 1 to {most}    "
-        "given away: certainly in S with one record more
-"
+        "given away: certainly in S with one record more\n"
         f"All tables together, each of {found.tally.distinct:,} distinct cells once."
-        + "
-More figures: on a wider terminal, or with -o map.csv" * (not is_wide),
+        + "\nMore figures: on a wider terminal, or with -o map.csv" * (not is_wide),
         markup=False,
     )
 
