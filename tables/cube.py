@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tables.axes import build_axis
-from tables.cells import Cells
+from tables.blocks import WEIGHT_DECIMALS, Block, group, lay_out, limbs_of, modulo_sql
 from tables.errors import DataError
 from tables.filters import Filter, quote
 from tables.keys import RecordKeys, require_sound
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tables.axes import Axis
+    from tables.cells import Cells
     from tables.source import Source
 
     Codes = NDArray[np.int32]
@@ -36,7 +36,6 @@ __all__ = ["cube"]
 
 logger = logging.getLogger(__name__)
 
-_WEIGHT_DECIMALS = 15
 _MAX_GROUPED = 60  # DuckDB's grouping() tells up to 63 columns apart
 
 
@@ -168,7 +167,7 @@ class _Plan:
         for column, alias in self.column_alias.items():
             inner.append(f"{quote(column)} AS {alias}")
         for weight, alias in self.weight_alias.items():
-            inner.append(f"CAST({quote(weight)} AS DECIMAL(38,{_WEIGHT_DECIMALS})) AS {alias}")
+            inner.append(f"CAST({quote(weight)} AS DECIMAL(38,{WEIGHT_DECIMALS})) AS {alias}")
         if self._flags:
             inner += [
                 f"coalesce({c}, false) AS {flag}"
@@ -179,7 +178,7 @@ class _Plan:
         selected = [
             *outer,
             "count(*) AS n",
-            f"{_modulo('coalesce(sum(k), 0)', self.key_range)} AS key",
+            f"{modulo_sql('coalesce(sum(k), 0)', self.key_range)} AS key",
             *(
                 f"sum({alias}) AS {alias}, count(*) FILTER ({alias} > 0) AS {alias}_n"
                 for alias in self.weight_alias.values()
@@ -237,17 +236,7 @@ class _Plan:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Block:
-    """Cells of one combination of levels, in the order of their codes."""
-
-    codes: tuple[Codes, ...]
-    count: Sums
-    key: NDArray[np.uint64]
-    weight: tuple[Sums, ...]
-
-
-def _finest(plan: _Plan, request: Request, answer: pa.Table) -> tuple[tuple[Axis, ...], _Block]:
+def _finest(plan: _Plan, request: Request, answer: pa.Table) -> tuple[tuple[Axis, ...], Block]:
     """Return the axes of a request and its finest cells."""
     rows = plan.rows(request, answer)
     values = {
@@ -258,15 +247,15 @@ def _finest(plan: _Plan, request: Request, answer: pa.Table) -> tuple[tuple[Axis
     weight: tuple[Sums, ...] = ()
     if request.weight is not None:
         alias = plan.weight_alias[request.weight]
-        weight = (*_limbs(rows[alias]), rows[f"{alias}_n"].to_numpy().astype(np.int64))
-    cells = _Block(
+        weight = (*limbs_of(rows[alias]), rows[f"{alias}_n"].to_numpy().astype(np.int64))
+    cells = Block(
         codes=tuple(codes for _, codes in pairs),
         count=rows["n"].to_numpy().astype(np.int64),
         key=rows["key"].to_numpy().astype(np.uint64),
         weight=weight,
     )
     sizes = tuple(axis.levels[0].size for axis in axes)
-    return axes, _group(cells, sizes, plan.key_range, is_distinct=plan.is_finest(request))
+    return axes, group(cells, sizes, plan.key_range, is_distinct=plan.is_finest(request))
 
 
 def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArray:
@@ -282,167 +271,10 @@ def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArra
     return pa.chunked_array([pa.DictionaryArray.from_arrays(c, order) for c in chunks])
 
 
-def _cells(axes: tuple[Axis, ...], finest: _Block, request: Request, key_range: int) -> Cells:
+def _cells(axes: tuple[Axis, ...], finest: Block, request: Request, key_range: int) -> Cells:
     """Roll the finest cells up to all wanted levels and lay them out as one list."""
-    level_sets = tuple(request.level_sets([len(axis.levels) for axis in axes]))
-    blocks = _roll_up(axes, finest, level_sets, key_range)
-    shown = [_shown(axes, levels, blocks.pop(levels)) for levels in level_sets]
-    limbs = [np.concatenate(parts) for parts in zip(*(b.weight for b in shown), strict=True)]
-    return Cells(
-        axes=axes,
-        ranks=tuple(np.concatenate([b.codes[a] for b in shown]) for a in range(len(axes))),
-        count=np.concatenate([block.count for block in shown]),
-        cell_key=np.concatenate([block.key for block in shown]),
-        key_range=key_range,
-        weight=_from_limbs(limbs[:3]) if limbs else None,
-        weighted_count=limbs[3] if limbs else None,
-        level_sets=level_sets,
-    )
-
-
-def _roll_up(
-    axes: tuple[Axis, ...],
-    finest: _Block,
-    level_sets: Sequence[tuple[int, ...]],
-    key_range: int,
-) -> dict[tuple[int, ...], _Block]:
-    """Compute every wanted combination of levels from the smallest finer one at hand."""
-    blocks = {(0,) * len(axes): finest}
-    for levels in sorted(level_sets, key=lambda s: (sum(s), s)):
-        if levels in blocks:
-            continue
-        parent = min(
-            (p for p in blocks if all(a <= b for a, b in zip(p, levels, strict=True))),
-            key=lambda p: (len(blocks[p].count), p),
-        )
-        codes = []
-        for axis, have, want, code in zip(
-            axes, parent, levels, blocks[parent].codes, strict=True
-        ):
-            for level in axis.levels[have:want]:
-                code = code if level.up is None else level.up[code]  # noqa: PLW2901
-            codes.append(code)
-        sizes = tuple(axis.levels[want].size for axis, want in zip(axes, levels, strict=True))
-        coarser = replace(blocks[parent], codes=tuple(codes))
-        blocks[levels] = _group(coarser, sizes, key_range)
-    return blocks
-
-
-def _group(
-    cells: _Block, sizes: tuple[int, ...], key_range: int, *, is_distinct: bool = False
-) -> _Block:
-    """Sum cells with equal codes, or only sort cells known to be distinct."""
-    total = 1
-    for size in sizes:
-        total *= max(size, 1)
-    place = np.zeros(len(cells.count), np.int64)
-    if total < 2**62:
-        for code, size in zip(cells.codes, sizes, strict=True):
-            place = place * size + code
-    else:  # too many combinations to number: renumber axis by axis
-        for code, size in zip(cells.codes, sizes, strict=True):
-            _, place = np.unique(place * size + code, return_inverse=True)
-        total = int(place.max(initial=-1)) + 1
-    if total > 8 * len(place) + 1024:
-        occupied, place = np.unique(place, return_inverse=True)
-        total = len(occupied)
-    first = np.full(total, -1, np.int64)
-    first[place[::-1]] = np.arange(len(place))[::-1]
-    kept = np.flatnonzero(first >= 0)
-    first = first[kept]
-    codes = tuple(code[first] for code in cells.codes)
-    if is_distinct:
-        weight = tuple(limb[first] for limb in cells.weight)
-        return _Block(codes, cells.count[first], cells.key[first], weight)
-    return _Block(
-        codes,
-        _sum_at(place, cells.count, total)[kept],
-        _sum_keys(place, cells.key, total, key_range)[kept],
-        tuple(_sum_at(place, limb, total)[kept] for limb in cells.weight),
-    )
-
-
-def _sum_at(place: Sums, values: Sums, total: int) -> Sums:
-    sums = np.zeros(total, np.int64)
-    np.add.at(sums, place, values)
-    return sums
-
-
-def _sum_keys(
-    place: Sums, keys: NDArray[np.uint64], total: int, key_range: int
-) -> NDArray[np.uint64]:
-    """Sum keys modulo `key_range`, exactly."""
-    sums = np.zeros(total, np.uint64)
-    if key_range == 2**64:
-        np.add.at(sums, place, keys)
-        return sums
-    if key_range <= 2**32:
-        np.add.at(sums, place, keys)
-        return sums % np.uint64(key_range)
-    # Sums of keys overflow 64 bits: sum the halves, then shift the high one back in.
-    modulus = np.uint64(key_range)
-    low = np.zeros(total, np.uint64)
-    np.add.at(sums, place, keys >> np.uint64(32))
-    np.add.at(low, place, keys & np.uint64(2**32 - 1))
-    sums %= modulus
-    for _ in range(32):
-        sums = _add_modulo(sums, sums, modulus)
-    return _add_modulo(sums, low % modulus, modulus)
-
-
-def _add_modulo(
-    a: NDArray[np.uint64], b: NDArray[np.uint64], modulus: np.uint64
-) -> NDArray[np.uint64]:
-    """Return (a + b) mod modulus for a, b < modulus, where the sum may pass 2**64."""
-    return np.where(a >= modulus - b, a - (modulus - b), a + b)
-
-
-def _shown(axes: tuple[Axis, ...], levels: tuple[int, ...], block: _Block) -> _Block:
-    """Return the block's published cells, coded by their rank on each axis."""
-    pairs = [axis.levels[level] for axis, level in zip(axes, levels, strict=True)]
-    if not all(level.is_shown.all() for level in pairs):
-        keep = np.ones(len(block.count), bool)
-        for level, code in zip(pairs, block.codes, strict=True):
-            keep &= level.is_shown[code]
-        block = _Block(
-            tuple(code[keep] for code in block.codes),
-            block.count[keep],
-            block.key[keep],
-            tuple(limb[keep] for limb in block.weight),
-        )
-    ranks = tuple(level.ranks[code] for level, code in zip(pairs, block.codes, strict=True))
-    return replace(block, codes=ranks)
-
-
-def _modulo(expression: str, key_range: int) -> str:
-    if key_range & (key_range - 1) == 0:
-        return f"(({expression})::HUGEINT & {key_range - 1}::HUGEINT)::UBIGINT"
-    return f"(({expression})::HUGEINT % {key_range}::HUGEINT)::UBIGINT"
-
-
-def _limbs(sums: pa.ChunkedArray) -> tuple[Sums, ...]:
-    """Split 128-bit sums into three integers that can be summed on without overflow."""
-    import pyarrow as pa
-
-    array = sums.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = array.chunk(0) if array.num_chunks else pa.array([], sums.type)
-    raw = np.frombuffer(array.buffers()[1] or b"", np.uint64)
-    raw = raw[2 * array.offset : 2 * (array.offset + len(array))]
-    low, high = raw[0::2], raw[1::2].astype(np.int64)
-    half = np.uint64(2**32 - 1)
-    return (low & half).astype(np.int64), (low >> np.uint64(32)).astype(np.int64), high
-
-
-def _from_limbs(limbs: Sequence[Sums]) -> NDArray[np.float64]:
-    """Join the integers and scale them back; equal sums give equal floats."""
-    low, middle, high = limbs
-    middle = middle + (low >> 32)
-    low = low & (2**32 - 1)
-    high = high + (middle >> 32)
-    middle = middle & (2**32 - 1)
-    joined = high.astype(float) * 2.0**64 + (middle.astype(float) * 2.0**32 + low.astype(float))
-    return np.asarray(joined / 10.0**_WEIGHT_DECIMALS)
+    level_sets = request.level_sets([len(axis.levels) for axis in axes])
+    return lay_out(axes, finest, level_sets, key_range)
 
 
 def _require_weights(source: Source, weight: str) -> None:

@@ -1,0 +1,284 @@
+"""Records made ready for many requests: coded, keyed and counted once, then scanned often.
+
+A service answers requests over the same variables again and again. `prepare` codes every
+dimension at each of its levels and keeps, in memory, one row per distinct combination with
+its number of records and the sum of their keys. Counts and keys are integers that add up, so
+the cells are those that `cube` finds in the records themselves, to the last bit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tables.axes import build_axis
+from tables.blocks import WEIGHT_DECIMALS, Block, group, lay_out, limbs_of, modulo_sql
+from tables.conditions import Condition, conditions_of, members
+from tables.cube import _in_order, _require_weights
+from tables.errors import RequestError, StoppedError
+from tables.filters import Filter, parse_filter, quote
+from tables.keys import RecordKeys, require_sound
+from tables.request import Request, require_fit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tables.axes import Axis
+    from tables.cells import Cells
+    from tables.source import Source
+
+__all__ = ["Prepared", "PreparedCells", "prepare"]
+
+logger = logging.getLogger(__name__)
+
+_CODED = "ckm_prepared"
+_MOST_CATEGORIES = 100_000
+_MOST_RANGES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class PreparedCells:
+    """Cells at one level of each of some dimensions. Disclosive, like `Cells`.
+
+    Parameters
+    ----------
+    levels
+        Dimension → its level, 0 for the finest.
+    where
+        The conditions that all their records meet.
+    block
+        The cells.
+    """
+
+    levels: Mapping[str, int]
+    where: frozenset[Condition]
+    block: Block
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the cells take."""
+        block = self.block
+        return sum(a.nbytes for a in (*block.codes, block.count, block.key, *block.weight))
+
+    def covers(self, levels: Mapping[str, int], where: frozenset[Condition]) -> bool:
+        """Whether other cells can be rolled up from these.
+
+        Parameters
+        ----------
+        levels, where
+            What the other cells are.
+        """
+        needed = [*levels.items()]
+        needed += [place for condition in where - self.where for place in condition.places]
+        return self.where <= where and all(
+            self.levels.get(name, level + 1) <= level for name, level in needed
+        )
+
+    def __len__(self) -> int:
+        return len(self.block.count)
+
+    def __repr__(self) -> str:
+        return f"PreparedCells({len(self.levels)} dimensions)"
+
+
+class Prepared:
+    """Records made ready for many requests; made by `prepare`.
+
+    Parameters
+    ----------
+    source
+        The source in whose connection the coded records are.
+    axes
+        Dimension → its axis, over all its categories.
+    key_range
+        Keys lie in [0, key_range).
+    is_weighted
+        Whether weights are kept.
+    """
+
+    def __init__(
+        self, source: Source, axes: Mapping[str, Axis], *, key_range: int, is_weighted: bool
+    ) -> None:
+        self._source = source
+        self.axes = dict(axes)
+        self.key_range = key_range
+        self.is_weighted = is_weighted
+        self._names = {name: f"a{place}" for place, name in enumerate(self.axes)}
+        self._places: dict[str, tuple[str, int]] = {}  # data column → dimension and level
+        self.kinds: dict[str, str] = {}
+
+    def conditions(self, where: str | Filter | None) -> frozenset[Condition]:
+        """Parse a filter and code it; conditions joined by ``and`` stand by themselves.
+
+        Parameters
+        ----------
+        where
+            The filter, over columns of the dimensions alone.
+
+        Raises
+        ------
+        FilterError
+            If it cannot be parsed or does not fit the columns.
+        """
+        if where is None:
+            return frozenset()
+        parsed = parse_filter(where) if isinstance(where, str) else where
+        request = Request(dimensions=(), where=parsed)
+        found = parsed.problems(self.kinds)
+        if found:
+            from tables.errors import FilterError
+
+            raise FilterError(found[0][0], hint=found[0][1] or None)
+        del request
+        return conditions_of(parsed, self._places, self._nodes, self.kinds)
+
+    def members(self, dimension: str, ranks: Iterable[int]) -> Condition | None:
+        """Return the condition that records lie in some categories; None for no condition.
+
+        Parameters
+        ----------
+        dimension
+            The dimension.
+        ranks
+            Categories of any levels, by rank.
+        """
+        return members(dimension, self.axes[dimension], ranks)
+
+    def scan(
+        self,
+        levels: Mapping[str, int],
+        *,
+        where: frozenset[Condition] = frozenset(),
+        timeout_s: float | None = None,
+    ) -> PreparedCells:
+        """Find cells in the coded records.
+
+        Parameters
+        ----------
+        levels
+            Dimension → level.
+        where
+            Conditions that the records must meet.
+        timeout_s
+            Stop after so many seconds.
+
+        Raises
+        ------
+        StoppedError
+            If the time is over.
+        """
+        names = sorted(levels)
+        columns = [f"{self._names[name]}_{levels[name]}" for name in names]
+        filters = [condition.sql(self._column) for condition in sorted(where, key=repr)]
+        weights = ["sum(w) AS w, sum(m)::BIGINT AS m"] if self.is_weighted else []
+        selected = [
+            *columns,
+            "sum(n)::BIGINT AS n",
+            f"{modulo_sql('coalesce(sum(k), 0)', self.key_range)} AS k",
+            *weights,
+        ]
+        sql = f"SELECT {', '.join(selected)} FROM {_CODED}"
+        sql += f" WHERE {' AND '.join(filters)}" if filters else ""
+        sql += f" GROUP BY {', '.join(columns)}" if columns else " HAVING count(*) > 0"
+        answer = self._source.aside(sql, timeout_s=timeout_s)
+        weight: tuple[Any, ...] = ()
+        if self.is_weighted:
+            weight = (*limbs_of(answer["w"]), answer["m"].to_numpy())
+        block = Block(
+            tuple(answer[column].to_numpy().astype(np.int32) for column in columns),
+            answer["n"].to_numpy(),
+            answer["k"].to_numpy(),
+            weight,
+        )
+        return PreparedCells(levels={n: levels[n] for n in names}, where=where, block=block)
+
+    def roll(
+        self, cells: PreparedCells, levels: Mapping[str, int], *, where: frozenset[Condition]
+    ) -> PreparedCells:
+        """Roll cells up from cells that cover them.
+
+        Parameters
+        ----------
+        cells
+            Cells that cover the wanted ones.
+        levels, where
+            What the wanted cells are.
+        """
+        codes = dict(zip(sorted(cells.levels), cells.block.codes, strict=True))
+        block = cells.block
+        extra = where - cells.where
+        if extra:
+            kept = np.ones(len(cells), bool)
+            for condition in extra:
+                kept &= condition.holds(lambda n, l: self._raised(n, codes[n], cells.levels[n], l))
+            codes = {name: code[kept] for name, code in codes.items()}
+            block = Block(
+                (), block.count[kept], block.key[kept], tuple(w[kept] for w in block.weight)
+            )
+        names = sorted(levels)
+        raised = tuple(
+            self._raised(name, codes[name], cells.levels[name], levels[name]) for name in names
+        )
+        sizes = tuple(self.axes[name].levels[levels[name]].size for name in names)
+        same = {n: levels[n] for n in names} == dict(cells.levels)
+        block = Block(raised, block.count, block.key, block.weight)
+        if not same:
+            block = group(block, sizes, self.key_range)
+        return PreparedCells(levels={n: levels[n] for n in names}, where=where, block=block)
+
+    def cells(
+        self,
+        found: PreparedCells,
+        dimensions: Sequence[str],
+        *,
+        level_sets: Sequence[tuple[int, ...]],
+    ) -> Cells:
+        """Lay cells out as those of a table, with its margins.
+
+        Parameters
+        ----------
+        found
+            Cells over exactly these dimensions, as fine as any level wanted.
+        dimensions
+            In the order of the table.
+        level_sets
+            The combinations of levels that the table shows.
+        """
+        order = [sorted(dimensions).index(name) for name in dimensions]
+        block = found.block
+        return lay_out(
+            tuple(self.axes[name] for name in dimensions),
+            Block(tuple(block.codes[p] for p in order), block.count, block.key, block.weight),
+            level_sets,
+            self.key_range,
+            start=tuple(found.levels[name] for name in dimensions),
+        )
+
+    def __repr__(self) -> str:
+        return f"Prepared({', '.join(self.axes)})"
+
+    def _column(self, dimension: str, level: int) -> str:
+        return f"{self._names[dimension]}_{level}"
+
+    def _raised(
+        self, dimension: str, codes: NDArray[np.int32], have: int, want: int
+    ) -> NDArray[np.int32]:
+        for level in self.axes[dimension].levels[have:want]:
+            codes = codes if level.up is None else level.up[codes]
+        return codes
+
+    def _nodes(self, column: str, sql: str, parameters: Mapping[str, object]) -> list[Any]:
+        """Tell which categories of a column's dimension meet an expression over the column."""
+        dimension, level = self._places[column]
+        coded = f"{_CODED}_{self._names[dimension]}"
+        return self._source.fetch(
+            f"SELECT DISTINCT l{level}, {sql} FROM {coded}", parameters
+        )
