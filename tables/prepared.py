@@ -1,30 +1,20 @@
-"""Records made ready for many requests: coded, keyed and counted once, then scanned often.
+"""Records made ready for many requests: scans, cells, and cells rolled up from cells.
 
-A service answers requests over the same variables again and again. `prepare` codes every
-dimension at each of its levels and keeps, in memory, one row per distinct combination with
-its number of records and the sum of their keys. Counts and keys are integers that add up, so
-the cells are those that `cube` finds in the records themselves, to the last bit.
+Counts and keys are integers that add up, so whatever way cells are found here, they are those
+that `cube` finds in the records themselves, to the last bit.
 """
 
 from __future__ import annotations
 
-import contextlib
-import logging
-import threading
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tables.axes import build_axis
-from tables.blocks import WEIGHT_DECIMALS, Block, group, lay_out, limbs_of, modulo_sql
+from tables.blocks import Block, group, lay_out, limbs_of, modulo_sql
 from tables.conditions import Condition, conditions_of, members
-from tables.cube import _in_order, _require_weights
-from tables.errors import RequestError, StoppedError
+from tables.errors import FilterError
 from tables.filters import Filter, parse_filter, quote
-from tables.keys import RecordKeys, require_sound
-from tables.request import Request, require_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,13 +25,10 @@ if TYPE_CHECKING:
     from tables.cells import Cells
     from tables.source import Source
 
-__all__ = ["Prepared", "PreparedCells", "prepare"]
+__all__ = ["CODED", "LEVEL", "Prepared", "PreparedCells"]
 
-logger = logging.getLogger(__name__)
-
-_CODED = "ckm_prepared"
-_MOST_CATEGORIES = 100_000
-_MOST_RANGES = 64
+CODED = "ckm_prepared"
+LEVEL = "ckm level "  # what the level of a coding is called, beside data columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -98,6 +85,8 @@ class Prepared:
         The source in whose connection the coded records are.
     axes
         Dimension → its axis, over all its categories.
+    columns
+        Dimension → its data columns, from broad to fine.
     key_range
         Keys lie in [0, key_range).
     is_weighted
@@ -105,15 +94,21 @@ class Prepared:
     """
 
     def __init__(
-        self, source: Source, axes: Mapping[str, Axis], *, key_range: int, is_weighted: bool
+        self,
+        source: Source,
+        axes: Mapping[str, Axis],
+        *,
+        columns: Mapping[str, Sequence[str]],
+        key_range: int,
+        is_weighted: bool,
     ) -> None:
         self._source = source
         self.axes = dict(axes)
         self.key_range = key_range
         self.is_weighted = is_weighted
-        self._names = {name: f"a{place}" for place, name in enumerate(self.axes)}
-        self._places: dict[str, tuple[str, int]] = {}  # data column → dimension and level
-        self.kinds: dict[str, str] = {}
+        self._aliases = {name: f"a{place}" for place, name in enumerate(self.axes)}
+        self._places = _coarsest(columns, self.axes)
+        self.kinds = {column: source.kinds[column] for column in self._places}
 
     def conditions(self, where: str | Filter | None) -> frozenset[Condition]:
         """Parse a filter and code it; conditions joined by ``and`` stand by themselves.
@@ -131,14 +126,9 @@ class Prepared:
         if where is None:
             return frozenset()
         parsed = parse_filter(where) if isinstance(where, str) else where
-        request = Request(dimensions=(), where=parsed)
-        found = parsed.problems(self.kinds)
-        if found:
-            from tables.errors import FilterError
-
-            raise FilterError(found[0][0], hint=found[0][1] or None)
-        del request
-        return conditions_of(parsed, self._places, self._nodes, self.kinds)
+        for problem, hint in parsed.problems(self.kinds):
+            raise FilterError(problem, hint=hint or None)
+        return conditions_of(parsed, self._places, self.kinds, self._judge)
 
     def members(self, dimension: str, ranks: Iterable[int]) -> Condition | None:
         """Return the condition that records lie in some categories; None for no condition.
@@ -176,7 +166,7 @@ class Prepared:
             If the time is over.
         """
         names = sorted(levels)
-        columns = [f"{self._names[name]}_{levels[name]}" for name in names]
+        columns = [f"{self._aliases[name]}_{levels[name]}" for name in names]
         filters = [condition.sql(self._column) for condition in sorted(where, key=repr)]
         weights = ["sum(w) AS w, sum(m)::BIGINT AS m"] if self.is_weighted else []
         selected = [
@@ -185,7 +175,7 @@ class Prepared:
             f"{modulo_sql('coalesce(sum(k), 0)', self.key_range)} AS k",
             *weights,
         ]
-        sql = f"SELECT {', '.join(selected)} FROM {_CODED}"
+        sql = f"SELECT {', '.join(selected)} FROM {CODED}"
         sql += f" WHERE {' AND '.join(filters)}" if filters else ""
         sql += f" GROUP BY {', '.join(columns)}" if columns else " HAVING count(*) > 0"
         answer = self._source.aside(sql, timeout_s=timeout_s)
@@ -266,7 +256,7 @@ class Prepared:
         return f"Prepared({', '.join(self.axes)})"
 
     def _column(self, dimension: str, level: int) -> str:
-        return f"{self._names[dimension]}_{level}"
+        return f"{self._aliases[dimension]}_{level}"
 
     def _raised(
         self, dimension: str, codes: NDArray[np.int32], have: int, want: int
@@ -275,10 +265,26 @@ class Prepared:
             codes = codes if level.up is None else level.up[codes]
         return codes
 
-    def _nodes(self, column: str, sql: str, parameters: Mapping[str, object]) -> list[Any]:
-        """Tell which categories of a column's dimension meet an expression over the column."""
+    def _judge(
+        self, column: str, sql: str, parameters: Mapping[str, object]
+    ) -> list[tuple[int, bool | None]]:
+        """Tell for which categories of a column's place an expression over it holds."""
         dimension, level = self._places[column]
-        coded = f"{_CODED}_{self._names[dimension]}"
-        return self._source.fetch(
-            f"SELECT DISTINCT l{level}, {sql} FROM {coded}", parameters
-        )
+        coding = f"{CODED}_{self._aliases[dimension]}"
+        place = quote(f"{LEVEL}{level}")
+        return self._source.fetch(f"SELECT DISTINCT {place}, {sql} FROM {coding}", parameters)
+
+
+def _coarsest(
+    columns: Mapping[str, Sequence[str]], axes: Mapping[str, Axis]
+) -> dict[str, tuple[str, int]]:
+    """Find for each data column the dimension and level of fewest categories that tells it."""
+    places: dict[str, tuple[str, int]] = {}
+    for name, listed in columns.items():
+        for depth, column in enumerate(listed):
+            level = len(listed) - 1 - depth
+            size = axes[name].levels[level].size
+            known = places.get(column)
+            if known is None or size < axes[known[0]].levels[known[1]].size:
+                places[column] = (name, level)
+    return places

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import duckdb
 
 from tables.csvfiles import create_csv_view, file_list, sql_text
-from tables.errors import RequestError, SourceError, unknown_name
+from tables.errors import RequestError, SourceError, StoppedError, unknown_name
 from tables.files import attach, check_same_columns, file_format, find_files
 from tables.filters import quote
 from tables.frames import as_arrow
@@ -66,6 +66,7 @@ class Source:
         self._connection = connection
         self._sweep: Callable[[], object] = connection.close
         self._lock = threading.RLock()
+        self._aside = threading.Lock()
         self.is_prepared = False
         self.files = files
         self.label = label
@@ -109,6 +110,53 @@ class Source:
         """Run a query whose answer comes as an Arrow table; tell its progress in [0, 1]."""
         run = self._connection.sql
         return self._run(lambda: run(sql, params=parameters or None).to_arrow_table(), progress)
+
+    def aside(
+        self, sql: str, *, timeout_s: float | None = None
+    ) -> pa.Table:
+        """Run a query beside others, on a connection of its own; stop it when time is over.
+
+        Parameters
+        ----------
+        sql
+            The query.
+        timeout_s
+            Seconds; without limit by default.
+
+        Raises
+        ------
+        StoppedError
+            If the time is over.
+        """
+        with self._aside:
+            cursor = self._connection.cursor()
+        timer = threading.Timer(timeout_s or 0, cursor.interrupt)
+        try:
+            if timeout_s is not None:
+                timer.start()
+            with _Guard(self.label):
+                return cursor.sql(sql).to_arrow_table()
+        except KeyboardInterrupt:
+            raise StoppedError(
+                "The table took too long to find.",
+                hint="ask for fewer variables, or for a larger kind of area",
+            ) from None
+        finally:
+            timer.cancel()
+            cursor.close()
+
+    def keep(self, name: str, table: pa.Table) -> None:
+        """Keep a small table of ours beside the records, under a name of ours."""
+        with self._lock, _Guard(self.label):
+            self._connection.register(name + "_given", table)
+            self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {name}_given")
+            self._connection.unregister(name + "_given")
+
+    def create(self, name: str, sql: str, parameters: Mapping[str, object]) -> None:
+        """Keep the answer of a query in memory, under a name of ours."""
+        self._run(
+            lambda: self._connection.execute(f"CREATE TABLE {name} AS {sql}", parameters or None)
+        )
 
     def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
         """Stream the answer of a query in batches of at most `rows` rows."""

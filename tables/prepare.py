@@ -1,0 +1,179 @@
+"""Make records ready for many requests: code, key and count them once.
+
+A service answers requests over the same variables again and again. Every dimension is coded
+at each of its levels, every record key is hashed, and one row is kept in memory for each
+combination of categories, with its number of records and the sum of their keys.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tables.axes import build_axis
+from tables.blocks import WEIGHT_DECIMALS, modulo_sql
+from tables.cube import _in_order, _require_weights
+from tables.errors import RequestError
+from tables.filters import quote
+from tables.keys import RecordKeys, require_sound
+from tables.prepared import CODED, LEVEL, Prepared
+from tables.request import Request, require_fit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from tables.axes import Axis
+    from tables.source import Source
+
+__all__ = ["prepare"]
+
+logger = logging.getLogger(__name__)
+
+_MOST_CATEGORIES = 100_000
+
+
+def prepare(
+    source: Source,
+    keys: RecordKeys,
+    *,
+    requests: Mapping[str, Request],
+    weight: str | None = None,
+    tolerate_missing_keys: bool = False,
+) -> Prepared:
+    """Code, key and count the records for requests over some dimensions.
+
+    Parameters
+    ----------
+    source
+        The records; must stay open.
+    keys
+        Their keys.
+    requests
+        Dimension → a request of that dimension alone, with its hierarchy and categories.
+        The records are kept in the order of the first one.
+    weight
+        Column of weights, to keep them too.
+    tolerate_missing_keys
+        Count a missing key as zero instead of refusing.
+
+    Returns
+    -------
+    Prepared
+        The records made ready.
+
+    Raises
+    ------
+    TablesError
+        As for `cube`; and if a dimension has more than 100,000 categories.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, open_source
+    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint8())})
+    >>> with open_source(records) as source:
+    ...     sex = {"sex": Request(dimensions=["sex"])}
+    ...     ready = prepare(source, StoredKeys(column="key"), requests=sex)
+    ...     found = ready.scan({"sex": 0}, where=ready.conditions("sex = 'F'"))
+    ...     cells = ready.cells(found, ["sex"], level_sets=[(0,)])
+    >>> cells.count.tolist(), cells.cell_key.tolist()
+    ([2], [4])
+    """
+    started = time.perf_counter()
+    require_fit(requests, source)
+    require_sound(source, keys, tolerate_missing=tolerate_missing_keys)
+    if weight is not None:
+        _require_weights(source, weight)
+    source.prepare_grouping()
+    axes = {}
+    for place, (name, request) in enumerate(requests.items()):
+        axes[name], coding = _code(source, name, request)
+        source.keep(f"{CODED}_a{place}", coding)
+    _count(source, keys, axes, {n: r.columns for n, r in requests.items()}, weight)
+    logger.info("prepared", extra={"prepare_s": round(time.perf_counter() - started, 3)})
+    return Prepared(
+        source,
+        axes,
+        columns={name: request.columns for name, request in requests.items()},
+        key_range=keys.resolve(source),
+        is_weighted=weight is not None,
+    )
+
+
+def _code(source: Source, name: str, request: Request) -> tuple[Axis, pa.Table]:
+    """Return the axis of a dimension, and its values with their category at every level."""
+    import pyarrow as pa
+
+    listed = ", ".join(quote(column) for column in request.columns)
+    rows = source.arrow(
+        f"SELECT DISTINCT {listed} FROM {source.relation} LIMIT {_MOST_CATEGORIES + 1}"
+    )
+    if rows.num_rows > _MOST_CATEGORIES:
+        raise RequestError(
+            f"The variable {name!r} has more than {_MOST_CATEGORIES:,} categories.",
+            hint="offer a coarser one",
+        )
+    values = {c: _in_order(rows[c], source.orders.get(c)) for c in request.columns}
+    axis, code = build_axis(request, name, values)
+    for place, level in enumerate(axis.levels[:-1]):
+        rows = rows.append_column(f"{LEVEL}{place}", pa.array(code.astype(np.int32)))
+        code = code if level.up is None else level.up[code]
+    return axis, rows
+
+
+def _count(
+    source: Source,
+    keys: RecordKeys,
+    axes: Mapping[str, Axis],
+    columns: Mapping[str, tuple[str, ...]],
+    weight: str | None,
+) -> None:
+    """Keep one row per combination of finest categories, sorted by the first dimension."""
+    parameters: dict[str, object] = {}
+    inner = [f"{keys.sql(source, parameters)} AS k"]
+    summed = ["count(*)::UINTEGER AS n", f"{_keys_sql(source, keys)} AS k"]
+    if weight is not None:
+        inner.append(f"CAST({quote(weight)} AS DECIMAL(38,{WEIGHT_DECIMALS})) AS w")
+        summed.append("sum(w) AS w, count(*) FILTER (w > 0)::UINTEGER AS m")
+    joins, leaves, levels, above = [], [], [], []
+    for place, (name, axis) in enumerate(axes.items()):
+        alias = f"a{place}"
+        inner += [f"{quote(c)} AS {quote(f'{alias} {c}')}" for c in columns[name]]
+        on = [
+            f"{quote(f'{alias} {c}')} IS NOT DISTINCT FROM {alias}.{quote(c)}"
+            for c in columns[name]
+        ]
+        coding = f"{CODED}_{alias}"
+        joins.append(f"JOIN {coding} AS {alias} ON {' AND '.join(on)}")
+        leaves.append(f"{alias}.{quote(f'{LEVEL}0')} AS {alias}_leaf")
+        above.append(f"JOIN {coding} AS {alias} ON {alias}_leaf = {alias}.{quote(f'{LEVEL}0')}")
+        levels += [
+            f"{alias}.{quote(f'{LEVEL}{step}')}::{_width(level.size)} AS {alias}_{step}"
+            for step, level in enumerate(axis.levels[:-1])
+        ]
+    kept = ["n", "k", *(["w", "m"] if weight is not None else [])]
+    by = [f"a{place}_leaf" for place in range(len(axes))]
+    carried = ["k", *(["w"] if weight is not None else [])]
+    records = f"SELECT {', '.join(inner)} FROM {source.relation}"
+    coded = f"SELECT {', '.join([*leaves, *carried])} FROM ({records}) {' '.join(joins)}"
+    grouped = f"SELECT {', '.join([*by, *summed])} FROM ({coded}) GROUP BY {', '.join(by)}"
+    source.create(
+        CODED,
+        f"SELECT {', '.join([*levels, *kept])} FROM ({grouped}) {' '.join(above)} "
+        f"ORDER BY {by[0]}",
+        parameters,
+    )
+
+
+def _keys_sql(source: Source, keys: RecordKeys) -> str:
+    return modulo_sql("coalesce(sum(k), 0)", keys.resolve(source))
+
+
+def _width(size: int) -> str:
+    """Return the narrowest type for codes below `size`."""
+    return "UTINYINT" if size <= 2**8 else "USMALLINT" if size <= 2**16 else "UINTEGER"
