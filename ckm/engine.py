@@ -7,11 +7,11 @@ import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ckm.errors import ConfigError
 from ckm.perturb import perturb
-from ckm.published import PublishedTable, grid_size, publish, shows_grid
+from ckm.published import PublishedTable, grid_size, publish, published_numbers, shows_grid
 from ckm.request import EmptyCells, TableRequest
 from ptable import PTableWarning
 from tables import (
@@ -27,6 +27,7 @@ from tables import (
     check_keys,
     cube,
     open_source,
+    prepare,
     read_categories,
     require_fit,
 )
@@ -36,8 +37,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from numpy.typing import NDArray
+
     from ptable import PTable
     from risk.histogram import Histogram
+    from tables import Cells, Prepared
     from tables.quality import Action
 
 __all__ = ["Engine"]
@@ -362,6 +366,57 @@ class Engine:
             },
         )
         return answers
+
+    def prepare(self, dimensions: Sequence[str]) -> Prepared:
+        """Make the records ready for many requests over some dimensions.
+
+        Parameters
+        ----------
+        dimensions
+            Columns or hierarchies; the records are kept in the order of the first one.
+
+        Returns
+        -------
+        tables.Prepared
+            The records, coded and counted; what is found in them goes through `protect`.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError
+            If a dimension does not fit the data, or the keys are not sound.
+        """
+        self.check_keys()
+        wanted = {name: TableRequest(dimensions=[name], margins="none") for name in dimensions}
+        return prepare(
+            self._source,
+            self._keys,
+            requests=self._requests(wanted),
+            weight=self._weight,
+            tolerate_missing_keys=self._checks == "warn",
+        )
+
+    def protect(
+        self, cells: Cells, *, measures: Sequence[str] = ("count",)
+    ) -> dict[str, NDArray[Any]]:
+        """Return the published numbers of cells.
+
+        Parameters
+        ----------
+        cells
+            The cells, from records made ready by `prepare`.
+        measures
+            ``"count"``, ``"weighted"``.
+
+        Returns
+        -------
+        dict
+            Measure → the published number of every cell, the one that `tabulate` gives.
+        """
+        secret = self._secret if self._mixes else None
+        published = perturb(cells, ptable=self._ptable, secret=secret)
+        return published_numbers(
+            cells, published, measures=measures, round_weighted=self._rounds_weighted
+        )
 
     def close(self) -> None:
         """Close the source."""

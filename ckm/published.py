@@ -176,14 +176,9 @@ def publish(
         The table.
     """
     wants_grid = shows_grid(cells, empty_cells)
-    numbers: dict[str, NDArray[Any]] = {}
-    if "count" in measures:
-        numbers["count"] = published
-    if "weighted" in measures and cells.weight is not None:
-        numbers["weighted"] = published * (cells.weight / np.maximum(cells.count, 1))
-        if round_weighted and cells.weighted_count is not None:
-            mean = cells.weight / np.maximum(cells.weighted_count, 1)
-            numbers["weighted"] = _round_to_weight(numbers["weighted"], mean)
+    numbers = published_numbers(
+        cells, published, measures=measures, round_weighted=round_weighted
+    )
     if wants_grid:
         ranks, numbers = _fill_grid(cells, {**numbers, "": published})
         ranks, numbers = _hide_unseen(cells, ranks, numbers)
@@ -197,6 +192,31 @@ def publish(
         dimensions=dimensions,
         measures={_free_name(name, dimensions): values for name, values in numbers.items()},
     )
+
+
+def published_numbers(
+    cells: Cells,
+    published: NDArray[np.int64],
+    *,
+    measures: Sequence[str],
+    round_weighted: bool,
+) -> dict[str, NDArray[Any]]:
+    """Return the numbers of every measure, cell by cell.
+
+    Parameters
+    ----------
+    cells, published, measures, round_weighted
+        See `publish`.
+    """
+    numbers: dict[str, NDArray[Any]] = {}
+    if "count" in measures:
+        numbers["count"] = published
+    if "weighted" in measures and cells.weight is not None:
+        numbers["weighted"] = published * (cells.weight / np.maximum(cells.count, 1))
+        if round_weighted and cells.weighted_count is not None:
+            mean = cells.weight / np.maximum(cells.weighted_count, 1)
+            numbers["weighted"] = _round_to_weight(numbers["weighted"], mean)
+    return numbers
 
 
 def _round_to_weight(

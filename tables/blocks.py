@@ -72,7 +72,7 @@ def roll_up(
     start
         The levels of `finest`; by default the finest of every axis.
     """
-    blocks = {start or (0,) * len(axes): finest}
+    blocks = {(0,) * len(axes) if start is None else start: finest}
     for levels in sorted(level_sets, key=lambda s: (sum(s), s)):
         if levels in blocks:
             continue
@@ -95,21 +95,24 @@ def roll_up(
 
 def lay_out(
     axes: tuple[Axis, ...],
-    finest: Block,
+    shown: Sequence[Block],
     level_sets: Sequence[tuple[int, ...]],
-    key_range: int,
     *,
-    start: tuple[int, ...] | None = None,
+    key_range: int,
 ) -> Cells:
-    """Roll cells up to all wanted levels and lay them out as one list.
+    """Lay the cells of some combinations of levels out as one list.
 
     Parameters
     ----------
-    axes, finest, level_sets, key_range, start
-        See `roll_up`.
+    axes
+        The axes of the cells.
+    shown
+        The cells of each combination of levels, coded by rank.
+    level_sets
+        The combinations of levels.
+    key_range
+        Keys lie in [0, key_range).
     """
-    blocks = roll_up(axes, finest, level_sets, key_range, start=start)
-    shown = [shown_cells(axes, levels, blocks.pop(levels)) for levels in level_sets]
     limbs = [np.concatenate(parts) for parts in zip(*(b.weight for b in shown), strict=True)]
     return Cells(
         axes=axes,
@@ -192,10 +195,20 @@ def _add_modulo(
     return np.where(a >= modulus - b, a - (modulus - b), a + b)
 
 
-def shown_cells(axes: tuple[Axis, ...], levels: tuple[int, ...], block: Block) -> Block:
-    """Return the block's published cells, coded by their rank on each axis."""
+def shown_cells(
+    axes: tuple[Axis, ...], levels: tuple[int, ...], block: Block, *, is_whole: bool = False
+) -> Block:
+    """Return the block's published cells, coded by their rank on each axis.
+
+    Parameters
+    ----------
+    axes, levels, block
+        Cells of one combination of levels.
+    is_whole
+        Keep the categories that a finer level shows, too.
+    """
     pairs = [axis.levels[level] for axis, level in zip(axes, levels, strict=True)]
-    if not all(level.is_shown.all() for level in pairs):
+    if not is_whole and not all(level.is_shown.all() for level in pairs):
         keep = np.ones(len(block.count), bool)
         for level, code in zip(pairs, block.codes, strict=True):
             keep &= level.is_shown[code]

@@ -153,6 +153,8 @@ def members(dimension: str, axis: Axis, ranks: Iterable[int]) -> Condition | Non
     for level in reversed(axis.levels[:-1]):
         up = np.zeros(level.size, np.int32) if level.up is None else level.up
         inside = inside[up] | wanted[level.ranks]
+    if inside.all():
+        return None
     leaves = frozenset(np.flatnonzero(inside).tolist())
     return Condition(_Among(dimension, 0, leaves, frozenset()))
 

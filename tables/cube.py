@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tables.axes import build_axis
-from tables.blocks import WEIGHT_DECIMALS, Block, group, lay_out, limbs_of, modulo_sql
+from tables.blocks import (
+    WEIGHT_DECIMALS,
+    Block,
+    group,
+    lay_out,
+    limbs_of,
+    modulo_sql,
+    roll_up,
+    shown_cells,
+)
 from tables.errors import DataError
 from tables.filters import Filter, quote
 from tables.keys import RecordKeys, require_sound
@@ -274,7 +283,9 @@ def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArra
 def _cells(axes: tuple[Axis, ...], finest: Block, request: Request, key_range: int) -> Cells:
     """Roll the finest cells up to all wanted levels and lay them out as one list."""
     level_sets = request.level_sets([len(axis.levels) for axis in axes])
-    return lay_out(axes, finest, level_sets, key_range)
+    blocks = roll_up(axes, finest, level_sets, key_range)
+    shown = [shown_cells(axes, levels, blocks.pop(levels)) for levels in level_sets]
+    return lay_out(axes, shown, level_sets, key_range=key_range)
 
 
 def _require_weights(source: Source, weight: str) -> None:

@@ -6,12 +6,12 @@ that `cube` finds in the records themselves, to the last bit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tables.blocks import Block, group, lay_out, limbs_of, modulo_sql
+from tables.blocks import Block, group, lay_out, limbs_of, modulo_sql, roll_up, shown_cells
 from tables.conditions import Condition, conditions_of, members
 from tables.errors import FilterError
 from tables.filters import Filter, parse_filter, quote
@@ -208,7 +208,9 @@ class Prepared:
         if extra:
             kept = np.ones(len(cells), bool)
             for condition in extra:
-                kept &= condition.holds(lambda n, l: self._raised(n, codes[n], cells.levels[n], l))
+                kept &= condition.holds(
+                    lambda n, l: self._raised(n, codes[n], cells.levels[n], l)
+                )
             codes = {name: code[kept] for name, code in codes.items()}
             block = Block(
                 (), block.count[kept], block.key[kept], tuple(w[kept] for w in block.weight)
@@ -242,15 +244,43 @@ class Prepared:
         level_sets
             The combinations of levels that the table shows.
         """
+        axes, blocks = self._rolled(found, dimensions, level_sets)
+        shown = [shown_cells(axes, levels, blocks[levels]) for levels in level_sets]
+        return lay_out(axes, shown, level_sets, key_range=self.key_range)
+
+    def cells_by_level(
+        self,
+        found: PreparedCells,
+        dimensions: Sequence[str],
+        *,
+        level_sets: Sequence[tuple[int, ...]],
+    ) -> dict[tuple[int, ...], Cells]:
+        """Return the cells of each combination of levels, with all categories of a level.
+
+        Parameters
+        ----------
+        found, dimensions, level_sets
+            As for `cells`.
+        """
+        axes, blocks = self._rolled(found, dimensions, level_sets)
+        answer = {}
+        for levels in level_sets:
+            shown = shown_cells(axes, levels, blocks[levels], is_whole=True)
+            answer[levels] = lay_out(axes, [shown], [levels], key_range=self.key_range)
+        return answer
+
+    def _rolled(
+        self,
+        found: PreparedCells,
+        dimensions: Sequence[str],
+        level_sets: Sequence[tuple[int, ...]],
+    ) -> tuple[tuple[Axis, ...], dict[tuple[int, ...], Block]]:
         order = [sorted(dimensions).index(name) for name in dimensions]
-        block = found.block
-        return lay_out(
-            tuple(self.axes[name] for name in dimensions),
-            Block(tuple(block.codes[p] for p in order), block.count, block.key, block.weight),
-            level_sets,
-            self.key_range,
-            start=tuple(found.levels[name] for name in dimensions),
-        )
+        axes = tuple(self.axes[name] for name in dimensions)
+        codes = tuple(found.block.codes[place] for place in order)
+        start = tuple(found.levels[name] for name in dimensions)
+        block = replace(found.block, codes=codes)
+        return axes, roll_up(axes, block, level_sets, self.key_range, start=start)
 
     def __repr__(self) -> str:
         return f"Prepared({', '.join(self.axes)})"

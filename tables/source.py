@@ -111,9 +111,7 @@ class Source:
         run = self._connection.sql
         return self._run(lambda: run(sql, params=parameters or None).to_arrow_table(), progress)
 
-    def aside(
-        self, sql: str, *, timeout_s: float | None = None
-    ) -> pa.Table:
+    def aside(self, sql: str, *, timeout_s: float | None = None) -> pa.Table:
         """Run a query beside others, on a connection of its own; stop it when time is over.
 
         Parameters
@@ -155,7 +153,9 @@ class Source:
     def create(self, name: str, sql: str, parameters: Mapping[str, object]) -> None:
         """Keep the answer of a query in memory, under a name of ours."""
         self._run(
-            lambda: self._connection.execute(f"CREATE TABLE {name} AS {sql}", parameters or None)
+            lambda: self._connection.execute(
+                f"CREATE TABLE {name} AS {sql}", parameters or None
+            )
         )
 
     def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
