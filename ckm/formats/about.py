@@ -1,4 +1,4 @@
-"""What a file says about a table beside its numbers: title, words, sources, what is withheld."""
+"""What a file says about a table beside its numbers: title, words, what is withheld."""
 
 from __future__ import annotations
 
@@ -163,19 +163,21 @@ def _problems(about: TableAbout) -> list[str]:
     return found
 
 
-def is_text(text: str) -> bool:
-    """Return whether a text can be encoded.
+def is_text(text: object) -> bool:
+    """Return whether something is a text that can be encoded.
 
     Parameters
     ----------
     text
-        The text.
+        It.
 
     Examples
     --------
     >>> is_text("é"), is_text(chr(0xD800))
     (True, False)
     """
+    if not isinstance(text, str):
+        return False
     try:
         text.encode()
     except UnicodeEncodeError:

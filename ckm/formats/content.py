@@ -62,7 +62,7 @@ def _check_columns(table: PublishedTable) -> None:
         raise FormatError("A table has at least one measure.")
     if len(set(table.columns)) < len(table.columns):
         raise FormatError("Two columns of the table have the same name.")
-    if not all(isinstance(name, str) and is_text(name) for name in table.columns):
+    if not all(map(is_text, table.columns)):
         raise FormatError("A name of a column is no text that can be encoded.")
 
 
@@ -76,9 +76,9 @@ def _check_categories(
             f"Categories of column {name!r} repeat: its rows cannot be told apart.",
             hint="give each category a name of its own",
         )
-    if not all(isinstance(text, str) and is_text(text) for text in categories):
+    if not all(map(is_text, categories)):
         raise FormatError(f"A category of column {name!r} is no text that can be encoded.")
-    if size and not (0 <= int(codes.min()) and int(codes.max()) < len(categories)):
+    if size and not (int(codes.min()) >= 0 and int(codes.max()) < len(categories)):
         raise FormatError(f"Column {name!r} has rows without a category.")
 
 

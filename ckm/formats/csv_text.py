@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ _KNOWN = re.compile(r"(count|weighted)(_published)*")
 _HEAD = 1 << 20
 
 
-def write_csv(table: PublishedTable, stream: BinaryIO, about: TableAbout) -> None:
+def write_csv(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
     """Write a table as CSV.
 
     Parameters
@@ -169,21 +169,44 @@ def _numbers(name: str, column: pa.Array) -> Any:
     return masked(values, np.asarray(column.is_null().to_numpy(zero_copy_only=False), bool))
 
 
-def _columns(path: Path) -> tuple[list[str], list[bool]]:
-    """Return the columns, and which of them are dimensions."""
+def read_header(path: Path) -> list[str]:
+    """Return the names of the columns of a CSV file.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    FormatError
+        If it has none.
+    """
+    return [name for name, _ in _start(path)[0]]
+
+
+def _start(path: Path) -> tuple[list[tuple[str, bool]], list[tuple[bytes, bool]]]:
+    """Return the names of the columns and the first row, and which are quoted."""
     with path.open("rb") as file:
         head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf")
     try:
         header, place = _record(head, 0)
-        first, _ = _record(head, place)
-        names = [text.decode() for text, _ in header]
-    except (UnicodeDecodeError, ValueError):
+        names = [(text.decode(), is_quoted) for text, is_quoted in header]
+        first = _record(head, place)[0] if place < len(head) else []
+    except ValueError:
         raise FormatError(
             f"The file {path.name!r} does not begin with a row of column names in UTF-8."
         ) from None
-    if len(set(names)) < len(names):
+    if len({name for name, _ in names}) < len(names):
         raise FormatError(f"Two columns of {path.name!r} have the same name.")
-    if place < len(head) and header[0][1] and len(first) == len(names):
+    return names, first
+
+
+def _columns(path: Path) -> tuple[list[str], list[bool]]:
+    """Return the columns, and which of them are dimensions."""
+    header, first = _start(path)
+    names = [name for name, _ in header]
+    if header[0][1] and len(first) == len(names):
         return names, [is_quoted for _, is_quoted in first]
     known = 0
     while known < len(names) and _KNOWN.fullmatch(names[-1 - known]):

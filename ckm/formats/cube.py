@@ -136,7 +136,9 @@ def cube_of(table: PublishedTable, about: TableAbout, *, what: str) -> Cube:
 
 def _axes(table: PublishedTable, about: TableAbout) -> tuple[list[Axis], list[NDArray[Any]]]:
     first_of = {columns[0]: name for name, columns in about.hierarchies.items()}
-    axes, codes, done = [], [], set()
+    axes: list[Axis] = []
+    codes: list[NDArray[Any]] = []
+    done: set[str] = set()
     for column in table.dimensions:
         if column in done:
             continue
@@ -357,4 +359,3 @@ def free_name(name: str, taken: Sequence[str]) -> str:
     while name in taken:
         name += "_"
     return name
-

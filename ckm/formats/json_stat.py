@@ -11,7 +11,7 @@ Withheld categories stand in ``extension.blocked``, totals in each dimension's
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ SUPPRESSED = "Q"
 _CHUNK = 1 << 16
 
 
-def write_json_stat(table: PublishedTable, stream: BinaryIO, about: TableAbout) -> None:
+def write_json_stat(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
     """Write a table as JSON-stat.
 
     Parameters
@@ -64,7 +64,9 @@ def write_json_stat(table: PublishedTable, stream: BinaryIO, about: TableAbout) 
         full[place] = texts
         _write_joined(stream, full)
     else:
-        _write_joined(stream, [f'"{p}":{t}' for p, t in zip(place.tolist(), texts, strict=True)])
+        _write_joined(
+            stream, [f'"{p}":{t}' for p, t in zip(place.tolist(), texts, strict=True)]
+        )
     stream.write(b"]" if is_full else b"}")
     if mask.any():
         stream.write(
@@ -82,7 +84,7 @@ def _numbers(table: PublishedTable) -> NDArray[Any]:
     return texts.ravel()
 
 
-def _write_joined(stream: BinaryIO, texts: Sequence[str] | NDArray[Any]) -> None:
+def _write_joined(stream: IO[bytes], texts: Sequence[str] | NDArray[Any]) -> None:
     for start in range(0, len(texts), _CHUNK):
         stream.write(b"," if start else b"")
         stream.write(",".join(texts[start : start + _CHUNK]).encode())
@@ -190,4 +192,3 @@ def _extension(about: TableAbout, *, has_status: bool) -> dict[str, Any]:
             "category": {column: list(areas) for column, areas in about.withheld.items()},
         }
     return extension
-

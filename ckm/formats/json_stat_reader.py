@@ -42,7 +42,14 @@ def read_json_stat(path: Path) -> tuple[PublishedTable, TableAbout]:
     document = read_json(path, path.read_bytes())
     try:
         return _table(document), _about(document)
-    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+    except (
+        AttributeError,
+        IndexError,
+        KeyError,
+        OverflowError,
+        TypeError,
+        ValueError,
+    ) as error:
         if isinstance(error, FormatError):
             raise
         raise FormatError(f"The file {path.name!r} is no dataset of JSON-stat 2.0.") from None
@@ -108,7 +115,7 @@ def _cells(
         place, values = np.arange(len(value)), np.array([*value, None], object)[:-1]
         if len(value) != size:
             raise ValueError
-    if len(place) and not (0 <= place.min() and place.max() < size):
+    if len(place) and not (place.min() >= 0 and place.max() < size):
         raise ValueError
     is_null = np.fromiter((entry is None for entry in values), bool, len(values))
     if isinstance(status, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +22,7 @@ __all__ = ["read_parquet", "write_parquet"]
 _KEY = b"table"
 
 
-def write_parquet(table: PublishedTable, stream: BinaryIO, about: TableAbout) -> None:
+def write_parquet(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
     """Write a table as Parquet.
 
     Parameters

@@ -15,7 +15,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
@@ -44,7 +44,7 @@ _DECIMALS = 15
 _PERIOD = re.compile(r"(\d{4})(?:([HQMW])(\d{1,2}))?")
 
 
-def write_px(table: PublishedTable, stream: BinaryIO, about: TableAbout) -> None:
+def write_px(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
     """Write a table as PX.
 
     Parameters
@@ -105,7 +105,9 @@ class _Header:
         contents = Axis(name=name, columns=(name,), ids=self._measures, labels=labels)
         self._axes = [*cube.axes, contents]
         named = _distinct({a.name: about.labels.get(a.name, a.name) for a in self._axes})
-        self._names = [_word(named[axis.name], "the name of a dimension") for axis in self._axes]
+        self._names = [
+            _word(named[axis.name], "the name of a dimension") for axis in self._axes
+        ]
         self._values = [_values(axis) for axis in self._axes]
 
     def lines(self, decimals: int) -> list[str]:
@@ -157,7 +159,9 @@ class _Header:
 
     def _kind(self, axis: Axis, key: str) -> list[str]:
         about = self._about
-        if about.geography and (axis.name == about.geography or about.geography in axis.columns):
+        if about.geography and (
+            axis.name == about.geography or about.geography in axis.columns
+        ):
             return [_line("VARIABLE-TYPE" + key, "G")]
         if about.time and (axis.name == about.time or about.time in axis.columns):
             return [_line("VARIABLE-TYPE" + key, "T")]
@@ -188,7 +192,9 @@ class _Header:
         if about.notes:
             if any("#" in note for note in about.notes):
                 raise FormatError("A note of PX holds no '#': it stands for a line break.")
-            lines.append(_line("NOTE", "##".join(note.replace("\n", "#") for note in about.notes)))
+            lines.append(
+                _line("NOTE", "##".join(note.replace("\n", "#") for note in about.notes))
+            )
         for axis, name in zip(self._axes, self._names, strict=True):
             areas = [text for column in axis.columns for text in about.withheld.get(column, ())]
             if areas:
