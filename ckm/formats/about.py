@@ -157,6 +157,8 @@ def _problems(about: TableAbout) -> list[str]:
         found.append("updated is a date")
     if isinstance(when, dt.datetime) and when.tzinfo is None:
         found.append("updated has a time without its zone")
+    if about.geography and about.geography == about.time:
+        found.append("geography and time are the same column")
     columns = [column for listed in about.hierarchies.values() for column in listed]
     if len(set(columns)) < len(columns):
         found.append("a column belongs to two hierarchies")

@@ -90,8 +90,8 @@ def _dimension(column: str, table: PublishedTable, about: TableAbout) -> dict[st
     if column in about.totals:
         listed["skos:hasTopConcept"] = about.totals[column]
     found = _titles(column, about) | {"datatype": "string", "null": [], "qb:codeList": listed}
-    if column in (about.geography, about.time):
-        found["propertyUrl"] = _GEOGRAPHY if column == about.geography else _TIME
+    for url, named in ((_GEOGRAPHY, about.geography), (_TIME, about.time)):
+        found |= {"propertyUrl": url} if named and named == column else {}
     return found
 
 

@@ -290,6 +290,8 @@ def _read(path: str | os.PathLike[str], named: str | None) -> tuple[PublishedTab
     if named is None and kind.name == "csv":
         has_metadata = source.with_name(source.name + METADATA_SUFFIX).exists()
         kind = format_named("csvw") if has_metadata else kind
+    if not source.is_file():
+        raise FormatError(f"There is no file {source.name!r}.", hint="check the folder")
     try:
         return kind.read(source)
     except OSError as error:

@@ -34,6 +34,7 @@ CONTENTS = "ContentsCode"
 SUPPRESSED = "Q"
 
 _CHUNK = 1 << 16
+_MOST_DECIMALS = 15
 
 
 def write_json_stat(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
@@ -127,7 +128,7 @@ def _roles(cube: Cube, contents: str) -> dict[str, list[str]]:
     roles = {"metric": [contents]}
     about = cube.about
     for role, wanted in (("geo", about.geography), ("time", about.time)):
-        found = [a.name for a in cube.axes if wanted == a.name or wanted in a.columns]
+        found = [a.name for a in cube.axes if wanted and wanted in (a.name, *a.columns)]
         roles |= {role: found} if found else {}
     return roles
 
@@ -168,8 +169,7 @@ def _contents(table: PublishedTable, about: TableAbout) -> dict[str, Any]:
     units: dict[str, dict[str, Any]] = {}
     for name, values in table.measures.items():
         units[name] = {"label": about.unit} if about.unit else {}
-        if values.dtype == np.int64:
-            units[name]["decimals"] = 0
+        units[name]["decimals"] = _decimals(values)
     return {
         "label": CONTENTS,
         "category": {
@@ -178,6 +178,19 @@ def _contents(table: PublishedTable, about: TableAbout) -> dict[str, Any]:
             "unit": units,
         },
     }
+
+
+def _decimals(values: NDArray[Any]) -> int:
+    """Return how many decimals the numbers have, 1 where decimal numbers are all hidden."""
+    if values.dtype == np.int64:
+        return 0
+    texts = [repr(number) for number in np.unique(shown(values)[~hidden(values)]).tolist()]
+    if not texts:
+        return 1
+    if any("e" in text for text in texts):
+        return _MOST_DECIMALS
+    lengths = [len(text) - 1 - text.index(".") for text in texts if not text.endswith(".0")]
+    return min(max(lengths, default=0), _MOST_DECIMALS)
 
 
 def _extension(about: TableAbout, *, has_status: bool) -> dict[str, Any]:

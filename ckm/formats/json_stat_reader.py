@@ -147,15 +147,15 @@ def _whole(
     units = document["dimension"][metric]["category"].get("unit")
     if units is None:
         return {}
-    return {name: units.get(name, {}).get("decimals") == 0 for name in measures}
+    return {name: units.get(name, {}).get("decimals", 0) == 0 for name in measures}
 
 
 def _numbers(values: NDArray[Any], *, is_whole: bool | None) -> NDArray[Any]:
     present = [entry for entry in values.tolist() if entry is not None]
     if not all(type(entry) in {int, float} for entry in present):
         raise ValueError
-    if is_whole is None or is_whole:
-        is_whole = all(type(entry) is int for entry in present)
+    if present:
+        is_whole = is_whole is not False and all(type(entry) is int for entry in present)
     filled = [0 if entry is None else entry for entry in values.tolist()]
     return np.array(filled, np.int64 if is_whole else np.float64)
 

@@ -81,6 +81,8 @@ def _text(entries: Entries, keyword: str, key: str = "") -> str:
 def _axes(entries: Entries) -> list[Axis]:
     """Return the axes, the last one that of the measures."""
     names = _texts(entries.get(("STUB", ""), "")) + _texts(entries.get(("HEADING", ""), ""))
+    if not names:
+        raise ValueError
     contents = _text(entries, "CONTVARIABLE")
     if contents and names[-1] != contents:
         raise FormatError("The measures of the PX file are not its last variable.")
