@@ -29,6 +29,10 @@ _DATA = re.compile(r"\s*DATA\s*=")
 _TOKEN = re.compile(r'((?:"[^"]*"\s*)+)|([,:])')
 _TEXT = re.compile(r'"([^"]*)"')
 
+# A dash is nothing at all; one dot to seven are numbers that are not there.
+_NIL = '"-"'
+_DOTS = [f'"{"." * length}"' for length in range(1, 8)]
+
 Entries = dict[tuple[str, str], str]
 
 
@@ -117,7 +121,8 @@ def _table(axes: list[Axis], data: str) -> PublishedTable:
     if size > MAX_CELLS or len(tokens) != size:
         raise FormatError(f"The PX file has {len(tokens):,} cells where {size:,} are meant.")
     cells = np.array([*tokens, ""], object)[:-1].reshape(-1, len(contents.ids))
-    is_dotted = np.char.startswith(cells.astype(str), '"') if size else cells == ""
+    cells[cells == _NIL] = "0"
+    is_dotted = np.isin(cells, _DOTS)
     place = np.flatnonzero((cells != MISSING).any(axis=1))
     measures = {
         name: _numbers(name, cells[place, at], is_dotted[place, at])

@@ -1,4 +1,4 @@
-"""What is said about a table: checked, cut to the table, and back from the files that hold it."""
+"""What is said about a table: checked, cut to the table, and back from files."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_metadata_of_another_file_are_refused(table, tmp_path):
     path = tmp_path / "t.csv"
     write_table(table, path, format="csvw")
     path.write_bytes(b'"sex","count"\n"F",1\n')
-    with pytest.raises(FormatError, match="not those of 't.csv'"):
+    with pytest.raises(FormatError, match=r"not those of 't\.csv'"):
         read_table(path)
 
 

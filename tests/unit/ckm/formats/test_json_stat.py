@@ -129,7 +129,7 @@ def test_a_cube_beyond_the_limit_is_refused_with_a_way_out():
     )
     for name in ("json-stat2", "px"):
         with pytest.raises(
-            FormatError, match="16,000,000 cells, .* at most 10,000,000"
+            FormatError, match=r"16,000,000 cells, .* at most 10,000,000"
         ) as caught:
             to_bytes(table, name)
         assert "name the hierarchies" in str(caught.value)

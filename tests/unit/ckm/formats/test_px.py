@@ -145,7 +145,7 @@ def test_what_does_not_fit_is_refused_with_a_way_out(table, problem):
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ({"title": 'The "new" table'}, "the text of DESCRIPTION"),
+        ({"title": 'The "new" table'}, "the text of SUBJECT-AREA"),
         ({"notes": ["C# developers"]}, "no '#'"),
         ({"id": "x" * 21}, "1 to 20 characters"),
         ({"source": "a\nb"}, "the text of SOURCE"),
@@ -180,13 +180,14 @@ def test_a_file_of_another_program_is_read(rows, tmp_path):
     path = tmp_path / "t.px"
     path.write_bytes(
         b'CHARSET="ANSI";\nTITLE="x;y";\nSTUB="sex";\nHEADING="year";\nVALUES("sex")="F",\n"M";\n'
-        b'VALUES("year")="2026","2027";\nCODES("sex")="1","2";\nUNITS="n";\nDATA=\n1 2\n".." "-"\n;'
+        b'VALUES("year")="2026","2027";\nCODES("sex")="1","2";\nUNITS="n";\n'
+        b'DATA=\n1 2\n".." "-"\n;'
     )
     assert rows(read_table(path)) == [
         ("1", "2026", 1),
         ("1", "2027", 2),
         ("2", "2026", None),
-        ("2", "2027", None),
+        ("2", "2027", 0),
     ]
     assert read_about(path).category_labels == {"sex": {"1": "F", "2": "M"}}
 
