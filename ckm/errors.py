@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-__all__ = ["CkmError", "ConfigError", "InternalError", "ReleaseError"]
+__all__ = ["CkmError", "ConfigError", "FormatError", "InternalError", "ReleaseError"]
 
 
 class CkmError(ValueError):
@@ -36,6 +36,12 @@ class ReleaseError(CkmError):
     """A release cannot be written."""
 
     code = "ckm-release"
+
+
+class FormatError(ReleaseError):
+    """A table does not fit a file format, or a file holds no table."""
+
+    code = "ckm-format"
 
 
 class InternalError(CkmError, RuntimeError):
