@@ -206,9 +206,7 @@ class Tokens:
                 if len(self._known) >= _REMEMBERED:
                     self._known.clear()
                 self._known[digest] = entry.id
-        return Caller(
-            id=entry.id, role=entry.role, requests_per_hour=entry.requests_per_hour
-        )
+        return Caller(id=entry.id, role=entry.role, requests_per_hour=entry.requests_per_hour)
 
     def _load(self) -> None:
         try:

@@ -206,9 +206,7 @@ class Answerer:
         active = tuple(s for s in query.selections if any(s.ranks))
         used = tuple(self._levels(s) for s in active)
         where = self._conditions(query.where)
-        area = next(
-            (p for p, s in enumerate(active) if s.variable == self.service.area), None
-        )
+        area = next((p for p, s in enumerate(active) if s.variable == self.service.area), None)
         if area is not None:
             only = self._prepared.members(active[area].variable, active[area].ranks)
             where |= frozenset() if only is None else {only}
@@ -272,7 +270,8 @@ class Answerer:
             area=joined[0],
             published=joined[1],
             codes={
-                plan.active[p].variable: code for p, code in zip(others, joined[2:], strict=True)
+                plan.active[p].variable: code
+                for p, code in zip(others, joined[2:], strict=True)
             },
         )
 

@@ -50,9 +50,7 @@ class Cubes:
         self._lock = threading.Lock()
         self._under_way: dict[Hashable, Future[PreparedCells]] = {}
 
-    def find(
-        self, levels: Mapping[str, int], *, where: frozenset[Condition]
-    ) -> PreparedCells:
+    def find(self, levels: Mapping[str, int], *, where: frozenset[Condition]) -> PreparedCells:
         """Return the cells over some levels that meet some conditions.
 
         Parameters
@@ -93,9 +91,7 @@ class Cubes:
                 del self._under_way[key]
         return found
 
-    def _look(
-        self, levels: Mapping[str, int], where: frozenset[Condition]
-    ) -> PreparedCells:
+    def _look(self, levels: Mapping[str, int], where: frozenset[Condition]) -> PreparedCells:
         parent = self.cache.find(lambda cells: cells.covers(levels, where), cost=len)
         if parent is not None and len(parent) <= _MOST_CELLS:
             self.routes["rolled"] += 1

@@ -265,7 +265,10 @@ def config(service: Service, *, version: str, most_cells: int | None) -> dict[st
         "defaultDataFormat": "json-stat2",
         "dataFormats": list(FORMATS),
         "features": [
-            {"id": "CORS", "params": [{"key": "enabled", "value": str(bool(service.access.origins))}]}
+            {
+                "id": "CORS",
+                "params": [{"key": "enabled", "value": str(bool(service.access.origins))}],
+            }
         ],
         "rules": {k: v for k, v in service.rules.items() if v not in (False, [])},
     }

@@ -89,9 +89,7 @@ class Rates:
             while len(self._windows) > _MOST_CALLERS:
                 self._windows.popitem(last=False)
         reset = max(1, int(start + _WINDOW_S - now + 0.999))
-        return Budget(
-            limit=limit, remaining=limit - used, reset_s=reset, is_allowed=is_allowed
-        )
+        return Budget(limit=limit, remaining=limit - used, reset_s=reset, is_allowed=is_allowed)
 
     def __repr__(self) -> str:
         return f"Rates({len(self._windows)} callers)"

@@ -71,9 +71,7 @@ def explained(finding: Finding, variables: Mapping[str, Variable]) -> Refusal:
             filled["dimension"] = variables[finding.dimension].offer.labels[language]
         detail[language] = say(finding.rule, language, **filled)
         tries[language] = tuple(say(key, language, **filled) for key in finding.tries)
-    return Refusal(
-        reason=finding.rule, dimension=finding.dimension, detail=detail, tries=tries
-    )
+    return Refusal(reason=finding.rule, dimension=finding.dimension, detail=detail, tries=tries)
 
 
 def _shown(value: object, language: str) -> object:

@@ -77,7 +77,8 @@ def about_answer(
         labels=labels,
         category_labels={
             s.variable: {
-                shown[s.variable].codes[r]: shown[s.variable].label(r, language) for r in s.ranks
+                shown[s.variable].codes[r]: shown[s.variable].label(r, language)
+                for r in s.ranks
             }
             for s in answer.selections
         },
@@ -122,6 +123,4 @@ def render(
     if kind.name != "json-stat2":
         suffix = ".zip" if kind.media_type == "application/zip" else kind.suffixes[0]
         headers["Content-Disposition"] = f'attachment; filename="{service.id}{suffix}"'
-    return Rendered(
-        body=body, media_type=kind.media_type, etag=etag_of(body), headers=headers
-    )
+    return Rendered(body=body, media_type=kind.media_type, etag=etag_of(body), headers=headers)

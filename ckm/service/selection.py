@@ -66,7 +66,9 @@ def codelists_of(variable: Variable) -> dict[str, int | None]:
     """
     lists: dict[str, int | None] = {variable.name: None}
     for level in range(len(variable.level_names) - 1, -1, -1):
-        lists[f"{variable.name}.{variable.level_names[level].removeprefix(f'{variable.name}.')}"] = level
+        lists[
+            f"{variable.name}.{variable.level_names[level].removeprefix(f'{variable.name}.')}"
+        ] = level
     return lists
 
 
@@ -126,7 +128,10 @@ def _selected(variable: Variable, listed: list[int], code: str, *, is_level: boo
 def _matching(variable: Variable, listed: list[int], code: str) -> list[int]:
     if set(code) == {"*"}:
         return listed
-    parts = ("[\\s\\S]*" if s == "*" else "[\\s\\S]" if s == "?" else re.escape(s) for s in re.sub(r"\*+", "*", code))
+    parts = (
+        "[\\s\\S]*" if s == "*" else "[\\s\\S]" if s == "?" else re.escape(s)
+        for s in re.sub(r"\*+", "*", code)
+    )
     if code.count("*") > 4:  # so that no pattern takes long
         raise Mistake("bad_expression", variable=variable.name, name=code)
     pattern = re.compile("".join(parts))

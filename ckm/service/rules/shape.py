@@ -57,7 +57,9 @@ def judge_shape(shape: Shape, settings: RuleSettings) -> Finding | None:
     Examples
     --------
     >>> from ckm.service.rules.settings import RuleSettings
-    >>> found = judge_shape(Shape(cells=9, categories={"sex": 2}), RuleSettings(maximum_cells=8))
+    >>> found = judge_shape(
+    ...     Shape(cells=9, categories={"sex": 2}), RuleSettings(maximum_cells=8)
+    ... )
     >>> found.rule
     'maximum_cells'
     """
