@@ -15,6 +15,7 @@ from ckm.cli.keys import keys
 from ckm.cli.ptable import ptable
 from ckm.cli.release import release
 from ckm.cli.root import Root
+from ckm.cli.serve import serve, token
 
 __all__ = ["app"]
 
@@ -54,5 +55,16 @@ def app() -> None:
     """Protected tables from microdata, by the cell key method."""
 
 
-for _command in (release, check, compare, demo, ptable, keys, job, completion):
+for _command in (
+    release,
+    check,
+    compare,
+    demo,
+    serve,
+    token,
+    ptable,
+    keys,
+    job,
+    completion,
+):
     app.add_command(_command)

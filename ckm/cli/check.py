@@ -1,4 +1,4 @@
-"""``ckm check``: is a job right? All of it is looked at, nothing is written."""
+"""``ckm check``: is a job or a service right? All of it is looked at, nothing is written."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from ckm.cli.root import common_options
 if TYPE_CHECKING:
     from ckm.cli.voice import Voice
     from ckm.config import Job
+    from ckm.config.service import Service
+    from ckm.request import TableRequest
     from ptable import Feasibility, PTable
 
 __all__ = ["check", "show_feasibility"]
@@ -26,6 +28,7 @@ _SHOWN_TABLES = 12
 Examples:
   ckm check job.toml              everything, with a look at every record key
   ckm check job.toml --quick      all but the look at the data's rows
+  ckm check service.toml          the same for what ckm serve opens
 """
 )
 @click.argument("job", type=click.Path(path_type=Path), metavar="JOB.toml")
@@ -36,19 +39,26 @@ Examples:
 def check(
     voice: Voice, *, job: Path, quick: bool, memory_limit: str | None, threads: int | None
 ) -> None:
-    """Check a job: its text, its noise, its columns, its keys."""
+    """Check a job or a service: its text, its noise, its columns, its keys."""
     from ckm.config import read_job
+    from ckm.config.service import is_service_file, read_service
     from ckm.opening import open_engine
 
-    plan = read_job(job)
-    voice.step("job read", f"{job.name} is a sound job; {_names(plan)}")
+    if is_service_file(job):
+        service = read_service(job)
+        plan, wanted = service.job, _variables(service)
+        voice.step("service read", f"{job.name} is a sound service; {_offered(service)}")
+    else:
+        plan = read_job(job)
+        wanted = plan.tables
+        voice.step("job read", f"{job.name} is a sound job; {_names(plan)}")
     ptable, failure = _noise(voice, plan)
     with (
         voice.progress() as tell,
         open_engine(plan, ptable, memory_limit=memory_limit, threads=threads) as engine,
     ):
         try:
-            engine.validate(plan.tables)
+            engine.validate(wanted)
         except Exception:
             if failure is not None:
                 voice.failure(explain(failure))
@@ -65,6 +75,17 @@ def check(
         voice.step("keys not checked", 'record keys: not checked, for checks = "skip"')
     elif not quality.problems:
         voice.step("keys checked", quality.summary())
+
+
+def _variables(service: Service) -> dict[str, TableRequest]:
+    """Return a table of each variable, to see whether the data have it."""
+    from ckm.request import TableRequest
+
+    return {name: TableRequest(dimensions=[name], margins="none") for name in service.variables}
+
+
+def _offered(service: Service) -> str:
+    return f"variables: {', '.join(service.variables)}"
 
 
 def _names(plan: Job) -> str:
