@@ -85,7 +85,9 @@ def memory_mb(pid: int, line: str) -> float:
 
 
 def wish(**codes: str) -> str:
-    return "&".join(f"valuecodes[{name}]={quote(code, safe='')}" for name, code in codes.items())
+    return "&".join(
+        f"valuecodes[{name}]={quote(code, safe='')}" for name, code in codes.items()
+    )
 
 
 def level(name: str, rest: str) -> str:
@@ -152,7 +154,9 @@ def mixed(rng: np.random.Generator, size: int) -> list[str]:
                 level("department", wish(age=age)),
                 wish(geo=area, age=age, category="*"),
                 wish(age=age, category=category + ",Total"),
-                level("region", wish(category="*")) + "&filter=" + quote(f"age > {rng.integers(15, 69)}"),
+                level("region", wish(category="*"))
+                + "&filter="
+                + quote(f"age > {rng.integers(15, 69)}"),
                 level("department", wish(category="*"))
                 + "&filter="
                 + quote(f"age < {rng.integers(20, 69)} and category <> '{category}'"),

@@ -71,6 +71,13 @@ class Condition:
         """The dimensions and levels that the condition looks at."""
         return frozenset((leaf.dimension, leaf.level) for leaf in _leaves(self.tree))
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the condition takes, about."""
+        return sum(
+            64 * (len(leaf.holds) + len(leaf.unknown) + 4) for leaf in _leaves(self.tree)
+        )
+
     def sql(self, column: Callable[[str, int], str]) -> str:
         """Return the condition's SQL expression.
 

@@ -90,16 +90,19 @@ def prepare(
     if weight is not None:
         _require_weights(source, weight)
     source.prepare_grouping()
+    name_of_table = source.new_name(CODED)
     axes = {}
     for place, (name, request) in enumerate(requests.items()):
         axes[name], coding = _code(source, name, request)
-        source.keep(f"{CODED}_a{place}", coding)
-    _count(source, keys, axes, {n: r.columns for n, r in requests.items()}, weight)
+        source.keep(f"{name_of_table}_a{place}", coding)
+    columns = {name: request.columns for name, request in requests.items()}
+    _count(source, keys, (axes, columns), weight=weight, table=name_of_table)
     logger.info("prepared", extra={"prepare_s": round(time.perf_counter() - started, 3)})
     return Prepared(
         source,
         axes,
-        columns={name: request.columns for name, request in requests.items()},
+        columns=columns,
+        table=name_of_table,
         key_range=keys.resolve(source),
         is_weighted=weight is not None,
     )
@@ -109,6 +112,11 @@ def _code(source: Source, name: str, request: Request) -> tuple[Axis, pa.Table]:
     """Return the axis of a dimension, and its values with their category at every level."""
     import pyarrow as pa
 
+    reserved = [c for c in request.columns if c.lower().startswith(LEVEL)]
+    if reserved:
+        raise RequestError(
+            f"Column {reserved[0]!r} has a name that is kept for levels.", hint="rename it"
+        )
     listed = ", ".join(quote(column) for column in request.columns)
     rows = source.arrow(
         f"SELECT DISTINCT {listed} FROM {source.relation} LIMIT {_MOST_CATEGORIES + 1}"
@@ -129,11 +137,13 @@ def _code(source: Source, name: str, request: Request) -> tuple[Axis, pa.Table]:
 def _count(
     source: Source,
     keys: RecordKeys,
-    axes: Mapping[str, Axis],
-    columns: Mapping[str, tuple[str, ...]],
+    dimensions: tuple[Mapping[str, Axis], Mapping[str, tuple[str, ...]]],
+    *,
     weight: str | None,
+    table: str,
 ) -> None:
     """Keep one row per combination of finest categories, sorted by the first dimension."""
+    axes, columns = dimensions
     parameters: dict[str, object] = {}
     inner = [f"{keys.sql(source, parameters)} AS k"]
     summed = ["count(*)::UINTEGER AS n", f"{_keys_sql(source, keys)} AS k"]
@@ -148,7 +158,7 @@ def _count(
             f"{quote(f'{alias} {c}')} IS NOT DISTINCT FROM {alias}.{quote(c)}"
             for c in columns[name]
         ]
-        coding = f"{CODED}_{alias}"
+        coding = f"{table}_{alias}"
         joins.append(f"JOIN {coding} AS {alias} ON {' AND '.join(on)}")
         leaves.append(f"{alias}.{quote(f'{LEVEL}0')} AS {alias}_leaf")
         above.append(f"JOIN {coding} AS {alias} ON {alias}_leaf = {alias}.{quote(f'{LEVEL}0')}")
@@ -163,7 +173,7 @@ def _count(
     coded = f"SELECT {', '.join([*leaves, *carried])} FROM ({records}) {' '.join(joins)}"
     grouped = f"SELECT {', '.join([*by, *summed])} FROM ({coded}) GROUP BY {', '.join(by)}"
     source.create(
-        CODED,
+        table,
         f"SELECT {', '.join([*levels, *kept])} FROM ({grouped}) {' '.join(above)} "
         f"ORDER BY {by[0]}",
         parameters,

@@ -87,6 +87,8 @@ class Prepared:
         Dimension → its axis, over all its categories.
     columns
         Dimension → its data columns, from broad to fine.
+    table
+        Name of the table of coded records.
     key_range
         Keys lie in [0, key_range).
     is_weighted
@@ -99,10 +101,12 @@ class Prepared:
         axes: Mapping[str, Axis],
         *,
         columns: Mapping[str, Sequence[str]],
+        table: str,
         key_range: int,
         is_weighted: bool,
     ) -> None:
         self._source = source
+        self._table = table
         self.axes = dict(axes)
         self.key_range = key_range
         self.is_weighted = is_weighted
@@ -175,7 +179,7 @@ class Prepared:
             f"{modulo_sql('coalesce(sum(k), 0)', self.key_range)} AS k",
             *weights,
         ]
-        sql = f"SELECT {', '.join(selected)} FROM {CODED}"
+        sql = f"SELECT {', '.join(selected)} FROM {self._table}"
         sql += f" WHERE {' AND '.join(filters)}" if filters else ""
         sql += f" GROUP BY {', '.join(columns)}" if columns else " HAVING count(*) > 0"
         answer = self._source.aside(sql, timeout_s=timeout_s)
@@ -300,7 +304,7 @@ class Prepared:
     ) -> list[tuple[int, bool | None]]:
         """Tell for which categories of a column's place an expression over it holds."""
         dimension, level = self._places[column]
-        coding = f"{CODED}_{self._aliases[dimension]}"
+        coding = f"{self._table}_{self._aliases[dimension]}"
         place = quote(f"{LEVEL}{level}")
         return self._source.fetch(f"SELECT DISTINCT {place}, {sql} FROM {coding}", parameters)
 

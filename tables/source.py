@@ -6,6 +6,7 @@ names, kinds of columns, and aggregates.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import threading
@@ -67,6 +68,7 @@ class Source:
         self._sweep: Callable[[], object] = connection.close
         self._lock = threading.RLock()
         self._aside = threading.Lock()
+        self._numbers = itertools.count()
         self.is_prepared = False
         self.files = files
         self.label = label
@@ -142,6 +144,10 @@ class Source:
         finally:
             timer.cancel()
             cursor.close()
+
+    def new_name(self, stem: str) -> str:
+        """Return a name for a table of ours that no other has."""
+        return f"{stem}_{next(self._numbers)}"
 
     def keep(self, name: str, table: pa.Table) -> None:
         """Keep a small table of ours beside the records, under a name of ours."""

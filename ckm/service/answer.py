@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ckm.published import PublishedTable
+from ckm.service.cache import Cache
 from ckm.service.cubes import Cubes
 from ckm.service.ledger_hook import Publication
 from ckm.service.mistake import Mistake
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
     Protected = Mapping[Levels, tuple[tuple[NDArray[np.int32], ...], dict[str, NDArray[Any]]]]
 
 __all__ = ["Answer", "Answerer"]
+
+_MOST_FILTER_BYTES = 16_000_000
+_MOST_CELLS = 40_000_000  # whatever the rules say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +129,9 @@ class Answerer:
             scans=limits.concurrent_scans,
             timeout_s=limits.seconds,
         )
+        self._coded: Cache[frozenset[Condition]] = Cache(
+            _MOST_FILTER_BYTES, size=lambda conditions: sum(c.nbytes for c in conditions) + 100
+        )
         self._ledger = ledger
         self._sensitive = [v.name for v in service.variables.values() if v.is_sensitive]
 
@@ -146,6 +153,9 @@ class Answerer:
             If it takes too long.
         """
         rules = settings or self.settings
+        rules = replace(
+            rules, maximum_cells=min(rules.maximum_cells or _MOST_CELLS, _MOST_CELLS)
+        )
         if "weighted" in query.measures and not self.is_weighted:
             raise Mistake("no_weight")
         plan = self._plan(query)
@@ -197,10 +207,14 @@ class Answerer:
         )
 
     def _conditions(self, where: str | None) -> frozenset[Condition]:
-        try:
-            return self._prepared.conditions(where)
-        except FilterError as error:
-            raise Mistake("bad_filter", detail=error.problem) from None
+        known = self._coded.get(where)
+        if known is None:
+            try:
+                known = self._prepared.conditions(where)
+            except FilterError as error:
+                raise Mistake("bad_filter", detail=error.problem) from None
+            self._coded.put(where, known)
+        return known
 
     def _plan(self, query: Query) -> _Plan:
         active = tuple(s for s in query.selections if any(s.ranks))

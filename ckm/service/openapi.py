@@ -50,7 +50,7 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path="/codelists/{codelist_id}",
+        path="/codelists/{codelist_id:path}",
         handler="get_codelist",
         summary="List the categories of a variable, or of one of its levels.",
     ),

@@ -66,9 +66,8 @@ def codelists_of(variable: Variable) -> dict[str, int | None]:
     """
     lists: dict[str, int | None] = {variable.name: None}
     for level in range(len(variable.level_names) - 1, -1, -1):
-        lists[
-            f"{variable.name}.{variable.level_names[level].removeprefix(f'{variable.name}.')}"
-        ] = level
+        name = variable.level_names[level]
+        lists[f"{variable.name}.{'categories' if name == variable.name else name}"] = level
     return lists
 
 

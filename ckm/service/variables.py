@@ -75,8 +75,10 @@ class Variable:
         level
             A level, 0 for the finest.
         """
-        listed = self.is_listed if level is None else self.is_listed & (self.level_of == level)
-        return np.flatnonzero(listed)
+        if level is None:
+            return np.flatnonzero(self.is_listed)
+        ranks = np.sort(self.axis.levels[level].ranks)
+        return ranks[self.is_listed[ranks]].astype(np.int64)
 
     def label(self, rank: int, language: str) -> str:
         """Return what readers call a category.
@@ -162,7 +164,7 @@ def _level_names(axis: Axis, name: str) -> tuple[str, ...]:
     if len(axis.levels) == 2:
         return (name,)
     depth = len(axis.levels) - 1
-    return tuple(f"{name}.{depth - level}" for level in range(depth))
+    return tuple(str(depth - level) for level in range(depth))
 
 
 def _own_text(axis: Axis, rank: int, level: int) -> str:
