@@ -83,6 +83,7 @@ def make_app(desk: Desk) -> ASGIApp:
     app.add_exception_handler(Mistake, api.mistaken)
     app.add_exception_handler(HTTPException, api.not_served)
     app.add_exception_handler(RequestValidationError, api.not_valid)
+    app.add_exception_handler(Exception, api.mistaken)
     made: ASGIApp = app
     if service.access.origins:
         made = CORSMiddleware(

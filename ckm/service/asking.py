@@ -162,7 +162,7 @@ def format_of(name: str | None) -> str:
     if name is None:
         return "json-stat2"
     if name.lower() not in FORMATS:
-        raise Mistake("bad_format", name=name, known=", ".join(FORMATS))
+        raise Mistake("bad_format", name=name, known=list(FORMATS), listed=", ".join(FORMATS))
     return name.lower()
 
 

@@ -7,7 +7,7 @@ import json
 import logging
 import sys
 
-__all__ = ["JsonHandler", "log_as_json"]
+__all__ = ["JsonHandler", "log_as_json", "quiet_others"]
 
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "event", "is_step"}
 _OURS = ("ckm", "ptable", "tables")

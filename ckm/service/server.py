@@ -7,27 +7,29 @@ import logging
 import os
 import shutil
 import signal
+import socket
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
-from ckm.service.logs import log_as_json, quiet_others
+from ckm.service.logs import quiet_others
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    import uvicorn
+    from starlette.types import ASGIApp
 
     from ckm.config.service import Service
     from ckm.service.desk import Desk
     from ckm.service.ledger_hook import Ledger
 
-__all__ = ["open_desk", "run"]
+__all__ = ["open_desk", "require_private", "run", "serve_desk"]
 
 logger = logging.getLogger(__name__)
 
-_FILE, _FOLDER = "CKM_SERVICE_FILE", "CKM_SERVICE_FOLDER"
 _OTHERS = 0o077
 _HEADER_BYTES = 32_768
 _BACKLOG = 512
@@ -122,65 +124,50 @@ def run(service: Service, *, ready: Callable[[str], None]) -> None:
     host, port = sock.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     with tempfile.TemporaryDirectory(prefix="ckm-service-") as folder:
+        told = partial(ready, address)
         if service.workers > 1:
-            _run_many(service, sock, Path(folder), lambda: ready(address))
-            return
-        with open_desk(service, folder=Path(folder)) as desk:
-            import uvicorn
+            from ckm.service.workers import run_workers
 
-            from ckm.service.api import make_app
-
-            server = uvicorn.Server(_config(service, make_app(desk)))
-            with _ours_to_stop():
-                ready(address)
-                server.run(sockets=[sock])
+            require_private(service)
+            run_workers(service, sock, Path(folder), ready=told)
+        else:
+            serve_desk(service, sock, folder=Path(folder), ready=told)
 
 
-def app_of_process() -> ASGIApp:
-    """Open the service of a worker process; what `run` starts several of."""
-    from ckm.config.service import read_service
+def serve_desk(
+    service: Service, sock: socket.socket, *, folder: Path, ready: Callable[[], object]
+) -> None:
+    """Open a service in this process and answer at a socket until asked to stop.
+
+    Parameters
+    ----------
+    service
+        The service.
+    sock
+        The socket that listens.
+    folder
+        Where large tables are kept.
+    ready
+        Called when callers are answered.
+    """
+    import uvicorn
+
     from ckm.service.api import make_app
 
-    log_as_json()
-    service = read_service(os.environ[_FILE])
-    opened = open_desk(service, folder=Path(os.environ[_FOLDER]))
-    inner = make_app(opened.__enter__())
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "lifespan":
-            await inner(scope, receive, send)
-            return
-        while True:
-            message = await receive()
-            await send({"type": message["type"] + ".complete"})
-            if message["type"] == "lifespan.shutdown":
-                opened.__exit__(None, None, None)
-                return
-
-    return app
+    quiet_others()
+    with open_desk(service, folder=folder) as desk:
+        server = uvicorn.Server(_config(service, make_app(desk)))
+        with _ours_to_stop():
+            ready()
+            server.run(sockets=[sock])
 
 
-def _run_many(service: Service, sock: object, folder: Path, ready: Callable[[], None]) -> None:
-    import uvicorn
-    from uvicorn.supervisors import Multiprocess
-
-    require_private(service)
-    os.environ |= {_FILE: str(service.job.path), _FOLDER: str(folder)}
-    config = _config(service, "ckm.service.server:app_of_process")
-    server = uvicorn.Server(config)
-    with _ours_to_stop():
-        ready()
-        Multiprocess(config, target=server.run, sockets=[sock]).run()  # type: ignore[list-item]
-
-
-def _config(service: Service, app: ASGIApp | str):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    import uvicorn
+def _config(service: Service, app: ASGIApp) -> uvicorn.Config:
+    from uvicorn import Config
 
     limits, access = service.limits, service.access
-    return uvicorn.Config(
+    return Config(
         app,
-        factory=isinstance(app, str),
-        workers=service.workers,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -192,13 +179,11 @@ def _config(service: Service, app: ASGIApp | str):  # type: ignore[no-untyped-de
         h11_max_incomplete_event_size=_HEADER_BYTES,
         http="h11",
         ws="none",
-        lifespan="on" if isinstance(app, str) else "off",
+        lifespan="off",
     )
 
 
-def _listen(service: Service):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    import socket
-
+def _listen(service: Service) -> socket.socket:
     family = socket.AF_INET6 if ":" in service.listen else socket.AF_INET
     # Named, so that answers are sent at once (asyncio sets TCP_NODELAY for TCP alone).
     sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -213,7 +198,6 @@ def _listen(service: Service):  # type: ignore[no-untyped-def]  # noqa: ANN202
             f" {error.strerror or 'no such address'}.",
             hint="choose another with listen and port in [service]",
         ) from None
-    sock.set_inheritable(True)
     return sock
 
 

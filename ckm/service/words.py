@@ -138,8 +138,8 @@ WORDS: dict[str, tuple[str, str]] = {
         "{name!r} n'est pas une nomenclature de {variable!r}.",
     ),
     "bad_format": (
-        "The format {name!r} is unknown; known are {known}.",
-        "Le format {name!r} est inconnu ; sont connus {known}.",
+        "The format {name!r} is unknown; known are {listed}.",
+        "Le format {name!r} est inconnu ; sont connus {listed}.",
     ),
     "bad_parameter": (
         "The parameter {name!r} is unknown or wrong.",
