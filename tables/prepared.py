@@ -53,7 +53,8 @@ class PreparedCells:
     def nbytes(self) -> int:
         """Bytes of memory that the cells take."""
         block = self.block
-        return sum(a.nbytes for a in (*block.codes, block.count, block.key, *block.weight))
+        arrays: list[NDArray[Any]] = [*block.codes, block.count, block.key, *block.weight]
+        return sum(array.nbytes for array in arrays)
 
     def covers(self, levels: Mapping[str, int], where: frozenset[Condition]) -> bool:
         """Whether other cells can be rolled up from these.
@@ -213,7 +214,9 @@ class Prepared:
             kept = np.ones(len(cells), bool)
             for condition in extra:
                 kept &= condition.holds(
-                    lambda n, l: self._raised(n, codes[n], cells.levels[n], l)
+                    lambda name, level: self._raised(
+                        name, codes[name], cells.levels[name], level
+                    )
                 )
             codes = {name: code[kept] for name, code in codes.items()}
             block = Block(

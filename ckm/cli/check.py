@@ -12,6 +12,8 @@ from ckm.cli.release import limit_options
 from ckm.cli.root import common_options
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckm.cli.voice import Voice
     from ckm.config import Job
     from ckm.config.service import Service
@@ -46,7 +48,8 @@ def check(
 
     if is_service_file(job):
         service = read_service(job)
-        plan, wanted = service.job, _variables(service)
+        plan = service.job
+        wanted: Mapping[str, TableRequest] = _variables(service)
         voice.step("service read", f"{job.name} is a sound service; {_offered(service)}")
     else:
         plan = read_job(job)

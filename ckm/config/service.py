@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from ckm.config.build import JobBuilder
 from ckm.config.model import JobModel, OutputModel
-from ckm.config.problems import JobError, Problem, did_you_mean, problem_from_pydantic
+from ckm.config.problems import JobError, did_you_mean, problem_from_pydantic
 from ckm.config.read import _parse, _read_text, _version_first
 from ckm.config.service_model import ServiceModel, TextModel, known_service_keys
 

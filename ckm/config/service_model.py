@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
+import datetime as dt  # noqa: TC003  (pydantic looks at it)
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field

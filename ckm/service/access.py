@@ -11,10 +11,14 @@ import re
 import secrets
 import threading
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ckm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from argon2 import PasswordHasher
 
 __all__ = ["ROLES", "Caller", "TokenEntry", "TokenFile", "Tokens"]
 
@@ -80,6 +84,7 @@ class TokenFile:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> file = TokenFile(Path(tempfile.mkdtemp()) / "tokens.json")
     >>> token = file.add(role="researcher", label="A. Lovelace")
     >>> [entry.role for entry in file.read()]
@@ -223,7 +228,7 @@ class Tokens:
         return "Tokens(…)"
 
 
-def _hasher():  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _hasher() -> PasswordHasher:
     from argon2 import PasswordHasher
 
     # The second of the two parameter sets that OWASP names first: 19 MiB, two passes.

@@ -6,7 +6,6 @@ Shape rules, cells, noise, rules on protected counts area by area, the ledger, t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +30,8 @@ from ckm.service.variables import offered_variables
 from tables import FilterError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from ckm.config.service import Service
@@ -93,8 +94,13 @@ class _Plan:
         fine = tuple(levels[0] for levels in self.used)
         if self.area is None:
             return [(fine, tops)]
-        put = lambda levels, level: (*levels[: self.area], level, *levels[self.area + 1 :])  # noqa: E731
-        return [(put(fine, level), put(tops, level)) for level in self.used[self.area]]
+        return [
+            (self._at_area(fine, level), self._at_area(tops, level))
+            for level in self.used[self.area]
+        ]
+
+    def _at_area(self, levels: Levels, level: int) -> Levels:
+        return tuple(level if p == self.area else other for p, other in enumerate(levels))
 
 
 class Answerer:

@@ -75,7 +75,7 @@ def make_app(desk: Desk) -> ASGIApp:
             methods=[route.method],
             summary=route.summary,
             responses=openapi.responses(route),
-            openapi_extra=openapi.extra(route, service.id),
+            openapi_extra=openapi.details(route, service.id),
             operation_id=route.handler,
             response_class=Response,
             status_code=route.status,

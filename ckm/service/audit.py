@@ -1,4 +1,4 @@
-"""The audit log: who asked for what shape of table, and what came of it. Never a number of it."""
+"""The audit log: who asked for what shape of table, what came of it, and no number of it."""
 
 from __future__ import annotations
 

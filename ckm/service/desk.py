@@ -15,7 +15,6 @@ from ckm.service.jobs import Jobs
 from ckm.service.metrics import Metrics
 from ckm.service.mistake import Mistake
 from ckm.service.rates import Budget, Rates
-from ckm.service.refusal import Refusal
 from ckm.service.render import Rendered, render
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from ckm.service.answer import Answerer
     from ckm.service.jobs import Job
     from ckm.service.query import Query
+    from ckm.service.refusal import Refusal
     from ckm.service.rules import RuleSettings
     from ckm.service.variables import Variable
 

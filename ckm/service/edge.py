@@ -163,7 +163,7 @@ def language_of(scope: Scope, languages: tuple[str, ...]) -> str:
     query = scope.get("query_string", b"")[:10_000].decode("latin-1")
     for name, text in parse_qsl(query, max_num_fields=None):
         if name == "lang" and text in languages:
-            return text
+            return str(text)
     accepted = next((v for k, v in scope["headers"] if k == b"accept-language"), b"")
     wishes: list[tuple[float, int, str]] = []
     for place, part in enumerate(accepted.decode("latin-1")[:1000].split(",")):
@@ -175,7 +175,7 @@ def language_of(scope: Scope, languages: tuple[str, ...]) -> str:
         wishes.append((-share, place, tag.strip().lower().split("-")[0]))
     for share, _, tag in sorted(wishes):
         if tag in languages and share < 0:
-            return tag
+            return str(tag)
     return languages[0]
 
 

@@ -31,7 +31,7 @@ _STATUS = {
 }
 
 
-class Mistake(CkmError):
+class Mistake(CkmError):  # noqa: N818  (it is the caller's)
     """A request that cannot be answered as it stands.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import Any
 from ckm.formats import FORMATS
 from ckm.service.bodies import RequestBody, SelectionBody
 
-__all__ = ["ROUTES", "SUMMARY", "Route", "extra", "responses"]
+__all__ = ["ROUTES", "SUMMARY", "Route", "details", "responses"]
 
 SUMMARY = "Protected tables of counts, in the shape of PxWebApi 2."
 
@@ -129,7 +129,7 @@ _TEXT = {"type": "string"}
 _PROBLEMS = {
     400: "The request is wrong.",
     401: "A valid token is needed.",
-    403: "The table is not published: too many cells, or a rule; or the role does not allow it.",
+    403: "The table is not published, by a rule; or the role does not allow it.",
     404: "There is no such thing.",
     405: "The method is not allowed.",
     413: "The request is too large.",
@@ -237,7 +237,7 @@ def responses(route: Route) -> dict[int | str, dict[str, Any]]:
     return told
 
 
-def extra(route: Route, table_id: str) -> dict[str, Any]:
+def details(route: Route, table_id: str) -> dict[str, Any]:
     """Return the parameters and the body of a route.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The processes of a service: open the data, listen, answer, stop when what runs is answered."""
+"""The process of a service: open the data, listen, answer, stop when all is answered."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def _listen(service: Service) -> socket.socket:
 
 @contextlib.contextmanager
 def _ours_to_stop() -> Iterator[None]:
-    """Let the web server alone hear the request to stop; it hands it on when all is answered."""
+    """Let the web server alone hear the request to stop; it answers what runs first."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
     try:

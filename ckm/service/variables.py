@@ -202,8 +202,8 @@ def _by_code(
     listed: NDArray[np.bool_],
     level_of: NDArray[np.int64],
 ) -> dict[str, int]:
-    """Find categories by their code, and by the last part of it where that is one category's."""
-    ranks = {codes[rank]: int(rank) for rank in np.flatnonzero(listed)}
+    """Find categories by their code, and by its last part where that is of one alone."""
+    ranks = {codes[int(rank)]: int(rank) for rank in np.flatnonzero(listed)}
     own: dict[str, Any] = {}
     for rank in np.flatnonzero(listed):
         text = _own_text(axis, int(rank), int(level_of[rank]))

@@ -15,10 +15,14 @@ WORDS: dict[str, tuple[str, str]] = {
     "all_levels": ("All levels", "Tous les niveaux"),
     "withheld": ("Not published", "Non publié"),
     "method": (
-        "Small noise protects these counts. The same cell is the same number in every table;"
-        " parts need not add up to their total.",
-        "Un léger bruit protège ces effectifs. Une même case a la même valeur dans tous les"
-        " tableaux ; la somme des parties peut différer du total.",
+        (
+            "Small noise protects these counts. The same cell is the same number in every"
+            " table; parts need not add up to their total."
+        ),
+        (
+            "Un léger bruit protège ces effectifs. Une même case a la même valeur dans tous"
+            " les tableaux ; la somme des parties peut différer du total."
+        ),
     ),
     # --- refusals: what, and what to try instead ---
     "maximum_cells": (
@@ -35,10 +39,8 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "maximum_categories_try": ("choose a coarser level", "choisissez un niveau moins fin"),
     "maximum_variables": (
-        "The table has {found} variables, those of the filter included; at most {limit} are"
-        " allowed.",
-        "Le tableau a {found} variables, celles du filtre comprises ; {limit} au plus sont"
-        " admises.",
+        "The table and its filter have {found} variables; at most {limit} are allowed.",
+        "Le tableau et son filtre ont {found} variables ; {limit} au plus sont admises.",
     ),
     "maximum_variables_try": ("leave a variable out", "retirez une variable"),
     "maximum_variables_small_areas": (
@@ -92,8 +94,7 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "group_disclosure": (
         "In some group, all or nearly all persons are in one category of {dimension}.",
-        "Dans un groupe, toutes ou presque toutes les personnes ont la même modalité de"
-        " {dimension}.",
+        "Dans un groupe, (presque) toutes les personnes ont la même modalité de {dimension}.",
     ),
     "too_fine_try": (
         "use fewer categories or a coarser level of {dimension}",

@@ -73,25 +73,35 @@ def run_workers(
                 answering += len(os.read(reading, 1000))
                 if answering == service.workers:
                     ready()
-            for place, (worker, born) in enumerate(workers):
-                if worker.poll() is not None and not stops:
-                    if answering < service.workers or time.monotonic() - born < _SOON_S:
-                        raise ConfigError(
-                            "A worker of the service did not start.",
-                            hint="its reason stands above",
-                        )
-                    logger.warning("worker replaced")
-                    workers[place] = start()
+            is_starting = answering < service.workers
+            workers = [_kept(*worker, start, is_starting=is_starting) for worker in workers]
     finally:
         for worker, _ in workers:
-            if worker.poll() is None:
-                worker.terminate()
+            worker.terminate()
         for worker, _ in workers:
             worker.wait()
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
         os.close(reading)
         os.close(writing)
+
+
+def _kept(
+    worker: subprocess.Popen[bytes],
+    born: float,
+    start: Callable[[], tuple[subprocess.Popen[bytes], float]],
+    *,
+    is_starting: bool,
+) -> tuple[subprocess.Popen[bytes], float]:
+    """Return a worker that lives, or the one that takes its place."""
+    if worker.poll() is None:
+        return worker, born
+    if is_starting or time.monotonic() - born < _SOON_S:
+        raise ConfigError(
+            "A worker of the service did not start.", hint="its reason stands above"
+        )
+    logger.warning("worker replaced")
+    return start()
 
 
 def _work(path: str, folder: str, listening: str, telling: str) -> None:

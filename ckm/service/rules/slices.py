@@ -59,7 +59,7 @@ class Slices:
 
 
 def distinct(*codes: Integers) -> tuple[Integers, int]:
-    """Number the distinct combinations of codes: one number per cell, and how many there are.
+    """Give every distinct combination of codes a number; return them and how many there are.
 
     Parameters
     ----------

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from ckm.service.rules.settings import RuleSettings
@@ -28,7 +29,7 @@ def empty(slices: Slices, settings: RuleSettings) -> NDArray[np.bool_] | None:
     """
     if settings.sparsity_a is None and settings.sparsity_b is None:
         return None
-    return slices.count_of() == 0
+    return np.asarray(slices.count_of() == 0)
 
 
 def sparsity_a(slices: Slices, settings: RuleSettings) -> NDArray[np.bool_] | None:
@@ -54,7 +55,8 @@ def sparsity_b(slices: Slices, settings: RuleSettings) -> NDArray[np.bool_] | No
     limit = settings.sparsity_b
     if limit is None:
         return None
-    return slices.count_of(1) + slices.count_of(2) > limit * slices.count_of()
+    small = slices.count_of(1) + slices.count_of(2)
+    return np.asarray(small > limit * slices.count_of())
 
 
 def permille_zeros(slices: Slices, settings: RuleSettings) -> NDArray[np.bool_] | None:

@@ -1,4 +1,4 @@
-"""Real processes: the batch job and two servers, before and after a restart, and how they end."""
+"""Real processes: the batch job and two servers, before and after a restart, and their end."""
 
 from __future__ import annotations
 
