@@ -192,19 +192,35 @@ def stream(
     [b'"count"\n', b'12\n']
     """
     file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  (sent later)
-    try:
-        _write_stream(checked(table), file, format_named(format), about or TableAbout())
-        file.seek(0)
-    except BaseException:
-        file.close()
-        raise
-    return _pieces(file, chunk_bytes)
+    pieces = _Pieces(file, chunk_bytes)
+    _write_stream(checked(table), file, format_named(format), about or TableAbout())
+    file.seek(0)
+    return pieces
 
 
-def _pieces(file: tempfile.SpooledTemporaryFile[bytes], size: int) -> Iterator[bytes]:
-    with file:
-        while piece := file.read(size):
-            yield piece
+class _Pieces:
+    """The pieces of a file, which is closed at the end, or when nobody wants them any more."""
+
+    def __init__(self, file: tempfile.SpooledTemporaryFile[bytes], size: int) -> None:
+        self._file = file
+        self._size = size
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        piece = b"" if self._file.closed else self._file.read(self._size)
+        if not piece:
+            self.close()
+            raise StopIteration
+        return piece
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._file.close()
+
+    def __del__(self) -> None:
+        self.close()
 
 
 def _write_stream(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import zipfile
 
@@ -138,6 +139,15 @@ def test_a_stream_refuses_before_its_first_byte():
     huge = PublishedTable(dimensions={}, measures={"count": np.array([2**53 + 1])})
     with pytest.raises(FormatError, match=r"up to 2\^53"):
         stream(huge, "json-stat2")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_stream_that_nobody_reads_leaves_nothing_open(table):
+    stream(table, "csv")
+    pieces = stream(table, "csv", chunk_bytes=10)
+    next(pieces)
+    del pieces
+    gc.collect()
 
 
 def test_a_large_stream_waits_on_the_disk_and_comes_in_pieces(table):
