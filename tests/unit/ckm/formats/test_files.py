@@ -104,6 +104,23 @@ def test_a_disk_that_fails_leaves_nothing(name, code, table, tmp_path, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_name_that_the_disk_refuses_is_told_in_words(table, tmp_path):
+    with pytest.raises(ReleaseError, match="File name too long"):
+        write(table, tmp_path / ("x" * 300 + ".csv"))
+    longest = tmp_path / ("x" * 251 + ".csv")
+    write(table, longest)
+    longest.unlink()
+    (tmp_path / "t.csv").mkdir()
+    with pytest.raises(ReleaseError, match="Is a directory"):
+        write(table, tmp_path / "t.csv", overwrite=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_what_is_said_is_a_table_about(table):
+    with pytest.raises(ckm.ConfigError, match="about is a TableAbout, not 'dict'"):
+        to_bytes(table, "csv", about={"title": "x"})
+
+
 def test_an_interruption_leaves_nothing(table, tmp_path, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt

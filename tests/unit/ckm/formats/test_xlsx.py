@@ -103,7 +103,7 @@ def share_texts(data, path):
     with zipfile.ZipFile(io.BytesIO(data)) as book, zipfile.ZipFile(path, "w") as copy:
         for name in book.namelist():
             text = inline.sub(share, book.read(name).decode())
-            copy.writestr(name, text.replace("<v>70</v>", "<v>7E1</v>"))
+            copy.writestr(name, re.sub(r'(r="\w+")><v>70</v>', r"\1><v>7E1</v>", text))
         listed = "".join(f"<si><t>{text}</t></si>" for text in found)
         space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
         copy.writestr("xl/sharedStrings.xml", f'<sst xmlns="{space}">{listed}</sst>')
