@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ptable.pictures.picture import Picture
+    from ptable.pictures.words import Words
 
 __all__ = ["EVERY_TABLE", "MapLine", "RiskUtilityMap"]
 
-#: What the cells of all tables together are called.
-EVERY_TABLE = "all"
+#: What the cells of all tables together are called; no table is named so.
+EVERY_TABLE = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,7 @@ class MapLine:
     design
         The name of the design.
     table
-        The name of the table; ``"all"`` for the cells of all tables together.
+        The name of the table; empty for the cells of all tables together.
     n_cells
         The number of cells, empty ones included.
     figures
@@ -39,7 +40,7 @@ class MapLine:
 
     Examples
     --------
-    >>> MapLine(design="r3", table="all", n_cells=2, figures={"aad": 0.5}).figures["aad"]
+    >>> MapLine(design="r3", table="", n_cells=2, figures={"aad": 0.5}).figures["aad"]
     0.5
     """
 
@@ -177,7 +178,7 @@ class RiskUtilityMap:
         >>> rng = np.random.default_rng(1)
         >>> found = risk_utility_map({"r3": Mechanism.rounding(3)}, {"t": [1, 2]}, rng=rng)
         >>> found.to_frame()[["design", "table", "cells", "aad"]].values.tolist()
-        [['r3', 't', 2, 1.0], ['r3', 'all', 2, 1.0]]
+        [['r3', 't', 2, 1.0], ['r3', '', 2, 1.0]]
         """
         import pandas as pd
 
@@ -192,7 +193,13 @@ class RiskUtilityMap:
         return pd.DataFrame(columns)
 
     def picture(
-        self, *, risk: str = "q_worst", utility: str = "hellinger_raw", table: str = EVERY_TABLE
+        self,
+        *,
+        risk: str = "q_worst",
+        utility: str = "hellinger_raw",
+        table: str = EVERY_TABLE,
+        words: Words | None = None,
+        decimal_mark: str = ".",
     ) -> Picture:
         """Draw the designs by a figure of risk and one of utility.
 
@@ -200,6 +207,11 @@ class RiskUtilityMap:
         ----------
         risk, utility, table
             As for `pareto`.
+        words
+            Gives the words of another language for the English ones, as ``gettext`` does;
+            None leaves them.
+        decimal_mark
+            What stands before decimals, ``"."`` or ``","``.
 
         Examples
         --------
@@ -211,9 +223,17 @@ class RiskUtilityMap:
         >>> found.picture(utility="aad").svg[:4]
         '<svg'
         """
+        from ptable.pictures.words import in_english
         from risk.map_picture import map_picture
 
-        return map_picture(self, risk=risk, utility=utility, table=table)
+        return map_picture(
+            self,
+            risk=risk,
+            utility=utility,
+            table=table,
+            words=in_english if words is None else words,
+            decimal_mark=decimal_mark,
+        )
 
     def __repr__(self) -> str:
         n_designs = len(self.designs)

@@ -12,6 +12,8 @@ from risk.law import Law
 from risk.wellformed import require_counts, require_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
     from ptable.table import PTable
@@ -72,18 +74,18 @@ def sum_law(table: PTable, counts: ArrayLike) -> Law:
     return law
 
 
-def difference_law(table: PTable, originals: tuple[int, int], *, nested: bool = False) -> Law:
-    """Give the law of the difference of two published counts.
+def difference_law(table: PTable, originals: Sequence[int], *, nested: bool = False) -> Law:
+    """Give the law of a published count less the published counts of other cells.
 
     Parameters
     ----------
     table
         The p-table.
     originals
-        The original counts; the second is subtracted.
+        The original counts, two or more; all but the first are subtracted.
     nested
-        Whether the first cell holds all records of the second. With equal counts they are then
-        one and the same cell.
+        Whether the first cell holds all records of the others, which share none. One with the
+        count of the first is then the same cell.
 
     Notes
     -----
@@ -91,7 +93,8 @@ def difference_law(table: PTable, originals: tuple[int, int], *, nested: bool = 
     are equal for certain. A sliver of a single record changes the key, and the noises are
     independent. So any difference other than 0 proves that the sliver is not empty, and more
     noise proves it more often: noise does not protect a sliver, only the ledger of what was
-    published does.
+    published does. Several cells inside a larger one never have its key alone, so that their
+    sum differs from it even where nothing lies between.
 
     Examples
     --------
@@ -101,14 +104,19 @@ def difference_law(table: PTable, originals: tuple[int, int], *, nested: bool = 
     array([0])
     >>> difference_law(table, (8, 7), nested=True).at([-3, 0, 3]).round(4)
     array([0.1111, 0.4444, 0.4444])
+    >>> difference_law(table, (8, 4, 4), nested=True).support
+    array([-6, -3,  0,  3])
     """
-    first, second = (require_whole(count, name="originals") for count in originals)
-    if nested and first < second:
+    counts = require_counts(originals, name="originals")
+    if counts.ndim != 1 or len(counts) < 2:
+        raise RiskError(f"A difference needs a list of two counts or more, not {counts.size}.")
+    whole, *parts = (require_whole(count, name="originals") for count in originals)
+    if nested and sum(parts) > whole:
         raise RiskError(
-            "The first cell must hold the second, but its count is the smaller one.",
+            "The first cell must hold the others, but its count is below their sum.",
             hint="put the larger cell first",
         )
-    if nested and first == second:
-        Band.of(table)
-        return Law.certain(0)
-    return published_law(table, first).minus(published_law(table, second))
+    if nested and whole in parts:
+        parts.remove(whole)
+        return Law.certain(0).minus(sum_law(table, parts))
+    return published_law(table, whole).minus(sum_law(table, parts))

@@ -14,6 +14,7 @@ from ckm.cli.job import job
 from ckm.cli.keys import keys
 from ckm.cli.ptable import ptable
 from ckm.cli.release import release
+from ckm.cli.report import report
 from ckm.cli.root import Root
 
 __all__ = ["app"]
@@ -33,9 +34,9 @@ def _show_version(ctx: click.Context, _parameter: click.Parameter, value: object
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="""\b
 Start here:
-  ckm demo                            a register and six protected tables, in a minute
+  ckm demo                            a register, six protected tables, designs compared
   ckm check job.toml                  is this job right?
-  ckm release job.toml -o out/        release its tables
+  ckm release job.toml -o out/        release its tables, with a report
 
 \b
 Exit codes: 0 done, 1 a check failed, 2 the command or the job is wrong,
@@ -54,5 +55,5 @@ def app() -> None:
     """Protected tables from microdata, by the cell key method."""
 
 
-for _command in (release, check, compare, demo, ptable, keys, job, completion):
+for _command in (release, check, report, compare, demo, ptable, keys, job, completion):
     app.add_command(_command)

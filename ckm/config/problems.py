@@ -81,6 +81,7 @@ _KINDS = {
     "dict_type": "a table of names and values",
     "model_type": "a table of keys and values",
     "model_attributes_type": "a table of keys and values",
+    "date_type": "a date without quotes, such as 2027-03-15",
 }
 _BOUNDS = {
     "greater_than_equal": "must be at least {ge:g}",
@@ -90,6 +91,7 @@ _BOUNDS = {
     "string_too_short": "must not be empty",
     "too_short": "must not be empty",
 }
+_SECTIONS = ("data", "keys", "ptable", "hierarchies", "categories", "output", "report")
 _UNIONS = {
     "hierarchies": (
         "must be a list of columns from broad to fine, a code tree file, "
@@ -161,7 +163,12 @@ def _place(loc: list[str], table_names: Sequence[str]) -> tuple[str, str, list[s
         return "table", f"[[table]] {table_names[int(loc[1])]}:", loc[2:]
     if loc[:1] == ["table"]:
         return "table", "[[table]]", []
-    if loc and loc[0] in {"data", "keys", "ptable", "hierarchies", "categories", "output"}:
+    if loc[:2] == ["report", "limits"]:
+        return "report.limits", "[report.limits]", loc[2:]
+    if loc[:2] == ["report", "exceptions"] and len(loc) > 2 and loc[2].isdigit():
+        where = f"[[report.exceptions]] number {int(loc[2]) + 1}:"
+        return "report.exceptions", where, loc[3:]
+    if loc and loc[0] in _SECTIONS:
         return loc[0], f"[{loc[0]}]", loc[1:]
     return "", "", loc
 
@@ -174,7 +181,7 @@ def _unknown(
     homes = [name for name, keys in sections.items() if key in keys and name != section]
     if hint is None and homes:
         home = "the top of the file" if not homes[0] else f"[{homes[0]}]"
-        home = "[[table]]" if homes[0] == "table" else home
+        home = f"[[{homes[0]}]]" if homes[0] in {"table", "report.exceptions"} else home
         hint = f"{key!r} belongs in {home}"
     if hint is None:
         hint = "known here: " + ", ".join(sections[section])

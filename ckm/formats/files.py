@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
-import os
 import re
 import secrets
 import tempfile
@@ -20,6 +19,7 @@ from ckm.formats.csvw import METADATA_SUFFIX
 from ckm.formats.registry import format_named, format_of
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator
     from typing import IO
 

@@ -10,11 +10,12 @@ from ptable.pictures.data import heading, html_table
 from ptable.pictures.facts import chosen_rows, row_facts, row_name, span, table_notes
 from ptable.pictures.picture import Picture
 from ptable.pictures.svg import INK, MARGIN, Drawing, number, text_width
-from ptable.pictures.words import ranges, signed
+from ptable.pictures.words import Wording, in_english, ranges, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ptable.pictures.words import Words
     from ptable.table import PTable
 
 __all__ = ["DOWN", "UP", "ZERO", "on_noise", "perturbation"]
@@ -30,7 +31,14 @@ _MARK = 5.0
 _Piece = tuple[Fraction, Fraction, int]
 
 
-def perturbation(table: PTable, *, title: str | None = None, width: float = 760) -> Picture:
+def perturbation(
+    table: PTable,
+    *,
+    title: str | None = None,
+    width: float = 760,
+    words: Words = in_english,
+    decimal_mark: str = ".",
+) -> Picture:
     """Draw which noise each part of the keys gets, count by count, in key order.
 
     Parameters
@@ -41,6 +49,10 @@ def perturbation(table: PTable, *, title: str | None = None, width: float = 760)
         A heading; None for the usual one.
     width
         The width of the picture, in pixels.
+    words
+        Gives the words of another language for the English ones, as ``gettext`` does.
+    decimal_mark
+        What stands before decimals, ``"."`` or ``","``.
 
     Examples
     --------
@@ -49,22 +61,28 @@ def perturbation(table: PTable, *, title: str | None = None, width: float = 760)
     >>> perturbation(table).description[-33:]
     'The keys of count 1 are shuffled.'
     """
+    wording = Wording(words=words, decimal_mark=decimal_mark)
     rows, pieces = _pieces(table, chosen_rows(table))
-    drawing = Drawing(title or heading("Noise by cell key", table), width=width)
+    usual = heading(words("Noise by cell key"), table, wording=wording)
+    drawing = Drawing(title or usual, width=width)
     reach = max(max(map(abs, table.noise[row])) for row in rows)
-    _draw(drawing, table, list(zip(rows, pieces, strict=True)), reach)
-    drawing.legend("Noise", _legend(reach, table.step))
+    bars = list(zip(rows, pieces, strict=True))
+    _draw(drawing, table, bars, reach, wording)
+    drawing.legend(words("Noise"), _legend(reach, table.step, wording))
     drawing.note(
-        "Dark mark at the foot of a bar: the noise takes away; at its head: it adds. "
-        "The larger the noise, the higher the mark."
+        words(
+            "Dark mark at the foot of a bar: the noise takes away; at its head: it adds. "
+            "The larger the noise, the higher the mark."
+        )
     )
-    for note in _notes(table, rows, pieces):
+    for note in _notes(table, rows, pieces, wording):
         drawing.note(note)
-    description = _describe(table, rows)
+    description = _describe(table, rows, wording)
     return Picture(
         svg=drawing.finish(description),
         description=description,
-        table=_data(table, rows, pieces),
+        table=_data(table, rows, pieces, wording),
+        data_heading=words("Data of the picture"),
     )
 
 
@@ -130,19 +148,20 @@ def _draw(
     table: PTable,
     bars: Sequence[tuple[int, list[_Piece]]],
     reach: int,
+    wording: Wording,
 ) -> None:
-    names = [row_name(table, row) for row, _ in bars]
-    head = text_width("count", 11, bold=True) + 6
+    words, names = wording.words, [row_name(table, row, wording=wording) for row, _ in bars]
+    head = text_width(words("count"), 11, bold=True) + 6
     left = MARGIN + max(head, *(text_width(name, 11) for name in names)) + 8
     length = drawing.width - MARGIN - 12 - left
     high = 26.0 if len(bars) <= 24 else 16.0
     top = drawing.y + 34
-    drawing.axis(left, "share of the cell keys, in key order")
-    drawing.text((left - 12, top - 6), "count", anchor="end", bold=True)
+    drawing.axis(left, words("share of the cell keys, in key order"))
+    drawing.text((left - 12, top - 6), words("count"), anchor="end", bold=True)
     for quarter in range(5):
-        words = f"{quarter / 4:g}"
+        share = wording.number(f"{quarter / 4:g}")
         across = left + length * quarter / 4
-        drawing.text((across, top - 6), words, size=10, anchor="middle")
+        drawing.text((across, top - 6), share, size=10, anchor="middle")
     fills: dict[str, list[str]] = {}
     marks: dict[float, list[str]] = {}
     for place, (_, pieces) in enumerate(bars):
@@ -166,7 +185,7 @@ def _draw(
         drawing.path(steps, stroke=INK, stroke_width=tall)
     for place, (_, pieces) in enumerate(bars):
         box = (left, top + place * (high + 5), length, high)
-        _write_noise(drawing, pieces, box, (reach, table.step))
+        _write_noise(drawing, pieces, box, (reach, table.step), wording)
         drawing.rect(box, stroke="#777777", stroke_width=0.8)
     drawing.y = top + len(bars) * (high + 5) - 5
 
@@ -176,6 +195,7 @@ def _write_noise(
     pieces: Iterable[_Piece],
     box: tuple[float, float, float, float],
     scale: tuple[int, int],
+    wording: Wording,
 ) -> None:
     """Name the noise wherever it fits between the marks."""
     left, top, length, high = box
@@ -183,7 +203,7 @@ def _write_noise(
     if high < 10 + 2 * _MARK:
         return
     for low, end, v in pieces:
-        words = signed(v, step)
+        words = wording.number(signed(v, step))
         if text_width(words, 10) + 3 <= float(end - low) * length:
             middle = left + float(low + end) / 2 * length
             drawing.text(
@@ -195,15 +215,18 @@ def _write_noise(
             )
 
 
-def _legend(reach: int, step: int) -> list[tuple[str, str]]:
+def _legend(reach: int, step: int, wording: Wording) -> list[tuple[str, str]]:
+    both = wording.words("%(low)s to %(high)s")
     entries = [(ZERO, "0")]
     for place in range(len(UP)):
         sizes = (place * reach // len(UP) + 1, (place + 1) * reach // len(UP))
         if sizes[0] > sizes[1]:
             continue
         for colours, sign in ((DOWN, -1), (UP, 1)):
-            low, high = (signed(size, step) for size in sorted(sign * s for s in sizes))
-            entry = (colours[place], low if low == high else f"{low} to {high}")
+            ends = sorted(sign * s for s in sizes)
+            low, high = (wording.number(signed(size, step)) for size in ends)
+            name = low if low == high else both % {"low": low, "high": high}
+            entry = (colours[place], name)
             entries.insert(0 if sign < 0 else len(entries), entry)
     return entries
 
@@ -213,43 +236,58 @@ def _is_shuffled(noise: Sequence[int]) -> bool:
     return not rises and not all(a > b for a, b in pairwise(noise))
 
 
-def _notes(table: PTable, rows: Sequence[int], pieces: Sequence[list[_Piece]]) -> list[str]:
-    notes = table_notes(table, rows)
+def _notes(
+    table: PTable, rows: Sequence[int], pieces: Sequence[list[_Piece]], wording: Wording
+) -> list[str]:
+    notes = table_notes(table, rows, wording=wording)
     sampled = [
-        row_name(table, row)
+        row_name(table, row, wording=wording)
         for row, here in zip(rows, pieces, strict=True)
         if len(table.noise[row]) != len(here)
     ]
     if sampled:
-        notes.append(
-            f"Drawn from {_MOST_PIECES_OF_A_ROW} samples, as the intervals are finer than the "
-            f"picture: count {', '.join(sampled)}."
+        sentence = wording.words(
+            "Drawn from %(samples)s samples, as the intervals are finer than the picture: "
+            "count %(counts)s."
         )
+        counts = wording.listed(sampled)
+        notes.append(sentence % {"samples": _MOST_PIECES_OF_A_ROW, "counts": counts})
     return notes
 
 
-def _describe(table: PTable, rows: Sequence[int]) -> str:
+def _describe(table: PTable, rows: Sequence[int], wording: Wording) -> str:
+    words = wording.words
     shuffled = [row for row in rows if _is_shuffled(table.noise[row])]
-    words = [
-        (
-            "Bars over all cell keys, cut where the noise changes: "
-            f"{span([row_facts(table, row) for row in rows])}."
-        ),
-        *table_notes(table, rows),
+    drawn = span([row_facts(table, row, wording=wording) for row in rows], wording=wording)
+    sentences = [
+        words("Bars over all cell keys, cut where the noise changes: %(rows)s.")
+        % {"rows": drawn},
+        *table_notes(table, rows, wording=wording),
     ]
     if shuffled and table.anchors is None:
-        many = "counts" if len(shuffled) > 1 else "count"
-        words.append(f"The keys of {many} {ranges(shuffled)} are shuffled.")
+        sentence = words("The keys of count %(counts)s are shuffled.")
+        if len(shuffled) > 1:
+            sentence = words("The keys of counts %(counts)s are shuffled.")
+        sentences.append(sentence % {"counts": ranges(shuffled, wording=wording)})
     elif not shuffled:
-        words.append("In every row the noise rises or falls with the key.")
-    return " ".join(words)
+        sentences.append(words("In every row the noise rises or falls with the key."))
+    return " ".join(sentences)
 
 
-def _data(table: PTable, rows: Sequence[int], pieces: Sequence[list[_Piece]]) -> str:
+def _data(
+    table: PTable, rows: Sequence[int], pieces: Sequence[list[_Piece]], wording: Wording
+) -> str:
+    words, figure = wording.words, wording.number
     lines = [
-        (row_name(table, row), f"{float(low):.6g}", f"{float(end):.6g}", signed(v, table.step))
+        (
+            row_name(table, row, wording=wording),
+            figure(f"{float(low):.6g}"),
+            figure(f"{float(end):.6g}"),
+            figure(signed(v, table.step)),
+        )
         for row, here in zip(rows, pieces, strict=True)
         for low, end, v in here
     ]
-    caption = "Noise by share of the cell keys: from (included) to (excluded)"
-    return html_table(caption, ["count", "from", "to", "noise"], lines)
+    names = [words("count"), words("from"), words("to"), words("noise")]
+    caption = words("Noise by share of the cell keys: from (included) to (excluded)")
+    return html_table(caption, names, lines)

@@ -6,6 +6,7 @@ import html
 from typing import TYPE_CHECKING
 
 from ptable.pictures.svg import clean
+from ptable.pictures.words import ENGLISH, Wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,7 +50,7 @@ def _safe(text: str) -> str:
     return html.escape(clean(text))
 
 
-def heading(what: str, table: PTable) -> str:
+def heading(what: str, table: PTable, *, wording: Wording = ENGLISH) -> str:
     """Name a picture after what it shows and after its table.
 
     Parameters
@@ -58,6 +59,8 @@ def heading(what: str, table: PTable) -> str:
         What the picture shows.
     table
         The p-table.
+    wording
+        The language.
 
     Examples
     --------
@@ -65,4 +68,7 @@ def heading(what: str, table: PTable) -> str:
     >>> heading("Noise", PTable.from_units([{0: 8}], key_range=8, label="first"))
     'Noise: first'
     """
-    return f"{what}: {table.label}" if table.label else what
+    if not table.label:
+        return what
+    named = wording.words("%(picture)s: %(ptable)s")
+    return named % {"picture": what, "ptable": table.label}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ptable.errors import PTableError
 from ptable.lookup import cycle_length, serving_row
-from ptable.pictures.words import decimal, ranges
+from ptable.pictures.words import ENGLISH, Wording, decimal, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,6 +32,7 @@ __all__ = [
 _MOST_ROWS = 64
 _FIRST_ROWS = 41
 _TOLERANCE = Fraction(1, 1000)
+_NOTE = re.compile(r"variance (\S+) instead of (\S+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,7 @@ class RowFacts:
     flags: tuple[tuple[str, str], ...]
 
 
-def row_facts(table: PTable, row: int) -> RowFacts:
+def row_facts(table: PTable, row: int, *, wording: Wording = ENGLISH) -> RowFacts:
     """Work out the figures of one row.
 
     Parameters
@@ -78,6 +80,8 @@ def row_facts(table: PTable, row: int) -> RowFacts:
         The p-table.
     row
         The place of the row, from 0 on.
+    wording
+        The language.
 
     Examples
     --------
@@ -90,12 +94,12 @@ def row_facts(table: PTable, row: int) -> RowFacts:
     mean, variance = _moments(law, table.step)
     return RowFacts(
         count=_count(table, row),
-        name=row_name(table, row),
+        name=row_name(table, row, wording=wording),
         law=law,
         mean=mean,
         variance=variance,
         stays=law.get(0, Fraction(0)),
-        flags=tuple(_flags(table, row, mean, variance)),
+        flags=tuple(_flags(table, row, mean, variance, wording=wording)),
     )
 
 
@@ -115,31 +119,43 @@ def _moments(law: dict[int, Fraction], step: int) -> tuple[Fraction, Fraction]:
 
 
 def _flags(
-    table: PTable, row: int, mean: Fraction, variance: Fraction
+    table: PTable, row: int, mean: Fraction, variance: Fraction, *, wording: Wording
 ) -> Iterable[tuple[str, str]]:
     """Say in what a row differs from its request or, where none is known, from the last."""
-    name = row_name(table, row)
+    words, figure = wording.words, wording.number
+    found: dict[str, str] = {"count": row_name(table, row, wording=wording)}
     if table.certificate is not None:
         count = _count(table, row)
         for proof in table.certificate.rows:
             if proof.count == count and proof.note:
-                yield "not as asked", f"Count {name}: {proof.note}."
+                found["note"] = _note(proof.note, wording)
+                yield words("not as asked"), words("Count %(count)s: %(note)s.") % found
         return  # a mean other than 0 was declared, or the certificate would not hold
+    found |= {"mean": figure(decimal(mean)), "variance": figure(decimal(variance))}
     if table.large_counts == "last" and (row > 0 or variance):
         _, last = _moments(_law(table, table.n_rows - 1), table.step)
         if abs(variance - last) > _TOLERANCE * last:
-            yield (
-                "variance differs",
-                (
-                    f"Count {name}: variance {decimal(variance)}; the last row has "
-                    f"{decimal(last)}."
-                ),
+            found["last"] = figure(decimal(last))
+            sentence = words(
+                "Count %(count)s: variance %(variance)s; the last row has %(last)s."
             )
+            yield words("variance differs"), sentence % found
     if abs(mean) > _TOLERANCE:
-        yield "mean is not 0", f"Count {name}: the noise has mean {decimal(mean)}, not 0."
+        sentence = words("Count %(count)s: the noise has mean %(mean)s, not 0.")
+        yield words("mean is not 0"), sentence % found
 
 
-def row_name(table: PTable, row: int) -> str:
+def _note(note: str, wording: Wording) -> str:
+    """Say the note of a certificate in a language; one of a newer program stays as it is."""
+    known = _NOTE.fullmatch(note)
+    if known is None:
+        return note
+    got, asked = map(wording.number, known.groups())
+    sentence = wording.words("variance %(got)s instead of %(asked)s")
+    return sentence % {"got": got, "asked": asked}
+
+
+def row_name(table: PTable, row: int, *, wording: Wording = ENGLISH) -> str:
     """Name a row by the counts that it serves.
 
     Parameters
@@ -148,6 +164,8 @@ def row_name(table: PTable, row: int) -> str:
         The p-table.
     row
         The place of the row, from 0 on.
+    wording
+        The language.
 
     Examples
     --------
@@ -156,7 +174,8 @@ def row_name(table: PTable, row: int) -> str:
     '0 and more'
     """
     is_open = row == table.n_rows - 1 and table.large_counts == "last"
-    return f"{_count(table, row)}{' and more' if is_open else ''}"
+    count = str(_count(table, row))
+    return wording.words("%(count)s and more") % {"count": count} if is_open else count
 
 
 def row_of(table: PTable, count: int) -> int:
@@ -214,7 +233,7 @@ def chosen_rows(table: PTable, most: int = _MOST_ROWS) -> list[int]:
     return [*range(first - 1), table.n_rows - 1]
 
 
-def table_notes(table: PTable, rows: Sequence[int]) -> list[str]:
+def table_notes(table: PTable, rows: Sequence[int], *, wording: Wording = ENGLISH) -> list[str]:
     """Say which rows are not drawn and what happens beyond the last.
 
     Parameters
@@ -223,6 +242,8 @@ def table_notes(table: PTable, rows: Sequence[int]) -> list[str]:
         The p-table.
     rows
         The rows that are drawn.
+    wording
+        The language.
 
     Examples
     --------
@@ -231,21 +252,22 @@ def table_notes(table: PTable, rows: Sequence[int]) -> list[str]:
     >>> table_notes(table, chosen_rows(table))
     ['Rows 40 to 88 are not drawn.']
     """
-    notes = []
+    words, notes = wording.words, []
     for before, after in pairwise([*rows, table.n_rows]):
         first, last = _count(table, before + 1) if after > before + 1 else 0, after - 1
+        left_out = {"first": first, "last": _count(table, last)}
         if after > before + 2:
-            notes.append(f"Rows {first} to {_count(table, last)} are not drawn.")
+            notes.append(words("Rows %(first)s to %(last)s are not drawn.") % left_out)
         elif after > before + 1:
-            notes.append(f"Row {first} is not drawn.")
-    cycle = cycle_length(table.large_counts, n_rows=table.n_rows)
+            notes.append(words("Row %(first)s is not drawn.") % left_out)
     if table.large_counts != "last":
-        notes.append(
-            f"Counts from {table.n_rows} on take rows {table.n_rows - cycle} to "
-            f"{table.n_rows - 1} in turn."
-        )
+        n_rows = table.n_rows
+        start = n_rows - cycle_length(table.large_counts, n_rows=n_rows)
+        cycle = {"count": n_rows, "first": start, "last": n_rows - 1}
+        sentence = words("Counts from %(count)s on take rows %(first)s to %(last)s in turn.")
+        notes.append(sentence % cycle)
     if table.anchors is not None:
-        notes.append("A magnitude between two rows takes a mixture of both.")
+        notes.append(words("A magnitude between two rows takes a mixture of both."))
     return notes
 
 
@@ -305,13 +327,15 @@ def never_near(table: PTable, counts: Sequence[int], reach: int) -> set[int]:
     return {j for low, high in spans for j in never_published(table, low, high)}
 
 
-def span(rows: Sequence[RowFacts]) -> str:
+def span(rows: Sequence[RowFacts], *, wording: Wording = ENGLISH) -> str:
     """Say how many rows there are, and from which count to which.
 
     Parameters
     ----------
     rows
         The rows, ascending.
+    wording
+        The language.
 
     Examples
     --------
@@ -319,6 +343,7 @@ def span(rows: Sequence[RowFacts]) -> str:
     >>> span([row_facts(PTable.from_units([{0: 8}], key_range=8), 0)])
     'one row, for count 0 and more'
     """
+    ends = {"rows": len(rows), "first": rows[0].name, "last": rows[-1].name}
     if len(rows) == 1:
-        return f"one row, for count {rows[0].name}"
-    return f"{len(rows)} rows, from count {rows[0].name} to {rows[-1].name}"
+        return wording.words("one row, for count %(first)s") % ends
+    return wording.words("%(rows)s rows, from count %(first)s to %(last)s") % ends

@@ -14,7 +14,7 @@ from ptable.pictures.facts import (
     never_published,
     row_facts,
 )
-from ptable.pictures.words import signed
+from ptable.pictures.words import ENGLISH, Wording, signed
 
 if TYPE_CHECKING:
     from ptable.table import PTable
@@ -70,13 +70,15 @@ class Grid:
     unit: int
 
 
-def grid_of(table: PTable) -> Grid:
+def grid_of(table: PTable, *, wording: Wording = ENGLISH) -> Grid:
     """Lay out the cells of a table: by published value, or by noise where that is too wide.
 
     Parameters
     ----------
     table
         The p-table.
+    wording
+        The language.
 
     Examples
     --------
@@ -85,14 +87,14 @@ def grid_of(table: PTable) -> Grid:
     7
     """
     chosen = chosen_rows(table)
-    rows = [row_facts(table, row) for row in chosen]
+    rows = [row_facts(table, row, wording=wording) for row in chosen]
     step = table.step
     most = max(row.count * step + max(row.law) for row in rows)
     if table.anchors is None and len(chosen) == table.n_rows and most < _MOST_COLUMNS:
         never = never_published(table, 0, most)
         return Grid(
             rows=rows,
-            columns=[f"{j / step:g}" for j in range(most + 1)],
+            columns=[wording.number(f"{j / step:g}") for j in range(most + 1)],
             by_published=True,
             bin_width=1,
             cells=[{r.count * step + v: p for v, p in r.law.items()} for r in rows],
@@ -102,10 +104,10 @@ def grid_of(table: PTable) -> Grid:
             gaps=[],
             unit=step,
         )
-    return _noise_grid(table, rows)
+    return _noise_grid(table, rows, wording)
 
 
-def _noise_grid(table: PTable, rows: list[RowFacts]) -> Grid:
+def _noise_grid(table: PTable, rows: list[RowFacts], wording: Wording) -> Grid:
     step = table.step
     reach = max(max(map(abs, row.law)) for row in rows)
     wide = bin_width(reach, _MOST_COLUMNS)
@@ -125,7 +127,7 @@ def _noise_grid(table: PTable, rows: list[RowFacts]) -> Grid:
     ]
     return Grid(
         rows=rows,
-        columns=[signed(wide * (c - side), step) for c in range(2 * side + 1)],
+        columns=[wording.number(signed(wide * (c - side), step)) for c in range(2 * side + 1)],
         by_published=False,
         bin_width=wide,
         cells=cells,

@@ -11,11 +11,12 @@ from ptable.pictures.facts import chosen_rows, span, table_notes
 from ptable.pictures.grid import Grid, grid_of
 from ptable.pictures.picture import Picture
 from ptable.pictures.svg import HATCH, INK, MARGIN, Drawing, number, text_width
-from ptable.pictures.words import percent, ranges
+from ptable.pictures.words import Wording, in_english, percent, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ptable.pictures.words import Words
     from ptable.table import PTable
 
 __all__ = ["SHADES", "heatmap", "on_shade"]
@@ -32,21 +33,18 @@ SHADES = (
     "#0c2459",
 )
 _BOUNDS = tuple(Fraction(n, 1000) for n in (1, 10, 50, 100, 200, 400, 700))
-_CLASSES = (
-    "under 0.1 %",
-    "0.1 to 1",
-    "1 to 5",
-    "5 to 10",
-    "10 to 20",
-    "20 to 40",
-    "40 to 70",
-    "70 to 100 %",
-)
 _FIRST_DARK = 4
 _GRID = "#dddddd"
 
 
-def heatmap(table: PTable, *, title: str | None = None, width: float = 760) -> Picture:
+def heatmap(
+    table: PTable,
+    *,
+    title: str | None = None,
+    width: float = 760,
+    words: Words = in_english,
+    decimal_mark: str = ".",
+) -> Picture:
     """Draw the transition probabilities as a matrix of shades.
 
     Columns are published values; in tables with anchors, and in very large ones, they are
@@ -60,6 +58,10 @@ def heatmap(table: PTable, *, title: str | None = None, width: float = 760) -> P
         A heading; None for the usual one.
     width
         The width of the picture, in pixels.
+    words
+        Gives the words of another language for the English ones, as ``gettext`` does.
+    decimal_mark
+        What stands before decimals, ``"."`` or ``","``.
 
     Examples
     --------
@@ -68,20 +70,42 @@ def heatmap(table: PTable, *, title: str | None = None, width: float = 760) -> P
     >>> "Never published: 1 to 2." in picture.description
     True
     """
-    grid = grid_of(table)
-    drawing = Drawing(title or heading("Transition probabilities", table), width=width)
-    has_numbers = _draw(drawing, grid)
-    entries = [("#ffffff", "cannot occur"), *zip(SHADES, _CLASSES, strict=True)]
-    entries.append(("outline", "published as it is"))
+    wording = Wording(words=words, decimal_mark=decimal_mark)
+    grid = grid_of(table, wording=wording)
+    usual = heading(words("Transition probabilities"), table, wording=wording)
+    drawing = Drawing(title or usual, width=width)
+    has_numbers = _draw(drawing, grid, wording)
+    entries = [("#ffffff", words("cannot occur"))]
+    entries += zip(SHADES, _classes(wording), strict=True)
+    entries.append(("outline", words("published as it is")))
     if any(grid.hatched):
-        entries.append((HATCH, "never published"))
-    drawing.legend("Probability", entries)
+        entries.append((HATCH, words("never published")))
+    drawing.legend(words("Probability"), entries)
     if has_numbers:
-        drawing.note("Numbers in cells are percent.")
-    for note in _notes(table, grid):
+        drawing.note(words("Numbers in cells are percent."))
+    for note in _notes(table, grid, wording):
         drawing.note(note)
-    description = _describe(table, grid)
-    return Picture(svg=drawing.finish(description), description=description, table=_data(grid))
+    description = _describe(table, grid, wording)
+    return Picture(
+        svg=drawing.finish(description),
+        description=description,
+        table=_data(grid, wording),
+        data_heading=words("Data of the picture"),
+    )
+
+
+def _classes(wording: Wording) -> tuple[str, ...]:
+    words = wording.words
+    return (
+        words("under 0.1 %"),
+        words("0.1 to 1"),
+        words("1 to 5"),
+        words("5 to 10"),
+        words("10 to 20"),
+        words("20 to 40"),
+        words("40 to 70"),
+        words("70 to 100 %"),
+    )
 
 
 def on_shade(place: int) -> str:
@@ -100,39 +124,45 @@ def on_shade(place: int) -> str:
     return "#ffffff" if place >= _FIRST_DARK else INK
 
 
-def _draw(drawing: Drawing, grid: Grid) -> bool:
+def _draw(drawing: Drawing, grid: Grid, wording: Wording) -> bool:
     """Draw the matrix with its labels, and tell whether the cells hold numbers."""
-    names = [row.name for row in grid.rows]
+    words, names = wording.words, [row.name for row in grid.rows]
     n_columns = len(grid.columns)
     # The first label may be wider than its column, and stands beside the word "count".
     overhang = text_width(grid.columns[0], 10) / 2
-    head = text_width("count", 11, bold=True) + overhang
+    head = text_width(words("count"), 11, bold=True) + overhang
     left = MARGIN + max(head, *(text_width(name, 11) for name in names)) + 8
     wide = min(46.0, (drawing.width - MARGIN - left) / n_columns)
     high = min(24.0, max(9.0 if len(names) > 12 else 18.0, wide * 0.8))
     top = drawing.y + 34
-    axis = "published value" if grid.by_published else "noise: published minus count"
-    if grid.by_published and grid.unit == 1:
-        axis = "published count"
-    drawing.axis(left, axis)
-    drawing.text((left - 6 - overhang, top - 6), "count", size=11, anchor="end", bold=True)
+    drawing.axis(left, _axis(grid, wording))
+    place = left - 6 - overhang, top - 6
+    drawing.text(place, words("count"), size=11, anchor="end", bold=True)
     for c in _ticks(grid, wide):
         drawing.text(
             (left + (c + 0.5) * wide, top - 6), grid.columns[c], size=10, anchor="middle"
         )
     every = 1 if high >= 12 else 2
-    for place, name in enumerate(names):
-        is_last = place == len(names) - 1
-        if is_last or (place % every == 0 and place < len(names) - every):
-            base = top + (place + 0.5) * high + 4
+    for line, name in enumerate(names):
+        is_last = line == len(names) - 1
+        if is_last or (line % every == 0 and line < len(names) - every):
+            base = top + (line + 0.5) * high + 4
             drawing.text((left - 6, base), name, size=11, anchor="end")
     box = (left, top, wide, high)
     _draw_cells(drawing, grid, box)
     _draw_lines(drawing, grid, box)
     if _numbers_fit(box):
-        _draw_numbers(drawing, grid, box)
+        _draw_numbers(drawing, grid, box, wording)
     drawing.y = top + high * len(grid.rows)
     return _numbers_fit(box)
+
+
+def _axis(grid: Grid, wording: Wording) -> str:
+    if not grid.by_published:
+        return wording.words("noise: published minus count")
+    if grid.unit == 1:
+        return wording.words("published count")
+    return wording.words("published value")
 
 
 def _ticks(grid: Grid, wide: float) -> Iterable[int]:
@@ -213,52 +243,74 @@ def _numbers_fit(box: tuple[float, float, float, float]) -> bool:
     return box[2] >= text_width(">99", 10) + 3 and box[3] >= 13
 
 
-def _draw_numbers(drawing: Drawing, grid: Grid, box: tuple[float, float, float, float]) -> None:
+def _draw_numbers(
+    drawing: Drawing, grid: Grid, box: tuple[float, float, float, float], wording: Wording
+) -> None:
     left, top, wide, high = box
     for place, law in enumerate(grid.cells):
         base = top + (place + 0.5) * high + 3.5
         for c, p in sorted(law.items()):
             drawing.text(
                 (left + (c + 0.5) * wide, base),
-                percent(p),
+                wording.number(percent(p)),
                 size=10,
                 anchor="middle",
                 fill=on_shade(bisect_right(_BOUNDS, p)),
             )
 
 
-def _notes(table: PTable, grid: Grid) -> Sequence[str]:
-    notes = table_notes(table, chosen_rows(table))
+def _notes(table: PTable, grid: Grid, wording: Wording) -> Sequence[str]:
+    words = wording.words
+    notes = table_notes(table, chosen_rows(table), wording=wording)
     if grid.bin_width > 1:
-        notes.insert(0, f"Each column sums {grid.bin_width} neighbouring noise values.")
+        sentence = words("Each column sums %(values)s neighbouring noise values.")
+        notes.insert(0, sentence % {"values": grid.bin_width})
     if not grid.by_published and any(grid.never):
-        notes.append("Hatched: the value that this noise leads to is never published.")
+        notes.append(words("Hatched: the value that this noise leads to is never published."))
     return notes
 
 
-def _describe(table: PTable, grid: Grid) -> str:
-    rows = grid.rows
-    last = rows[-1]
-    reach = f"{table.max_noise / table.step:g}"
-    words = [
-        (
+def _describe(table: PTable, grid: Grid, wording: Wording) -> str:
+    words, last = wording.words, grid.rows[-1]
+    figures = {
+        "rows": span(grid.rows, wording=wording),
+        "noise": wording.number(f"{table.max_noise / table.step:g}"),
+        "count": last.name,
+        "share": wording.number(percent(last.stays, 1)),
+    }
+    sentences = [
+        words(
             "Heat map of the probability that each count is published as each value: "
-            f"{span(rows)}; the largest noise is {reach}."
+            "%(rows)s; the largest noise is %(noise)s."
         ),
-        f"Count {last.name} is published as it is with {percent(last.stays, 1)} %.",
+        words("Count %(count)s is published as it is with %(share)s %%."),
     ]
     if grid.never:
-        words.append(f"Never published: {ranges(grid.never, table.step)}.")
-    return " ".join([*words, *table_notes(table, chosen_rows(table))])
+        sentences.append(words("Never published: %(values)s."))
+        figures["values"] = ranges(grid.never, table.step, wording=wording)
+    notes = table_notes(table, chosen_rows(table), wording=wording)
+    return " ".join([*(sentence % figures for sentence in sentences), *notes])
 
 
-def _data(grid: Grid) -> str:
-    what = "published value" if grid.by_published else "noise"
-    if grid.bin_width > 1:
-        what = f"noise, {grid.bin_width} neighbouring values a column"
+def _data(grid: Grid, wording: Wording) -> str:
+    words = wording.words
     lines = [
-        (row.name, *(percent(law.get(c, Fraction(0)), 2) for c in range(len(grid.columns))))
+        (
+            row.name,
+            *(
+                wording.number(percent(law.get(c, Fraction(0)), 2))
+                for c in range(len(grid.columns))
+            ),
+        )
         for row, law in zip(grid.rows, grid.cells, strict=True)
     ]
-    caption = f"Probability in percent, by count (rows) and {what} (columns)"
-    return html_table(caption, ["count", *grid.columns], lines)
+    if grid.bin_width > 1:
+        caption = words(
+            "Probability in percent, by count (rows) and noise, %(values)s neighbouring "
+            "values a column (columns)"
+        ) % {"values": grid.bin_width}
+    elif grid.by_published:
+        caption = words("Probability in percent, by count (rows) and published value (columns)")
+    else:
+        caption = words("Probability in percent, by count (rows) and noise (columns)")
+    return html_table(caption, [words("count"), *grid.columns], lines)

@@ -17,11 +17,12 @@ from ptable.pictures.facts import (
 from ptable.pictures.grid import bin_width
 from ptable.pictures.picture import Picture
 from ptable.pictures.svg import HATCH, INK, MARGIN, MUTED, Drawing, clip, number, text_width
-from ptable.pictures.words import decimal, percent, signed
+from ptable.pictures.words import Wording, decimal, in_english, percent, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ptable.pictures.words import Words
     from ptable.table import PTable
 
 __all__ = ["distributions"]
@@ -34,7 +35,14 @@ _WARNING = "#9a3412"
 _MOST_SENTENCES = 12
 
 
-def distributions(table: PTable, *, title: str | None = None, width: float = 760) -> Picture:
+def distributions(
+    table: PTable,
+    *,
+    title: str | None = None,
+    width: float = 760,
+    words: Words = in_english,
+    decimal_mark: str = ".",
+) -> Picture:
     """Draw the distribution of the noise of each count, with mean, variance and P(no noise).
 
     A row is flagged where its certificate says that it is not as asked; in tables without a
@@ -48,6 +56,10 @@ def distributions(table: PTable, *, title: str | None = None, width: float = 760
         A heading; None for the usual one.
     width
         The width of the picture, in pixels.
+    words
+        Gives the words of another language for the English ones, as ``gettext`` does.
+    decimal_mark
+        What stands before decimals, ``"."`` or ``","``.
 
     Examples
     --------
@@ -56,33 +68,38 @@ def distributions(table: PTable, *, title: str | None = None, width: float = 760
     >>> "Count 1: variance 0.1875; the last row has 0.5." in distributions(table).description
     True
     """
+    wording = Wording(words=words, decimal_mark=decimal_mark)
     chosen = chosen_rows(table)
-    rows = [row_facts(table, row) for row in chosen]
-    sentences = [sentence for row in rows for _, sentence in row.flags]
-    drawing = Drawing(title or heading("Noise by count", table), width=width)
-    panels = _Panels(table, rows, drawing)
+    rows = [row_facts(table, row, wording=wording) for row in chosen]
+    sentences = _some([sentence for row in rows for _, sentence in row.flags], wording)
+    notes = [*table_notes(table, chosen, wording=wording), *sentences]
+    usual = heading(words("Noise by count"), table, wording=wording)
+    drawing = Drawing(title or usual, width=width)
+    panels = _Panels(table, rows, drawing, wording)
     for place, row in enumerate(rows):
         panels.draw(row, place)
-    none = "no noise" if panels.bin_width == 1 else "no noise, or nearly none"
-    entries = [(_STAY_BAR, none), (_BAR, "noise")]
-    if panels.never:
-        entries.append((HATCH, "leads to a value that is never published"))
-    drawing.legend(f"Probability, from 0 to {percent(panels.peak)} %", entries)
-    if panels.bin_width > 1:
-        drawing.note(f"Each bar sums {panels.bin_width} neighbouring noise values.")
-    for note in [*table_notes(table, chosen), *_some(sentences)]:
+    panels.explain()
+    for note in notes:
         drawing.note(note)
-    description = _describe(table, rows, sentences)
+    description = _describe(table, rows, wording)
+    description = " ".join(
+        [description, *sentences, *table_notes(table, chosen, wording=wording)]
+    )
     return Picture(
-        svg=drawing.finish(description), description=description, table=_data(table, rows)
+        svg=drawing.finish(description),
+        description=description,
+        table=_data(table, rows, wording),
+        data_heading=words("Data of the picture"),
     )
 
 
 class _Panels:
     """Where panels and bars go: the same axis of noise and the same height for all."""
 
-    def __init__(self, table: PTable, rows: Sequence[RowFacts], drawing: Drawing) -> None:
-        self.table, self.drawing = table, drawing
+    def __init__(
+        self, table: PTable, rows: Sequence[RowFacts], drawing: Drawing, wording: Wording
+    ) -> None:
+        self.table, self.drawing, self.wording = table, drawing, wording
         fits = int((drawing.room + _GAP) // (_PANEL + _GAP))
         self.n_across = max(1, min(len(rows), fits))
         widest = 2 * _PANEL if len(rows) < fits else drawing.room
@@ -106,6 +123,21 @@ class _Panels:
             law[place] = law.get(place, Fraction(0)) + p
         return law
 
+    def explain(self) -> None:
+        """Say what the bars mean."""
+        words = self.wording.words
+        none = words("no noise")
+        if self.bin_width > 1:
+            none = words("no noise, or nearly none")
+        entries = [(_STAY_BAR, none), (_BAR, words("noise"))]
+        if self.never:
+            entries.append((HATCH, words("leads to a value that is never published")))
+        peak = words("Probability, from 0 to %(share)s %%") % {"share": percent(self.peak)}
+        self.drawing.legend(peak, entries)
+        if self.bin_width > 1:
+            sentence = words("Each bar sums %(values)s neighbouring noise values.")
+            self.drawing.note(sentence % {"values": self.bin_width})
+
     def draw(self, row: RowFacts, place: int) -> None:
         """Draw the panel of a row at its place, and move the end of the card below it."""
         drawing = self.drawing
@@ -114,11 +146,8 @@ class _Panels:
         if row.flags:
             box = (left - 4, top, self.width + 8, self.height)
             drawing.rect(box, stroke=_WARNING, stroke_width=1.4, dashes="5 3")
-        drawing.text((left, top + 15), f"Count {row.name}", size=12, bold=True)
-        drawing.text((left, top + 30), f"mean {decimal(row.mean)}")
-        drawing.text((left, top + 44), f"variance {decimal(row.variance)}")
+        self._write(row, left, top)
         half = left + self.width / 2
-        drawing.text((left, top + 58), f"stays {percent(row.stays, 1)} %")
         if row.flags:
             tip = f"M{number(left)} {number(top + 72)}l5 -9l5 9z"
             drawing.path([tip], fill=_WARNING)
@@ -127,10 +156,29 @@ class _Panels:
         self._draw_bars(row, half, top + self.head + _BARS)
         drawing.y = top + self.height
 
+    def _write(self, row: RowFacts, left: float, top: float) -> None:
+        words, figure = self.wording.words, self.wording.number
+        figures = {
+            "count": row.name,
+            "mean": figure(decimal(row.mean)),
+            "variance": figure(decimal(row.variance)),
+            "share": figure(percent(row.stays, 1)),
+        }
+        name = clip(words("Count %(count)s") % figures, self.width, 12, bold=True)
+        self.drawing.text((left, top + 15), name, size=12, bold=True)
+        lines = (
+            words("mean %(mean)s"),
+            words("variance %(variance)s"),
+            words("stays %(share)s %%"),
+        )
+        for place, line in enumerate(lines):
+            text = clip(line % figures, self.width, 11)
+            self.drawing.text((left, top + 30 + 14 * place), text)
+
     def _draw_bars(self, row: RowFacts, middle: float, base: float) -> None:
         drawing = self.drawing
         if set(row.law) == {0}:
-            words = "always published as it is"
+            words = clip(self.wording.words("always published as it is"), self.width, 11)
             drawing.text((middle, base - _BARS / 2), words, anchor="middle", fill=MUTED)
         else:
             self._draw_hatch(row, middle, base)
@@ -169,10 +217,8 @@ class _Panels:
         )
         if tall:
             top = max(tall, key=law.__getitem__)
-            place, words = (
-                (middle + top * self.unit, base - _BARS - 3),
-                f"{percent(law[top])} %",
-            )
+            place = middle + top * self.unit, base - _BARS - 3
+            words = self.wording.words("%(share)s %%") % {"share": percent(law[top])}
             self.drawing.text(place, words, size=10, anchor="middle")
 
     def _draw_hatch(self, row: RowFacts, middle: float, base: float) -> None:
@@ -184,7 +230,7 @@ class _Panels:
     def _draw_ticks(self, middle: float, base: float) -> None:
         far = self.side
         for place, anchor in {-far: "start", far: "end", 0: "middle"}.items():
-            words = signed(place * self.bin_width, self.table.step)
+            words = self.wording.number(signed(place * self.bin_width, self.table.step))
             across = middle + place * self.unit
             # Labels wider than their bar end where the panel ends.
             if text_width(words, 10) <= self.unit or not place:
@@ -200,42 +246,54 @@ def _peak(laws: Sequence[dict[int, Fraction]]) -> Fraction:
     return min(peaks[-1], 2 * peaks[len(peaks) // 2]) if peaks else Fraction(1)
 
 
-def _some(sentences: Sequence[str]) -> Sequence[str]:
+def _some(sentences: Sequence[str], wording: Wording) -> Sequence[str]:
     if len(sentences) <= _MOST_SENTENCES:
         return sentences
-    more = len(sentences) - _MOST_SENTENCES
-    return [*sentences[:_MOST_SENTENCES], f"And {more} more; see the marked panels."]
+    more = wording.words("And %(more)s more; see the marked panels.")
+    return [*sentences[:_MOST_SENTENCES], more % {"more": len(sentences) - _MOST_SENTENCES}]
 
 
-def _describe(table: PTable, rows: Sequence[RowFacts], sentences: Sequence[str]) -> str:
-    last = rows[-1]
-    words = [
-        (
-            f"Bar charts of the noise by count: {span(rows)}; the largest noise is "
-            f"{table.max_noise / table.step:g}."
+def _describe(table: PTable, rows: Sequence[RowFacts], wording: Wording) -> str:
+    words, figure, last = wording.words, wording.number, rows[-1]
+    figures = {
+        "rows": span(rows, wording=wording),
+        "noise": figure(f"{table.max_noise / table.step:g}"),
+        "count": last.name,
+        "mean": figure(decimal(last.mean)),
+        "variance": figure(decimal(last.variance)),
+        "share": figure(percent(last.stays, 1)),
+    }
+    sentences = (
+        words("Bar charts of the noise by count: %(rows)s; the largest noise is %(noise)s."),
+        words(
+            "Count %(count)s: mean %(mean)s, variance %(variance)s, stays as it is with "
+            "%(share)s %%."
         ),
-        (
-            f"Count {last.name}: mean {decimal(last.mean)}, variance {decimal(last.variance)}, "
-            f"stays as it is with {percent(last.stays, 1)} %."
-        ),
-        *_some(sentences),
-        *table_notes(table, chosen_rows(table)),
-    ]
-    return " ".join(words)
+    )
+    return " ".join(sentence % figures for sentence in sentences)
 
 
-def _data(table: PTable, rows: Sequence[RowFacts]) -> str:
+def _data(table: PTable, rows: Sequence[RowFacts], wording: Wording) -> str:
+    words, figure = wording.words, wording.number
     lines = [
         (
             row.name,
-            decimal(row.mean),
-            decimal(row.variance),
-            percent(row.stays, 2),
-            signed(min(row.law), table.step),
-            signed(max(row.law), table.step),
-            " ".join(sentence for _, sentence in row.flags) or "none",
+            figure(decimal(row.mean)),
+            figure(decimal(row.variance)),
+            figure(percent(row.stays, 2)),
+            figure(signed(min(row.law), table.step)),
+            figure(signed(max(row.law), table.step)),
+            " ".join(sentence for _, sentence in row.flags) or words("none"),
         )
         for row in rows
     ]
-    names = ["count", "mean", "variance", "stays, percent", "least noise", "greatest noise"]
-    return html_table("The noise of each count", [*names, "remarks"], lines)
+    names = [
+        words("count"),
+        words("mean"),
+        words("variance"),
+        words("stays, percent"),
+        words("least noise"),
+        words("greatest noise"),
+        words("remarks"),
+    ]
+    return html_table(words("The noise of each count"), names, lines)

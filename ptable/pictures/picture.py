@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ptable.errors import PTableError
+from ptable.pictures.page import in_page
 
 if TYPE_CHECKING:
     import os
@@ -30,6 +32,8 @@ class Picture:
         What the drawing shows, in words.
     table
         The figures drawn, as an HTML table.
+    data_heading
+        What the table is called where it is folded away.
 
     Examples
     --------
@@ -43,6 +47,7 @@ class Picture:
     svg: str
     description: str
     table: str
+    data_heading: str = "Data of the picture"
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the drawing to a file, all or nothing.
@@ -83,9 +88,28 @@ class Picture:
             with contextlib.suppress(FileNotFoundError):
                 temporary.unlink()
 
+    def in_page(self, id_prefix: str) -> str:
+        """Give the drawing for a page: ids of its own, and as wide as there is room.
+
+        Parameters
+        ----------
+        id_prefix
+            As for `ptable.pictures.page.in_page`; another one for each drawing of the page.
+
+        Examples
+        --------
+        >>> from ptable import PTable
+        >>> from ptable.pictures import heatmap
+        >>> picture = heatmap(PTable.from_units([{0: 8}, {-1: 4, 1: 4}], key_range=8))
+        >>> 'aria-labelledby="shades-t shades-d"' in picture.in_page("shades")
+        True
+        """
+        return in_page(self.svg, id_prefix=id_prefix)
+
     def _repr_svg_(self) -> str:
         return self.svg
 
     def _repr_html_(self) -> str:
-        data = f"<details><summary>Data of the picture</summary>{self.table}</details>"
+        heading = html.escape(self.data_heading)
+        data = f"<details><summary>{heading}</summary>{self.table}</details>"
         return f"<div>{self.svg}{data}</div>"

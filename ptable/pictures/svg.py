@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import html
+import re
+import unicodedata
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ptable.errors import PTableError
@@ -11,7 +13,7 @@ from ptable.errors import PTableError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["HATCH", "INK", "MUTED", "Drawing", "clip", "number", "text_width"]
+__all__ = ["HATCH", "INK", "MUTED", "Drawing", "apart", "clean", "clip", "number", "text_width"]
 
 INK = "#111111"
 MUTED = "#555555"
@@ -21,7 +23,9 @@ _FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 _PREFIX = "\0"
 HATCH = f"url(#{_PREFIX}h)"
 MARGIN = 16.0
-_NARROW, _WIDE = "iljtfrI.,:;'|!()[] ", "mwMW@%"
+_NARROW, _WIDE = "iljtfrI.,:;'|!()[] \xa0\u202f", "mwMW@%"
+#: French keeps punctuation and figures together by spaces that do not break.
+_SPACES = re.compile(r"[^\S\xa0\u202f]+")
 _DIRECTIONS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 
 #: What a legend entry shows: a colour, a hatch or an outline, and its words.
@@ -99,6 +103,23 @@ def clip(text: str, room: float, size: float, *, bold: bool = False) -> str:
     return text.rstrip() + "…"
 
 
+def apart(text: str) -> str:
+    r"""Keep a name that runs from right to left from turning its neighbours around.
+
+    Parameters
+    ----------
+    text
+        A name that stands among others on one line.
+
+    Examples
+    --------
+    >>> ascii(apart("\u05d0\u05d1")), apart("ab")
+    ("'\\u200e\\u05d0\\u05d1\\u200e'", 'ab')
+    """
+    runs_left = any(unicodedata.bidirectional(letter) in {"R", "AL"} for letter in text)
+    return f"\u200e{text}\u200e" if runs_left else text
+
+
 def clean(text: str) -> str:
     r"""Replace what XML cannot hold and what turns the direction of a text around.
 
@@ -112,7 +133,7 @@ def clean(text: str) -> str:
     >>> ascii(clean("a\0b\nc"))
     "'a\\ufffdb c'"
     """
-    return "".join(map(_clean_letter, " ".join(text.split())))
+    return "".join(map(_clean_letter, _SPACES.sub(" ", text).strip(" ")))
 
 
 def _clean_letter(letter: str) -> str:
@@ -150,6 +171,8 @@ class Drawing:
         self.width = float(width)
         self.room = self.width - 2 * MARGIN
         self._title = clean(title)
+        if not any(letter.isprintable() and not letter.isspace() for letter in self._title):
+            raise PTableError("title must not be empty.", hint="say what the picture shows")
         self._parts: list[str] = []
         heading = clip(self._title, self.room, 15, bold=True)
         self.text((MARGIN, 28), heading, size=15, bold=True)
@@ -240,7 +263,7 @@ class Drawing:
         """Write a remark below what was drawn so far, in as many lines as it takes."""
         self.y += 4
         line = ""
-        for word in [*words.split(), ""]:
+        for word in [*clean(words).split(" "), ""]:
             longer = f"{line} {word}".strip()
             if word and text_width(longer, 11) <= self.room:
                 line = longer
@@ -251,7 +274,10 @@ class Drawing:
             line = word
 
     def finish(self, description: str) -> str:
-        """Give the finished SVG; its ids follow from what it shows and from nothing else."""
+        """Give the finished SVG; its ids follow from what it shows and from nothing else.
+
+        A file needs no more; `in_page` makes it ready for a page of several drawings.
+        """
         width, height = number(self.width), number(self.y + MARGIN)
         words = html.escape(clean(description))
         text = (

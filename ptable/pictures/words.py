@@ -1,16 +1,117 @@
-"""Figures in words: probabilities, noise, and ranges of counts."""
+"""Figures in words: probabilities, noise, and ranges of counts, in any language."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ptable.errors import PTableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-__all__ = ["MINUS", "decimal", "percent", "ranges", "signed"]
+__all__ = [
+    "ENGLISH",
+    "MINUS",
+    "Wording",
+    "Words",
+    "decimal",
+    "in_english",
+    "percent",
+    "ranges",
+    "signed",
+]
 
 MINUS = "\N{MINUS SIGN}"
+
+#: Gives the words of another language for English ones, as ``gettext`` does.
+Words: TypeAlias = "Callable[[str], str]"
+
+
+def in_english(words: str) -> str:
+    """Leave words as they are.
+
+    Parameters
+    ----------
+    words
+        English words.
+
+    Examples
+    --------
+    >>> in_english("noise")
+    'noise'
+    """
+    return words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """Put the words and figures of a picture in a language.
+
+    Parameters
+    ----------
+    words
+        Gives the words of the language for the English ones. What stands for a figure, as
+        ``%(count)s`` does, is filled in afterwards.
+    decimal_mark
+        What stands between the whole part of a number and its decimals, ``"."`` or ``","``.
+
+    Examples
+    --------
+    >>> french = Wording(words={"noise": "bruit"}.__getitem__, decimal_mark=",")
+    >>> french.words("noise"), french.number("0.25")
+    ('bruit', '0,25')
+    """
+
+    words: Words = in_english
+    decimal_mark: str = "."
+
+    def __post_init__(self) -> None:
+        mark: Any = self.decimal_mark
+        if mark not in {".", ","}:
+            raise PTableError(f"decimal_mark must be '.' or ',', not {mark!r}.")
+        if not callable(self.words):
+            raise PTableError(
+                "words must be a function from words to words.", hint="for example gettext"
+            )
+
+    def number(self, text: str) -> str:
+        """Write a number that has a decimal point with the mark of the language.
+
+        Parameters
+        ----------
+        text
+            The number.
+
+        Examples
+        --------
+        >>> Wording(decimal_mark=",").number("<0.1")
+        '<0,1'
+        """
+        return text.replace(".", self.decimal_mark)
+
+    def listed(self, texts: Iterable[str]) -> str:
+        """Join the parts of a list; commas within numbers keep it apart by semicolons.
+
+        Parameters
+        ----------
+        texts
+            The parts.
+
+        Examples
+        --------
+        >>> Wording(decimal_mark=",").listed(["1", "2"])
+        '1, 2'
+        >>> Wording(decimal_mark=",").listed(["1,5", "2"])
+        '1,5; 2'
+        """
+        texts = list(texts)
+        return (self.words("; ") if any("," in text for text in texts) else ", ").join(texts)
+
+
+#: The words as they stand in the code.
+ENGLISH = Wording()
 
 
 def decimal(amount: Fraction | float) -> str:
@@ -77,7 +178,7 @@ def signed(steps: int, step: int) -> str:
     return sign + (str(abs(steps)) if step == 1 else f"{abs(steps) / step:.6g}")
 
 
-def ranges(numbers: Iterable[int], step: int = 1) -> str:
+def ranges(numbers: Iterable[int], step: int = 1, *, wording: Wording = ENGLISH) -> str:
     """Write numbers in words, neighbours together.
 
     Parameters
@@ -86,6 +187,8 @@ def ranges(numbers: Iterable[int], step: int = 1) -> str:
         The numbers, in steps.
     step
         How many steps make one unit.
+    wording
+        The language.
 
     Examples
     --------
@@ -98,9 +201,10 @@ def ranges(numbers: Iterable[int], step: int = 1) -> str:
             runs[-1][1] = n
         else:
             runs.append([n, n])
-    words = [
-        f"{low / step:.6g}" if low == high else f"{low / step:.6g} to {high / step:.6g}"
-        for low, high in runs
-    ]
-    more = f" and {len(words) - 8} more ranges" if len(words) > 8 else ""
-    return ", ".join(words[:8]) + more
+    ends = [[wording.number(f"{n / step:.6g}") for n in run] for run in runs]
+    both = wording.words("%(low)s to %(high)s")
+    texts = [low if low == high else both % {"low": low, "high": high} for low, high in ends]
+    if len(texts) <= 8:
+        return wording.listed(texts)
+    many = wording.words("%(ranges)s and %(more)s more ranges")
+    return many % {"ranges": wording.listed(texts[:8]), "more": len(texts) - 8}

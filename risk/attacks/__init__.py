@@ -7,7 +7,11 @@ reports an `AttackResult`. Where there is a formula, `closed_form` gives the sam
 from risk.attacks.additive_keys import AdditiveKeys, Leakage, joint_noise
 from risk.attacks.averaging import TwoPartition
 from risk.attacks.differencing import Differencing, DifferencingFigures
+from risk.attacks.feasibility import FeasibilityIntervals
+from risk.attacks.geographic import GeographicDifferencing
 from risk.attacks.hidden_bound import HiddenBound
+from risk.attacks.linear import LinearReconstruction
+from risk.attacks.linkage import Linkage
 from risk.attacks.margins import MarginBounds, reveal
 from risk.attacks.means import MeansBesideCounts, candidate_counts
 from risk.attacks.oracle import CountRequest, Oracle
@@ -16,6 +20,7 @@ from risk.attacks.repeated import RepeatedAnswers, repeats_needed
 from risk.attacks.result import AttackResult, wilson
 from risk.attacks.simulated import SimulatedOracle
 from risk.attacks.small_cell import SmallCell
+from risk.attacks.subset_sums import SubsetSums
 
 __all__ = [
     "AdditiveKeys",
@@ -23,14 +28,19 @@ __all__ = [
     "CountRequest",
     "Differencing",
     "DifferencingFigures",
+    "FeasibilityIntervals",
+    "GeographicDifferencing",
     "HiddenBound",
     "Leakage",
+    "LinearReconstruction",
+    "Linkage",
     "MarginBounds",
     "MeansBesideCounts",
     "Oracle",
     "RepeatedAnswers",
     "SimulatedOracle",
     "SmallCell",
+    "SubsetSums",
     "TwoPartition",
     "candidate_counts",
     "joint_noise",

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Linkage", "link"]
+__all__ = ["Links", "link"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Linkage:
+class Links:
     """Hold what linking two files by quasi-identifiers gives; for inside use only.
 
     Parameters
@@ -80,7 +80,7 @@ class Linkage:
         return self.expected_correct / self.n_records
 
     def __repr__(self) -> str:
-        return "Linkage(…)"
+        return "Links(…)"
 
 
 def link(
@@ -89,7 +89,7 @@ def link(
     *,
     quasi_identifiers: Sequence[str],
     identity: str | None = None,
-) -> Linkage:
+) -> Links:
     """Link a released file with one an intruder knows, by columns that both have.
 
     Parameters
@@ -139,7 +139,7 @@ def link(
     is_among = n_there > 0
     if identity:
         is_among &= _own_is_alike(columns[-1].codes, groups, n_left)
-    return Linkage(
+    return Links(
         n_records=n_left,
         n_unique=int((n_here == 1).sum()),
         n_matched=int((n_there > 0).sum()),

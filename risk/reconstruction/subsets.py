@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from risk.errors import RiskError
+from risk.reconstruction.linear import least_squares, read_sums
+from risk.wellformed import is_between, is_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,18 +130,18 @@ def rebuild_bits(
     1.0
     """
     problems = [
-        f"{name} must be at least 1, not {number}"
+        f"{name} must be a whole number of at least 1, not {number!r}"
         for name, number in (
             ("n_people", n_people),
             ("n_queries", n_queries),
             ("n_repetitions", n_repetitions),
         )
-        if number < 1
+        if not is_whole(number, least=1)
     ]
     problems += [
-        f"{name} must lie between 0 and 1, not {number:g}"
+        f"{name} must lie between 0 and 1, not {number!r}"
         for name, number in (("share_asked", share_asked), ("share_ones", share_ones))
-        if not 0 < number < 1
+        if not is_between(number, strictly=True)
     ]
     if problems:
         raise RiskError("The attack cannot run: " + "; ".join(problems) + ".")
@@ -186,30 +188,27 @@ def decode_bits(
     >>> decode_bits([[1, 0], [0, 1], [1, 1]], [1, 0, 1], method="linear-program")
     array([ True, False])
     """
-    asked = np.asarray(queries, dtype=np.float64)
-    seen = np.asarray(answers, dtype=np.float64)
-    if asked.ndim != 2 or seen.shape != asked.shape[:1] or 0 in asked.shape:
-        raise RiskError("queries must have one row per answer and one column per person.")
     if method not in {"least-squares", "linear-program"}:
         raise RiskError(f"method must be 'least-squares' or 'linear-program', not {method!r}.")
     if method == "least-squares":
-        return np.linalg.lstsq(asked, seen, rcond=None)[0] > 0.5
+        return least_squares(queries, answers) > 0.5
+    asked, seen = read_sums(queries, answers)
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix, hstack, identity
 
     n_queries, n_people = asked.shape
     slack = identity(n_queries, format="csr")
     equations: Any = hstack([csr_matrix(asked), slack, -slack])
-    found = linprog(
+    solved = linprog(
         np.concatenate([np.zeros(n_people), np.ones(2 * n_queries)]),
         A_eq=equations,
         b_eq=seen,
         bounds=[(0, 1)] * n_people + [(0, None)] * (2 * n_queries),
         method="highs",
     )
-    if found.x is None:
+    if solved.x is None:
         raise RiskError("The linear program of the bits has no solution.")
-    return np.asarray(found.x[:n_people]) > 0.5
+    return np.asarray(solved.x[:n_people]) > 0.5
 
 
 def expected_share_right(
@@ -236,11 +235,13 @@ def expected_share_right(
     >>> round(expected_share_right(n_people=100, n_queries=200, variance=3.0), 3)
     0.925
     """
-    spare = n_queries - n_people - 1
-    if spare < 1 or variance <= 0 or not 0 < share_asked < 1:
+    fits = is_whole(n_people, least=1) and is_whole(n_queries, least=n_people + 2)
+    is_noise = is_between(variance, most=math.inf, strictly=True)
+    if not fits or not is_noise or not is_between(share_asked, strictly=True):
         raise RiskError(
             "The approximation needs n_queries above n_people + 1, a positive variance and "
             "share_asked between 0 and 1."
         )
+    spare = n_queries - n_people - 1
     deviation = math.sqrt(variance / (share_asked * (1 - share_asked) * spare))
     return 0.5 * (1 + math.erf(0.5 / deviation / math.sqrt(2)))

@@ -9,7 +9,9 @@ import numpy as np
 
 from risk.anonymity.groups import columns_of
 from risk.errors import RiskError
-from risk.reconstruction.differences import DifferenceLaw, difference_law
+from risk.noise_laws import difference_law
+from risk.reconstruction.differences import SliverLaw
+from risk.wellformed import require_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +67,7 @@ class Sliver:
         """
         return self.n_only_parts == 0
 
-    def law(self, ptable: PTable) -> DifferenceLaw:
+    def law(self, ptable: PTable) -> SliverLaw:
         """Compute the law of the published count of the zone less those of its parts.
 
         Parameters
@@ -88,7 +90,8 @@ class Sliver:
         """
         if not self.is_nested:
             raise RiskError("The parts must lie inside the zone; these reach beyond it.")
-        return difference_law(ptable, larger=self.zone_count, parts=self.part_counts)
+        law = difference_law(ptable, (self.zone_count, *self.part_counts), nested=True)
+        return SliverLaw(difference=self.n_only_zone, law=law)
 
 
 def find_slivers(old: Any, new: Any, *, largest: int) -> tuple[Sliver, ...]:
@@ -119,8 +122,7 @@ def find_slivers(old: Any, new: Any, *, largest: int) -> tuple[Sliver, ...]:
     >>> [(sliver.zone, sliver.parts) for sliver in found]
     [('A', ('a', 'b')), ('c', ('B',))]
     """
-    if largest < 1:
-        raise RiskError(f"largest must be at least 1, not {largest}.")
+    require_whole(largest, name="largest", least=1)
     if len(old) != len(new):
         raise RiskError(f"Both zonings need one zone per record: {len(old)} and {len(new)}.")
     before, after = columns_of({"old": _plain(old), "new": _plain(new)}, ["old", "new"])

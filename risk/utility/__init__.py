@@ -2,7 +2,7 @@
 
 from risk.utility.additivity import Additivity, additivity
 from risk.utility.association import Association, association
-from risk.utility.catalogue import DEFINITIONS
+from risk.utility.catalogue import DEFINITIONS, NAMES, REASONS
 from risk.utility.classes import CLASSES
 from risk.utility.deviations import Distribution, deviations, distributions, summaries
 from risk.utility.distances import distances
@@ -19,6 +19,8 @@ from risk.utility.zeros import zeros
 __all__ = [
     "CLASSES",
     "DEFINITIONS",
+    "NAMES",
+    "REASONS",
     "Additivity",
     "Association",
     "Distribution",

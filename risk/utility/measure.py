@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import SupportsFloat, SupportsInt
 
 from risk.errors import RiskError
-from risk.utility.catalogue import DEFINITIONS
+from risk.utility.catalogue import DEFINITIONS, REASONS
 
 __all__ = ["Measure", "defined", "undefined"]
 
@@ -25,7 +25,7 @@ class Measure:
     base
         How many cells, lines or groups it is computed from.
     reason
-        Why there is no number; empty where there is one.
+        Why there is no number, one of `REASONS`; empty where there is one.
 
     Examples
     --------
@@ -49,6 +49,11 @@ class Measure:
             )
         if (self.value is None) != bool(self.reason):
             raise RiskError(f"Measure {self.name!r} must have either a value or a reason.")
+        if self.reason and self.reason not in REASONS:
+            raise RiskError(
+                f"The reason {self.reason!r} is not in the catalogue.",
+                hint="add it to REASONS, so that reports have it in every language",
+            )
 
     @property
     def unit(self) -> str:

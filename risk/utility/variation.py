@@ -105,7 +105,7 @@ def _between(
     kept = total > 0
     n = int(np.count_nonzero(kept))
     if n < 2:
-        reason = f"fewer than two groups have an {word} total above 0"
+        reason = "fewer than two groups have an original total above 0"
         if word == "published":
             reason = "fewer than two groups have a published total above 0"
         return undefined(names[0], reason, base=n), undefined(names[1], reason, base=n)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
 
-from ptable import NoiseSpec, PTable, solve
+from ptable import NoiseSpec, PTable, feasible, solve
+from risk.histogram import Histogram
 from risk.inverse import Inverse
+from risk.map import risk_utility_map
 from risk.noise_laws import difference_law
 from risk.prior import Prior
 from risk.ratios import error_given_originals, error_given_published
@@ -165,3 +168,54 @@ def test_a_sliver_of_one_record_shows_as_often_as_the_survey_says(max_noise, var
     assert shows == pytest.approx(chance, abs=5e-4)
     nothing_between = 0.5 / (0.5 + 0.5 * (1 - shows))
     assert 0.815 < nothing_between < 0.885
+
+
+@pytest.mark.parametrize(("name", "least"), [("D5V2", 1), ("D5V3js2", 3)])
+def test_the_risk_of_a_map_is_that_of_the_reference(insee, name, least):
+    """The reference's map asks P(X in 1..4 | X' = js + 1), with the table's own shares."""
+    counts = [int(line["nb_obs"]) for line in rows(insee / "t2_cells.csv")]
+    grid_size = sum(int(line["N"]) for line in rows(insee / "t2_freq.csv"))
+    found = risk_utility_map(
+        {name: PTable.read(insee / f"ptable_{name}.csv")},
+        {"t2": counts},
+        grid_sizes={"t2": grid_size},
+        rng=np.random.default_rng(1),
+        n_draws=0,
+    )
+    (wanted,) = [
+        line for line in rows(insee / f"t2_{name}_risk.csv") if line["i"] == "1, 2, 3, 4"
+    ]
+    assert int(wanted["j"]) == least
+    risk = found.find(name, "q_least", table="t2")
+    assert risk == pytest.approx(float(wanted["qij"]), rel=0, abs=1e-9)
+
+
+@pytest.mark.parametrize("table", ["t1", "t2"])
+def test_shares_of_counts_are_those_of_the_reference(insee, table):
+    counts = [int(line["nb_obs"]) for line in rows(insee / f"{table}_cells.csv")]
+    wanted = rows(insee / f"{table}_freq.csv")
+    grid_size = sum(int(line["N"]) for line in wanted)
+    assert grid_size == {"t1": 4 * 3 * 4, "t2": len(counts) + 915}[table]
+    prior = Prior.from_counts(counts, grid_size=grid_size)
+    originals = [int(line["i"]) for line in wanted]
+    shares = [float(line["p_hat"]) for line in wanted]
+    assert prior.at(originals) == pytest.approx(shares, rel=0, abs=1e-15)
+    assert prior.at(originals).sum() == pytest.approx(1, abs=1e-12)
+    histogram = Histogram.of(counts, grid_size=grid_size)
+    cells = {int(line["i"]): int(line["N"]) for line in wanted if int(line["N"])}
+    found = dict(zip(histogram.counts.tolist(), histogram.cells.tolist(), strict=True))
+    assert found == cells
+
+
+def test_least_variances_are_those_of_the_reference_and_its_search_lies_above(insee):
+    """Its bisection stops at 1/32 and a bit above; the closed form beside it is ours."""
+    lines = rows(insee / "min_variance_bisection.csv")
+    assert len(lines) == 5
+    for line in lines:
+        small, least = int(line["js"]), float(line["closed_form"])
+        spec = NoiseSpec(max_noise=int(line["D"]), variance=least, small=small)
+        answer = feasible(spec)
+        assert answer.ok
+        assert max(row.variance_min for row in answer.rows) == least
+        assert not feasible(replace(spec, variance=least - 1e-6)).ok
+        assert 0 < float(line["bisection_V"]) - least < 0.1

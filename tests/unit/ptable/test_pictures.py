@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptable import NoiseSpec, PTable, PTableError, solve
+from ptable import Mechanism, NoiseSpec, PTable, PTableError, solve
 from ptable.pictures import Picture, distributions, heatmap, perturbation
 from ptable.pictures.bars import DOWN, UP, ZERO, on_noise
 from ptable.pictures.facts import never_published, row_facts, row_of
 from ptable.pictures.matrix import SHADES, on_shade
-from ptable.pictures.svg import INK, MUTED, text_width
+from ptable.pictures.svg import INK, MUTED, Drawing, clean, clip, text_width
 from ptable.pictures.words import percent
 
 VIEWS = (heatmap, distributions, perturbation)
@@ -52,6 +52,7 @@ TABLES = {
     "D=2": lambda: _solved(max_noise=2, variance=1.0),
     "D=5, small=2": lambda: _solved(max_noise=5, variance=3.0, small=2),
     "D=50": lambda: _solved(max_noise=50, variance=45.0),
+    "D=300": lambda: Mechanism.discrete_laplace(0.02, max_noise=300).build(),
     "rounding": _rounding,
     "750 rows of 256 keys": _keys,
     "one row of 65536 keys": lambda: _shuffled(65536),
@@ -177,6 +178,43 @@ def test_the_same_table_gives_the_same_bytes(small, view):
 
 
 @pytest.mark.parametrize("view", VIEWS)
+def test_drawings_of_one_page_share_no_id_though_they_are_alike(table, view):
+    picture = view(table, width=400)
+    page = "".join(picture.in_page(f"figure-{n}") for n in (1, 2))
+    root = ET.fromstring(f"<div>{page}</div>")  # noqa: S314
+    ids = [element.get("id") for element in root.iter() if element.get("id")]
+    assert len(ids) == len(set(ids)) == 6
+    assert all(name.startswith(("figure-1-", "figure-2-")) for name in ids)
+    for drawing in root:
+        own = {element.get("id"): element.text for element in drawing.iter()}
+        labels = [own[name] for name in drawing.get("aria-labelledby").split()]
+        assert labels[1] == picture.description
+        assert set(re.findall(r"url\(#([^)]*)\)", ET.tostring(drawing).decode())) <= set(own)
+    assert picture.in_page("a") == picture.in_page("a")
+    assert _texts(picture.in_page("a")) == _texts(picture.svg)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_drawing_of_a_page_has_the_width_of_the_page(small, view):
+    picture = view(small)
+    own, fluid = (ET.fromstring(svg) for svg in (picture.svg, picture.in_page("a")))  # noqa: S314
+    assert (fluid.get("width"), fluid.get("height"), fluid.get("role")) == ("100%", None, "img")
+    assert fluid.get("viewBox") == own.get("viewBox")
+    assert own.get("viewBox") == f"0 0 {own.get('width')} {own.get('height')}"
+
+
+@pytest.mark.parametrize("prefix", ["", "3", 'a"b', "a b", "é", "a<", None, "a" * 65, "a\n"])
+def test_a_prefix_that_is_no_id_is_refused(small, prefix):
+    with pytest.raises(PTableError, match="id_prefix must be letters"):
+        heatmap(small).in_page(prefix)
+
+
+def test_only_drawings_of_this_package_enter_a_page():
+    with pytest.raises(PTableError, match="must be a drawing of this package"):
+        Picture(svg="<svg onload='x'/>", description="", table="").in_page("a")
+
+
+@pytest.mark.parametrize("view", VIEWS)
 def test_no_picture_holds_the_identity_of_the_table(small, view):
     html = view(small)._repr_html_()
     assert not any(small.id[at : at + 8] in html for at in range(57))
@@ -201,6 +239,8 @@ def test_a_hostile_label_is_only_text(view):
         ({"width": "wide"}, "width must lie in 320"),
         ({"width": True}, "width must lie in 320"),
         ({"title": 3}, "title must be a text, not a int"),
+        ({"title": " \n"}, "title must not be empty"),
+        ({"title": "\u200b\u2060"}, "title must not be empty"),
     ],
 )
 def test_a_wrong_option_is_refused(small, view, options, words):
@@ -467,6 +507,30 @@ def test_sign_shows_without_colour():
     heights = [float(y) for m in marks for y in re.findall(r"M[\d.]+ ([\d.]+)", m.get("d"))]
     assert len(heights) == 2
     assert heights[0] - heights[1] == 26 - 5
+
+
+# --- the drawing board -----------------------------------------------------------------
+
+
+def test_spaces_that_do_not_break_keep_figures_and_signs_together():
+    assert clean("a\xa0:\u202f b\n c\t") == "a\xa0:\u202f b c"
+    drawing = Drawing("A title", width=320)
+    drawing.note("mot " * 11 + "fin\xa0: 12\xa0%")
+    lines = _texts(drawing.finish("x"))[1:]
+    assert len(lines) > 1
+    assert all("fin\xa0:" in line for line in lines if "fin" in line or ":" in line)
+    assert all("12\xa0%" in line for line in lines if "12" in line or "%" in line)
+
+
+@pytest.mark.parametrize("room", [0, -5, 1])
+def test_a_text_without_room_becomes_a_mark(room):
+    assert clip("label", room, 10) == "…"
+    assert clip("", room, 10) == ("" if room >= 0 else "…")
+
+
+def test_a_drawing_of_nothing_still_says_what_it_is():
+    root = ET.fromstring(Drawing("Nothing", width=320).finish("Nothing to see."))  # noqa: S314
+    assert [root[0].text, root[1].text] == ["Nothing", "Nothing to see."]
 
 
 # --- figures in words ------------------------------------------------------------------

@@ -17,6 +17,12 @@ def r_table(max_noise, variance):
 
 
 @cache
+def small_table(max_noise, variance, small):
+    """Solve as R's ptable does, with no published count from 1 to `small`."""
+    return solve(NoiseSpec.r_ptable(max_noise, float(variance), small=small))
+
+
+@cache
 def uniform_table(max_noise):
     """Build the table whose large counts get each noise equally often."""
     size = 2 * max_noise + 1

@@ -72,7 +72,7 @@ def test_a_sliver_makes_the_noises_independent(table):
 
 
 def test_a_part_cannot_be_larger_than_its_whole(table):
-    with pytest.raises(RiskError, match="must hold the second"):
+    with pytest.raises(RiskError, match="must hold the others"):
         difference_law(table, (5, 6), nested=True)
 
 

@@ -1,6 +1,7 @@
 """Two zonings of the same people and the records between them."""
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -9,8 +10,9 @@ import pytest
 import ckm
 from ptable import NoiseSpec, PTable, solve
 from risk.errors import RiskError
+from risk.noise_laws import difference_law
 from risk.reconstruction.counts import PublishedCounts
-from risk.reconstruction.differences import difference_law, sliver_posterior
+from risk.reconstruction.differences import SliverLaw, sliver_posterior
 from risk.reconstruction.intervals import intervals
 from risk.reconstruction.origins import all_margins
 from risk.reconstruction.zonings import find_slivers, slivers_frame
@@ -22,25 +24,40 @@ from tables import Secret
     [(2, 1.0, 0.781), (5, 2.0, 0.824), (5, 3.0, 0.851), (8, 4.0, 0.868)],
 )
 def test_one_record_more_shows_as_often_as_the_reference_says(noise, variance, seen):
-    law = difference_law(
-        solve(NoiseSpec(max_noise=noise, variance=variance)), larger=60, parts=[59]
-    )
-    assert law.p_seen == pytest.approx(seen, abs=0.0005)
-    assert 0.89 <= round(law.accuracy, 2) <= 0.93
+    table = solve(NoiseSpec(max_noise=noise, variance=variance))
+    sliver = SliverLaw(difference=1, law=difference_law(table, (60, 59), nested=True))
+    assert sliver.p_seen == pytest.approx(seen, abs=0.0005)
+    assert 0.89 <= round(sliver.accuracy, 2) <= 0.93
 
 
 def test_equal_sets_are_published_alike():
     table = solve(NoiseSpec(max_noise=5, variance=3.0))
-    assert difference_law(table, larger=7, parts=[7]).probabilities == {0: Fraction(1)}
-    assert difference_law(table, larger=7, parts=[7, 0]).p_seen == 0
+    assert difference_law(table, (7, 7), nested=True).support.tolist() == [0]
+    assert difference_law(table, (7, 7, 0), nested=True).support.tolist() == [0]
+    assert difference_law(table, (0, 0, 0), nested=True).support.tolist() == [0]
 
 
 def test_the_law_of_a_difference_sums_to_one_and_has_the_right_mean():
     table = solve(NoiseSpec(max_noise=3, variance=2.0))
-    law = difference_law(table, larger=30, parts=[10, 17, 2])
-    assert sum(law.probabilities.values()) == 1
-    mean = sum(d * p for d, p in law.probabilities.items())
-    assert abs(mean - 1) < Fraction(1, 10**6)
+    law = difference_law(table, (30, 10, 17, 2), nested=True)
+    assert law.probabilities.sum() == pytest.approx(1, abs=1e-15)
+    assert law.mean == pytest.approx(1, abs=1e-6)
+
+
+def test_the_law_of_a_difference_is_that_of_exact_fractions():
+    """Every pair of keys, as whole numbers: tails of 1e-9 are right to 12 digits."""
+    table = solve(NoiseSpec(max_noise=5, variance=2.0))
+    law = difference_law(table, (30, 17, 2), nested=True)
+    rows = [table.units(count) for count in (table.n_rows - 1, table.n_rows - 1, 2)]
+    exact: dict[int, Fraction] = {}
+    for (u, a), (v, b), (w, c) in product(*(row.items() for row in rows)):
+        place, ways = 30 + u - (17 + v) - (2 + w), Fraction(a * b * c, table.key_range**3)
+        exact[place] = exact.get(place, Fraction(0)) + ways
+    assert law.support.tolist() == sorted(exact)
+    found = [float(law.at(place)) for place in sorted(exact)]
+    wanted = [float(exact[place]) for place in sorted(exact)]
+    assert min(wanted) < 1e-9
+    assert found == pytest.approx(wanted, rel=1e-12, abs=0)
 
 
 def test_the_posterior_of_a_sliver_agrees_with_counting_every_case():
@@ -64,8 +81,10 @@ def test_a_difference_nothing_explains_is_refused():
     table = solve(NoiseSpec(max_noise=2, variance=1.0))
     with pytest.raises(RiskError, match="explains"):
         sliver_posterior(table, published_larger=90, published_part=10, largest=3)
-    with pytest.raises(RiskError, match="add up"):
-        difference_law(table, larger=3, parts=[2, 2])
+    with pytest.raises(RiskError, match="below their sum"):
+        difference_law(table, (3, 2, 2), nested=True)
+    with pytest.raises(RiskError, match="two counts or more, not 1"):
+        difference_law(table, (3,))
 
 
 def test_slivers_agree_with_a_direct_search():

@@ -1,0 +1,1 @@
+"""The words for names in facts: checks, attacks, priors, findings, measures, figures."""

@@ -1,0 +1,128 @@
+"""A matrix of shades, with a number in each cell where there is room."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from reports.drawing import SHADES, Drawing, shade_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from reports.languages import Words
+
+__all__ = ["Matrix", "matrix"]
+
+_WIDTH = 720.0
+_LEFT, _TOP = 84.0, 44.0
+_FIRST_DARK = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """What a matrix of shades says.
+
+    Parameters
+    ----------
+    id, title, description
+        Of the picture.
+    across, down
+        The names of columns and rows.
+    columns, rows
+        Their labels.
+    home
+        Row → the column to outline.
+    ends
+        What the lightest and the darkest shade mean; empty for shares themselves.
+    """
+
+    id: str
+    title: str
+    description: str
+    across: str
+    down: str
+    columns: Sequence[str]
+    rows: Sequence[str]
+    home: Mapping[int, int]
+    ends: tuple[str, ...] = ()
+
+
+def matrix(
+    words: Words, data: Matrix, cells: Mapping[tuple[int, int], tuple[float, str]]
+) -> str:
+    """Draw shares as shades.
+
+    Parameters
+    ----------
+    words
+        The language.
+    data
+        The words of the picture.
+    cells
+        Row and column → share that gives the shade, and the text in the cell.
+
+    Examples
+    --------
+    >>> from reports.languages import words_of
+    >>> data = Matrix(
+    ...     id="a",
+    ...     title="",
+    ...     description="",
+    ...     across="published",
+    ...     down="original",
+    ...     columns=["0", "1"],
+    ...     rows=["0"],
+    ...     home={0: 0},
+    ... )
+    >>> matrix(words_of("en"), data, {(0, 0): (1.0, "100")}).count('class="s5"')
+    2
+    """
+    wide = min(44.0, (_WIDTH - _LEFT - 8) / len(data.columns))
+    high = min(24.0, max(3.0, 720.0 / len(data.rows)))
+    low = _TOP + high * len(data.rows)
+    drawing = Drawing(data.id, size=(_WIDTH, low + 40))
+    drawing.text((_LEFT, 14), data.across)
+    drawing.text((4, _TOP - 8), data.down)
+    has_room = wide >= 26 and high >= 16
+    for (row, column), (share, text) in cells.items():
+        shade = shade_of(share)
+        left, top = _LEFT + column * wide, _TOP + row * high
+        drawing.rect((left, top, wide, high), css=f"s{shade}")
+        if has_room:
+            css = "t inverse" if shade >= _FIRST_DARK else "t"
+            place = (left + wide / 2, top + high / 2 + 4)
+            drawing.text(place, text, anchor="middle", css=css)
+    for row, column in data.home.items():
+        drawing.rect((_LEFT + column * wide, _TOP + row * high, wide, high), css="home")
+    _label(drawing, data, wide, high)
+    _legend(words, drawing, low + 16, data.ends)
+    return drawing.finish(data.title, data.description)
+
+
+def _label(drawing: Drawing, data: Matrix, wide: float, high: float) -> None:
+    longest = max(len(label) for label in data.columns) * 7.5 + 6
+    every = math.ceil(longest / wide)
+    for column in range(0, len(data.columns), every):
+        place = (_LEFT + (column + 0.5) * wide, _TOP - 8)
+        drawing.text(place, data.columns[column], anchor="middle")
+    every = math.ceil(13 / high)
+    for row in range(0, len(data.rows), every):
+        place = (_LEFT - 8, _TOP + (row + 0.5) * high + 4)
+        drawing.text(place, data.rows[row], anchor="end")
+
+
+def _legend(words: Words, drawing: Drawing, top: float, ends: Sequence[str]) -> None:
+    shades = [f"s{n}" for n in range(len(SHADES) + 1)]
+    if ends:
+        first, last = ends
+        drawing.legend(top, [(shade, "") for shade in shades[:-1]], step=18)
+        drawing.legend(top, [(shades[-1], f"{first} → {last}")], step=0, left=94)
+        return
+    bounds = [words.numbers.plain(share) for share in SHADES]
+    says = [f"< {bounds[0]}"]
+    says += [f"{low}–{high}" for low, high in pairwise(bounds)]
+    says.append(f"≥ {bounds[-1]}")
+    drawing.legend(top, list(zip(shades, says, strict=True)), step=104)

@@ -1,0 +1,110 @@
+"""Designs on a map of risk and utility."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reports.drawing import Drawing, Scale, ticks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reports.languages import Words
+
+__all__ = ["Points", "Spot", "points"]
+
+_WIDTH, _HEIGHT = 720.0, 420.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """A design: its number on the map, its two figures, and what it is."""
+
+    name: str
+    across: float
+    upwards: float
+    is_front: bool
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Points:
+    """What a map says."""
+
+    id: str
+    title: str
+    description: str
+    across: str
+    upwards: str
+    front: str
+    other: str
+    chosen: str
+
+
+def points(words: Words, data: Points, spots: Sequence[Spot]) -> str:
+    """Draw designs as circles; the front is joined by a line, the chosen one has a ring.
+
+    Parameters
+    ----------
+    words
+        The language.
+    data
+        The words of the picture.
+    spots
+        The designs; at least one.
+
+    Examples
+    --------
+    >>> from reports.languages import words_of
+    >>> data = Points(
+    ...     id="a",
+    ...     title="",
+    ...     description="",
+    ...     across="loss",
+    ...     upwards="risk",
+    ...     front="front",
+    ...     other="other",
+    ...     chosen="chosen",
+    ... )
+    >>> spot = Spot(name="1", across=1.0, upwards=0.5, is_front=True, is_chosen=True)
+    >>> points(words_of("en"), data, [spot]).count("<circle")
+    5
+    """
+    left, right, top, low = 60.0, _WIDTH - 24, 36.0, _HEIGHT - 48
+    drawing = Drawing(data.id, size=(_WIDTH, _HEIGHT + 16))
+    at = ticks(0, max(spot.across for spot in spots))
+    high = ticks(0, max(spot.upwards for spot in spots))
+    along, up = Scale((at[0], at[-1]), (left, right)), Scale((high[0], high[-1]), (low, top))
+    drawing.upwards(
+        up, high, left=left, right=right, write=words.numbers.plain, name=data.upwards
+    )
+    drawing.across(along, at, low=low, high=top, write=words.numbers.plain, name=data.across)
+    front = sorted(
+        ((spot.across, -spot.upwards) for spot in spots if spot.is_front),
+    )
+    drawing.path([(along(x), up(-y)) for x, y in front], css="front")
+    for spot in spots:
+        place = (along(spot.across), up(spot.upwards))
+        drawing.circle(place, 5, css="drawn" if spot.is_front else "designed")
+        if spot.is_chosen:
+            drawing.circle(place, 9, css="home")
+    _name(drawing, [(along(s.across), up(s.upwards), s) for s in spots])
+    entries = (("drawn", data.front), ("designed", data.other), ("home", data.chosen))
+    for number, (css, says) in enumerate(entries):
+        drawing.circle((12 + number * 230, _HEIGHT + 4), 5, css=css)
+        drawing.text((24 + number * 230, _HEIGHT + 8), says)
+    return drawing.finish(data.title, data.description)
+
+
+def _name(drawing: Drawing, placed: Sequence[tuple[float, float, Spot]]) -> None:
+    """Write the numbers of the points, those that matter first, where there is room."""
+    taken: list[tuple[float, float]] = []
+    order = sorted(placed, key=lambda p: (not p[2].is_chosen, not p[2].is_front))
+    for x, y, spot in order:
+        for dx, dy in ((10, -7), (10, 16), (-12, -7), (-12, 16)):
+            spot_at = (x + dx, y + dy)
+            if all(abs(spot_at[0] - a) > 18 or abs(spot_at[1] - b) > 13 for a, b in taken):
+                taken.append(spot_at)
+                drawing.text(spot_at, spot.name, anchor="middle", css="t strong")
+                break

@@ -1,0 +1,150 @@
+"""Facts that no page may show: numbers that are none, and names without words."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING
+
+from reports.catalogues.attacks import ATTACKS
+from reports.catalogues.checks import CHECKS
+from reports.catalogues.findings import FINDINGS
+from reports.catalogues.priors import PRIORS
+from reports.errors import ReportError
+from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from reports.facts import ScenarioFacts
+
+__all__ = ["require_sound", "walk"]
+
+_OUTCOMES = ("passed", "failed", "not computed")
+_MOST_PROBLEMS = 10
+_BROKEN = re.compile("[\ud800-\udfff]")
+
+
+def walk(facts: object, place: str = "") -> Iterator[tuple[str, object]]:
+    """Give every text and number of facts with its place.
+
+    Parameters
+    ----------
+    facts
+        A tree of data classes, mappings and sequences.
+    place
+        Where it stands.
+
+    Examples
+    --------
+    >>> from reports.facts import FileFact
+    >>> list(walk(FileFact(file="a.csv", bytes=7, sha256="00")))
+    [('file', 'a.csv'), ('bytes', 7), ('sha256', '00')]
+    """
+    if is_dataclass(facts):
+        for member in fields(facts):
+            yield from walk(getattr(facts, member.name), f"{place}.{member.name}".strip("."))
+    elif isinstance(facts, Mapping):
+        for key, value in facts.items():
+            yield f"{place}, a name", key
+            yield from walk(value, f"{place}[{key!r}]")
+    elif isinstance(facts, (tuple, list)):
+        for number, value in enumerate(facts):
+            yield from walk(value, f"{place}[{number}]")
+    else:
+        yield place, facts
+
+
+def require_sound(facts: ReleaseFacts | PublicFacts | ComparisonFacts) -> None:
+    """Refuse facts with numbers that are none, and names that no catalogue has words for.
+
+    Parameters
+    ----------
+    facts
+        What a page is to be made of.
+
+    Examples
+    --------
+    >>> from reports.facts import PublicFacts
+    >>> try:
+    ...     require_sound(
+    ...         PublicFacts(
+    ...             id="",
+    ...             title="",
+    ...             date="",
+    ...             contact="",
+    ...             version="1",
+    ...             ptable_label="",
+    ...             checks={"smell": "passed"},
+    ...             tables=(),
+    ...         )
+    ...     )
+    ... except ReportError as error:
+    ...     print(error)
+    There is no page of these facts: the check 'smell' is in no catalogue.
+      hint: reports.catalogues has the names that pages know
+    """
+    problems = [*_bad_values(facts), *_unknown_names(facts)]
+    if problems:
+        shown = "; ".join(problems[:_MOST_PROBLEMS])
+        more = len(problems) - _MOST_PROBLEMS
+        raise ReportError(
+            f"There is no page of these facts: {shown}{f'; and {more} more' * (more > 0)}.",
+            hint="reports.catalogues has the names that pages know"
+            if "catalogue" in shown
+            else "give None, with a reason, where a number is not defined",
+        )
+
+
+def _bad_values(facts: object) -> Iterator[str]:
+    for place, value in walk(facts):
+        if isinstance(value, str) and not value.isascii() and _BROKEN.search(value):
+            yield f"{place} holds half a character"
+        if value is None or isinstance(value, (str, bool, int)):
+            continue
+        if not isinstance(value, float):
+            yield f"{place} is a {type(value).__name__}, not a number or a text"
+        elif not math.isfinite(value):
+            yield f"{place} is {value}, not a number"
+
+
+def _unknown_names(facts: ReleaseFacts | PublicFacts | ComparisonFacts) -> Iterator[str]:
+    if isinstance(facts, PublicFacts):
+        yield from _unknown("check", facts.checks, CHECKS)
+        yield from _unknown("outcome", facts.checks.values(), _OUTCOMES)
+        return
+    from risk.utility import DEFINITIONS
+
+    if isinstance(facts, ReleaseFacts):
+        yield from _unknown("check", [check.name for check in facts.checks], CHECKS)
+        yield from _unknown("outcome", [check.outcome for check in facts.checks], _OUTCOMES)
+        yield from _unknown("attack", [attack.name for attack in facts.risk.attacks], ATTACKS)
+        yield from _unknown("prior", [facts.risk.prior], PRIORS)
+        yield from _unknown("measure", [fact.name for fact in facts.utility], DEFINITIONS)
+    else:
+        measures = [fact.name for several in facts.utility.values() for fact in several]
+        yield from _unknown("measure", measures, DEFINITIONS)
+        yield from _unknown("finding", facts.conclusion, FINDINGS)
+        for designs in facts.by_table.values():
+            yield from _unknown_figures([name for design in designs for name in design.figures])
+    if facts.scenarios is not None:
+        yield from _unknown_figures(_figures(facts.scenarios))
+
+
+def _figures(scenarios: ScenarioFacts) -> list[str]:
+    names = [name for design in scenarios.designs for name in design.figures]
+    return [scenarios.risk, scenarios.utility, *names]
+
+
+def _unknown_figures(names: Collection[str]) -> Iterator[str]:
+    from risk.map_catalogue import FIGURES
+
+    yield from _unknown("figure", names, FIGURES)
+
+
+def _unknown(what: str, names: Collection[str], known: Collection[str]) -> Iterator[str]:
+    for name in dict.fromkeys(names):
+        if name not in known:
+            yield f"the {what} {name!r} is in no catalogue"

@@ -1,0 +1,188 @@
+"""How every number and date of a page is written: one rounding, in the reader's language."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["MINUS", "Numbers"]
+
+_SPACE = "\N{NO-BREAK SPACE}"
+MINUS = "\N{MINUS SIGN}"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+#: From here on a number is written with its power of ten.
+_HUGE = 1e15
+#: A sum of probabilities may miss 1 by this much.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    r"""Write numbers and dates in a language.
+
+    Parameters
+    ----------
+    language
+        A code such as ``"en"``.
+
+    Examples
+    --------
+    >>> Numbers("en").count(395000), Numbers("fr").probability(0.0004)
+    ('395,000', '<\xa00,001')
+    """
+
+    language: str
+
+    def count(self, number: float) -> str:
+        """Write a whole number in groups of three digits.
+
+        Examples
+        --------
+        >>> Numbers("en").count(-12345)
+        '−12,345'
+        """
+        return self._decimal(round(number), "#,##0")
+
+    def signed(self, number: float) -> str:
+        """Write a whole number with its sign.
+
+        Examples
+        --------
+        >>> [Numbers("en").signed(noise) for noise in (-2, 0, 2)]
+        ['−2', '0', '+2']
+        """
+        return ("+" if round(number) > 0 else "") + self.count(number)
+
+    def probability(self, number: float) -> str:
+        r"""Write a probability with three decimals; 0.000 is 0, and 1.000 is 1.
+
+        Examples
+        --------
+        >>> [Numbers("en").probability(p) for p in (0, 0.0004, 0.25, 0.9999, 1)]
+        ['0.000', '<\xa00.001', '0.250', '>\xa00.999', '1.000']
+        """
+        if 0 < number < 0.0005:
+            return f"<{_SPACE}{self._decimal(0.001, '0.000')}"
+        if 0.9995 <= number < 1 - _ROUNDING:
+            return f">{_SPACE}{self._decimal(0.999, '0.000')}"
+        return self._decimal(number, "0.000")
+
+    def amount(self, number: float) -> str:
+        r"""Write any other figure with three decimals, fewer where it is large.
+
+        Examples
+        --------
+        >>> [Numbers("en").amount(x) for x in (2, 1.23456, 123.456, 12345.6, -0.0001)]
+        ['2.000', '1.235', '123.5', '12,346', '>\xa0−0.001']
+        """
+        size = abs(number)
+        if 0 < size < 0.0005:
+            sign = "<" if number > 0 else ">"
+            return f"{sign}{_SPACE}{self._decimal(math.copysign(0.001, number), '0.000')}"
+        if size < 100:
+            return self._decimal(number, "0.000")
+        return self._decimal(number, "0.0" if size < 10_000 else "#,##0")
+
+    def ratio(self, number: float) -> str:
+        r"""Write a ratio or a correlation with four decimals.
+
+        Examples
+        --------
+        >>> Numbers("en").ratio(0.99871), Numbers("en").ratio(1e-6)
+        ('0.9987', '<\xa00.0001')
+        """
+        if 0 < abs(number) < 0.00005:
+            sign = "<" if number > 0 else ">"
+            least = self._decimal(math.copysign(0.0001, number), "0.0000")
+            return f"{sign}{_SPACE}{least}"
+        return self._decimal(number, "0.0000" if abs(number) < 100 else "#,##0.0")
+
+    def plain(self, number: float) -> str:
+        """Write a figure that somebody set, without trailing zeros.
+
+        Examples
+        --------
+        >>> Numbers("en").plain(3.0), Numbers("fr").plain(0.9)
+        ('3', '0,9')
+        """
+        if 0 < abs(number) < 0.0005:
+            return self.tiny(number)
+        return self._decimal(number, "#,##0.####")
+
+    def tiny(self, number: float) -> str:
+        """Write a figure that may be very small with its power of ten.
+
+        Examples
+        --------
+        >>> Numbers("en").tiny(2.5e-12), Numbers("en").tiny(0)
+        ('2.5 × 10⁻¹²', '0')
+        """
+        if not number:
+            return "0"
+        mantissa, _, exponent = f"{number:.1e}".partition("e")
+        power = str(int(exponent)).translate(_SUPERSCRIPTS)
+        return f"{self._decimal(float(mantissa), '0.0')} × 10{power}"
+
+    def ranges(self, numbers: Iterable[int]) -> str:
+        """Write whole numbers, neighbours together.
+
+        Examples
+        --------
+        >>> Numbers("en").ranges([4, 1, 2, 3, 9])
+        '1–4, 9'
+        """
+        runs: list[list[int]] = []
+        for number in sorted(set(numbers)):
+            if runs and runs[-1][1] == number - 1:
+                runs[-1][1] = number
+            else:
+                runs.append([number, number])
+        return ", ".join(
+            self.count(low) if low == high else f"{self.count(low)}–{self.count(high)}"
+            for low, high in runs
+        )
+
+    def date(self, text: str) -> str:
+        """Write an ISO date in words; any other text stays as it is.
+
+        Examples
+        --------
+        >>> Numbers("fr").date("2027-03-15"), Numbers("en").date("spring 2027")
+        ('15 mars 2027', 'spring 2027')
+        """
+        from babel.dates import format_date
+
+        try:
+            return str(format_date(date.fromisoformat(text), "d MMMM y", locale=self.language))
+        except ValueError:
+            return text
+
+    def moment(self, text: str) -> str:
+        """Write an ISO moment in words, in UTC; any other text stays as it is.
+
+        Examples
+        --------
+        >>> Numbers("en").moment("2027-03-15T09:30:00+00:00")
+        '15 March 2027, 09:30:00 UTC'
+        """
+        from babel.dates import format_datetime
+
+        try:
+            when = datetime.fromisoformat(text)
+        except ValueError:
+            return text
+        when = when.astimezone(UTC) if when.tzinfo else when
+        return f"{format_datetime(when, 'd MMMM y, HH:mm:ss', locale=self.language)} UTC"
+
+    def _decimal(self, number: float, pattern: str) -> str:
+        from babel.numbers import format_decimal
+
+        if abs(number) >= _HUGE:
+            return self.tiny(number)
+        text = str(format_decimal(number, pattern, locale=self.language))
+        return text.replace("-", MINUS) if text.strip("-0.,") else text.lstrip("-")

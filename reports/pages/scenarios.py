@@ -1,0 +1,215 @@
+"""Designs side by side: the map of risk and utility, and what was refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reports.catalogues.measures import figure_name, kind_of
+from reports.catalogues.wording import written
+from reports.charts.points import Points, Spot, points
+from reports.parts import Cell, Figure, Table, numbers, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reports.facts import DesignFact, ScenarioFacts
+    from reports.languages import Words
+    from reports.parts import Entry
+
+__all__ = ["figure_entry", "figure_table", "scenario_parts"]
+
+_MAIN = (
+    "q_worst", "q_worst_set", "differencing", "averaging_queries", "aad", "changed_pct",
+    "false_zeros_pct", "hellinger_raw",
+)  # fmt: skip
+
+
+def scenario_parts(words: Words, scenarios: ScenarioFacts) -> dict[str, Any]:
+    """Arrange the designs that were compared.
+
+    Parameters
+    ----------
+    words
+        The language.
+    scenarios
+        The facts.
+
+    Examples
+    --------
+    >>> from reports.facts import ScenarioFacts
+    >>> from reports.languages import words_of
+    >>> scenario_parts(words_of("en"), ScenarioFacts(designs=(), refused={}))["pictures"]
+    []
+    """
+    main = tuple(dict.fromkeys((scenarios.risk, scenarios.utility, *_MAIN)))
+    every = tuple(dict.fromkeys(n for design in scenarios.designs for n in design.figures))
+    return {
+        "chosen": [design.name for design in scenarios.designs if design.chosen],
+        "front": [design.name for design in scenarios.designs if design.front],
+        "pictures": _map(words, scenarios),
+        "main": figure_table(
+            words,
+            scenarios.designs,
+            names=[name for name in main if name in every],
+            ident="designs",
+            caption=words.say("Designs compared, on all tables together"),
+        ),
+        "all": figure_table(
+            words,
+            scenarios.designs,
+            names=every,
+            ident="all-figures",
+            caption=words.say("All figures of the designs"),
+        ),
+        "refused": Table(
+            id="refused",
+            caption=words.say("Designs refused"),
+            columns=texts(words.say("Design"), words.say("Reason")),
+            rows=tuple(scenarios.refused.items()),
+        ),
+    }
+
+
+def figure_entry(words: Words, name: str, number: float | None) -> Entry:
+    """Write a figure of a design.
+
+    Parameters
+    ----------
+    words
+        The language.
+    name
+        Of the figure.
+    number
+        None where it is not defined.
+
+    Examples
+    --------
+    >>> from reports.languages import words_of
+    >>> figure_entry(words_of("en"), "q_worst", 0.5), figure_entry(words_of("en"), "aad", None)
+    ('0.500', 'not defined')
+    """
+    if number is None:
+        return words.say("not defined")
+    from risk.map_catalogue import FIGURES
+
+    return written(words, number, kind_of(FIGURES[name].unit))
+
+
+def figure_table(
+    words: Words,
+    designs: Sequence[DesignFact],
+    *,
+    names: Sequence[str],
+    ident: str,
+    caption: str,
+) -> Table:
+    """Arrange figures, one design a line; its number is that on the map.
+
+    Parameters
+    ----------
+    words
+        The language.
+    designs
+        The designs.
+    names
+        Of the figures.
+    ident, caption
+        Of the table.
+
+    Examples
+    --------
+    >>> from reports.facts import DesignFact
+    >>> from reports.languages import words_of
+    >>> design = DesignFact(name="a", figures={"aad": 1.5}, front=True)
+    >>> figure_table(words_of("en"), [design], names=["aad"], ident="t", caption="c").rows[0][3]
+    '1.500'
+    """
+    return Table(
+        id=ident,
+        caption=caption,
+        columns=(
+            *numbers(words.say("No.")),
+            *texts(words.say("Design"), words.say("Place")),
+            *numbers(*(figure_name(words, name) for name in names)),
+        ),
+        rows=tuple(
+            (
+                words.numbers.count(place),
+                design.name,
+                _standing(words, design),
+                *(
+                    figure_entry(words, name, design.figures[name])
+                    if name in design.figures
+                    else words.say("not computed")
+                    for name in names
+                ),
+            )
+            for place, design in enumerate(designs, start=1)
+        ),
+        n_heads=2,
+    )
+
+
+def _standing(words: Words, design: DesignFact) -> Entry:
+    place = words.say("on the front") if design.front else words.say("beaten by another")
+    return Cell(text=place, small=words.say("chosen")) if design.chosen else place
+
+
+def _map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
+    spots = []
+    for place, design in enumerate(scenarios.designs, start=1):
+        risk = design.figures.get(scenarios.risk)
+        loss = design.figures.get(scenarios.utility)
+        if risk is not None and loss is not None:
+            spots.append(
+                Spot(
+                    name=str(place),
+                    across=loss,
+                    upwards=risk,
+                    is_front=design.front,
+                    is_chosen=design.chosen,
+                )
+            )
+    if not spots:
+        return []
+    title = words.say("Risk and utility of the designs")
+    across = figure_name(words, scenarios.utility)
+    upwards = figure_name(words, scenarios.risk)
+    data = Points(
+        id="map",
+        title=title,
+        description=words.say(
+            "%(designs)s designs: to the right the %(across)s, upwards the %(upwards)s. The "
+            "nearer to the lower left corner, the better; numbers are those of the table.",
+            designs=words.numbers.count(len(spots)),
+            across=across,
+            upwards=upwards,
+        ),
+        across=across,
+        upwards=upwards,
+        front=words.say("on the front"),
+        other=words.say("beaten by another"),
+        chosen=words.say("chosen"),
+    )
+    shown = [scenarios.designs[int(spot.name) - 1] for spot in spots]
+    names = (scenarios.risk, scenarios.utility)
+    table = Table(
+        id="map-data",
+        caption=words.say("The two figures of the map"),
+        columns=(
+            *numbers(words.say("No.")),
+            *texts(words.say("Design")),
+            *numbers(*(figure_name(words, name) for name in names)),
+        ),
+        rows=tuple(
+            (
+                spot.name,
+                design.name,
+                *(figure_entry(words, n, design.figures[n]) for n in names),
+            )
+            for spot, design in zip(spots, shown, strict=True)
+        ),
+        n_heads=2,
+    )
+    svg = points(words, data, spots)
+    return [Figure(id="map", title=title, svg=svg, data=table)]

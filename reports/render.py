@@ -1,0 +1,199 @@
+"""From facts to a page: the templates, and what they are given."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from reports.checking import require_sound
+from reports.errors import ReportError
+from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
+from reports.languages import LANGUAGES, words_of
+from reports.report import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jinja2 import Environment
+
+    from reports.report import Edition
+
+__all__ = ["comparison_report", "environment", "release_report"]
+
+_FILE = re.compile(r"[\w.-]+\.html")
+#: What HTML cannot hold.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
+
+
+def release_report(
+    facts: ReleaseFacts | PublicFacts,
+    *,
+    edition: Edition,
+    language: str,
+    links: Mapping[str, str] | None = None,
+) -> Report:
+    """Make the report of a release.
+
+    The public edition is made of `facts.public()` alone.
+
+    Parameters
+    ----------
+    facts
+        All that is known of the release; for the public edition `PublicFacts` will do.
+    edition
+        ``"internal"`` or ``"public"``.
+    language
+        ``"en"`` or ``"fr"``.
+    links
+        Language → the file of the same report in it, in the same folder.
+
+    Examples
+    --------
+    >>> from reports.facts import PublicFacts
+    >>> facts = PublicFacts(
+    ...     id="2027-03",
+    ...     title="Jobseekers",
+    ...     date="2027-03-15",
+    ...     contact="",
+    ...     version="0.1.0",
+    ...     ptable_label="PT-2027-A",
+    ...     checks={"noise-bound": "passed"},
+    ...     tables=(),
+    ... )
+    >>> page = release_report(facts, edition="public", language="en").html
+    >>> "The one check passed." in page
+    True
+    """
+    if edition not in ("internal", "public"):
+        raise ReportError(
+            f"There is no edition {edition!r}.", hint="take 'internal' or 'public'"
+        )
+    if not isinstance(facts, (ReleaseFacts, PublicFacts)):
+        raise ReportError(
+            f"A report of a release needs ReleaseFacts, not {type(facts).__name__}."
+        )
+    if edition == "public":
+        from reports.pages.public import public_page
+
+        public = facts.public() if isinstance(facts, ReleaseFacts) else facts
+        return _report(public, "public", language, links, public_page)
+    if isinstance(facts, PublicFacts):
+        raise ReportError(
+            "The internal edition needs ReleaseFacts, not PublicFacts.",
+            hint="take edition='public'",
+        )
+    from reports.pages.internal import internal_page
+
+    return _report(facts, "internal", language, links, internal_page)
+
+
+def comparison_report(
+    facts: ComparisonFacts, *, language: str, links: Mapping[str, str] | None = None
+) -> Report:
+    """Make the report of a comparison of designs; it stays inside.
+
+    Parameters
+    ----------
+    facts
+        All that is known of the designs.
+    language, links
+        As for `release_report`.
+
+    Examples
+    --------
+    >>> from reports.facts import ComparisonFacts, ScenarioFacts
+    >>> facts = ComparisonFacts(
+    ...     title="Jobseekers",
+    ...     version="0.1.0",
+    ...     tables={},
+    ...     sensitive=(1, 2),
+    ...     scenarios=ScenarioFacts(designs=(), refused={}),
+    ...     by_table={},
+    ...     sets=(),
+    ...     posteriors={},
+    ...     utility={},
+    ...     conclusion={},
+    ... )
+    >>> comparison_report(facts, language="en").edition
+    'internal'
+    """
+    if not isinstance(facts, ComparisonFacts):
+        raise ReportError(f"A comparison needs ComparisonFacts, not {type(facts).__name__}.")
+    from reports.pages.comparison import comparison_page
+
+    return _report(facts, "internal", language, links, comparison_page)
+
+
+def _report(
+    facts: Any, edition: Edition, language: str, links: Mapping[str, str] | None, page: Any
+) -> Report:
+    words = words_of(language)
+    beside = _checked_links(links or {}, language)
+    require_sound(facts)
+    template, context = page(words, facts)
+    html = (
+        environment(language)
+        .get_template(template)
+        .render(language=language, numbers=words.numbers, links=beside, **context)
+    )
+    return Report(
+        edition=edition,
+        language=language,
+        title=context["title"],
+        html=_CONTROLS.sub("\ufffd", html),
+        facts=facts,
+    )
+
+
+def _checked_links(links: Mapping[str, str], language: str) -> list[tuple[str, str, str]]:
+    """Give code, name and file of each other language."""
+    for code, file in links.items():
+        words_of(code)
+        if not _FILE.fullmatch(file):
+            raise ReportError(
+                f"A link must name an HTML file in the same folder, not {file!r}.",
+                hint="for example {'fr': 'report.fr.html'}",
+            )
+    return [(code, LANGUAGES[code], file) for code, file in links.items() if code != language]
+
+
+@cache
+def environment(language: str) -> Environment:
+    """Give the templates with the words of a language.
+
+    Parameters
+    ----------
+    language
+        Its code.
+
+    Examples
+    --------
+    >>> environment("en").autoescape
+    True
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    words = words_of(language)
+    made = Environment(
+        loader=PackageLoader("reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        extensions=["jinja2.ext.i18n"],
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.policies["ext.i18n.trimmed"] = True
+    translations = words.translations
+    made.install_gettext_callables(  # type: ignore[attr-defined]
+        translations.gettext, translations.ngettext, newstyle=True
+    )
+    made.filters["css_text"] = lambda text: Markup(_css_text(text))  # noqa: S704
+    made.filters["drawing"] = Markup
+    return made
+
+
+def _css_text(text: str) -> str:
+    """Write a text as a string of CSS that nothing can end early."""
+    return '"' + "".join(c if c.isalnum() else f"\\{ord(c):06x}" for c in text) + '"'

@@ -1,0 +1,175 @@
+"""A finished report: one page, and its numbers."""
+
+from __future__ import annotations
+
+import contextlib
+import html as escaping
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from reports.errors import ReportError
+
+if TYPE_CHECKING:
+    import os
+
+    from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
+
+__all__ = ["Edition", "Report"]
+
+#: Who a report is for.
+Edition: TypeAlias = Literal["internal", "public"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A page complete in itself: no script, no style sheet, nothing fetched.
+
+    Parameters
+    ----------
+    edition
+        ``"internal"`` or ``"public"``.
+    language
+        The code of its language.
+    title
+        Its heading.
+    html
+        The page.
+    facts
+        What it shows; only what the edition may know.
+
+    Examples
+    --------
+    >>> from reports import release_report
+    >>> from reports.facts import PublicFacts
+    >>> facts = PublicFacts(
+    ...     id="2027-03",
+    ...     title="Jobseekers",
+    ...     date="2027-03-15",
+    ...     contact="",
+    ...     version="0.1.0",
+    ...     ptable_label="",
+    ...     checks={"noise-bound": "passed"},
+    ...     tables=(),
+    ... )
+    >>> report = release_report(facts, edition="public", language="fr")
+    >>> report
+    Report('Jobseekers', public, fr)
+    >>> '<html lang="fr"' in report.html
+    True
+    """
+
+    edition: Edition
+    language: str
+    title: str
+    html: str = field(repr=False)
+    facts: ReleaseFacts | PublicFacts | ComparisonFacts = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"Report({self.title!r}, {self.edition}, {self.language})"
+
+    def to_json(self) -> str:
+        """Give every number of the page as JSON; it is the same in every language.
+
+        Examples
+        --------
+        >>> from reports import release_report
+        >>> from reports.facts import PublicFacts
+        >>> facts = PublicFacts(
+        ...     id="2027-03",
+        ...     title="",
+        ...     date="",
+        ...     contact="",
+        ...     version="0.1.0",
+        ...     ptable_label="",
+        ...     checks={},
+        ...     tables=(),
+        ... )
+        >>> print(release_report(facts, edition="public", language="en").to_json()[:41])
+        {
+         "edition": "public",
+         "id": "2027-03",
+        """
+        content = {"edition": self.edition, **_plain(self.facts)}
+        return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the page, or its numbers, to a file: all or nothing.
+
+        Parameters
+        ----------
+        path
+            A name ending in ``.html`` or ``.json``.
+        overwrite
+            Whether a file of that name may be replaced.
+
+        Examples
+        --------
+        >>> from reports import release_report
+        >>> from reports.facts import PublicFacts
+        >>> facts = PublicFacts(
+        ...     id="",
+        ...     title="",
+        ...     date="",
+        ...     contact="",
+        ...     version="0.1.0",
+        ...     ptable_label="",
+        ...     checks={},
+        ...     tables=(),
+        ... )
+        >>> try:
+        ...     release_report(facts, edition="public", language="en").write("report.pdf")
+        ... except ReportError as error:
+        ...     print(error)
+        A report is written to .html or .json, not '.pdf'.
+          hint: print the page to PDF in a browser
+        """
+        target = Path(path)
+        _require_writable(target, overwrite=overwrite)
+        text = self.to_json() if target.suffix.lower() == ".json" else self.html
+        temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+        try:
+            with temporary.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            temporary.replace(target)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                temporary.unlink()
+
+    def _repr_html_(self) -> str:
+        title = escaping.escape(self.title)
+        return (
+            f'<iframe title="{title}" sandbox="" srcdoc="{escaping.escape(self.html)}" '
+            'style="width:100%;height:40em;border:1px solid #888"></iframe>'
+        )
+
+
+def _require_writable(target: Path, *, overwrite: bool) -> None:
+    if target.suffix.lower() not in {".html", ".json"}:
+        raise ReportError(
+            f"A report is written to .html or .json, not {target.suffix!r}.",
+            hint="print the page to PDF in a browser",
+        )
+    if target.is_dir():
+        raise ReportError(f"'{target.name}' is a folder.", hint="take another name")
+    if target.exists() and not overwrite:
+        raise ReportError(
+            f"The file '{target.name}' exists already.",
+            hint="pass overwrite=True, or take another name",
+        )
+    if not target.parent.is_dir():
+        raise ReportError(f"There is no folder '{target.parent}'.", hint="make it first")
+
+
+def _plain(facts: Any) -> Any:
+    """Turn facts into what JSON has; the names of a mapping become texts."""
+    if is_dataclass(facts):
+        return {member.name: _plain(getattr(facts, member.name)) for member in fields(facts)}
+    if isinstance(facts, Mapping):
+        return {str(name): _plain(value) for name, value in facts.items()}
+    if isinstance(facts, (tuple, list)):
+        return [_plain(value) for value in facts]
+    return facts

@@ -1,0 +1,453 @@
+"""Facts of a release and of a comparison: rich, realistic, and the same every time."""
+
+import math
+from dataclasses import replace
+
+from reports.facts import (
+    AttackFact,
+    CheckFact,
+    ComparisonFacts,
+    DesignFact,
+    ExceptionFact,
+    FileFact,
+    MeasureFact,
+    NoiseClassFact,
+    NoiseFacts,
+    NoiseShareFact,
+    PairFact,
+    PosteriorFact,
+    ReleaseFacts,
+    ReproductionFacts,
+    RiskFacts,
+    ScenarioFacts,
+    SetFact,
+    TableFact,
+    WorstFact,
+)
+
+LAW = {-5: 0.004, -4: 0.022, -3: 0.07, -2: 0.14, -1: 0.17, 0: 0.188}
+LAW |= {-noise: share for noise, share in LAW.items()}
+
+
+def digest(word: str) -> str:
+    """Make something that looks like a SHA-256."""
+    import hashlib
+
+    return hashlib.sha256(word.encode()).hexdigest()
+
+
+def file(name: str, size: int = 48211) -> FileFact:
+    return FileFact(file=name, bytes=size, sha256=digest(name))
+
+
+CHECKS = (
+    CheckFact(
+        name="noise-bound",
+        outcome="passed",
+        allowed={"least": -5.0, "most": 5.0},
+        found={"least": -5.0, "most": 5.0},
+    ),
+    CheckFact(
+        name="small-counts", outcome="passed", allowed={"small": 4.0}, found={"cells": 0.0}
+    ),
+    CheckFact(name="zeros-kept", outcome="passed", found={"cells": 0.0}),
+    CheckFact(
+        name="noise-mean",
+        outcome="passed",
+        allowed={"z": 3.29},
+        found={"z": -0.84, "mean": -0.0023, "cells": 394871.0},
+    ),
+    CheckFact(
+        name="noise-variance",
+        outcome="passed",
+        allowed={"z": 3.29},
+        found={"z": 1.12, "ratio": 1.0026, "cells": 394871.0},
+    ),
+    CheckFact(
+        name="noise-distribution",
+        outcome="passed",
+        allowed={"p": 0.001},
+        found={"p": 0.4417, "cells": 394871.0},
+    ),
+    CheckFact(
+        name="same-records", outcome="passed", found={"repeats": 81220.0, "differing": 0.0}
+    ),
+    CheckFact(name="keys", outcome="passed"),
+    CheckFact(
+        name="certificate",
+        outcome="passed",
+        allowed={"residual": 1e-9},
+        found={"residual": 2.4e-12},
+    ),
+    CheckFact(
+        name="posterior",
+        outcome="passed",
+        allowed={"probability": 0.9},
+        found={"probability": 0.5123},
+        where="jobseekers_qpv_2024",
+    ),
+    CheckFact(
+        name="posterior-set",
+        outcome="failed",
+        allowed={"probability": 0.9},
+        found={"probability": 0.9997},
+        where="jobseekers_commune_sex",
+    ),
+    CheckFact(name="attacks", outcome="passed", found={"over": 0.0}),
+    CheckFact(name="utility", outcome="not computed"),
+    CheckFact(name="public-scan", outcome="passed", found={"marks": 0.0}),
+)
+
+
+def tables(number: int = 6) -> tuple[TableFact, ...]:
+    shapes = [
+        ("jobseekers_commune_sex", ("geo", "sex")),
+        ("jobseekers_qpv_2015", ("qpv_2015", "sex", "category")),
+        ("jobseekers_qpv_2024", ("qpv_2024", "sex", "category")),
+        ("jobseekers_age", ("geo", "age")),
+        ("jobseekers_duration", ("geo", "category", "duration")),
+        ("jobseekers_small", ("region", "sex")),
+    ]
+    return tuple(
+        TableFact(
+            name=name if place < len(shapes) else f"{name}_{place}",
+            title=f"Jobseekers by {', '.join(dimensions)}",
+            dimensions=dimensions,
+            measures=("count",),
+            where="age >= 15" if place % 2 else "",
+            published=90211 + 1000 * place,
+            cells=65811 + 97 * place,
+            empty=24400 + 903 * place,
+            margins=1204 + place,
+            files=(file(f"{name}_{place}.csv", 3_402_118), file(f"{name}_{place}.parquet")),
+        )
+        for place in range(number)
+        for name, dimensions in [shapes[place % len(shapes)]]
+    )
+
+
+def transition() -> tuple[tuple[float, ...], ...]:
+    rows = []
+    for count in range(13):
+        row = [0.0] * 19
+        for noise, share in LAW.items():
+            published = count + noise
+            if count == 0:
+                published = 0
+            elif published < 5:
+                published = 0 if published < 3 else 5
+            row[min(published, 18)] += share
+        rows.append(tuple(row))
+    return tuple(rows)
+
+
+def noise() -> NoiseFacts:
+    classes = [(0, 0), (1, 4), (5, 9), (10, 20), (21, 50), (51, None)]
+    return NoiseFacts(
+        parameters={
+            "max_noise": "5",
+            "variance": "3.0",
+            "small": "4",
+            "p_stay": "not set",
+            "variance_rule": "nearest",
+        },
+        ptable_id=digest("ptable"),
+        certificate={"rows": 2.2e-16, "mean": 2.4e-12, "variance": 8.1e-11, "bounds": 0.0},
+        transition=transition(),
+        classes=tuple(
+            NoiseClassFact(
+                low=low,
+                high=high,
+                cells=0 if low == 21 else 120411 - 1000 * low,
+                mean_designed=0.0,
+                mean_drawn=None if low == 21 else 0.0021 * (low - 6),
+                variance_designed=0.0 if low == 0 else 3.0,
+                variance_drawn=None if low == 21 else 2.991 if low else 0.0,
+                stay_designed=1.0 if low == 0 else 0.188,
+                stay_drawn=None if low == 21 else 1.0 if low == 0 else 0.1876,
+                least_designed=0 if low == 0 else -5,
+                least_drawn=None if low == 21 else -5 if low else 0,
+                most_designed=0 if low == 0 else 5,
+                most_drawn=None if low == 21 else 5 if low else 0,
+            )
+            for low, high in classes
+        ),
+        shares=tuple(
+            NoiseShareFact(
+                noise=noise, designed=share, drawn=share * (1 + 0.01 * math.sin(noise))
+            )
+            for noise, share in sorted(LAW.items())
+        ),
+        pairs=tuple(
+            PairFact(original=a, published=b, cells=int(90000 / (a + 1) / (1 + 9 * (a != b))))
+            for a in (0, 5, 10, 20, 50, 100, 200, 500, 1000)
+            for b in (0, 5, 10, 20, 50, 100, 200, 500, 1000)
+            if abs(math.log1p(a) - math.log1p(b)) < 1.9
+        ),
+    )
+
+
+def measures(place: tuple[str, str, str, str], scale: float, base: int):
+    table, group, value, cells = place
+    numbers = {
+        "aad": 1.41 * scale,
+        "rmse": 1.73 * scale,
+        "max_abs": 5.0,
+        "bias_mean": -0.0021 * scale,
+        "bias_z": -0.84,
+        "rmad_pct": 12.4 / scale,
+        "changed_pct": 72.3,
+        "changed_nonzero_pct": 81.9,
+        "false_zeros": 20411.0,
+        "hellinger_raw": 61.22 * scale,
+        "hd_utility": 0.9921,
+        "hellinger_probability": 0.00131,
+        "spearman": 0.9987,
+        "decile_changes_pct": 1.92,
+        "rv_pct": 0.0004,
+    }
+    for kind, unit in (("d1", 1.0), ("d2", 0.11)):
+        quantiles = {
+            "min": 0, "q10": 0, "median": 1, "q90": 3, "q95": 3, "q99": 4, "max": 5, "mean": 1.4
+        }  # fmt: skip
+        numbers |= {f"{kind}_{q}": number * unit for q, number in quantiles.items()}
+    for name, number in numbers.items():
+        yield MeasureFact(
+            table=table,
+            group=group,
+            value=value,
+            cells=cells,
+            name=name,
+            number=number,
+            base=base - 100 if name in {"rmad_pct", "changed_nonzero_pct"} else base,
+        )
+
+
+def utility() -> tuple[MeasureFact, ...]:
+    facts = []
+    for cells, scale, base in (
+        ("all", 1.0, 394871),
+        ("small", 0.98, 240122),
+        ("medium", 1.01, 90412),
+        ("large", 1.0, 64337),
+    ):
+        facts += measures(("", "all", "all", cells), scale, base)
+    for place, table in enumerate(tables()):
+        facts += measures((table.name, "all", "all", "all"), 1 + 0.01 * place, table.cells)
+        for name, number in (
+            ("cramers_v_original", 0.2214),
+            ("cramers_v_published", 0.2209),
+            ("rcv_pct", -0.226),
+            ("between_original", 14.21),
+            ("between_published", 14.02),
+            ("bvr_pct", -1.34),
+        ):
+            facts.append(
+                MeasureFact(
+                    table=table.name, group="all", value="all", cells="all", name=name,
+                    number=None if place == 5 else number, base=table.cells,
+                    reason="a dimension has one category" if place == 5 else "",
+                )
+            )  # fmt: skip
+    for level in ("geo", "geo × sex", "sex"):
+        facts += measures(("", "margin", level, "all"), 1.0, 3412)
+    for group, value in (
+        ("sex", "women"),
+        ("sex", "men"),
+        ("category", "A"),
+        ("category", "B"),
+        ("category", "C"),
+    ):
+        facts += measures(("", group, value, "all"), 1.0, 81200)
+    for dimension in ("geo", "sex"):
+        for name, number in (
+            ("gap_mean", 0.012), ("gap_max_abs", 31.0), ("gap_nonzero_pct", 91.2),
+            ("gap_mean_square", 12.1), ("gap_expected", 12.0), ("gap_ratio", 1.008),
+        ):  # fmt: skip
+            facts.append(
+                MeasureFact(
+                    table="", group="parent", value=dimension, cells="all", name=name,
+                    number=number, base=20112,
+                )
+            )  # fmt: skip
+    return tuple(facts)
+
+
+def posteriors(shift: float = 0.0) -> tuple[PosteriorFact, ...]:
+    return tuple(
+        PosteriorFact(
+            published=j,
+            share=0.41 if j == 0 else 0.09 / (1 + j),
+            originals={j: 0.31, j + 1: 0.22, max(0, j - 1): 0.19} if j else {0: 0.83, 1: 0.1},
+            sensitive=max(0.0002, min(0.9997, 0.62 - 0.07 * (j - 5) + shift)) if j else 0.17,
+        )
+        for j in (0, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14)
+    )
+
+
+def risk() -> RiskFacts:
+    return RiskFacts(
+        sensitive=(1, 2, 3, 4),
+        prior="table-counts",
+        posteriors=posteriors(),
+        worst=tuple(
+            WorstFact(
+                table=table,
+                original=4,
+                published=5,
+                probability=0.5123 - 0.01 * place,
+                set_published=5,
+                set_probability=0.9997 - 0.02 * place,
+            )
+            for place, table in enumerate(
+                ["", "jobseekers_commune_sex", "jobseekers_qpv_2024", "jobseekers_qpv_2015"]
+            )
+        ),
+        attacks=(
+            AttackFact(
+                name="differencing", settings={}, closed_form=0.8512, successes=1688,
+                trials=2000, low=0.8274, high=0.8592, queries=2, allowed=0.9,
+            ),
+            AttackFact(
+                name="two-partition", settings={"n_categories": 7.0}, closed_form=0.8953,
+                successes=180, trials=200, low=0.8506, high=0.9343, queries=126, allowed=0.9,
+            ),
+            AttackFact(
+                name="small-cell", settings={"n_categories": 7.0}, closed_form=0.889,
+                successes=0, trials=200, low=0.0, high=0.0188, queries=126,
+            ),
+            AttackFact(
+                name="margin-bounds", settings={"max_noise": 5.0}, closed_form=1.1e-7,
+                successes=0, trials=64337, low=0.0, high=0.00006, queries=3, allowed=0.001,
+            ),
+            AttackFact(name="means-beside-counts", settings={}, closed_form=None),
+            AttackFact(name="linkage", settings={"own_setting": 0.25}, closed_form=None),
+        ),
+    )  # fmt: skip
+
+
+def designs(number: int = 8) -> tuple[DesignFact, ...]:
+    return tuple(
+        DesignFact(
+            name=f"D = {3 + place % 5}, V = {1 + place / 2:g}"
+            + (", nothing in 1–4" if place % 2 else ""),
+            figures={
+                "q_worst": 0.95 - 0.05 * place,
+                "q_worst_set": 0.99 - 0.04 * place,
+                "differencing": 0.78 + 0.01 * place,
+                "averaging_queries": 62.0 + 31 * place,
+                "aad": 0.7 + 0.2 * place,
+                "changed_pct": 61.0 + place,
+                "false_zeros_pct": 3.1 + place,
+                "hellinger_raw": 41.0 + 9 * place + 20 * (place == 3),
+                "spearman": None if place == 2 else 0.998,
+            },
+            front=place != 3,
+            chosen=place == 5,
+        )
+        for place in range(number)
+    )
+
+
+def scenarios(number: int = 8) -> ScenarioFacts:
+    return ScenarioFacts(
+        designs=designs(number),
+        refused={"D = 2, V = 6": "No p-table has max_noise 2 and variance 6."},
+    )
+
+
+def release() -> ReleaseFacts:
+    return ReleaseFacts(
+        id="2027-03",
+        title="Jobseekers in priority neighbourhoods",
+        date="2027-03-15",
+        contact="Methods unit, methods@office.example",
+        ptable_label="PT-2027-A",
+        version="0.1.0",
+        checks=CHECKS,
+        tables=tables(),
+        noise=noise(),
+        utility=utility(),
+        risk=risk(),
+        scenarios=scenarios(),
+        exceptions=(
+            ExceptionFact(
+                what="The table jobseekers_small has margins below the threshold",
+                who="Head of methods",
+                when="2027-03-10",
+                why="required by regulation",
+            ),
+        ),
+        warnings=("Row 1 reaches a variance of 2.4 instead of 3; see the certificate.",),
+        reproduction=ReproductionFacts(
+            command="ckm release job.toml --out out/2027-03",
+            job=file("job.toml", 1931),
+            inputs=(file("people.parquet", 190_442_017), file("pt.parquet", 9120)),
+            secret="the file secret.key",  # noqa: S106
+            versions={"ckm": "0.1.0", "Python": "3.12.4", "system": "Linux x86-64"},
+            started="2027-03-15T09:30:00+00:00",
+            finished="2027-03-15T09:31:12+00:00",
+            seconds={"cells": 41.2, "noise": 1.902, "assessment": 4.1},
+        ),
+    )
+
+
+def comparison() -> ComparisonFacts:
+    some = designs()
+    return ComparisonFacts(
+        title="Jobseekers in priority neighbourhoods",
+        version="0.1.0",
+        tables={table.name: table.published for table in tables()},
+        sensitive=(1, 2, 3, 4),
+        scenarios=scenarios(),
+        by_table={table.name: some for table in tables(2)},
+        sets=tuple(
+            SetFact(
+                design=design.name,
+                count=count,
+                deviation=tuple(range(max(0, count - 3), count + 4)),
+                possible=() if place % 2 and 0 < count < 5 else tuple(range(count, count + 3)),
+            )
+            for place, design in enumerate(some)
+            for count in range(7)
+        ),
+        posteriors={
+            design.name: posteriors(-0.1 * place)[: 11 - place]
+            for place, design in enumerate(some)
+        },
+        utility={
+            design.name: tuple(f for f in utility() if f.group in {"sex", "category"})
+            for design in some[:3]
+        },
+        conclusion={
+            "conclusion-forbidding": {
+                "design": some[5].name, "loss": 86.0, "risk": 0.7
+            },
+            "least-loss": {
+                "designs": 8, "design": some[0].name, "loss": 41.0, "risk": 0.99
+            },
+            "cells": {"tables": 6, "listed": 410246, "distinct": 394871},
+        },
+    )  # fmt: skip
+
+
+def quiet() -> ReleaseFacts:
+    """A release of which hardly anything was computed."""
+    return replace(
+        release(),
+        id="",
+        title="",
+        date="",
+        contact="",
+        ptable_label="",
+        checks=(CheckFact(name="utility", outcome="not computed"),),
+        noise=NoiseFacts(
+            parameters={}, ptable_id="", certificate={}, transition=(), classes=(), shares=(),
+            pairs=(),
+        ),
+        utility=(),
+        risk=RiskFacts(sensitive=(), prior="flat", posteriors=(), worst=(), attacks=()),
+        scenarios=None,
+        exceptions=(),
+        warnings=(),
+    )  # fmt: skip

@@ -1,0 +1,157 @@
+"""Every page, as a reader of its structure meets it."""
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from lxml import html as parser
+
+from reports import comparison_report, release_report
+from tests.reports import facts as made
+
+LANGUAGES = ("en", "fr")
+PAGES = {
+    "internal": lambda language: release_report(
+        made.release(), edition="internal", language=language, links=LINKS
+    ),
+    "public": lambda language: release_report(
+        made.release(), edition="public", language=language, links=LINKS
+    ),
+    "comparison": lambda language: comparison_report(
+        made.comparison(), language=language, links=LINKS
+    ),
+    "quiet": lambda language: release_report(
+        made.quiet(), edition="internal", language=language
+    ),
+}
+LINKS = {"en": "report.en.html", "fr": "report.fr.html"}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(page, language) for page in PAGES for language in LANGUAGES],
+    ids=lambda p: f"{p[0]}-{p[1]}",
+)
+def tree(request):
+    page, language = request.param
+    root = parser.document_fromstring(PAGES[page](language).html)
+    root.set("data-language", language)
+    return root
+
+
+def test_a_page_says_its_language_and_has_one_title(tree):
+    assert tree.get("lang") == tree.get("data-language")
+    assert len(tree.findall(".//h1")) == 1
+    assert tree.findtext(".//title").strip(" –")
+
+
+def test_no_level_of_headings_is_skipped(tree):
+    levels = [int(node.tag[1]) for node in tree.iter("h1", "h2", "h3", "h4", "h5", "h6")]
+    assert levels[0] == 1
+    assert len(levels) > 6
+    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
+    assert all("".join(n.itertext()).strip() for n in tree.iter("h1", "h2", "h3"))
+
+
+def test_every_table_has_a_caption_and_headings_with_a_scope(tree):
+    for table in tree.iter("table"):
+        assert table.findtext("caption").strip()
+        assert all(cell.get("scope") for cell in table.iter("th"))
+        heads = table.findall("thead/tr/th")
+        assert all("".join(cell.itertext()).strip() for cell in heads)
+        for row in table.findall("tbody/tr"):
+            assert len(row) == len(heads)
+            assert row[0].tag == "th"
+            assert all("".join(cell.itertext()).strip() for cell in row[1:] if cell.tag == "td")
+
+
+def test_every_table_scrolls_inside_a_named_place_that_takes_the_focus(tree):
+    for table in tree.iter("table"):
+        around = table.getparent()
+        assert around.get("tabindex") == "0"
+        assert tree.get_element_by_id(around.get("aria-labelledby")).text.strip()
+
+
+def test_every_picture_has_a_title_a_description_and_its_data(tree):
+    for picture in tree.iter("svg"):
+        assert picture.get("role") == "img"
+        title, description = picture[0], picture[1]
+        assert title.text.strip()
+        assert len(description.text.strip()) > 20
+        assert picture.get("aria-labelledby") == f"{title.get('id')} {description.get('id')}"
+        figure = picture.xpath("ancestor::figure")[0]
+        assert figure.findall(".//table")
+
+
+def test_a_page_loads_nothing_and_runs_nothing(tree):
+    assert not list(tree.iter("script", "link", "img", "iframe", "object", "embed", "base"))
+    for node in tree.iter():
+        for name, value in node.attrib.items():
+            assert not name.startswith("on")
+            if node.tag != "a" and name != "xmlns":
+                assert not re.search(r"https?:|//|data:image|url\(", value, re.IGNORECASE)
+    assert not re.search(r"url\(|@import|https?:", tree.findtext(".//style"))
+    policy = tree.xpath("//meta[@http-equiv='Content-Security-Policy']")[0].get("content")
+    assert policy.startswith("default-src 'none'")
+
+
+def test_ids_are_unique_and_links_within_the_page_lead_somewhere(tree):
+    ids = tree.xpath("//@id")
+    assert len(ids) == len(set(ids))
+    targets = [link[1:] for link in tree.xpath("//a/@href") if link.startswith("#")]
+    assert len(targets) > 5
+    assert set(targets) <= set(ids)
+    for names in tree.xpath("//@aria-labelledby"):
+        assert set(names.split()) <= set(ids)
+
+
+def test_no_number_of_a_page_is_none(tree):
+    text = " ".join(tree.find("body").itertext())
+    assert not re.search(r"\b(nan|NaN|inf|Infinity|undefined)\b", text)
+
+
+def test_the_other_language_lies_beside_the_page(tree):
+    links = tree.xpath("//a[@hreflang]")
+    own = tree.get("lang")
+    assert [link.get("href") for link in links] in (
+        [],
+        [f"report.{'en' if own == 'fr' else 'fr'}.html"],
+    )
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_order_of_the_internal_page_is_that_of_its_contents(language):
+    tree = parser.document_fromstring(PAGES["internal"](language).html)
+    wanted = [
+        "verdict", "released", "protection", "noise", "utility", "risk", "scenarios",
+        "exceptions", "reproduction", "definitions",
+    ]  # fmt: skip
+    assert tree.xpath("//main/h2/@id") == wanted
+    assert tree.xpath("//nav[@class='contents']//a/@href") == [f"#{name}" for name in wanted]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_internal_page_says_so_at_its_top_at_its_foot_and_on_each_printed_page(language):
+    word = {"en": "INTERNAL", "fr": "INTERNE"}[language]
+    for page in ("internal", "comparison", "quiet"):
+        tree = parser.document_fromstring(PAGES[page](language).html)
+        assert tree.findtext(".//header//strong") == word
+        assert tree.findtext(".//footer//strong") == word
+        assert tree.findtext(".//style").count(f'content: "{word}"') == 2
+
+
+def test_a_figure_that_is_not_defined_is_said_in_words_with_its_reason():
+    page = PAGES["internal"]("en").html
+    assert "not defined" in page
+    assert "a dimension has one category" in page
+
+
+def test_tables_pass_sixty_and_measures_a_thousand():
+    many = made.utility() * 5
+    facts = replace(made.release(), tables=made.tables(60), utility=many)
+    tree = parser.document_fromstring(
+        release_report(facts, edition="internal", language="en").html
+    )
+    assert len(tree.xpath("//table[@id='tables']/tbody/tr")) == 60
+    assert len(tree.xpath("//table[@id='measures']/tbody/tr")) == len(many) > 1000
