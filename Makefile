@@ -23,7 +23,7 @@ $(BIN)/.dev: $(BIN)/.core
 
 setup: $(BIN)/.dev ## make the virtual environment with all that a developer needs
 
-demo: $(BIN)/.core ## generate a register and release six protected tables into demo/
+demo: $(BIN)/.core ## generate a register, release six protected tables, compare designs
 	$(BIN)/ckm demo --out demo --force
 
 test: setup ## run the tests

@@ -16,6 +16,7 @@ ALL = (
     "spill",
     "utility",
     "risk_map",
+    "assess",
     "lp_audit",
 )
 

@@ -2,36 +2,128 @@
 
 from __future__ import annotations
 
+import dataclasses
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ptable.table import PTable
+from reports.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from ckm.config.job import Job
+    from ckm.tally import Tally
+    from reports import Report
+    from reports.facts import ComparisonFacts
     from risk.designs import MapDesign
+    from risk.findings import Rules
     from risk.map_result import RiskUtilityMap
 
-__all__ = ["compare"]
+__all__ = ["Comparison", "compare", "write_comparison"]
+
+_JOB = "job"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Comparison:
+    """What a comparison found; for inside, as it follows from original counts.
+
+    Parameters
+    ----------
+    title
+        Of the job; empty for none.
+    map
+        The figures of all designs.
+    ptables
+        Design → p-table, as it is published with: empty cells stay 0.
+    chosen
+        The design that is the job's own.
+    tally
+        The cells.
+    rules
+        The limits behind the conclusion.
+
+    Examples
+    --------
+    >>> from ckm.config import read_designs, read_job
+    >>> found = compare(read_job("job.toml"), read_designs("designs.toml"))  # doctest: +SKIP
+    >>> found.map.pareto(), found.chosen  # doctest: +SKIP
+    """
+
+    title: str
+    map: RiskUtilityMap
+    ptables: Mapping[str, PTable]
+    chosen: str
+    tally: Tally
+    rules: Rules
+
+    def facts(self, *, rules: Rules | None = None) -> ComparisonFacts:
+        """Give all that a page says.
+
+        Parameters
+        ----------
+        rules
+            Other limits behind the conclusion.
+
+        Examples
+        --------
+        >>> from ckm.config import read_designs, read_job
+        >>> job, designs = read_job("job.toml"), read_designs("d.toml")  # doctest: +SKIP
+        >>> compare(job, designs).facts().conclusion  # doctest: +SKIP
+        """
+        from ckm.compare_facts import comparison_facts
+
+        return comparison_facts(self, rules=rules or self.rules)
+
+    def report(
+        self,
+        *,
+        language: str = "en",
+        links: Mapping[str, str] | None = None,
+    ) -> Report:
+        """Make the page, for inside.
+
+        Parameters
+        ----------
+        language
+            ``"en"`` or ``"fr"``.
+        links
+            Language → file of the page in that language.
+
+        Examples
+        --------
+        >>> from ckm.config import read_designs, read_job
+        >>> job, designs = read_job("job.toml"), read_designs("d.toml")  # doctest: +SKIP
+        >>> compare(job, designs).report(language="fr").write("page.html")  # doctest: +SKIP
+        """
+        from reports import comparison_report
+
+        return comparison_report(self.facts(), language=language, links=links)
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.map!r})"
 
 
 def compare(
     job: Job,
     designs: Mapping[str, MapDesign],
     *,
-    sensitive: Sequence[int] = (1, 2, 3, 4),
+    sensitive: Sequence[int] | None = None,
     n_draws: int = 1,
     seed: int = 1,
     progress: Callable[[str, int, int], None] | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
-) -> RiskUtilityMap:
+) -> Comparison:
     """Tabulate the tables of a job once and map the risk and the utility of designs.
 
-    The map is for inside: its figures follow from original counts.
+    The job's own p-table is one of the designs; it is called ``"job"`` unless a design of the
+    same probabilities has a name already. For all tables together, a cell that several of
+    them show counts once.
 
     Parameters
     ----------
@@ -39,7 +131,10 @@ def compare(
         The job, from `ckm.config.read_job`.
     designs
         Name → design, see `risk.map.risk_utility_map`.
-    sensitive, n_draws
+    sensitive
+        The sensitive counts; by default those of the job's ``[report]``, whose limit of
+        ``posterior_set`` is that of the conclusion too.
+    n_draws
         As there.
     seed
         Of the keys that are drawn; the same seed gives the same map.
@@ -54,17 +149,77 @@ def compare(
     >>> job = read_job("job.toml")  # doctest: +SKIP
     >>> compare(job, read_designs("designs.toml"))  # doctest: +SKIP
     """
-    from ckm.opening import open_engine
+    from ckm.opening import load_ptable, open_engine
+    from risk.designs import build_designs, keep_zeros
+    from risk.findings import Rules
     from risk.map import risk_utility_map
 
     no_noise = PTable(noise=[[0]], upper=[[8]], key_range=8)  # type: ignore[arg-type]
     with open_engine(job, no_noise, memory_limit=memory_limit, threads=threads) as engine:
-        histograms = engine.histograms(job.tables, progress=progress)
-    return risk_utility_map(
-        designs,
-        histograms,
+        tally = engine.tally(job.tables, progress=progress)
+    own = _own_name(designs)
+    built = build_designs({**designs, own: load_ptable(job)}, progress=progress)
+    ptables, chosen = _chosen(built.tables, own=own)
+    limit = job.report.limits.posterior_set
+    found = risk_utility_map(
+        ptables,
+        tally.tables,
+        together=tally.together,
         rng=np.random.default_rng(seed),
-        sensitive=sensitive,
+        sensitive=range(1, job.report.sensitive + 1) if sensitive is None else sensitive,
         n_draws=n_draws,
         progress=progress,
     )
+    return Comparison(
+        title=job.title or "",
+        map=dataclasses.replace(found, refused=built.refused),
+        ptables={name: keep_zeros(table) for name, table in ptables.items()},
+        chosen=chosen,
+        tally=tally,
+        rules=Rules() if limit is None else Rules(posterior=limit),
+    )
+
+
+def write_comparison(comparison: Comparison, folder: Path) -> None:
+    """Write the pages of a comparison and their numbers into a new folder for inside.
+
+    Parameters
+    ----------
+    comparison
+        The comparison.
+    folder
+        The folder to make.
+
+    Examples
+    --------
+    >>> write_comparison(compare(job, designs), Path("comparison"))  # doctest: +SKIP
+    """
+    folder.mkdir(mode=0o700)
+    pages = {code: f"comparison.{code}.html" for code in LANGUAGES}
+    for code, file in pages.items():
+        report = comparison.report(language=code, links=pages)
+        report.write(folder / file)
+    report.write(folder / "comparison.json")
+
+
+def _own_name(designs: Mapping[str, MapDesign]) -> str:
+    """Name the job's own p-table; a design of that name keeps it."""
+    name = _JOB
+    while name in designs:
+        name += "*"
+    return name
+
+
+def _chosen(tables: Mapping[str, PTable], *, own: str) -> tuple[dict[str, PTable], str]:
+    """Put the job's own p-table first, or find it among the designs."""
+    rest = {name: table for name, table in tables.items() if name != own}
+    for name, table in rest.items():
+        if _rows(table) == _rows(tables[own]):
+            return rest, name
+    return {own: tables[own], **rest}, own
+
+
+def _rows(table: PTable) -> tuple[object, ...]:
+    """Give what a p-table does, whatever it is called and however it was made."""
+    rows = [sorted(table.units(count).items()) for count in range(table.n_rows)]
+    return table.key_range, table.large_counts, table.step, rows

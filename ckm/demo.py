@@ -1,4 +1,4 @@
-"""The demonstration: a made-up register, a job file and six released tables in one folder."""
+"""The demonstration: a register, a job, six released tables and other ways to protect them."""
 
 from __future__ import annotations
 
@@ -9,107 +9,48 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.config import read_job
+from ckm.compare import compare, write_comparison
+from ckm.config import read_designs, read_job
+from ckm.demo_texts import DESIGNS, JOB, MARK, README
 from ckm.errors import ConfigError, ReleaseError
 from ckm.folder import check_target, new_folder, resolve_target
 from ckm.register import OUTSIDE, job_seekers
 from ckm.release import release
+from reports.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import pandas as pd
 
+    from ckm.compare import Comparison
+    from ckm.register import Register
     from ckm.release import Release
 
-__all__ = ["Demo", "ZonePair", "compare_zones", "make_demo", "sample_table"]
+__all__ = [
+    "Demo",
+    "ZonePair",
+    "compare_zones",
+    "make_demo",
+    "sample_table",
+    "write_register",
+]
 
 _FEWEST_PERSONS = 1000
-_MARK = "This folder was made by `ckm demo`."
-_FILES = {"README.md", "job.toml", "register.parquet", "secret.key"}
+_PERSONS = 400_000
+_COMPARED = "comparison"
+_FILES = {
+    "README.md",
+    "designs.toml",
+    "job.toml",
+    "places.csv",
+    "register.parquet",
+    "secret.key",
+    "zones.csv",
+    f"{_COMPARED}/comparison.json",
+    *(f"{_COMPARED}/comparison.{language}.html" for language in LANGUAGES),
+}
 _RELEASED = {("out", "public"), ("out", "internal")}
-
-_README = f"""# Demonstration
-
-{_MARK}
-
-| file | what it is |
-|---|---|
-| `register.parquet` | a made-up register of job seekers; nobody in it exists |
-| `job.toml` | which tables to release, and how they are protected |
-| `secret.key` | a secret made for this demonstration, **never to be used for real data**: \
-anybody can make it again |
-| `out/public/` | the released tables and their manifest: all that may be published |
-| `out/internal/` | what an office keeps: the job, the p-table, the full manifest |
-
-Try next:
-
-    ckm check job.toml
-    ckm ptable show out/internal/pt.parquet
-    ckm release job.toml -o again/
-
-The last one writes the same bytes to `again/public/` as lie in `out/public/`.
-"""
-
-_JOB = """\
-# A release job. Paths start at the folder of this file.
-schema = 1
-title = "Job seekers (made up)"
-
-[data]
-path = "register.parquet"
-id = "person_id"               # a stable identifier: the same person, the same key
-
-[keys]
-secret = "secret.key"          # FOR THIS DEMONSTRATION ONLY. For real data: ckm keys secret
-
-[ptable]
-max_noise = 5                  # no published count is further than 5 from the truth
-variance = 3.0                 # how much noise there is
-small = 2                      # no published count is 1 or 2
-
-[hierarchies]
-geo = ["region", "department", "commune"]      # from broad to fine
-territory = ["region", "department"]
-
-[categories]                   # which categories may occur at all
-sex = ["F", "M"]
-category = ["A", "B", "C", "D", "E"]
-age_group = ["15-24", "25-34", "35-44", "45-54", "55-64", "65-70"]
-
-[[table]]
-name = "jobseekers"
-title = "Job seekers by place, sex and category"
-dimensions = ["geo", "sex", "category"]
-
-[[table]]
-name = "ages"
-title = "Job seekers by place, age and sex"
-dimensions = ["geo", "age_group", "sex"]
-
-# Two vintages of the boundaries of priority zones. Exact counts would tell, by subtraction,
-# what the few people are who live between an old and a new boundary.
-[[table]]
-name = "zones_2015"
-title = "Job seekers by priority zone, boundaries of 2015"
-dimensions = ["zone_2015", "sex", "category", "age_group"]
-
-[[table]]
-name = "zones_2024"
-title = "Job seekers by priority zone, boundaries of 2024"
-dimensions = ["zone_2024", "sex", "category", "age_group"]
-
-[[table]]
-name = "departments_zones"
-title = "Job seekers by department, priority zone and category"
-dimensions = ["territory", "zone_2024", "category"]
-
-[[table]]
-name = "must_search"
-title = "Job seekers who must look for work, by place, sex, category and age"
-dimensions = ["geo", "sex", "category", "age_group"]
-where = "category in ('A', 'B', 'C')"
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +59,7 @@ class Demo:
 
     folder: Path
     release: Release
+    comparison: Comparison
     moved_zones: tuple[str, ...]
 
 
@@ -139,13 +81,13 @@ class ZonePair:
 def make_demo(
     out: Path | str,
     *,
-    persons: int = 200_000,
+    persons: int = _PERSONS,
     seed: int = 2024,
     force: bool = False,
     dry_run: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Demo | None:
-    """Make up a register and release six tables from it.
+    """Make up a register, release six tables from it and compare ways to protect them.
 
     Parameters
     ----------
@@ -179,7 +121,7 @@ def make_demo(
     if persons < _FEWEST_PERSONS:
         raise ConfigError(
             f"The demonstration needs at least {_FEWEST_PERSONS} persons, not {persons}.",
-            hint="the default is 200000",
+            hint=f"the default is {_PERSONS}",
         )
     target = resolve_target(out)
     may_replace = refuse_other_than_demo if force else None
@@ -188,19 +130,60 @@ def make_demo(
         return None
     tell = progress or (lambda _stage, _done, _total: None)
     tell("making up the register", 0, 1)
-    register = job_seekers(np.random.Generator(np.random.PCG64(seed)), persons=persons)
     with new_folder(target, may_replace=may_replace) as folder:
-        import pyarrow.parquet as pq
-
-        pq.write_table(register.people, folder / "register.parquet", compression="zstd")
-        secret = folder / "secret.key"
-        secret.touch(mode=0o600)
-        secret.write_text(f"ckm demo secret, seed {seed}: never use it for real data\n")
-        (folder / "job.toml").write_text(_JOB, encoding="utf-8")
-        (folder / "README.md").write_text(_README, encoding="utf-8")
-    done = release(read_job(target / "job.toml"), target / "out", progress=tell)
+        register = write_register(folder, persons=persons, seed=seed)
+        (folder / "job.toml").write_text(JOB, encoding="utf-8")
+        (folder / "designs.toml").write_text(DESIGNS, encoding="utf-8")
+        (folder / "README.md").write_text(README, encoding="utf-8")
+    job = read_job(target / "job.toml")
+    done = release(job, target / "out", progress=tell)
+    compared = compare(job, read_designs(target / "designs.toml"), progress=tell)
+    write_comparison(compared, target / _COMPARED)
     shown = dataclasses.replace(done, folder=Path(out) / "out")
-    return Demo(folder=Path(out), release=shown, moved_zones=register.moved_zones)
+    return Demo(
+        folder=Path(out),
+        release=shown,
+        comparison=compared,
+        moved_zones=register.moved_zones,
+    )
+
+
+def write_register(
+    folder: Path | str, *, persons: int = _PERSONS, seed: int = 2024
+) -> Register:
+    """Make up a register and write it with its lists of places and zones, and a secret.
+
+    Parameters
+    ----------
+    folder
+        Where ``register.parquet``, ``places.csv``, ``zones.csv`` and ``secret.key`` go.
+    persons, seed
+        As for `make_demo`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> len(write_register(folder, persons=1000).zones)
+    13
+    >>> sorted(path.name for path in folder.iterdir())
+    ['places.csv', 'register.parquet', 'secret.key', 'zones.csv']
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyarrow import csv
+
+    folder = Path(folder)
+    register = job_seekers(np.random.Generator(np.random.PCG64(seed)), persons=persons)
+    pq.write_table(register.people, folder / "register.parquet", compression="zstd")
+    plain = csv.WriteOptions(quoting_style="needed")
+    csv.write_csv(register.places, folder / "places.csv", plain)
+    zones = pa.table({name: list(register.zones) for name in ("zone_2015", "zone_2024")})
+    csv.write_csv(zones, folder / "zones.csv", plain)
+    secret = folder / "secret.key"
+    secret.touch(mode=0o600)
+    secret.write_text(f"ckm demo secret, seed {seed}: never use it for real data\n")
+    return register
 
 
 def refuse_other_than_demo(folder: Path) -> None:
@@ -219,7 +202,7 @@ def refuse_other_than_demo(folder: Path) -> None:
     ckm.errors.ReleaseError: ...
     """
     try:
-        is_demo = _MARK in (folder / "README.md").read_text(encoding="utf-8")
+        is_demo = MARK in (folder / "README.md").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         is_demo = False
     found = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]

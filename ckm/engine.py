@@ -7,11 +7,11 @@ import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ckm.errors import ConfigError
 from ckm.perturb import perturb
-from ckm.published import PublishedTable, grid_size, publish, published_numbers, shows_grid
+from ckm.published import PublishedTable, publish, published_numbers
 from ckm.request import EmptyCells, TableRequest
 from ptable import PTableWarning
 from tables import (
@@ -37,14 +37,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    import numpy as np
     from numpy.typing import NDArray
 
+    from ckm.tally import Tally
     from ptable import PTable
-    from risk.histogram import Histogram
     from tables import Cells, Prepared
     from tables.quality import Action
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "Observer"]
+
+#: Called with a table's name and request, its cells, their published counts, and the table.
+Observer: TypeAlias = (
+    "Callable[[str, TableRequest, Cells, NDArray[np.int64], PublishedTable], None]"
+)
 
 logger = logging.getLogger(__name__)
 
@@ -242,13 +248,14 @@ class Engine:
             empty_cells=empty_cells,
         )
         (built,) = self._requests({"": request}).values()
-        return self._answer([request], [built], None)[0]
+        return self._answer({"": request}, [built], None)[0]
 
     def tabulate_all(
         self,
         requests: Mapping[str, TableRequest],
         *,
         progress: Callable[[str, int, int], None] | None = None,
+        observe: Observer | None = None,
     ) -> dict[str, PublishedTable]:
         """Tabulate and protect several tables in one scan of the records.
 
@@ -259,6 +266,9 @@ class Engine:
         progress
             Called with a stage (``"keys"``, ``"scan"``, ``"protect"``), the steps done and
             the steps in all.
+        observe
+            Called with each table before its cells are let go. It sees unprotected counts:
+            what it keeps stays inside.
 
         Returns
         -------
@@ -271,15 +281,15 @@ class Engine:
             If a request is wrong, or the data do not fit it.
         """
         built = self._requests(requests)
-        answers = self._answer(list(requests.values()), list(built.values()), progress)
+        answers = self._answer(requests, list(built.values()), progress, observe)
         return dict(zip(requests, answers, strict=True))
 
-    def histograms(
+    def tally(
         self,
         requests: Mapping[str, TableRequest],
         *,
         progress: Callable[[str, int, int], None] | None = None,
-    ) -> dict[str, Histogram]:
+    ) -> Tally:
         """Count the cells of each original count, for figures of risk; never publish these.
 
         Parameters
@@ -291,72 +301,71 @@ class Engine:
 
         Returns
         -------
-        dict
-            Name → histogram; where a table shows its grid, with the grid's empty cells.
+        ckm.tally.Tally
+            Histograms by table, of the distinct cells of all, and by category.
 
         Raises
         ------
         tables.TablesError, ConfigError
             If a request is wrong, or the data do not fit it.
         """
-        from risk.histogram import Histogram
+        from ckm.tally import tally
 
         built = self._requests(requests)
-        scan = (
-            None if progress is None else lambda share: progress("scan", int(100 * share), 100)
+        found = self._cells(list(built.values()), progress)
+        return tally(
+            built,
+            dict(zip(built, found, strict=True)),
+            empty_cells={name: request.empty_cells for name, request in requests.items()},
         )
-        found = cube(
-            self._source,
-            self._keys,
-            list(built.values()),
-            tolerate_missing_keys=self._checks == "warn",
-            progress=scan,
-        )
-        answers = {}
-        for name, request in requests.items():
-            cells = found.pop(0)
-            size = grid_size(cells) if shows_grid(cells, request.empty_cells) else None
-            answers[name] = Histogram.of(cells.count, grid_size=size)
-        return answers
 
-    def _answer(
+    def _cells(
         self,
-        requests: Sequence[TableRequest],
         built: Sequence[Request],
         progress: Callable[[str, int, int], None] | None,
-    ) -> list[PublishedTable]:
-        tell = progress or (lambda _stage, _done, _total: None)
-        tell("keys", 0, 1)
-        self.check_keys()
-        tell("keys", 1, 1)
+    ) -> list[Cells]:
         scan = (
             None if progress is None else lambda share: progress("scan", int(100 * share), 100)
         )
-        found = cube(
+        return cube(
             self._source,
             self._keys,
             built,
             tolerate_missing_keys=self._checks == "warn",
             progress=scan,
         )
+
+    def _answer(
+        self,
+        requests: Mapping[str, TableRequest],
+        built: Sequence[Request],
+        progress: Callable[[str, int, int], None] | None,
+        observe: Observer | None = None,
+    ) -> list[PublishedTable]:
+        tell = progress or (lambda _stage, _done, _total: None)
+        tell("keys", 0, 1)
+        self.check_keys()
+        tell("keys", 1, 1)
+        found = self._cells(built, progress)
         tell("scan", 100, 100)
         started = time.perf_counter()
         answers = []
-        for done, request in enumerate(requests):
+        for done, (name, request) in enumerate(requests.items()):
             tell("protect", done, len(requests))
             cells = found.pop(0)  # released table by table: cells may fill the memory
             published = perturb(
                 cells, ptable=self._ptable, secret=self._secret if self._mixes else None
             )
-            answers.append(
-                publish(
-                    cells,
-                    published,
-                    measures=request.measures,
-                    empty_cells=request.empty_cells,
-                    round_weighted=self._rounds_weighted,
-                )
+            table = publish(
+                cells,
+                published,
+                measures=request.measures,
+                empty_cells=request.empty_cells,
+                round_weighted=self._rounds_weighted,
             )
+            if observe is not None:
+                observe(name, request, cells, published, table)
+            answers.append(table)
         tell("protect", len(requests), len(requests))
         logger.info(
             "protected",

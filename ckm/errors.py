@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-__all__ = ["CkmError", "ConfigError", "FormatError", "InternalError", "ReleaseError"]
+__all__ = [
+    "CheckFailedError",
+    "CkmError",
+    "ConfigError",
+    "FormatError",
+    "InternalError",
+    "ReleaseError",
+]
 
 
 class CkmError(ValueError):
@@ -42,6 +49,12 @@ class FormatError(ReleaseError):
     """A table does not fit a file format, or a file holds no table."""
 
     code = "ckm-format"
+
+
+class CheckFailedError(CkmError):
+    """A check of a release failed: nothing was published."""
+
+    code = "ckm-check"
 
 
 class InternalError(CkmError, RuntimeError):

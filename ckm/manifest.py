@@ -25,6 +25,7 @@ __all__ = [
     "internal_manifest",
     "public_manifest",
     "record_file",
+    "versions",
     "write_manifest",
 ]
 
@@ -65,6 +66,22 @@ def engine_version() -> str:
         return metadata.version("ckm-engine")
     except metadata.PackageNotFoundError:
         return "0+unknown"
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the programs that make a release, and the system.
+
+    Examples
+    --------
+    >>> list(versions())
+    ['ckm', 'python', 'duckdb', 'numpy', 'pyarrow', 'system']
+    """
+    return {
+        "ckm": engine_version(),
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in ("duckdb", "numpy", "pyarrow")},
+        "system": f"{platform.system()} {platform.machine()}",
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +190,9 @@ def describe_columns(
     return tuple(described)
 
 
-def public_manifest(tables: Sequence[TableRecord], *, title: str | None) -> dict[str, Any]:
+def public_manifest(
+    tables: Sequence[TableRecord], *, title: str | None, report: Sequence[FileRecord] = ()
+) -> dict[str, Any]:
     """Return what anybody may know: the tables, their columns, the method in words.
 
     Parameters
@@ -182,6 +201,8 @@ def public_manifest(tables: Sequence[TableRecord], *, title: str | None) -> dict
         The published tables.
     title
         Title of the release.
+    report
+        The pages of the public report, and their numbers.
 
     Notes
     -----
@@ -211,6 +232,7 @@ def public_manifest(tables: Sequence[TableRecord], *, title: str | None) -> dict
             }
             for table in tables
         ],
+        "report": [asdict(file) for file in report],
     }
 
 
@@ -221,6 +243,7 @@ def internal_manifest(
     inputs: Sequence[FileRecord],
     ptable: Mapping[str, Any],
     public: Sequence[FileRecord],
+    report: Sequence[FileRecord],
     times: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return what the office needs to explain and repeat a release.
@@ -237,12 +260,17 @@ def internal_manifest(
         Identifier and summary of the p-table.
     public
         Every file of ``public/``.
+    report
+        The pages of the internal report, and their numbers.
     times
         When it started and finished.
 
     Examples
     --------
-    >>> internal_manifest([], job={}, inputs=[], ptable={}, public=[], times={})["kind"]
+    >>> found = internal_manifest(
+    ...     [], job={}, inputs=[], ptable={}, public=[], report=[], times={}
+    ... )
+    >>> found["kind"]
     'ckm-release'
     """
     return {
@@ -256,12 +284,8 @@ def internal_manifest(
             for table in tables
         ],
         "public": [asdict(file) for file in public],
-        "versions": {
-            "ckm": engine_version(),
-            "python": platform.python_version(),
-            **{name: metadata.version(name) for name in ("duckdb", "numpy", "pyarrow")},
-            "system": f"{platform.system()} {platform.machine()}",
-        },
+        "report": [asdict(file) for file in report],
+        "versions": versions(),
         "times": dict(times),
         "repeat": "The same job, input, secret and versions give the same files in public/, "
         "byte for byte: ckm release job.toml -o again/",

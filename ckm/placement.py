@@ -11,13 +11,22 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import ReleaseError
 from ckm.manifest import KIND
+from ckm.report import LANGUAGES, NUMBERS, page_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckm.config.job import Job
+    from ckm.report import Edition
 
 __all__ = ["refuse_foreign", "refuse_overlap"]
+
+_EDITIONS: tuple[Edition, ...] = ("internal", "public")
+_REPORTS = frozenset(
+    f"{edition}/{name}"
+    for edition in _EDITIONS
+    for name in (NUMBERS, *(page_name(edition, language) for language in LANGUAGES))
+)
 
 
 def refuse_foreign(folder: Path) -> None:
@@ -44,6 +53,7 @@ def refuse_foreign(folder: Path) -> None:
         manifest = json.loads((folder / "internal" / "manifest.json").read_bytes())
         ours = {"public/manifest.json", "internal/manifest.json", "internal/job.toml"}
         ours |= {"internal/pt.parquet", *(f"public/{f['file']}" for f in manifest["public"])}
+        ours |= set(_REPORTS)  # also in languages that were added later
         is_release = manifest["kind"] == KIND
     except (OSError, ValueError, KeyError, TypeError):
         is_release, ours = False, set()
@@ -84,8 +94,7 @@ def refuse_overlap(job: Job, target: Path) -> None:
     >>> refuse_overlap(read_job("demo/job.toml"), Path("demo"))  # doctest: +SKIP
     """
     inputs = [job.path, *job.input_files()]
-    if job.keys.secret is not None:
-        inputs.append(job.keys.secret)
+    inputs += [path for path in (job.keys.secret, job.report.designs) if path is not None]
     for path in inputs:
         if Path(os.path.realpath(path)).is_relative_to(target):
             raise ReleaseError(

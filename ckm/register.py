@@ -29,7 +29,8 @@ OUTSIDE = "outside"
 _REGIONS = 13
 _DEPARTMENTS = 96
 _FEWEST_COMMUNES, _MOST_COMMUNES = 22, 52
-_ZONES = 400
+_ZONES = 1290
+_FULL_SIZE = 100_000  # smaller registers have fewer communes and zones
 _FIRST_AGE, _LAST_AGE = 15, 70
 _GROUP_STARTS = (25, 35, 45, 55, 65)
 _FEWEST_MOVED, _MOST_MOVED = 1, 4
@@ -52,15 +53,21 @@ class Register:
     ----------
     people
         One row per person.
+    places
+        Region, department and commune of every commune, whether anybody lives there or not.
+    zones
+        Every zone, and what is outside of all.
     moved_zones
         The zones whose boundary is another in 2024 than in 2015.
     """
 
     people: pa.Table
+    places: pa.Table
+    zones: tuple[str, ...]
     moved_zones: tuple[str, ...]
 
 
-def job_seekers(rng: np.random.Generator, *, persons: int = 200_000) -> Register:
+def job_seekers(rng: np.random.Generator, *, persons: int = 400_000) -> Register:
     """Make up a register of job seekers.
 
     Parameters
@@ -73,8 +80,8 @@ def job_seekers(rng: np.random.Generator, *, persons: int = 200_000) -> Register
     Returns
     -------
     Register
-        Columns ``person_id``, ``region``, ``department``, ``commune``, ``zone_2015``,
-        ``zone_2024``, ``sex``, ``age``, ``age_group`` and ``category``.
+        People have the columns ``person_id``, ``region``, ``department``, ``commune``,
+        ``zone_2015``, ``zone_2024``, ``sex``, ``age``, ``age_group`` and ``category``.
 
     Notes
     -----
@@ -89,9 +96,10 @@ def job_seekers(rng: np.random.Generator, *, persons: int = 200_000) -> Register
     """
     import pyarrow as pa
 
-    departments, communes, sizes = _places(rng)
+    share = min(persons, _FULL_SIZE)
+    departments, communes, sizes = _places(rng, share)
     commune = np.sort(_draw(rng, persons, sizes))
-    zone_2015, hosts = _zones(rng, commune, sizes)
+    zone_2015, hosts = _zones(rng, commune, sizes, share)
     zone_2024, moved = _moved(rng, commune, zone_2015, hosts)
     sex = _draw(rng, persons, (49, 51))
     age = _FIRST_AGE + _draw(rng, persons, _age_weights())
@@ -105,9 +113,11 @@ def job_seekers(rng: np.random.Generator, *, persons: int = 200_000) -> Register
     zone_names = (*names, OUTSIDE)
     # Read from the data in a scrambled order, as a real register would be.
     order = np.argsort(_raw(rng, persons), kind="stable")
+    regions = [f"{r + 1:02d}" for r in range(_REGIONS)]
+    all_departments = [f"{d + 1:02d}" for d in range(_DEPARTMENTS)]
     columns = {
-        "region": ([f"{r + 1:02d}" for r in range(_REGIONS)], region[commune]),
-        "department": ([f"{d + 1:02d}" for d in range(_DEPARTMENTS)], departments[commune]),
+        "region": (regions, region[commune]),
+        "department": (all_departments, departments[commune]),
         "commune": (communes, commune),
         "zone_2015": (zone_names, zone_2015),
         "zone_2024": (zone_names, zone_2024),
@@ -119,13 +129,24 @@ def job_seekers(rng: np.random.Generator, *, persons: int = 200_000) -> Register
     people = {"person_id": pa.array([f"J{n:08d}" for n in range(1, persons + 1)])}
     for name, (labels, codes) in columns.items():
         people[name] = _column(labels, codes[order])
-    return Register(people=pa.table(people), moved_zones=tuple(names[z] for z in moved))
+    places = {
+        "region": _column(regions, region),
+        "department": _column(all_departments, departments),
+        "commune": pa.array(communes),
+    }
+    return Register(
+        people=pa.table(people),
+        places=pa.table(places),
+        zones=zone_names,
+        moved_zones=tuple(names[z] for z in moved),
+    )
 
 
-def _places(rng: np.random.Generator) -> tuple[Codes, list[str], Codes]:
+def _places(rng: np.random.Generator, share: int) -> tuple[Codes, list[str], Codes]:
     """Return the department, the code and the size of every commune."""
     spread = _MOST_COMMUNES - _FEWEST_COMMUNES + 1
     n_communes = _FEWEST_COMMUNES + _draw(rng, _DEPARTMENTS, np.ones(spread, np.int64))
+    n_communes = np.maximum(1, n_communes * share // _FULL_SIZE)
     department_sizes = 40 + _draw(rng, _DEPARTMENTS, np.ones(200, np.int64))
     departments, codes, sizes = [], [], []
     for department, (n, size) in enumerate(zip(n_communes, department_sizes, strict=True)):
@@ -138,13 +159,14 @@ def _places(rng: np.random.Generator) -> tuple[Codes, list[str], Codes]:
 
 
 def _zones(
-    rng: np.random.Generator, commune: Codes, sizes: Codes
+    rng: np.random.Generator, commune: Codes, sizes: Codes, share: int
 ) -> tuple[Codes, list[tuple[int, int]]]:
     """Put a quarter of the people of larger communes into zones.
 
     Returns the zone of every person, and the commune and rank of every zone.
     """
-    largest = np.argsort(-sizes, kind="stable")[: _ZONES // 2]
+    n_hosts = max(1, _ZONES * share // _FULL_SIZE // 2)
+    largest = np.argsort(-sizes, kind="stable")[:n_hosts]
     hosts = sorted((int(c), rank) for c in largest for rank in (1, 2))
     zone = np.full(len(commune), len(hosts))
     starts = np.searchsorted(commune, [c for c, _ in hosts], side="left")

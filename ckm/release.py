@@ -1,4 +1,4 @@
-"""Run a release job: from the job file to a folder with tables and manifests.
+"""Run a release job: from the job file to a folder with tables, reports and manifests.
 
 The folder holds `public/`, which may be published as it is, and `internal/`, which may not.
 """
@@ -8,11 +8,15 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import logging
+import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckm.assess.assessor import Assessor
+from ckm.assess.facts import findings, release_facts
+from ckm.disclosure import hidden_texts
 from ckm.errors import ReleaseError
 from ckm.folder import check_target, new_folder, resolve_target
 from ckm.manifest import (
@@ -22,19 +26,28 @@ from ckm.manifest import (
     internal_manifest,
     public_manifest,
     record_file,
+    versions,
     write_manifest,
 )
 from ckm.opening import load_ptable, open_engine
 from ckm.placement import refuse_foreign, refuse_overlap
+from ckm.report import write_report
+from ckm.verdict import judge
+from reports.facts import FileFact, ReproductionFacts
+from tables import Secret
 from tables.secret import SECRET_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from ckm.assess.facts import Findings
     from ckm.config.job import Job
     from ckm.engine import Engine
     from ckm.published import PublishedTable
+    from ckm.report import ReportFiles
     from ptable import PTable
+    from risk.designs import MapDesign
+    from tables import KeyQuality
 
 __all__ = ["Release", "release"]
 
@@ -88,6 +101,8 @@ def release(
     ------
     ReleaseError
         If the folder may not be written.
+    CheckFailedError
+        If a check of the release failed; then nothing was written.
 
     Examples
     --------
@@ -100,7 +115,7 @@ def release(
     may_replace = refuse_foreign if force else None
     refuse_overlap(job, target)
     check_target(target, may_replace)
-    run = _Run(job=job, started_at=dt.datetime.now(dt.UTC), tell=tell, before=_states(job))
+    run = _Run(job, target=target, tell=tell)
     tell("p-table", 0, 1)
     ptable = load_ptable(job)
     tell("p-table", 1, 1)
@@ -143,31 +158,85 @@ def _states(job: Job) -> dict[Path, tuple[int, int]]:
     return {path: (stat.st_mtime_ns, stat.st_size) for path, stat in stats.items()}
 
 
+def _designs(job: Job) -> dict[str, MapDesign]:
+    """Read the designs to compare, before anything takes long."""
+    if job.report.designs is None:
+        return {}
+    from ckm.config.designs import read_designs
+
+    return read_designs(job.report.designs)
+
+
 def _silent(_stage: str, _done: int, _total: int) -> None:
     """Tell nobody."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
     """One run of a job, from its inputs to the files of the draft folder."""
 
-    job: Job
-    started_at: dt.datetime
-    tell: Callable[[str, int, int], None]
-    before: dict[Path, tuple[int, int]]
+    def __init__(
+        self,
+        job: Job,
+        *,
+        target: Path,
+        tell: Callable[[str, int, int], None],
+    ) -> None:
+        self.job = job
+        self.target = target
+        self.tell = tell
+        self.started_at = dt.datetime.now(dt.UTC)
+        self.before = _states(job)
+        self.designs = _designs(job)
+        self.seconds: dict[str, float] = {}
+        self.warnings: list[str] = []
 
     def write(self, folder: Path, engine: Engine, ptable: PTable) -> int:
         """Fill the folder; return the number of published cells."""
-        inputs = self._record_inputs()
-        engine.check_keys()
-        tables = self._write_tables(folder / "public", engine)
+        public, internal = folder / "public", folder / "internal"
+        internal.mkdir(parents=True, mode=0o700)
+        with self._timed("inputs"):
+            inputs = self._record_inputs()
+        quality = engine.check_keys()
+        self.warnings += quality.problems
+        assessor = Assessor(
+            ptable,
+            is_mixed=self.job.keys.mix,
+            sensitive=range(1, self.job.report.sensitive + 1),
+            total_label=self.job.output.total_label,
+        )
+        tables = self._write_tables(public, engine, assessor)
         if _states(self.job) != self.before:
             raise ReleaseError(
                 "The input changed while the release was being made; nothing was written.",
                 hint="run it again when the data are at rest",
             )
-        self._write_manifests(folder, tables, inputs, ptable)
+        (internal / "job.toml").write_bytes(self.job.text.encode())
+        ptable.write(internal / "pt.parquet")
+        found = self._assess(assessor, quality)
+        facts = release_facts(
+            found,
+            assessor,
+            self.job,
+            tables=tables,
+            warnings=self.warnings,
+            reproduction=self._reproduction(internal, inputs),
+        )
+        with self._timed("report"):
+            pages = write_report(
+                facts,
+                folder,
+                languages=self.job.report.languages,
+                hidden=hidden_texts(facts, more=[str(self.job.path.parent)]),
+                secret=self._secret(),
+            )
+        self._write_manifests(folder, tables, inputs, ptable, pages)
         return sum(table.rows for table in tables)
+
+    @contextlib.contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        started = time.monotonic()
+        yield
+        self.seconds[stage] = round(time.monotonic() - started, 3)
 
     def _record_inputs(self) -> list[FileRecord]:
         """Hash the files that the numbers depend on."""
@@ -183,13 +252,18 @@ class _Run:
 
             return [record_file(p, name=self.job.shown(p), progress=add) for p in files]
 
-    def _write_tables(self, public: Path, engine: Engine) -> list[TableRecord]:
+    def _write_tables(
+        self, public: Path, engine: Engine, assessor: Assessor
+    ) -> list[TableRecord]:
         """Tabulate everything in as few scans as possible, and write each table."""
         public.mkdir()
         requests, records = dict(self.job.tables), []
+        with self._timed("tables"):
+            published = engine.tabulate_all(
+                requests, progress=self.tell, observe=assessor.observe
+            )
+        share = self.seconds["tables"] / len(requests)
         started = time.monotonic()
-        published = engine.tabulate_all(requests, progress=self.tell)
-        share = (time.monotonic() - started) / len(requests)
         for number, (name, table) in enumerate(published.items()):
             self.tell("writing", number, len(published))
             begun = time.monotonic()
@@ -211,18 +285,23 @@ class _Run:
                 )
             )
             if not any(values.any() for values in table.measures.values()):
-                logger.warning(
-                    "Table %r publishes nothing but zeros: do its filter and its categories "
-                    "fit the data?",
-                    name,
-                    extra={"event": "table without counts", "table": name},
+                self._warn(
+                    f"Table {name!r} publishes nothing but zeros: do its filter and its "
+                    "categories fit the data?",
+                    event="table without counts",
+                    table=name,
                 )
             logger.info(
                 "table written",
                 extra={"table": name, "cells": table.n_rows, "seconds": round(seconds, 3)},
             )
         self.tell("writing", len(published), len(published))
+        self.seconds["writing"] = round(time.monotonic() - started, 3)
         return records
+
+    def _warn(self, text: str, **extra: str) -> None:
+        self.warnings.append(text)
+        logger.warning(text, extra=extra)
 
     def _hierarchies(self, name: str) -> dict[str, object]:
         """Return the hierarchies among the dimensions of a table."""
@@ -233,20 +312,60 @@ class _Run:
         table.write(path)
         return record_file(path, name=path.name)
 
+    def _assess(self, assessor: Assessor, quality: KeyQuality) -> Findings:
+        """Compute the numbers of the reports, and stop where a check failed."""
+        self.tell("checks", 0, 1)
+        with self._timed("checks"):
+            was_checked = self.job.keys.checks != "skip"
+            found = findings(
+                assessor,
+                self.job,
+                quality=quality if was_checked else None,
+                designs=self.designs,
+            )
+        self.tell("checks", 1, 1)
+        for text in judge(found.checks, self.job):
+            self._warn(text, event="check failed")
+        return found
+
+    def _reproduction(self, internal: Path, inputs: Sequence[FileRecord]) -> ReproductionFacts:
+        finished = dt.datetime.now(dt.UTC)
+        return ReproductionFacts(
+            command=f"ckm release {self.job.path.name} -o {self.target.name}",
+            job=_as_fact(record_file(internal / "job.toml", name=self.job.path.name)),
+            inputs=tuple(map(_as_fact, inputs)),
+            secret=self._secret_label() or "",
+            versions=versions(),
+            started=self.started_at.isoformat(timespec="seconds"),
+            finished=finished.isoformat(timespec="seconds"),
+            seconds=dict(self.seconds),
+        )
+
+    def _secret(self) -> Secret | None:
+        """Return the secret, to look that no page holds it."""
+        if self.job.keys.secret is not None:
+            return Secret.from_file(self.job.keys.secret)
+        return Secret.from_env(SECRET_VARIABLE) if os.environ.get(SECRET_VARIABLE) else None
+
+    def _secret_label(self) -> str | None:
+        if not self.job.needs_secret:
+            return None
+        secret = self.job.keys.secret
+        return f"file {secret.name}" if secret else f"environment variable {SECRET_VARIABLE}"
+
     def _write_manifests(
         self,
         folder: Path,
         tables: Sequence[TableRecord],
         inputs: Sequence[FileRecord],
         ptable: PTable,
+        pages: ReportFiles,
     ) -> None:
         public, internal = folder / "public", folder / "internal"
-        internal.mkdir(mode=0o700)
-        write_manifest(public / "manifest.json", public_manifest(tables, title=self.job.title))
-        (internal / "job.toml").write_bytes(self.job.text.encode())
-        ptable.write(internal / "pt.parquet")
-        secret = self.job.keys.secret
-        label = f"file {secret.name}" if secret else f"environment variable {SECRET_VARIABLE}"
+        write_manifest(
+            public / "manifest.json",
+            public_manifest(tables, title=self.job.title, report=pages.public),
+        )
         finished = dt.datetime.now(dt.UTC)
         write_manifest(
             internal / "manifest.json",
@@ -256,7 +375,7 @@ class _Run:
                     "file": "job.toml",
                     "sha256": record_file(internal / "job.toml", name="job.toml").sha256,
                     "read_from": str(self.job.path),
-                    "secret": label if self.job.needs_secret else None,
+                    "secret": self._secret_label(),
                 },
                 inputs=inputs,
                 ptable={
@@ -265,9 +384,14 @@ class _Run:
                     "certificate": ptable.certificate.summary() if ptable.certificate else None,
                 },
                 public=[record_file(p, name=p.name) for p in sorted(public.iterdir())],
+                report=pages.internal,
                 times={
                     "started": self.started_at.isoformat(timespec="seconds"),
                     "finished": finished.isoformat(timespec="seconds"),
                 },
             ),
         )
+
+
+def _as_fact(file: FileRecord) -> FileFact:
+    return FileFact(file=file.file, bytes=file.bytes, sha256=file.sha256)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ __all__ = ["require_sound", "walk"]
 
 _OUTCOMES = ("passed", "failed", "not computed")
 _MOST_PROBLEMS = 10
+_BROKEN = re.compile("[\ud800-\udfff]")
 
 
 def walk(facts: object, place: str = "") -> Iterator[tuple[str, object]]:
@@ -98,6 +100,8 @@ def require_sound(facts: ReleaseFacts | PublicFacts | ComparisonFacts) -> None:
 
 def _bad_values(facts: object) -> Iterator[str]:
     for place, value in walk(facts):
+        if isinstance(value, str) and not value.isascii() and _BROKEN.search(value):
+            yield f"{place} holds half a character"
         if value is None or isinstance(value, (str, bool, int)):
             continue
         if not isinstance(value, float):

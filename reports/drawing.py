@@ -92,6 +92,7 @@ class Scale:
         self._start, self._end = span
 
     def __call__(self, number: float) -> float:
+        """Give the coordinate of a number."""
         width = (self._most - self._least) or 1.0
         return self._start + (number - self._least) / width * (self._end - self._start)
 
@@ -189,19 +190,22 @@ class Drawing:
             self.text((left - 6, y + 4), write(number), anchor="end")
         self.text((4, scale(at[-1]) - 10), name)
 
-    def legend(self, top: float, entries: Sequence[tuple[str, str]], *, step: float) -> None:
+    def legend(
+        self, top: float, entries: Sequence[tuple[str, str]], *, step: float, left: float = 4
+    ) -> None:
         """Explain fillings: their class and their words, side by side."""
         for number, (css, words) in enumerate(entries):
-            left = 4 + number * step
-            self.rect((left, top, 14, 12), css=css)
-            self.text((left + 20, top + 10), words)
+            start = left + number * step
+            self.rect((start, top, 14, 12), css=css)
+            if words:
+                self.text((start + 20, top + 10), words)
 
     def finish(self, title: str, description: str) -> str:
         """Give the finished SVG."""
         width, height = coordinate(self.width), coordinate(self.height)
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width} {height}" '
-            f'width="{width}" height="{height}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" '
+            f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
             f'aria-labelledby="{self.ident}-title {self.ident}-desc">'
             f'<title id="{self.ident}-title">{_safe(title)}</title>'
             f'<desc id="{self.ident}-desc">{_safe(description)}</desc>'

@@ -6,9 +6,13 @@ import gettext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reports.errors import ReportError
 from reports.numbers import Numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["DOMAINS", "LANGUAGES", "LOCALE", "Words", "mark", "words_of"]
 
@@ -87,6 +91,16 @@ class Words:
         """
         text = self.translations.ngettext(one, many, number)
         return text % {"n": self.numbers.count(number), **values}
+
+    def listed(self, items: Iterable[str]) -> str:
+        """Put items in a line.
+
+        Examples
+        --------
+        >>> words_of("en").listed(["a", "b"])
+        'a; b'
+        """
+        return self.say("; ").join(items)
 
 
 @cache

@@ -7,9 +7,9 @@ empty translation; nothing is guessed.
 from __future__ import annotations
 
 import io
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reports.languages import LANGUAGES, LOCALE
 
@@ -20,7 +20,7 @@ __all__ = ["compiled", "extracted", "main", "updated"]
 
 _ROOT = Path(__file__).parent
 _DOMAIN = "reports"
-_KEYWORDS = {
+_KEYWORDS: dict[str, Any] = {
     "mark": None,
     "say": None,
     "say_many": (1, 2),
@@ -30,7 +30,20 @@ _KEYWORDS = {
 _METHODS = [("templates/**.html", "jinja2"), ("**.py", "python")]
 _OPTIONS = {"templates/**.html": {"trimmed": "true", "silent": "false"}}
 #: Catalogues carry no time of their making, so that the same words are the same bytes.
-_DATE = datetime(2026, 1, 1, tzinfo=timezone.utc)
+_DATE = datetime(2026, 1, 1, tzinfo=UTC)
+#: Lines of a head that only say which program wrote it, and when.
+_HEADERS = tuple(
+    f'"{name}:'
+    for name in (
+        "Project-Id-Version",
+        "Report-Msgid-Bugs-To",
+        "POT-Creation-Date",
+        "PO-Revision-Date",
+        "Last-Translator",
+        "Language-Team",
+        "Generated-By",
+    )
+)
 
 
 def extracted() -> Catalog:
@@ -49,7 +62,7 @@ def extracted() -> Catalog:
         _ROOT, _METHODS, _OPTIONS, keywords=_KEYWORDS, comment_tags=(), strip_comment_tags=True
     )
     for file, _, message, _, context in sorted(messages, key=lambda line: (line[0], line[1])):
-        found.add(message, None, [(f"reports/{file}", None)], context=context)
+        found.add(message, None, [(f"reports/{file}", 1)], context=context)
     return found
 
 
@@ -63,8 +76,8 @@ def updated(language: str) -> str:
 
     Examples
     --------
-    >>> updated("fr").startswith("# French translations for ckm-engine.")
-    True
+    >>> updated("fr").splitlines()[0]
+    '# Translations of the reports: Français.'
     """
     from babel.messages.catalog import Catalog
     from babel.messages.pofile import read_po, write_po
@@ -74,18 +87,15 @@ def updated(language: str) -> str:
     if file.is_file():
         with file.open("rb") as stream:
             catalog = read_po(stream, locale=language, domain=_DOMAIN)
-    catalog.project, catalog.version = "ckm-engine", ""
-    catalog.header_comment = (
-        "# French translations for ckm-engine.\n"
-        if language == "fr"
-        else f"# Translations for ckm-engine: {language}.\n"
-    ).rstrip()
+    catalog.header_comment = f"# Translations of the reports: {LANGUAGES[language]}."
+    catalog.fuzzy = False
     catalog.update(extracted(), no_fuzzy_matching=True, update_creation_date=False)
     catalog.creation_date = catalog.revision_date = _DATE
     catalog.obsolete.clear()
     written = io.BytesIO()
-    write_po(written, catalog, width=96, sort_by_file=False, include_lineno=False)
-    return written.getvalue().decode("utf-8")
+    write_po(written, catalog, width=96, include_lineno=False)
+    lines = written.getvalue().decode("utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith(_HEADERS))
 
 
 def compiled(file: Path) -> bytes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,15 +12,18 @@ if TYPE_CHECKING:
 
 __all__ = ["MINUS", "Numbers"]
 
+_SPACE = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+#: From here on a number is written with its power of ten.
+_HUGE = 1e15
 #: A sum of probabilities may miss 1 by this much.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Write numbers and dates in a language.
+    r"""Write numbers and dates in a language.
 
     Parameters
     ----------
@@ -29,7 +33,7 @@ class Numbers:
     Examples
     --------
     >>> Numbers("en").count(395000), Numbers("fr").probability(0.0004)
-    ('395,000', '< 0,001')
+    ('395,000', '<\xa00,001')
     """
 
     language: str
@@ -55,35 +59,48 @@ class Numbers:
         return ("+" if round(number) > 0 else "") + self.count(number)
 
     def probability(self, number: float) -> str:
-        """Write a probability with three decimals; 0.000 is 0, and 1.000 is 1.
+        r"""Write a probability with three decimals; 0.000 is 0, and 1.000 is 1.
 
         Examples
         --------
         >>> [Numbers("en").probability(p) for p in (0, 0.0004, 0.25, 0.9999, 1)]
-        ['0.000', '< 0.001', '0.250', '> 0.999', '1.000']
+        ['0.000', '<\xa00.001', '0.250', '>\xa00.999', '1.000']
         """
         if 0 < number < 0.0005:
-            return f"< {self._decimal(0.001, '0.000')}"
+            return f"<{_SPACE}{self._decimal(0.001, '0.000')}"
         if 0.9995 <= number < 1 - _ROUNDING:
-            return f"> {self._decimal(0.999, '0.000')}"
+            return f">{_SPACE}{self._decimal(0.999, '0.000')}"
         return self._decimal(number, "0.000")
 
     def amount(self, number: float) -> str:
-        """Write any other figure with three decimals, fewer where it is large.
+        r"""Write any other figure with three decimals, fewer where it is large.
 
         Examples
         --------
         >>> [Numbers("en").amount(x) for x in (2, 1.23456, 123.456, 12345.6, -0.0001)]
-        ['2.000', '1.235', '123.5', '12,346', '> −0.001']
+        ['2.000', '1.235', '123.5', '12,346', '>\xa0−0.001']
         """
         size = abs(number)
         if 0 < size < 0.0005:
-            return (
-                f"> {self._decimal(-0.001, '0.000')}" if number < 0 else self.probability(1e-9)
-            )
+            sign = "<" if number > 0 else ">"
+            return f"{sign}{_SPACE}{self._decimal(math.copysign(0.001, number), '0.000')}"
         if size < 100:
             return self._decimal(number, "0.000")
         return self._decimal(number, "0.0" if size < 10_000 else "#,##0")
+
+    def ratio(self, number: float) -> str:
+        r"""Write a ratio or a correlation with four decimals.
+
+        Examples
+        --------
+        >>> Numbers("en").ratio(0.99871), Numbers("en").ratio(1e-6)
+        ('0.9987', '<\xa00.0001')
+        """
+        if 0 < abs(number) < 0.00005:
+            sign = "<" if number > 0 else ">"
+            least = self._decimal(math.copysign(0.0001, number), "0.0000")
+            return f"{sign}{_SPACE}{least}"
+        return self._decimal(number, "0.0000" if abs(number) < 100 else "#,##0.0")
 
     def plain(self, number: float) -> str:
         """Write a figure that somebody set, without trailing zeros.
@@ -125,8 +142,7 @@ class Numbers:
                 runs[-1][1] = number
             else:
                 runs.append([number, number])
-        separator = "; " if self.language == "fr" else ", "
-        return separator.join(
+        return ", ".join(
             self.count(low) if low == high else f"{self.count(low)}–{self.count(high)}"
             for low, high in runs
         )
@@ -160,11 +176,13 @@ class Numbers:
             when = datetime.fromisoformat(text)
         except ValueError:
             return text
-        when = when.astimezone(timezone.utc) if when.tzinfo else when
+        when = when.astimezone(UTC) if when.tzinfo else when
         return f"{format_datetime(when, 'd MMMM y, HH:mm:ss', locale=self.language)} UTC"
 
     def _decimal(self, number: float, pattern: str) -> str:
         from babel.numbers import format_decimal
 
+        if abs(number) >= _HUGE:
+            return self.tiny(number)
         text = str(format_decimal(number, pattern, locale=self.language))
         return text.replace("-", MINUS) if text.strip("-0.,") else text.lstrip("-")

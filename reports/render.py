@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["comparison_report", "environment", "release_report"]
 
 _FILE = re.compile(r"[\w.-]+\.html")
+#: What HTML cannot hold.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 def release_report(
@@ -136,7 +138,11 @@ def _report(
         .render(language=language, numbers=words.numbers, links=beside, **context)
     )
     return Report(
-        edition=edition, language=language, title=context["title"], html=html, facts=facts
+        edition=edition,
+        language=language,
+        title=context["title"],
+        html=_CONTROLS.sub("\ufffd", html),
+        facts=facts,
     )
 
 

@@ -88,7 +88,7 @@ class Report:
         ...     checks={},
         ...     tables=(),
         ... )
-        >>> print(release_report(facts, edition="public", language="en").to_json()[:42])
+        >>> print(release_report(facts, edition="public", language="en").to_json()[:41])
         {
          "edition": "public",
          "id": "2027-03",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptable.lookup import cycle_length
+from risk.errors import RiskError
 from risk.wellformed import require_counts, require_plain
 
 if TYPE_CHECKING:
@@ -132,7 +133,15 @@ class Band:
         array([0.5, 0. , 0.5])
         """
         rows = self.rows(originals)
-        noise = require_counts(published, name="published") - np.asarray(originals, np.int64)
+        seen, counts = require_counts(published, name="published"), np.asarray(originals)
+        try:
+            noise = seen - counts.astype(np.int64)
+        except ValueError:
+            raise RiskError(
+                "originals and published must be pairs, or of shapes that broadcast: "
+                f"{counts.shape} and {seen.shape} are not.",
+                hint="originals[:, None] and published[None, :] give all pairs",
+            ) from None
         places = noise - self.lowest
         inside = (places >= 0) & (places < self.width)
         return np.where(

@@ -16,6 +16,7 @@ from ptable.spec import NoiseSpec
 from ptable.stack import StackedSpec
 from ptable.table import PTable
 from risk.errors import RiskError
+from risk.wellformed import require_between
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -68,6 +69,9 @@ def noise_grid(
     >>> list(noise_grid(max_noise=[2, 5], variance=[1.0], small=[0, 2]))
     ['D=2 V=1 js=0', 'D=2 V=1 js=2', 'D=5 V=1 js=0', 'D=5 V=1 js=2']
     """
+    for name, values in (("max_noise", max_noise), ("variance", variance), ("small", small)):
+        for value in values:
+            require_between(value, name=name)
     return {
         f"D={d} V={v:g} js={js}": {"max_noise": d, "variance": v, "small": js, **options}
         for d, v, js in itertools.product(max_noise, variance, small)

@@ -86,6 +86,8 @@ class Histogram:
         array([1, 2])
         """
         found = list(histograms)
+        if not found:
+            raise RiskError("There must be a histogram at least; there is none.")
         kinds, places = np.unique(
             np.concatenate([one.counts for one in found]), return_inverse=True
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from risk.errors import RiskError
-from risk.wellformed import require_whole
+from risk.wellformed import read_numbers, require_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,14 +45,16 @@ class Law:
     probabilities: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        array = np.array(self.probabilities, dtype=np.float64)
-        if array.ndim != 1 or not array.size or not np.isfinite(array).all():
-            raise RiskError("probabilities must be a list of finite numbers.")
+        array = read_numbers(self.probabilities, name="probabilities")
+        if array.ndim != 1 or not array.size:
+            raise RiskError("probabilities must be a list of finite numbers, not empty.")
         if (array < 0).any() or abs(array.sum() - 1) > 1e-9:
             raise RiskError(
                 "probabilities must be 0 or more and sum to 1 within 1e-9; the smallest is "
                 f"{array.min():g}, the sum {array.sum():.12g}."
             )
+        if not isinstance(self.lowest, Integral):
+            raise RiskError(f"lowest must be a whole number, not {self.lowest!r}.")
         used = np.flatnonzero(array)
         array = array[used[0] : used[-1] + 1] / array.sum()
         array.setflags(write=False)

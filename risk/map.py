@@ -35,6 +35,7 @@ def risk_utility_map(
     rng: np.random.Generator,
     sensitive: Sequence[int] = (1, 2, 3, 4),
     grid_sizes: Mapping[str, int] | None = None,
+    together: Histogram | None = None,
     zeros: Literal["keep", "noise"] = "keep",
     n_draws: int = 1,
     progress: Callable[[str, int, int], None] | None = None,
@@ -56,6 +57,9 @@ def risk_utility_map(
     grid_sizes
         Name of a table → the number of cells of its declared grid; those that the counts do
         not list are empty. A table without one lists all.
+    together
+        The cells of all tables together, where one that several tables show is to count once;
+        by default the cells of all tables.
     zeros
         ``"keep"`` publishes empty cells as 0, as ckm does; ``"noise"`` follows the p-table.
     n_draws
@@ -86,6 +90,7 @@ def risk_utility_map(
     if zeros not in ("keep", "noise"):
         raise RiskError(f"zeros must be 'keep' or 'noise', not {zeros!r}.")
     sheets = _sheets(tables, grid_sizes or {}, n_draws=draws, rng=rng)
+    sheets[EVERY_TABLE] = _all_together(sheets, together)
     built = build_designs(designs, progress=progress)
     lines: list[MapLine] = []
     for done, (name, table) in enumerate(built.tables.items()):
@@ -114,7 +119,8 @@ class _Sheet:
 
 
 def _suspects(sensitive: Sequence[int]) -> NDArray[np.int64]:
-    suspects = np.unique(require_counts(np.array(list(sensitive)), name="sensitive"))
+    asked = list(sensitive) if isinstance(sensitive, range) else sensitive
+    suspects = np.unique(require_counts(asked, name="sensitive"))
     if not suspects.size or suspects[0] == 0:
         raise RiskError(
             "sensitive must list counts of at least 1.", hint="for example (1, 2, 3, 4)"
@@ -133,9 +139,7 @@ def _sheets(
     if not tables:
         problems.append("There must be at least one table.")
     if EVERY_TABLE in tables:
-        problems.append(
-            f"No table can be called {EVERY_TABLE!r}: that is all of them together."
-        )
+        problems.append("A table must have a name: no name is all of them together.")
     unknown = sorted(set(grid_sizes) - set(tables))
     if unknown:
         problems.append(f"grid_sizes names no table of these: {', '.join(unknown)}.")
@@ -156,12 +160,12 @@ def _sheets(
         )
     if problems:
         raise RiskError(" ".join(problems))
-    together = Histogram.together(sheet.histogram for sheet in sheets.values())
-    nothing = np.zeros(0, np.int64)
-    sheets[EVERY_TABLE] = _Sheet(
-        histogram=together, n_cells=together.n_cells, counts=nothing, keys=()
-    )
     return sheets
+
+
+def _all_together(sheets: Mapping[str, _Sheet], given: Histogram | None) -> _Sheet:
+    cells = given or Histogram.together(sheet.histogram for sheet in sheets.values())
+    return _Sheet(histogram=cells, n_cells=cells.n_cells, counts=np.zeros(0, np.int64), keys=())
 
 
 def _lines(

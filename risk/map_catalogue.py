@@ -102,6 +102,11 @@ FIGURES: Mapping[str, Figure] = MappingProxyType(
             _P,
             "P(nested large counts that differ by one record are published unequal)",
         ),
+        "given_away": _risk(
+            "sensitive counts certain with one record more",
+            _P,
+            "P(X is certain from X' and what the cell with one record more shows | X in S)",
+        ),
         "averaging_queries": _risk(
             "requests for an averaging attack",
             "requests",

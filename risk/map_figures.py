@@ -12,6 +12,7 @@ from ptable.guarantees import guarantee
 from risk.attacks.pairs import pairs_needed
 from risk.band import Band
 from risk.inverse import Inverse
+from risk.nested import certain_with_one_more
 from risk.utility.classes import CLASSES
 from risk.worst import worst_posterior
 
@@ -22,6 +23,16 @@ if TYPE_CHECKING:
     from risk.histogram import Histogram
 
 __all__ = ["ReadyTable", "own_figures", "risk_figures", "utility_figures"]
+
+_POSTERIORS = (
+    "q_worst",
+    "q_worst_set",
+    "q_set",
+    "q_least",
+    "true_if_small",
+    "sensitive_kept",
+    "given_away",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -135,8 +146,7 @@ def risk_figures(
     0.6666666666666666
     """
     band = ready.band
-    names = ("q_worst", "q_worst_set", "q_set", "q_least", "true_if_small", "sensitive_kept")
-    found: dict[str, float | None] = dict.fromkeys(names)
+    found: dict[str, float | None] = dict.fromkeys(_POSTERIORS)
     least = _least_published(band)
     # Originals in reach of any published count that is asked about.
     reach = max(int(sensitive.max()) + max(band.highest, 0), least) - min(band.lowest, 0)
@@ -151,6 +161,7 @@ def risk_figures(
         found["q_worst"] = float(worst.probabilities.max())
         found["q_worst_set"] = worst.set_probability
         found["sensitive_kept"] = float((weights * kept).sum() / weights.sum())
+        found["given_away"] = certain_with_one_more(ready.table, prior, sensitive).probability
     if inverse.weight([least])[0] > 0:
         found["q_least"] = inverse.of_sets(np.arange(1, int(sensitive.max()) + 1), [least])
     chances = inverse.weight(sensitive)

@@ -35,7 +35,7 @@ def map_picture(
     *,
     risk: str = "q_worst",
     utility: str = "hellinger_raw",
-    table: str = "all",
+    table: str = "",
     width: float = 760,
     words: Words = in_english,
     decimal_mark: str = ".",

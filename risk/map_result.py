@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EVERY_TABLE", "MapLine", "RiskUtilityMap"]
 
-#: What the cells of all tables together are called.
-EVERY_TABLE = "all"
+#: What the cells of all tables together are called; no table is named so.
+EVERY_TABLE = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class MapLine:
     design
         The name of the design.
     table
-        The name of the table; ``"all"`` for the cells of all tables together.
+        The name of the table; empty for the cells of all tables together.
     n_cells
         The number of cells, empty ones included.
     figures
@@ -40,7 +40,7 @@ class MapLine:
 
     Examples
     --------
-    >>> MapLine(design="r3", table="all", n_cells=2, figures={"aad": 0.5}).figures["aad"]
+    >>> MapLine(design="r3", table="", n_cells=2, figures={"aad": 0.5}).figures["aad"]
     0.5
     """
 
@@ -178,7 +178,7 @@ class RiskUtilityMap:
         >>> rng = np.random.default_rng(1)
         >>> found = risk_utility_map({"r3": Mechanism.rounding(3)}, {"t": [1, 2]}, rng=rng)
         >>> found.to_frame()[["design", "table", "cells", "aad"]].values.tolist()
-        [['r3', 't', 2, 1.0], ['r3', 'all', 2, 1.0]]
+        [['r3', 't', 2, 1.0], ['r3', '', 2, 1.0]]
         """
         import pandas as pd
 

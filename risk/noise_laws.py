@@ -107,10 +107,10 @@ def difference_law(table: PTable, originals: Sequence[int], *, nested: bool = Fa
     >>> difference_law(table, (8, 4, 4), nested=True).support
     array([-6, -3,  0,  3])
     """
-    counts = [require_whole(count, name="originals") for count in originals]
-    if len(counts) < 2:
-        raise RiskError(f"A difference needs two counts or more, not {len(counts)}.")
-    whole, *parts = counts
+    counts = require_counts(originals, name="originals")
+    if counts.ndim != 1 or len(counts) < 2:
+        raise RiskError(f"A difference needs a list of two counts or more, not {counts.size}.")
+    whole, *parts = (require_whole(count, name="originals") for count in originals)
     if nested and sum(parts) > whole:
         raise RiskError(
             "The first cell must hold the others, but its count is below their sum.",

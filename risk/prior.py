@@ -9,7 +9,7 @@ import numpy as np
 
 from risk.errors import RiskError
 from risk.smoothing import spread
-from risk.wellformed import require_between, require_counts, require_whole
+from risk.wellformed import read_numbers, require_between, require_counts, require_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,12 +46,10 @@ class Prior:
     beyond: Literal["none", "last"] = "none"
 
     def __post_init__(self) -> None:
-        array = np.array(self.probabilities, dtype=np.float64)
+        array = np.array(read_numbers(self.probabilities, name="probabilities"))
         problems = []
         if array.ndim != 1 or array.size == 0:
             problems.append("probabilities must be a list, one number per count from 0 on.")
-        elif not np.isfinite(array).all():
-            problems.append("probabilities must be finite; some are not.")
         else:
             if (array < 0).any():
                 problems.append(
@@ -84,8 +82,8 @@ class Prior:
         >>> Prior.supplied([2, 1, 1]).probabilities
         array([0.5 , 0.25, 0.25])
         """
-        array = np.array(weights, dtype=np.float64)
-        fits = array.ndim == 1 and array.size and np.isfinite(array).all() and array.min() >= 0
+        array = read_numbers(weights, name="weights")
+        fits = array.ndim == 1 and array.size and array.min() >= 0
         with np.errstate(over="ignore"):
             total = float(array.sum()) if fits else 0.0
         if not 0 < total < np.inf:

@@ -10,7 +10,7 @@ import numpy as np
 
 from risk.errors import RiskError
 from risk.noise_laws import published_law
-from risk.wellformed import require_between
+from risk.wellformed import read_pair, require_between
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -196,8 +196,10 @@ def error_given_originals(
     >>> round(error.exceeds(1), 4), round(error.smallest_beta(0.05), 4)
     (0.4366, 2.9167)
     """
-    laws = published_law(table, originals[0]), published_law(table, originals[1])
-    return _error(laws, originals, statistic)
+    known = read_pair(originals, name="originals")
+    return _error(
+        (published_law(table, known[0]), published_law(table, known[1])), known, statistic
+    )
 
 
 def error_given_published(
@@ -235,8 +237,9 @@ def error_given_published(
     >>> round(error.exceeds(1), 4)
     0.4366
     """
-    laws = inverse.given(published[0]), (second or inverse).given(published[1])
-    return _error(laws, published, statistic)
+    known = read_pair(published, name="published")
+    laws = inverse.given(known[0]), (second or inverse).given(known[1])
+    return _error(laws, known, statistic)
 
 
 def _error(

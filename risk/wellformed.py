@@ -11,11 +11,70 @@ import numpy as np
 from risk.errors import RiskError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike, NDArray
 
     from ptable.table import PTable
 
-__all__ = ["read_array", "require_between", "require_counts", "require_plain", "require_whole"]
+__all__ = [
+    "is_between",
+    "is_whole",
+    "read_array",
+    "read_numbers",
+    "read_pair",
+    "require_between",
+    "require_counts",
+    "require_plain",
+    "require_whole",
+]
+
+
+def is_whole(number: object, *, least: int = 0, most: int | None = None) -> bool:
+    """Tell whether something is a whole number between two ends; truth values are none.
+
+    Parameters
+    ----------
+    number
+        Anything.
+    least, most
+        The ends, which belong; None leaves it open.
+
+    Examples
+    --------
+    >>> is_whole(3), is_whole(True), is_whole(None), is_whole(3, most=2)
+    (True, False, False, False)
+    """
+    if isinstance(number, bool) or not isinstance(number, Integral):
+        return False
+    return least <= int(number) and (most is None or int(number) <= most)
+
+
+def is_between(
+    number: object, *, least: float = 0.0, most: float = 1.0, strictly: bool = False
+) -> bool:
+    """Tell whether something is a finite number between two ends.
+
+    Parameters
+    ----------
+    number
+        Anything.
+    least, most
+        The ends.
+    strictly
+        Whether the ends are left out.
+
+    Examples
+    --------
+    >>> is_between(1), is_between(1, strictly=True), is_between(float("nan")), is_between(None)
+    (True, False, False, False)
+    """
+    if isinstance(number, bool) or not isinstance(number, Real):
+        return False
+    value = float(number)
+    if not math.isfinite(value):
+        return False
+    return least < value < most if strictly else least <= value <= most
 
 
 def read_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
@@ -33,7 +92,7 @@ def read_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
     >>> read_array([[1, 2]], name="queries").shape
     (1, 2)
     """
-    if np.ma.is_masked(values):
+    if _is_masked(values):
         raise RiskError(
             f"{name} must not be missing; some are masked.", hint="fill or leave them out"
         )
@@ -43,6 +102,57 @@ def read_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
         raise RiskError(
             f"{name} must be numbers in rows of one length.", hint="give an array of numbers"
         ) from None
+
+
+def read_numbers(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
+    """Read finite numbers, of any shape.
+
+    Parameters
+    ----------
+    values
+        The numbers.
+    name
+        How an error calls them.
+
+    Examples
+    --------
+    >>> read_numbers([1, 2.5], name="weights")
+    array([1. , 2.5])
+    """
+    array = read_array(values, name=name)
+    if array.size and array.dtype.kind not in "iuf":
+        raise RiskError(f"{name} must be numbers, not {array.dtype}.", hint="none missing")
+    numbers = array.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise RiskError(f"{name} must be finite; some are not.", hint="none missing")
+    return numbers
+
+
+def read_pair(values: Sequence[int], *, name: str) -> tuple[int, int]:
+    """Read two counts.
+
+    Parameters
+    ----------
+    values
+        The counts.
+    name
+        How an error calls them.
+
+    Examples
+    --------
+    >>> read_pair((20, 100), name="originals")
+    (20, 100)
+    """
+    numbers = require_counts(values, name=name)
+    if numbers.shape != (2,):
+        raise RiskError(f"{name} must be two counts.", hint="for example (20, 100)")
+    return int(numbers[0]), int(numbers[1])
+
+
+def _is_masked(values: object) -> bool:
+    if isinstance(values, list | tuple):
+        return any(map(_is_masked, values))
+    return bool(np.ma.is_masked(values))
 
 
 def require_counts(numbers: ArrayLike, *, name: str) -> NDArray[np.int64]:
@@ -92,7 +202,7 @@ def require_whole(number: int, *, name: str, least: int = 0) -> int:
     >>> require_whole(3, name="k")
     3
     """
-    if isinstance(number, bool) or not isinstance(number, Integral) or number < least:
+    if not is_whole(number, least=least):
         raise RiskError(f"{name} must be a whole number of at least {least}, not {number!r}.")
     return int(number)
 

@@ -98,7 +98,7 @@ def worst_posterior(inverse: Inverse, originals: ArrayLike) -> WorstPosterior:
     >>> worst_posterior(inverse, range(1, 5)).published
     array([1, 2, 3, 4])
     """
-    asked = np.asarray(list(originals) if isinstance(originals, range) else originals)
+    asked = list(originals) if isinstance(originals, range) else originals
     suspects = np.unique(require_counts(asked, name="originals"))
     suspects = suspects[inverse.prior.at(suspects) > 0]
     if not suspects.size:

@@ -51,6 +51,21 @@ class Secret:
         self._value = bytes(value)
         self.label = label
 
+    def is_in(self, text: str) -> bool:
+        """Tell whether a text holds the secret.
+
+        Parameters
+        ----------
+        text
+            What may be published.
+
+        Examples
+        --------
+        >>> Secret(b"sixteen bytes or more").is_in("my key: sixteen bytes or more!")
+        True
+        """
+        return self._value in text.encode("utf-8", "surrogatepass")
+
     @classmethod
     def generate(cls) -> Secret:
         """Draw a new secret of 32 bytes from the operating system.

@@ -14,6 +14,7 @@ from ckm.cli.job import job
 from ckm.cli.keys import keys
 from ckm.cli.ptable import ptable
 from ckm.cli.release import release
+from ckm.cli.report import report
 from ckm.cli.root import Root
 from ckm.cli.serve import serve, token
 
@@ -34,9 +35,9 @@ def _show_version(ctx: click.Context, _parameter: click.Parameter, value: object
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="""\b
 Start here:
-  ckm demo                            a register and six protected tables, in a minute
+  ckm demo                            a register, six protected tables, designs compared
   ckm check job.toml                  is this job right?
-  ckm release job.toml -o out/        release its tables
+  ckm release job.toml -o out/        release its tables, with a report
 
 \b
 Exit codes: 0 done, 1 a check failed, 2 the command or the job is wrong,
@@ -58,6 +59,7 @@ def app() -> None:
 for _command in (
     release,
     check,
+    report,
     compare,
     demo,
     serve,

@@ -13,28 +13,32 @@ from ckm.cli.release import limit_options
 from ckm.cli.root import common_options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ckm.cli.voice import Voice
-    from risk.map_result import RiskUtilityMap
+    from ckm.compare import Comparison
 
 __all__ = ["compare"]
 
 _PATH = click.Path(path_type=Path)
 _SHOWN = {
-    "q_worst": "worst P(i | j)",
-    "q_set": "P(sensitive | seen sensitive)",
-    "sensitive_kept": "sensitive kept",
-    "aad": "mean |d|",
-    "rmse": "RMSE",
-    "hellinger_raw": "Hellinger",
-    "false_zeros_pct": "false zeros %",
+    "q_worst": "worst\nP(i | j)",
+    "q_worst_set": "worst\nP(S | j)",
+    "given_away": "given\naway",
+    "aad": "mean\n|d|",
+    "hellinger_raw": "Hellinger\n",
+    "false_zeros_pct": "false\nzeros %",
 }
+_RISK = "q_worst_set"
 
 
 @click.command(
     epilog="""\b
 Examples:
   ckm compare job.toml designs.toml
-  ckm compare job.toml designs.toml -o map.csv      all figures, per table
+  ckm compare job.toml designs.toml -o map.csv            all figures, per table
+  ckm compare job.toml designs.toml -o map.svg            a picture
+  ckm compare job.toml designs.toml -o comparison.html    a page, --lang fr in French
 
 \b
 designs.toml:
@@ -53,14 +57,13 @@ The output is internal: its figures follow from original counts and from paramet
 )
 @click.argument("job", type=_PATH, metavar="JOB.toml")
 @click.argument("designs", type=_PATH, metavar="DESIGNS.toml")
-@click.option("-o", "--output", type=_PATH, help="A .csv file for all figures.")
+@click.option("-o", "--output", type=_PATH, help="A file: .csv, .svg, .html or .json.")
+@click.option("--lang", type=click.Choice(["en", "fr"]), help="The language of the page.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option(
     "--sensitive",
     type=click.IntRange(1, 1000),
-    default=4,
-    show_default=True,
-    help="The largest sensitive count.",
+    help="The largest sensitive count; by default that of the job's [report].",
 )
 @click.option(
     "--draws",
@@ -81,8 +84,9 @@ def compare(
     job: Path,
     designs: Path,
     output: Path | None,
+    lang: str | None,
     force: bool,
-    sensitive: int,
+    sensitive: int | None,
     draws: int,
     seed: int,
     memory_limit: str | None,
@@ -90,12 +94,13 @@ def compare(
 ) -> None:
     """Compare designs of noise on the tables of a job: risk and utility.
 
-    The figures are expectations over all keys: the secret of the job draws none of them.
+    The job's own p-table is one of them. The figures are expectations over all keys: the
+    secret of the job draws none of them.
     """
     from ckm.compare import compare as run
     from ckm.config import read_designs, read_job
 
-    _check_output(output, force=force)
+    _check_output(output, lang=lang, force=force)
     plan = read_job(job)
     wanted = read_designs(designs)
     voice.step("designs read", f"{designs.name}: {len(wanted)} designs", designs=len(wanted))
@@ -103,63 +108,102 @@ def compare(
         found = run(
             plan,
             wanted,
-            sensitive=range(1, sensitive + 1),
+            sensitive=None if sensitive is None else range(1, sensitive + 1),
             n_draws=draws,
             seed=seed,
             progress=tell,
             memory_limit=memory_limit,
             threads=threads,
         )
-    for name, reason in found.refused.items():
+    for name, reason in found.map.refused.items():
         voice.warn("design refused", f"{name}: {reason}", design=name)
     if output is None:
         _show(voice, found)
         return
-    text = _as_csv(found)
+    text = _WRITERS[output.suffix.lower()](found, lang or "en")
     with output.open("w" if force else "x", encoding="utf-8", newline="") as file:
         file.write(text)
-    voice.step("map written", "the map follows from original counts: keep it inside")
+    voice.step("comparison written", "it follows from original counts: keep it inside")
     click.echo(str(output))
 
 
-def _check_output(output: Path | None, *, force: bool) -> None:
+def _check_output(output: Path | None, *, lang: str | None, force: bool) -> None:
     if output is None:
-        if force:
-            raise click.UsageError("--force goes with --output.")
+        if force or lang:
+            raise click.UsageError(f"--{'force' if force else 'lang'} goes with --output.")
         return
-    if output.suffix.lower() != ".csv":
-        raise click.UsageError("The output must end in .csv.")
+    suffix = output.suffix.lower()
+    if suffix not in _WRITERS:
+        raise click.UsageError("The output must end in .csv, .svg, .html or .json.")
+    if lang and suffix != ".html":
+        raise click.UsageError("--lang is for pages: the output must end in .html.")
     if output.is_dir() or (output.exists() and not force):
         what = "is a folder" if output.is_dir() else "exists; replace it with --force"
         raise click.UsageError(f"The output {output.name!r} {what}.")
 
 
-def _show(voice: Voice, found: RiskUtilityMap) -> None:
+def _show(voice: Voice, found: Comparison) -> None:
+    from rich import box
     from rich.table import Table
+    from rich.text import Text
 
-    front = set(found.pareto())
-    table = Table(
-        title="Risk and utility, all tables together; * no other has less of both "
-        "worst P(i | j) and Hellinger",
-        title_justify="left",
-    )
-    table.add_column("design")
+    front = set(found.map.pareto(risk=_RISK))
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("")
+    table.add_column("design", overflow="fold", min_width=14)
     for words in _SHOWN.values():
-        table.add_column(words, justify="right")
-    for design in found.designs:
-        values = (found.find(design, figure) for figure in _SHOWN)
-        mark = " *" if design in front else ""
-        table.add_row(design + mark, *("none" if v is None else f"{v:.4g}" for v in values))
+        table.add_column(words, justify="right", no_wrap=True)
+    for design in found.map.designs:
+        is_chosen = design == found.chosen
+        mark = "*" * (design in front) + "J" * is_chosen
+        cells = (_number(found, design, figure) for figure in _SHOWN)
+        table.add_row(mark, Text(design), *cells, style="bold" if is_chosen else "")
+    most = max(found.map.sensitive)
     voice.out.print(table)
+    voice.out.print(
+        "* no other has less of both worst P(S | j) and Hellinger    J the job's own\n"
+        f"S: the sensitive counts, 1 to {most}    given away: certain with one record more\n"
+        f"All tables together, each of {found.tally.distinct:,} distinct cells once.",
+        markup=False,
+    )
 
 
-def _as_csv(found: RiskUtilityMap) -> str:
+def _number(found: Comparison, design: str, figure: str) -> str:
+    from risk.map_catalogue import FIGURES
+
+    number = found.map.find(design, figure)
+    if number is None:
+        return "none"
+    return f"{number:.3f}" if FIGURES[figure].unit == "probability" else f"{number:.4g}"
+
+
+def _as_csv(found: Comparison, _language: str) -> str:
     from risk.map_catalogue import FIGURES
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["design", "table", "cells", *FIGURES])
-    for line in found.lines:
+    for line in found.map.lines:
         values = ["" if v is None else repr(v) for v in line.figures.values()]
         writer.writerow([line.design, line.table, line.n_cells, *values])
     return text.getvalue()
+
+
+def _as_svg(found: Comparison, _language: str) -> str:
+    return found.map.picture(risk=_RISK).svg
+
+
+def _as_json(found: Comparison, language: str) -> str:
+    return found.report(language=language).to_json()
+
+
+def _as_html(found: Comparison, language: str) -> str:
+    return found.report(language=language).html
+
+
+_WRITERS: dict[str, Callable[[Comparison, str], str]] = {
+    ".csv": _as_csv,
+    ".svg": _as_svg,
+    ".html": _as_html,
+    ".json": _as_json,
+}

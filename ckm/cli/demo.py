@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +20,23 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
-_SHOWN_ZONES = 6
+_SHOWN_ZONES = 3
 _BAR = 28
+_BINS = (
+    ("-5 or less", -(10**9), -5),
+    ("-4 to -1", -4, -1),
+    ("0", 0, 0),
+    ("+1 to +4", 1, 4),
+    ("+5 or more", 5, 10**9),
+)
+#: What the rules of a comparison ask for, in turn.
+_RULES = {
+    "": "no rule",
+    "-posterior": "no published count tells a sensitive one with more than {limit:g}",
+    "-certain": "one person more makes no sensitive count certain",
+    "-same-answer": "the same question has the same answer",
+    "-threshold": "no count below the threshold is published",
+}
 
 
 @click.command(
@@ -42,7 +56,7 @@ Examples:
 )
 @click.option(
     "--persons",
-    default=200_000,
+    default=400_000,
     show_default=True,
     type=click.IntRange(min=1000, max=50_000_000),
     help="Size of the register.",
@@ -61,7 +75,7 @@ Examples:
 def demo(
     voice: Voice, *, out: Path, persons: int, seed: int, force: bool, dry_run: bool
 ) -> None:
-    """Make up a register and release six tables from it."""
+    """Make up a register, release six tables and compare ways to protect them."""
     from ckm.demo import compare_zones, make_demo
 
     with voice.progress() as tell:
@@ -83,6 +97,7 @@ def demo(
         _show_files(voice, made)
         _show_sample(voice, made)
         _show_zones(voice, compare_zones(made.release.folder, made.moved_zones))
+        _show_comparison(voice, made)
         _show_next(voice, made)
 
 
@@ -99,9 +114,11 @@ def _show_files(voice: Voice, made: Demo) -> None:
     for name, words in (
         ("register.parquet", "a made-up register: nobody in it exists"),
         ("job.toml", "which tables, and how they are protected"),
-        ("secret.key", "for this demonstration only, never for real data"),
-        ("out/public/", "what may be published"),
-        ("out/internal/", "what an office keeps"),
+        ("designs.toml", "other ways to protect them"),
+        ("secret.key", "for this demonstration, never for real data"),
+        ("out/public/", "what may be published: tables and report"),
+        ("out/internal/", "what an office keeps: the full report"),
+        ("comparison/", "all of these compared, to be kept inside"),
     ):
         table.add_row(Text(f"  {made.folder}/{name}", "bold"), words)
     voice.out.print()
@@ -147,20 +164,20 @@ def _show_zones(voice: Voice, pairs: Sequence[ZonePair]) -> None:
     for name in ("zone", "2015", "2024", "difference"):
         table.add_column(name, justify="left" if name == "zone" else "right")
     for pair in moved[:_SHOWN_ZONES]:
-        table.add_row(pair.zone, str(pair.before), str(pair.after), f"{pair.difference:+d}")
-    tally = Counter(pair.difference for pair in moved)
+        table.add_row(pair.zone, str(pair.before), str(pair.after), _signed(pair.difference))
+    tally = {
+        words: sum(low <= pair.difference <= high for pair in moved)
+        for words, low, high in _BINS
+    }
     bars = Table.grid(padding=(0, 1))
-    for difference in sorted(tally):
-        width = max(1, round(_BAR * tally[difference] / max(tally.values())))
-        bars.add_row(
-            f"{difference:+d}" if difference else " 0", "█" * width, str(tally[difference])
-        )
+    for words, cases in tally.items():
+        width = round(_BAR * cases / max(1, *tally.values()))
+        bars.add_row(f"  {words:>10}", "█" * width, str(cases))
     _heading(voice, "Zones whose boundary moved, as published")
     voice.out.print(table)
     voice.out.print(
         f"From 2015 to 2024 the boundaries of {len(moved)} zones moved by one to four people.\n"
-        "With exact counts, subtraction would single these people out. As published, the\n"
-        "differences are:",
+        "Exact counts would single them out by subtraction. The published differences:",
         soft_wrap=True,
     )
     voice.out.print(bars)
@@ -171,12 +188,51 @@ def _show_zones(voice: Voice, pairs: Sequence[ZonePair]) -> None:
     )
 
 
+def _signed(number: int) -> str:
+    return f"{number:+d}" if number else "0"
+
+
+def _show_comparison(voice: Voice, made: Demo) -> None:
+    """Show how the rules of an office lead to a design, in the numbers of the demonstration."""
+    from rich import box
+    from rich.table import Table
+
+    facts = made.comparison.facts()
+    found = facts.conclusion
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("with this rule too")
+    table.add_column("least loss of use", no_wrap=True)
+    table.add_column("loss", justify="right")
+    for name, words in _RULES.items():
+        numbers = found.get(f"least-loss{name}") or found.get(f"none-left{name}")
+        if numbers is None:
+            break
+        row = (numbers.get("design", "none left"), numbers.get("loss"))
+        loss = "" if row[1] is None else f"{row[1]:.0f}"
+        table.add_row(words.format(**numbers), str(row[0]), loss)
+    n_designs = len(facts.scenarios.designs)
+    cells = made.comparison.tally.distinct
+    _heading(voice, f"{n_designs} ways to protect {cells:,} cells, compared")
+    voice.out.print(table)
+    price = found.get("price-of-forbidding")
+    if price is not None and "cost_pct" in price:
+        voice.out.print(
+            f"Never to publish a count of 1 to {max(facts.sensitive)} costs "
+            f"{price['cost_pct']:.0f} % more loss at the same noise,\nand the most that a "
+            f"published count tells falls from {price['other_risk']:.2f} to "
+            f"{price['risk']:.2f}.",
+            soft_wrap=True,
+        )
+    page = f"{made.folder}/comparison/comparison.en.html"
+    voice.out.print(f"More in {page}", soft_wrap=True, markup=False)
+
+
 def _show_next(voice: Voice, made: Demo) -> None:
     _heading(voice, "Try next")
     ckm, job = _own_name(), f"{made.folder}/job.toml"
     for command in (
         (ckm, "ptable", "show", f"{made.release.folder}/internal/pt.parquet"),
-        (ckm, "check", job),
+        (ckm, "compare", job, f"{made.folder}/designs.toml"),
         (ckm, "release", job, "-o", f"{made.folder}-again"),
     ):
         voice.out.print(f"  {shlex.join(command)}", soft_wrap=True, markup=False)

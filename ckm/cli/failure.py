@@ -34,12 +34,14 @@ _OURS = ("ckm", "ptable", "reports", "risk", "tables")
 # Looked up along the classes of an error, nearest first; by name, to import nothing.
 _EXITS = {
     "KeyQualityError": CHECK_FAILED,
+    "CheckFailedError": CHECK_FAILED,
     "SourceError": WRONG_DATA,
     "DataError": WRONG_DATA,
     "InfeasibleError": INFEASIBLE,
     "InternalError": INTERNAL,
     "TablesError": WRONG_REQUEST,
     "PTableError": WRONG_REQUEST,
+    "ReportError": WRONG_REQUEST,
     "RiskError": WRONG_REQUEST,
     "CkmError": WRONG_REQUEST,
 }

@@ -1,16 +1,27 @@
 """The job file: one TOML file that says what to release, from what, and how."""
 
 from ckm.config.designs import read_designs
-from ckm.config.job import Job, JobData, JobKeys, JobOutput
+from ckm.config.job import (
+    Allowance,
+    Job,
+    JobData,
+    JobKeys,
+    JobLimits,
+    JobOutput,
+    JobReport,
+)
 from ckm.config.problems import JobError, Problem
 from ckm.config.read import job_schema, read_job, read_noise_spec
 
 __all__ = [
+    "Allowance",
     "Job",
     "JobData",
     "JobError",
     "JobKeys",
+    "JobLimits",
     "JobOutput",
+    "JobReport",
     "Problem",
     "job_schema",
     "read_designs",

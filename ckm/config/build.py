@@ -7,7 +7,18 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ckm.config.job import Category, Hierarchy, Job, JobData, JobKeys, JobOutput
+from ckm.assess.names import ALLOWABLE, ATTACKS
+from ckm.config.job import (
+    Allowance,
+    Category,
+    Hierarchy,
+    Job,
+    JobData,
+    JobKeys,
+    JobLimits,
+    JobOutput,
+    JobReport,
+)
 from ckm.config.problems import Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -20,6 +31,7 @@ if TYPE_CHECKING:
         JobModel,
         KeysModel,
         PTableModel,
+        ReportModel,
         TableModel,
     )
     from ptable import NoiseSpec
@@ -115,6 +127,7 @@ class JobBuilder:
             if isinstance(value, list) and (not value or len(set(value)) < len(value)):
                 self._add("[categories]", f"{name!r} must list different categories.")
         tables = self._tables(model.table)
+        report = self._report(model.report)
         # Last, because an infeasible specification is told apart when it is the only problem.
         ptable = self._ptable(model.ptable)
         return Job(
@@ -133,6 +146,7 @@ class JobBuilder:
             ),
             tables=tables,
             titles={t.name: t.title for t in model.table if t.title is not None},
+            report=report,
         )
 
     def unused(self) -> list[str]:
@@ -200,6 +214,41 @@ class JobBuilder:
                 "a p-table file has its own specification: keep one of the two",
             )
         return self._path("[ptable]", "path", model.path)
+
+    def _report(self, model: ReportModel) -> JobReport:
+        designs = None
+        if model.designs is not None:
+            designs = self._path("[report]", "designs", model.designs)
+        for name in model.limits.attacks:
+            if name not in ATTACKS:
+                self._add(
+                    "[report.limits]",
+                    f"the attack {name!r} is unknown.",
+                    did_you_mean(name, ATTACKS) or f"known are {', '.join(ATTACKS)}",
+                )
+        for number, entry in enumerate(model.exceptions, start=1):
+            if entry.check is not None and entry.check not in ALLOWABLE:
+                self._add(
+                    f"[[report.exceptions]] number {number}:",
+                    f"the check {entry.check!r} cannot be allowed to fail.",
+                    did_you_mean(entry.check, ALLOWABLE)
+                    or f"these can: {', '.join(ALLOWABLE)}",
+                )
+        limits = model.limits
+        return JobReport(
+            id=model.id or "",
+            date="" if model.date is None else model.date.isoformat(),
+            contact=model.contact or "",
+            ptable_label=model.ptable_label or "",
+            languages=tuple(dict.fromkeys(model.languages)),
+            designs=designs,
+            sensitive=model.sensitive,
+            limits=JobLimits(**limits.model_dump()),
+            exceptions=tuple(
+                Allowance(**{**entry.model_dump(), "when": entry.when.isoformat()})
+                for entry in model.exceptions
+            ),
+        )
 
     def _hierarchy(self, name: str, value: list[str] | str | CodeTreeModel) -> Hierarchy:
         where = "[hierarchies]"

@@ -13,7 +13,17 @@ if TYPE_CHECKING:
     from ckm.request import TableRequest
     from ptable import NoiseSpec
 
-__all__ = ["Category", "Hierarchy", "Job", "JobData", "JobKeys", "JobOutput"]
+__all__ = [
+    "Allowance",
+    "Category",
+    "Hierarchy",
+    "Job",
+    "JobData",
+    "JobKeys",
+    "JobLimits",
+    "JobOutput",
+    "JobReport",
+]
 
 Hierarchy = list[str] | Path | dict[str, str]
 Category = list[str | int | bool] | Path
@@ -63,6 +73,68 @@ class JobOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobLimits:
+    """What the office allows; None and names that are missing set no limit.
+
+    Parameters
+    ----------
+    posterior, posterior_set
+        The largest probability that a published count gives an original one, or that it is
+        among the sensitive ones.
+    attacks
+        Name of an attack → the largest probability of success.
+    aad
+        The largest mean deviation of a table, in counts.
+    """
+
+    posterior: float | None = None
+    posterior_set: float | None = None
+    attacks: Mapping[str, float] = field(default_factory=dict)
+    aad: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """Something that a rule forbids and somebody allowed; perhaps a check that may fail."""
+
+    what: str
+    who: str
+    when: str
+    why: str
+    check: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobReport:
+    """What the reports of a release say beside its numbers, and what they hold it to.
+
+    Parameters
+    ----------
+    id, date, contact, ptable_label
+        Shown as they stand, the label as the office's own name of the p-table; empty for
+        none.
+    languages
+        Of the pages.
+    designs
+        A file of designs to compare.
+    sensitive
+        The largest sensitive count.
+    limits, exceptions
+        What is allowed, and who allowed more.
+    """
+
+    id: str = ""
+    date: str = ""
+    contact: str = ""
+    ptable_label: str = ""
+    languages: tuple[Literal["en", "fr"], ...] = ("en", "fr")
+    designs: Path | None = None
+    sensitive: int = 4
+    limits: JobLimits = field(default_factory=JobLimits)
+    exceptions: tuple[Allowance, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One release: data, keys, noise and tables.
 
@@ -80,6 +152,7 @@ class Job:
     output: JobOutput
     tables: Mapping[str, TableRequest]
     titles: Mapping[str, str]
+    report: JobReport = field(default_factory=JobReport)
 
     @property
     def needs_secret(self) -> bool:

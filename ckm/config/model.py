@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt  # noqa: TC003  (pydantic reads the types)
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,6 +12,7 @@ __all__ = ["JobModel", "PTableModel", "known_keys"]
 _Name = Field(min_length=1)
 _MaxNoise = Annotated[int, Field(ge=1, le=1000)]
 _Probability = Annotated[float, Field(ge=0, lt=1)]
+_Limit = Annotated[float, Field(ge=0, le=1)]
 _StayRule = Literal["exact", "at-least", "at-most"]
 _Monotone = Literal["none", "left", "both", "unimodal"]
 _VarianceRule = Literal["exact", "at-most", "nearest"]
@@ -146,6 +148,65 @@ class TableModel(_Section):
     )
 
 
+class LimitsModel(_Section):
+    """What the office allows; a release that goes beyond is not published."""
+
+    posterior: _Limit | None = Field(
+        default=None, description="Largest P(original | published) of a sensitive count."
+    )
+    posterior_set: _Limit | None = Field(
+        default=None, description="Largest P(the original is sensitive | published)."
+    )
+    attacks: dict[str, _Limit] = Field(
+        default={}, description="Name of an attack = its largest probability of success."
+    )
+    aad: float | None = Field(
+        default=None, ge=0, description="Largest mean deviation of a table, in counts."
+    )
+
+
+class ExceptionModel(_Section):
+    """Something that a rule forbids and somebody allowed."""
+
+    what: str = Field(min_length=1, description="What is allowed.")
+    who: str = Field(min_length=1, description="Who allowed it.")
+    when: dt.date = Field(description="When it was allowed: a date without quotes.")
+    why: str = Field(min_length=1, description="Why it was allowed.")
+    check: str | None = Field(
+        default=None, min_length=1, description="A check of the release that may fail."
+    )
+
+
+class ReportModel(_Section):
+    """What the reports of a release say beside its numbers."""
+
+    id: str | None = Field(
+        default=None, min_length=1, description="What the release is called."
+    )
+    date: dt.date | None = Field(default=None, description="Of the release, without quotes.")
+    contact: str | None = Field(
+        default=None, min_length=1, description="Whom readers may ask; shown to everybody."
+    )
+    ptable_label: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Your own name of the p-table, shown to everybody; no parameter, no hash.",
+    )
+    languages: list[Literal["en", "fr"]] = Field(
+        default=["en", "fr"], min_length=1, description="Languages of the pages."
+    )
+    designs: str | None = Field(
+        default=None, min_length=1, description="A file of other designs to compare."
+    )
+    sensitive: int = Field(
+        default=4, ge=1, le=1000, description="Counts from 1 to this one are sensitive."
+    )
+    limits: LimitsModel = LimitsModel()
+    exceptions: list[ExceptionModel] = Field(
+        default=[], description="What somebody allowed, and why."
+    )
+
+
 class JobModel(_Section):
     """A release job."""
 
@@ -163,6 +224,7 @@ class JobModel(_Section):
         default={}, description="Categories that may occur, so that empty cells are known."
     )
     output: OutputModel = OutputModel()
+    report: ReportModel = ReportModel()
     table: list[TableModel] = Field(min_length=1, description="The tables to publish.")
 
 
@@ -171,6 +233,9 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "keys": KeysModel,
     "ptable": PTableModel,
     "output": OutputModel,
+    "report": ReportModel,
+    "report.limits": LimitsModel,
+    "report.exceptions": ExceptionModel,
     "table": TableModel,
 }
 

@@ -81,6 +81,7 @@ _KINDS = {
     "dict_type": "a table of names and values",
     "model_type": "a table of keys and values",
     "model_attributes_type": "a table of keys and values",
+    "date_type": "a date without quotes, such as 2027-03-15",
 }
 _REPEATED = ("table", "variable")
 _BOUNDS = {
@@ -165,6 +166,11 @@ def _place(
         if len(loc) > 1 and loc[1].isdigit():
             return section, f"[[{section}]] {table_names[int(loc[1])]}:", loc[2:]
         return section, f"[[{section}]]", []
+    if loc[:2] == ["report", "limits"]:
+        return "report.limits", "[report.limits]", loc[2:]
+    if loc[:2] == ["report", "exceptions"] and len(loc) > 2 and loc[2].isdigit():
+        where = f"[[report.exceptions]] number {int(loc[2]) + 1}:"
+        return "report.exceptions", where, loc[3:]
     if loc and (loc[0] in {"hierarchies", "categories"} or loc[0] in sections):
         return loc[0], f"[{loc[0]}]", loc[1:]
     return "", "", loc
@@ -178,7 +184,8 @@ def _unknown(
     homes = [name for name, keys in sections.items() if key in keys and name != section]
     if hint is None and homes:
         home = "the top of the file" if not homes[0] else f"[{homes[0]}]"
-        home = f"[[{homes[0]}]]" if homes[0] in _REPEATED else home
+        is_list = homes[0] in {*_REPEATED, "report.exceptions"}
+        home = f"[[{homes[0]}]]" if is_list else home
         hint = f"{key!r} belongs in {home}"
     if hint is None:
         hint = "known here: " + ", ".join(sections[section])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
-import os
 import re
 import secrets
 import tempfile
@@ -12,13 +12,14 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckm.errors import FormatError, ReleaseError
+from ckm.errors import ConfigError, FormatError, ReleaseError
 from ckm.formats.about import TableAbout
 from ckm.formats.content import checked
 from ckm.formats.csvw import METADATA_SUFFIX
 from ckm.formats.registry import format_named, format_of
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator
     from typing import IO
 
@@ -74,11 +75,11 @@ def write_table(
     """
     target = Path(path)
     kind = format_of(target) if format is None else format_named(format)
-    about = about or TableAbout()
+    about = _said(about)
     table = checked(table)
     beside = target.with_name(target.name + METADATA_SUFFIX)
-    has_stale = target.suffix.lower() == ".csv" and beside.exists()
-    if not overwrite and (target.exists() or has_stale):
+    has_stale = target.suffix.lower() == ".csv" and _exists(beside)
+    if not overwrite and (_exists(target) or has_stale):
         raise ReleaseError(
             f"The file {(beside if has_stale else target).name!r} exists.",
             hint="choose another, or ask to overwrite",
@@ -93,12 +94,25 @@ def write_table(
         beside.unlink(missing_ok=True)
 
 
+def _said(about: object) -> TableAbout:
+    if about is None:
+        return TableAbout()
+    if not isinstance(about, TableAbout):
+        raise ConfigError(f"about is a TableAbout, not {type(about).__name__!r}.")
+    return about
+
+
+def _exists(path: Path) -> bool:
+    """Return whether a file is there; a folder that cannot be seen is told of when writing."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def _write_files(files: dict[Path, Callable[[IO[bytes]], None]]) -> None:
     """Write files under other names first; the last one gets its name when all are there."""
-    drafts = {
-        target: target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-        for target in files
-    }
+    drafts = {target: target.with_name(f".{secrets.token_hex(8)}.tmp") for target in files}
     made: list[Path] = []
     target = next(iter(files))
     try:
@@ -106,7 +120,7 @@ def _write_files(files: dict[Path, Callable[[IO[bytes]], None]]) -> None:
             with drafts[target].open("xb") as file:
                 write(file)
         for target, draft in drafts.items():
-            is_new = not target.exists()
+            is_new = not _exists(target)
             draft.replace(target)
             made += [target] if is_new else []
         made.clear()
@@ -121,7 +135,8 @@ def _write_files(files: dict[Path, Callable[[IO[bytes]], None]]) -> None:
         ) from None
     finally:
         for path in (*drafts.values(), *made):
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
 def to_bytes(
@@ -155,7 +170,7 @@ def to_bytes(
     b'"count"\n12\n'
     """
     file = io.BytesIO()
-    _write_stream(checked(table), file, format_named(format), about or TableAbout())
+    _write_stream(checked(table), file, format_named(format), _said(about))
     return file.getvalue()
 
 
@@ -192,19 +207,35 @@ def stream(
     [b'"count"\n', b'12\n']
     """
     file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  (sent later)
-    try:
-        _write_stream(checked(table), file, format_named(format), about or TableAbout())
-        file.seek(0)
-    except BaseException:
-        file.close()
-        raise
-    return _pieces(file, chunk_bytes)
+    pieces = _Pieces(file, chunk_bytes)
+    _write_stream(checked(table), file, format_named(format), _said(about))
+    file.seek(0)
+    return pieces
 
 
-def _pieces(file: tempfile.SpooledTemporaryFile[bytes], size: int) -> Iterator[bytes]:
-    with file:
-        while piece := file.read(size):
-            yield piece
+class _Pieces:
+    """The pieces of a file, which is closed at the end, or when nobody wants them any more."""
+
+    def __init__(self, file: tempfile.SpooledTemporaryFile[bytes], size: int) -> None:
+        self._file = file
+        self._size = size
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        piece = b"" if self._file.closed else self._file.read(self._size)
+        if not piece:
+            self.close()
+            raise StopIteration
+        return piece
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._file.close()
+
+    def __del__(self) -> None:
+        self.close()
 
 
 def _write_stream(

@@ -7,7 +7,7 @@ the order of the categories. Withheld categories are a note of their column, for
 
 A text of PX holds no quotation mark and no line break, a category at most 256 characters, a
 number at most 15 decimals: what does not fit is refused. Categories with the same label are
-told apart by their code in brackets.
+told apart by their code in brackets. An empty line within a note parts it in two.
 """
 
 from __future__ import annotations

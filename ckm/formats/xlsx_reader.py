@@ -104,9 +104,9 @@ def _value(cell: ET.Element, shared: Sequence[str]) -> str | None:
     if kind == "inlineStr":
         return _text(cell)
     value = cell.find(f"{_MAIN}v")
-    if value is None:
+    text = None if value is None else value.text
+    if text is None:
         return None
-    text = value.text or ""
     if kind == "s":
         return shared[int(text)]
     return _unescape(text) if kind == "str" else text

@@ -1,4 +1,7 @@
-"""What a comparison of designs found, in sentences whose numbers come from it."""
+"""What a comparison of designs found, in sentences whose numbers come from it.
+
+The rules behind the findings are in `risk.findings`.
+"""
 
 from __future__ import annotations
 
@@ -15,93 +18,111 @@ if TYPE_CHECKING:
 
 __all__ = ["FINDINGS"]
 
+_COUNTS = (
+    "designs", "tables", "listed", "distinct", "record_sets", "original", "published",
+    "published_more", "share_pct", "cost_pct",
+)  # fmt: skip
+_PROBABILITIES = ("risk", "other_risk", "probability", "other_probability", "least", "most")
 _KINDS: Mapping[str, Kind] = MappingProxyType(
     {
-        **dict.fromkeys(
-            ("designs", "cells", "tables", "refused", "count", "threshold", "others"), "count"
-        ),
-        **dict.fromkeys(("probability", "least", "most", "other_probability"), "probability"),
-        **dict.fromkeys(("loss", "other_loss", "ratio", "aad", "other_aad"), "amount"),
+        **dict.fromkeys(_COUNTS, "count"),
+        **dict.fromkeys(_PROBABILITIES, "probability"),
+        **dict.fromkeys(("loss", "other_loss"), "amount"),
     }
 )
+_MESSAGES = {
+    # the conclusion
+    "conclusion-forbidding": mark(
+        "By all rules below, the choice is “%(design)s”: noise from cell keys that never "
+        "publishes a sensitive count. It loses %(loss)s, and no published count points to a "
+        "sensitive original with a probability above %(risk)s."
+    ),
+    "conclusion-rounding": mark(
+        "By all rules below, the choice is “%(design)s”: rounding, without chance. It loses "
+        "%(loss)s, and no published count points to a sensitive original with a probability "
+        "above %(risk)s."
+    ),
+    "conclusion-none": mark("None of the %(designs)s designs keeps all rules below."),
+    # rule by rule
+    "least-loss": mark(
+        "Without any rule, “%(design)s” loses least of %(designs)s designs, %(loss)s; a "
+        "published count points to a sensitive original with a probability of up to %(risk)s."
+    ),
+    "least-loss-posterior": mark(
+        "First rule: no published count points to a sensitive original with a probability "
+        "above %(limit)s. Designs that keep it: %(designs)s. “%(design)s” loses least: "
+        "%(loss)s."
+    ),
+    "none-left-posterior": mark(
+        "First rule: no published count points to a sensitive original with a probability "
+        "above %(limit)s. None of the %(designs)s designs keeps it."
+    ),
+    "least-loss-certain": mark(
+        "Second rule: a second table with one record more makes no larger a share of the "
+        "sensitive originals certain than %(limit)s. Designs left: %(designs)s. “%(design)s” "
+        "loses least: %(loss)s."
+    ),
+    "none-left-certain": mark(
+        "Second rule: a second table with one record more makes no larger a share of the "
+        "sensitive originals certain than %(limit)s. None of the %(designs)s designs keeps it."
+    ),
+    "least-loss-same-answer": mark(
+        "Third rule: the same question has the same answer, without a list of all answers "
+        "given. Designs left: %(designs)s. “%(design)s” loses least: %(loss)s."
+    ),
+    "none-left-same-answer": mark(
+        "Third rule: the same question has the same answer, without a list of all answers "
+        "given. None of the %(designs)s designs keeps it."
+    ),
+    "least-loss-threshold": mark(
+        "Fourth rule: no sensitive count is published. Designs left: %(designs)s. "
+        "“%(design)s” loses least: %(loss)s."
+    ),
+    "none-left-threshold": mark(
+        "Fourth rule: no sensitive count is published. None of the %(designs)s designs keeps "
+        "it."
+    ),
+    # what speaks for and against
+    "rounding-certain": mark(
+        "Rounding without chance can be undone: with “%(design)s” and a second table with one "
+        "record more, a share of %(probability)s of the sensitive originals is certain. An "
+        "original of %(original)s is, when it is published as %(published)s and with one "
+        "record more as %(published_more)s."
+    ),
+    "random-rounding-answers": mark(
+        "Random rounding needs a memory: with “%(design)s”, drawn afresh at each request, "
+        "%(share_pct)s %% of the cells would get another answer the second time, and the mean "
+        "of many answers is the original."
+    ),
+    "random-rounding-keyed": mark(
+        "Drawn from cell keys instead, “%(design)s” keeps all rules and loses less than "
+        "“%(other)s”: %(loss)s instead of %(other_loss)s. It is then a cell key method with "
+        "another p-table."
+    ),
+    "sensitive-published": mark(
+        "Designs that publish sensitive counts: %(designs)s. Such a published count stands for "
+        "a sensitive original with a probability from %(least)s (“%(least_design)s”) to "
+        "%(most)s (“%(most_design)s”)."
+    ),
+    "price-of-forbidding": mark(
+        "Never to publish a sensitive count costs %(cost_pct)s %% more loss at the same noise: "
+        "“%(design)s” loses %(loss)s, “%(other)s” %(other_loss)s. The most that a published "
+        "count tells goes from %(other_risk)s to %(risk)s."
+    ),
+    "one-record-more": mark(
+        "No noise hides that a large count changed: one record more changes what is published "
+        "with probability %(probability)s under “%(design)s”, and %(other_probability)s under "
+        "“%(other)s”. What helps is a look at what was published before."
+    ),
+    # what it rests on
+    "cells": mark(
+        "The %(tables)s tables show %(listed)s cells that hold somebody. A cell that two "
+        "tables show counts once: %(distinct)s are distinct."
+    ),
+    "record-sets": mark("These cells hold %(record_sets)s different sets of records."),
+}
 
 #: Name of a finding → its sentence.
 FINDINGS: Mapping[str, Sentence] = MappingProxyType(
-    {
-        "compared": Sentence(
-            mark(
-                "%(designs)s designs were compared on %(tables)s tables with %(cells)s cells."
-            ),
-            _KINDS,
-        ),
-        "refused": Sentence(
-            mark("Designs of which no p-table exists: %(refused)s."),
-            _KINDS,
-        ),
-        "most-risk": Sentence(
-            mark(
-                "“%(design)s” reveals most: somebody who sees one published count names a "
-                "sensitive original count with probability %(probability)s."
-            ),
-            _KINDS,
-        ),
-        "least-risk": Sentence(
-            mark(
-                "“%(design)s” reveals least: the largest probability of naming a sensitive "
-                "original count is %(probability)s."
-            ),
-            _KINDS,
-        ),
-        "most-loss": Sentence(
-            mark("“%(design)s” costs most: its loss of utility is %(loss)s."),
-            _KINDS,
-        ),
-        "least-loss": Sentence(
-            mark("“%(design)s” costs least: its loss of utility is %(loss)s."),
-            _KINDS,
-        ),
-        "certain": Sentence(
-            mark(
-                "With “%(design)s”, some published counts give the original away for certain."
-            ),
-            _KINDS,
-        ),
-        "hides-sensitive": Sentence(
-            mark("“%(design)s” never publishes a sensitive count."),
-            _KINDS,
-        ),
-        "dominated": Sentence(
-            mark(
-                "“%(design)s” is beaten on both sides by “%(other)s”: more is revealed and "
-                "more is lost."
-            ),
-            _KINDS,
-        ),
-        "forbidding-pays": Sentence(
-            mark(
-                "Forbidding sensitive values lowers the largest probability from "
-                "%(other_probability)s (“%(other)s”) to %(probability)s (“%(design)s”), and "
-                "changes the loss from %(other_loss)s to %(loss)s."
-            ),
-            _KINDS,
-        ),
-        "chosen": Sentence(
-            mark(
-                "The release uses “%(design)s”: largest probability %(probability)s, loss "
-                "%(loss)s."
-            ),
-            _KINDS,
-        ),
-        "recommended": Sentence(
-            mark(
-                "Of the designs whose largest probability is at most %(most)s, “%(design)s” "
-                "loses least: probability %(probability)s, loss %(loss)s."
-            ),
-            _KINDS,
-        ),
-        "none-recommended": Sentence(
-            mark("No design has a largest probability of at most %(most)s."),
-            _KINDS,
-        ),
-    }
+    {name: Sentence(message, _KINDS) for name, message in _MESSAGES.items()}
 )

@@ -163,4 +163,6 @@ def kind_of(unit: str) -> Kind:
     """
     if unit in {"cells", "requests"}:
         return "count"
+    if unit in {"ratio", "correlation"}:
+        return "ratio"
     return "probability" if unit == "probability" else "amount"

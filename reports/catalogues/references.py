@@ -56,8 +56,8 @@ REFERENCES: Mapping[str, Reference] = MappingProxyType(
         ),
         "wilson": Reference(
             short="Wilson (1927)",
-            text="Probable inference, the law of succession, and statistical inference. Journal "
-            "of the American Statistical Association 22.",
+            text="Probable inference, the law of succession, and statistical inference. "
+            "Journal of the American Statistical Association 22.",
             link="https://doi.org/10.1080/01621459.1927.10502953",
         ),
         "handbook": Reference(

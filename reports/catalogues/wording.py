@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Kind", "Sentence", "written"]
 
 #: How a number is written; see `reports.numbers`.
-Kind: TypeAlias = Literal["count", "signed", "probability", "amount", "plain", "tiny"]
+Kind: TypeAlias = Literal["count", "signed", "probability", "amount", "ratio", "plain", "tiny"]
 
 _PLACE = re.compile(r"%\((\w+)\)s")
 
@@ -94,8 +94,8 @@ def written(words: Words, value: float | str, kind: Kind) -> str:
     Examples
     --------
     >>> from reports.languages import words_of
-    >>> written(words_of("en"), 0.0001, "probability")
-    '< 0.001'
+    >>> written(words_of("en"), 0.25, "probability")
+    '0.250'
     """
     if isinstance(value, str):
         return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from reports.drawing import SHADES, Drawing, shade_of
@@ -34,6 +35,8 @@ class Matrix:
         Their labels.
     home
         Row → the column to outline.
+    ends
+        What the lightest and the darkest shade mean; empty for shares themselves.
     """
 
     id: str
@@ -44,6 +47,7 @@ class Matrix:
     columns: Sequence[str]
     rows: Sequence[str]
     home: Mapping[int, int]
+    ends: tuple[str, ...] = ()
 
 
 def matrix(
@@ -94,7 +98,7 @@ def matrix(
     for row, column in data.home.items():
         drawing.rect((_LEFT + column * wide, _TOP + row * high, wide, high), css="home")
     _label(drawing, data, wide, high)
-    _legend(words, drawing, low + 16)
+    _legend(words, drawing, low + 16, data.ends)
     return drawing.finish(data.title, data.description)
 
 
@@ -110,9 +114,15 @@ def _label(drawing: Drawing, data: Matrix, wide: float, high: float) -> None:
         drawing.text(place, data.rows[row], anchor="end")
 
 
-def _legend(words: Words, drawing: Drawing, top: float) -> None:
+def _legend(words: Words, drawing: Drawing, top: float, ends: Sequence[str]) -> None:
+    shades = [f"s{n}" for n in range(len(SHADES) + 1)]
+    if ends:
+        first, last = ends
+        drawing.legend(top, [(shade, "") for shade in shades[:-1]], step=18)
+        drawing.legend(top, [(shades[-1], f"{first} → {last}")], step=0, left=94)
+        return
     bounds = [words.numbers.plain(share) for share in SHADES]
     says = [f"< {bounds[0]}"]
-    says += [f"{low}–{high}" for low, high in zip(bounds, bounds[1:], strict=False)]
+    says += [f"{low}–{high}" for low, high in pairwise(bounds)]
     says.append(f"≥ {bounds[-1]}")
-    drawing.legend(top, [(f"s{n}", text) for n, text in enumerate(says)], step=104)
+    drawing.legend(top, list(zip(shades, says, strict=True)), step=104)

@@ -98,7 +98,7 @@ def points(words: Words, data: Points, spots: Sequence[Spot]) -> str:
 
 
 def _name(drawing: Drawing, placed: Sequence[tuple[float, float, Spot]]) -> None:
-    """Number the points, those that matter first, where no other number stands already."""
+    """Write the numbers of the points, those that matter first, where there is room."""
     taken: list[tuple[float, float]] = []
     order = sorted(placed, key=lambda p: (not p[2].is_chosen, not p[2].is_front))
     for x, y, spot in order:

@@ -58,7 +58,8 @@ def _terms(words: Words) -> list[tuple[str, str]]:
         (
             words.say("p-table"),
             words.say(
-                "The probabilities p(i, j) = P(X′ = j | X = i) that a count i is published as j."
+                "The probabilities p(i, j) = P(X′ = j | X = i) that a count i is published "
+                "as j."
             ),
         ),
         (

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from reports.catalogues.checks import CHECKS
 from reports.pages.common import file_entries, has_failed, outcome_cell, page_title, verdict
 from reports.pages.definitions import definitions
-from reports.pages.noise import noise_parts, pair_picture
+from reports.pages.noise import noise_parts
+from reports.pages.pairs import pair_picture
 from reports.pages.risk import risk_parts
 from reports.pages.scenarios import scenario_parts
 from reports.pages.utility import utility_parts

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from reports.charts.bars import Bars, paired_bars
 from reports.charts.matrix import Matrix, matrix
-from reports.parts import Cell, Column, Figure, Table, numbers, texts
+from reports.parts import Cell, Figure, Table, numbers, texts
 
 if TYPE_CHECKING:
-    from reports.facts import NoiseClassFact, NoiseFacts, PairFact
+    from reports.facts import NoiseClassFact, NoiseFacts
     from reports.languages import Words
     from reports.parts import Entry
 
-__all__ = ["class_name", "noise_parts", "pair_picture"]
+__all__ = ["class_name", "noise_parts"]
 
 #: A table of more cells than this is not repeated on the page; report.json has it.
 _MOST_CELLS = 3000
@@ -95,7 +94,6 @@ def class_name(words: Words, low: int, high: int | None) -> str:
 
 
 def _classes(words: Words, noise: NoiseFacts) -> Table:
-    designed, drawn = words.say("designed"), words.say("drawn")
     return Table(
         id="classes",
         caption=words.say("Noise by class of original counts"),
@@ -103,17 +101,14 @@ def _classes(words: Words, noise: NoiseFacts) -> Table:
             *texts(words.say("Original count")),
             *numbers(
                 words.say("Distinct cells"),
-                *(
-                    f"{name}, {which}"
-                    for name in (
-                        words.say("Mean"),
-                        words.say("Variance"),
-                        words.say("Share unchanged"),
-                        words.say("Least"),
-                        words.say("Largest"),
-                    )
-                    for which in (designed, drawn)
-                ),
+                words.say("Mean, designed"),
+                words.say("Mean, drawn"),
+                words.say("Variance, designed"),
+                words.say("Variance, drawn"),
+                words.say("Share unchanged, designed"),
+                words.say("Share unchanged, drawn"),
+                words.say("Range, designed"),
+                words.say("Range, drawn"),
             ),
         ),
         rows=tuple(_class_row(words, fact) for fact in noise.classes),
@@ -132,10 +127,9 @@ def _class_row(words: Words, fact: NoiseClassFact) -> tuple[Entry, ...]:
         (number.amount, fact.mean_designed, fact.mean_drawn),
         (number.amount, fact.variance_designed, fact.variance_drawn),
         (number.probability, fact.stay_designed, fact.stay_drawn),
-        (number.signed, fact.least_designed, fact.least_drawn),
-        (number.signed, fact.most_designed, fact.most_drawn),
     )
     absent = words.say("no cells") if not fact.cells else words.say("not defined")
+    ends = ((fact.least_designed, fact.most_designed), (fact.least_drawn, fact.most_drawn))
     return (
         class_name(words, fact.low, fact.high),
         number.count(fact.cells),
@@ -143,6 +137,14 @@ def _class_row(words: Words, fact: NoiseClassFact) -> tuple[Entry, ...]:
             absent if value is None else write(value)
             for write, *values in lines
             for value in values
+        ),
+        *(
+            absent
+            if least is None or most is None
+            else words.say(
+                "%(low)s to %(high)s", low=number.signed(least), high=number.signed(most)
+            )
+            for least, most in ends
         ),
     )
 
@@ -252,76 +254,3 @@ def _transition_data(
             for name, row in zip(names, shown, strict=False)
         ),
     )
-
-
-def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
-    """Draw published against original counts; none without pairs.
-
-    Parameters
-    ----------
-    words
-        The language.
-    pairs
-        How many cells lie in each pair of bins.
-
-    Examples
-    --------
-    >>> from reports.facts import PairFact
-    >>> from reports.languages import words_of
-    >>> pairs = (PairFact(original=1, published=0, cells=7),)
-    >>> pair_picture(words_of("en"), pairs)[0].data.rows
-    (('1', '0', '7'),)
-    """
-    pairs = tuple(pair for pair in pairs if pair.cells > 0)
-    if not pairs:
-        return []
-    count = words.numbers.count
-    bins = sorted({n for pair in pairs for n in (pair.original, pair.published)})[-_MOST_LINES:]
-    place = {n: position for position, n in enumerate(bins)}
-    most = max(pair.cells for pair in pairs)
-    title = words.say("Published against original counts")
-    data = Matrix(
-        id="pairs",
-        title=title,
-        description=words.say(
-            "A matrix of bins of counts: rows are original, columns published counts. The "
-            "darker a cell, the more cells of the tables lie there, %(most)s at most; those "
-            "where both lie in the same bin are outlined.",
-            most=count(most),
-        ),
-        across=words.say("published count, from"),
-        down=words.say("original, from"),
-        columns=[count(n) for n in bins],
-        rows=[count(n) for n in bins],
-        home={position: position for position in range(len(bins))},
-    )
-    cells = {
-        (place[pair.original], place[pair.published]): (_depth(pair.cells, most), "")
-        for pair in pairs
-        if pair.original in place and pair.published in place
-    }
-    return [
-        Figure(
-            id="pairs",
-            title=title,
-            svg=matrix(words, data, cells),
-            data=Table(
-                id="pairs-data",
-                caption=words.say("Cells by original and published count, from"),
-                columns=(
-                    *(Column(words.say("Original"), is_number=True),),
-                    *numbers(words.say("Published"), words.say("Cells")),
-                ),
-                rows=tuple(
-                    (count(pair.original), count(pair.published), count(pair.cells))
-                    for pair in pairs[:_MOST_CELLS]
-                ),
-                n_heads=2,
-            ),
-        )
-    ]
-
-
-def _depth(cells: int, most: int) -> float:
-    """Give a share for the shade: of logarithms, since counts of cells differ by powers."""
-    return math.log1p(cells) / math.log1p(most)

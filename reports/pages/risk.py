@@ -104,9 +104,12 @@ def posterior_table(
 
 
 def _originals(words: Words, fact: PosteriorFact) -> str:
-    separator = "; " if words.language == "fr" else ", "
-    return separator.join(
-        f"{words.numbers.count(original)}: {words.numbers.probability(share)}"
+    return words.listed(
+        words.say(
+            "%(name)s: %(value)s",
+            name=words.numbers.count(original),
+            value=words.numbers.probability(share),
+        )
         for original, share in fact.originals.items()
     )
 
@@ -204,9 +207,13 @@ def _attacks(words: Words, risk: RiskFacts) -> Table:
 
 def _attack_row(words: Words, fact: AttackFact) -> tuple[Entry, ...]:
     says, number = ATTACKS[fact.name], words.numbers
-    papers = "; ".join(REFERENCES[name].short for name in says.references)
-    settings = "; ".join(
-        f"{words.say(SETTINGS.get(name, name))} {number.plain(value)}"
+    papers = words.listed(REFERENCES[name].short for name in says.references)
+    settings = words.listed(
+        words.say(
+            "%(name)s: %(value)s",
+            name=words.say(SETTINGS.get(name, name)),
+            value=number.plain(value),
+        )
         for name, value in fact.settings.items()
     )
     formula, allowed = fact.closed_form, fact.allowed
@@ -217,8 +224,18 @@ def _attack_row(words: Words, fact: AttackFact) -> tuple[Entry, ...]:
         words.say("no formula") if formula is None else number.probability(formula),
         _tried(words, fact),
         words.say("not counted") if fact.queries is None else number.count(fact.queries),
-        words.say("no limit") if allowed is None else number.probability(allowed),
+        words.say("no limit") if allowed is None else _allowed(words, fact, allowed),
     )
+
+
+def _allowed(words: Words, fact: AttackFact, allowed: float) -> Entry:
+    """Write the limit, and what lies above it."""
+    above = []
+    if fact.closed_form is not None and fact.closed_form > allowed:
+        above.append(words.say("exceeded by formula"))
+    if fact.successes is not None and fact.trials and fact.successes > allowed * fact.trials:
+        above.append(words.say("exceeded as tried"))
+    return Cell(text=words.numbers.probability(allowed), small=words.listed(above))
 
 
 def _tried(words: Words, fact: AttackFact) -> Entry:
@@ -232,5 +249,6 @@ def _tried(words: Words, fact: AttackFact) -> Entry:
     )
     if fact.low is not None and fact.high is not None:
         low, high = number.probability(fact.low), number.probability(fact.high)
-        small += "; " + words.say("interval %(low)s to %(high)s", low=low, high=high)
+        interval = words.say("interval %(low)s to %(high)s", low=low, high=high)
+        small = words.listed([small, interval])
     return Cell(text=number.probability(fact.successes / fact.trials), small=small)

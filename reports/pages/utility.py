@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reports.catalogues.measures import kind_of, measure_name
-from reports.catalogues.wording import written
-from reports.charts.spread import Spread, SpreadLine, spread
-from reports.parts import Cell, Figure, Table, numbers, texts
+from reports.catalogues.measures import measure_name
+from reports.pages.deviations import quantile_table, spread_picture
+from reports.pages.measures import class_words, measure_entry
+from reports.parts import Cell, Table, numbers, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from reports.languages import Words
     from reports.parts import Entry
 
-__all__ = ["all_measures", "by_variable", "class_words", "measure_entry", "utility_parts"]
+__all__ = ["all_measures", "by_table", "by_variable", "utility_parts"]
 
 _MAIN = (
     "aad", "rmse", "max_abs", "bias_mean", "bias_z", "rmad_pct", "changed_pct",
     "changed_nonzero_pct", "false_zeros", "hellinger_raw", "hd_utility",
     "hellinger_probability",
 )  # fmt: skip
-_QUANTILES = ("min", "q10", "median", "q90", "q95", "q99", "max")
 _ADDITIVITY = ("gap_mean", "gap_max_abs", "gap_nonzero_pct", "gap_mean_square", "gap_ratio")
 _RELATIONS = (
     "spearman", "decile_changes_pct", "cramers_v_original", "cramers_v_published", "rcv_pct",
-    "between_original", "between_published", "bvr_pct", "rv_pct",
+    "bvr_pct", "rv_pct",
 )  # fmt: skip
+_BY_TABLE = ("aad", "rmse", "bias_z", "rmad_pct", "changed_pct", "false_zeros", "hellinger_raw")
 _BY_GROUP = ("aad", "rmad_pct", "changed_pct", "false_zeros", "hellinger_raw")
 _KNOWN_GROUPS = ("all", "margin", "parent")
 
@@ -54,9 +54,9 @@ def utility_parts(words: Words, utility: Sequence[MeasureFact]) -> dict[str, Any
     return {
         "tables": [
             _by_class(words, overall),
-            _quantiles(words, overall),
+            quantile_table(words, overall),
         ],
-        "pictures": _spread(words, overall),
+        "pictures": spread_picture(words, overall),
         "more": [
             by_table(words, utility),
             _by_margin(words, utility),
@@ -66,72 +66,6 @@ def utility_parts(words: Words, utility: Sequence[MeasureFact]) -> dict[str, Any
         ],
         "all": all_measures(words, utility),
     }
-
-
-def class_words(words: Words, name: str) -> str:
-    """Say a class of original counts.
-
-    Parameters
-    ----------
-    words
-        The language.
-    name
-        Of the class.
-
-    Examples
-    --------
-    >>> from reports.languages import words_of
-    >>> class_words(words_of("en"), "small")
-    'small counts, 1–20'
-    """
-    known = {
-        "all": words.say("all cells"),
-        "small": words.say("small counts, 1–20"),
-        "medium": words.say("medium counts, 21–50"),
-        "large": words.say("large counts, 51 or more"),
-    }
-    return known.get(name, name)
-
-
-def measure_entry(words: Words, fact: MeasureFact | None, *, base: int | None = None) -> Entry:
-    """Write a measure; where there is none, the reason stands below.
-
-    Parameters
-    ----------
-    words
-        The language.
-    fact
-        The measure; None where nobody computed it.
-    base
-        How many cells the line is about; another base of the measure is written below it.
-
-    Examples
-    --------
-    >>> from reports.facts import MeasureFact
-    >>> from reports.languages import words_of
-    >>> fact = MeasureFact(
-    ...     table="",
-    ...     group="all",
-    ...     value="all",
-    ...     cells="all",
-    ...     name="aad",
-    ...     number=None,
-    ...     base=0,
-    ...     reason="there are no cells",
-    ... )
-    >>> measure_entry(words_of("en"), fact).text
-    'not defined'
-    """
-    if fact is None:
-        return words.say("not computed")
-    if fact.number is None:
-        return Cell(text=words.say("not defined"), small=words.say(fact.reason))
-    from risk.utility import DEFINITIONS
-
-    text = written(words, fact.number, kind_of(DEFINITIONS[fact.name][0]))
-    if base is None or fact.base == base:
-        return text
-    return Cell(text=text, small=words.say("of %(n)s", n=words.numbers.count(fact.base)))
 
 
 def _pivot(
@@ -195,120 +129,6 @@ def _by_class(words: Words, overall: Sequence[MeasureFact]) -> Table:
     )
 
 
-def _quantiles(words: Words, overall: Sequence[MeasureFact]) -> Table:
-    lines = []
-    for kind in ("d1", "d2"):
-        for cells in dict.fromkeys(fact.cells for fact in overall):
-            some = [
-                _renamed(fact, kind)
-                for fact in overall
-                if fact.cells == cells and fact.name.startswith(f"{kind}_")
-            ]
-            if some:
-                head = (measure_name(words, kind), class_words(words, cells))
-                lines.append((head, dict(some).get))
-    columns = {
-        "min": words.say("least"),
-        "q10": "0.1",
-        "median": words.say("median"),
-        "q90": "0.9",
-        "q95": "0.95",
-        "q99": "0.99",
-        "max": words.say("largest"),
-    }
-    write = words.numbers.plain
-    headings = [
-        text if not text.startswith("0.") else write(float(text)) for text in columns.values()
-    ]
-    rows = []
-    for head, find in lines:
-        facts = [find(name) for name in columns]
-        base = max((fact.base for fact in facts if fact is not None), default=0)
-        rows.append(
-            (
-                *head,
-                words.numbers.count(base),
-                *(measure_entry(words, fact, base=base) for fact in facts),
-            )
-        )
-    return Table(
-        id="quantiles",
-        caption=words.say("Quantiles of absolute and relative deviations"),
-        columns=(
-            *texts(words.say("Deviation"), words.say("Cells")),
-            *numbers(words.say("Base"), *headings),
-        ),
-        rows=tuple(rows),
-        n_heads=2,
-    )
-
-
-def _renamed(fact: MeasureFact, kind: str) -> tuple[str, MeasureFact]:
-    return fact.name.removeprefix(f"{kind}_"), fact
-
-
-def _spread(words: Words, overall: Sequence[MeasureFact]) -> list[Figure]:
-    lines = []
-    for cells in dict.fromkeys(fact.cells for fact in overall):
-        known = {fact.name: fact.number for fact in overall if fact.cells == cells}
-        values = [known.get(f"d1_{q}") for q in ("min", "q10", "median", "q90", "max")]
-        numbers_ = [value for value in values if value is not None]
-        if len(numbers_) == 5:
-            least, q10, median, q90, most = numbers_
-            lines.append(
-                SpreadLine(
-                    name=class_words(words, cells).partition(",")[0],
-                    least=least,
-                    q10=q10,
-                    median=median,
-                    q90=q90,
-                    most=most,
-                )  # fmt: skip
-            )
-    if not lines:
-        return []
-    title = words.say("Absolute deviation of a cell")
-    data = Spread(
-        id="spread",
-        title=title,
-        description=words.say(
-            "A line per class of original counts: it runs from the least to the largest "
-            "deviation, the box holds the middle 80 percent, the bar is the median."
-        ),
-        across=words.say("counts"),
-    )
-    write = words.numbers.amount
-    return [
-        Figure(
-            id="spread",
-            title=title,
-            svg=spread(words, data, lines),
-            data=Table(
-                id="spread-data",
-                caption=words.say("Absolute deviation of a cell, by class of original counts"),
-                columns=(
-                    *texts(words.say("Cells")),
-                    *numbers(
-                        words.say("least"),
-                        words.numbers.plain(0.1),
-                        words.say("median"),
-                        words.numbers.plain(0.9),
-                        words.say("largest"),
-                    ),
-                ),
-                rows=tuple(
-                    (
-                        line.name,
-                        *map(write, (line.least, line.q10, line.median, line.q90, line.most)),
-                    )
-                    for line in lines
-                ),
-            ),
-            notes=(words.say("Box: the middle 80 percent of the cells; bar: the median."),),
-        )
-    ]
-
-
 def by_table(words: Words, utility: Sequence[MeasureFact]) -> Table:
     """Arrange measures by table.
 
@@ -332,7 +152,7 @@ def by_table(words: Words, utility: Sequence[MeasureFact]) -> Table:
         caption=words.say("Measures by table"),
         heads=(words.say("Table"),),
         lines=_lines(some, lambda fact: (fact.table,)),
-        names=_MAIN,
+        names=_BY_TABLE,
     )
 
 
@@ -390,14 +210,14 @@ def _gaps(words: Words, utility: Sequence[MeasureFact]) -> Table:
 
 
 def _relations(words: Words, utility: Sequence[MeasureFact]) -> Table:
-    some = [f for f in utility if f.cells == "all" and f.group not in {"margin", "parent"}]
+    some = [f for f in utility if (f.group, f.cells) == ("all", "all")]
     some = [f for f in some if f.name in _RELATIONS]
     return _pivot(
         words,
         ident="relations",
         caption=words.say("Ranks, association and variance"),
-        heads=(words.say("Table"), words.say("Cells")),
-        lines=_lines(some, lambda fact: (_table(words, fact), _group(words, fact))),
+        heads=(words.say("Table"),),
+        lines=_lines(some, lambda fact: (_table(words, fact),)),
         names=_RELATIONS,
     )
 
@@ -446,7 +266,7 @@ def all_measures(words: Words, utility: Sequence[MeasureFact]) -> Table:
         caption=words.say("All measures of utility"),
         columns=(
             *texts(words.say("Table"), words.say("Cells"), words.say("Original count")),
-            *texts(words.say("Measure")),
+            *texts(words.say("Measure"), words.say("Name")),
             *numbers(words.say("Number"), words.say("Base")),
         ),
         rows=tuple(
@@ -454,7 +274,8 @@ def all_measures(words: Words, utility: Sequence[MeasureFact]) -> Table:
                 _table(words, fact),
                 _group(words, fact),
                 class_words(words, fact.cells),
-                Cell(text=measure_name(words, fact.name), small=fact.name),
+                measure_name(words, fact.name),
+                Cell(text=fact.name, is_code=True),
                 measure_entry(words, fact),
                 words.numbers.count(fact.base),
             )

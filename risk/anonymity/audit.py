@@ -11,6 +11,7 @@ from risk.anonymity.distances import equal_distances, ordered_distances
 from risk.anonymity.diversity import Diversity
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
 from risk.errors import RiskError
+from risk.wellformed import require_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +101,8 @@ class Anonymity:
         >>> audit_anonymity({"age": [1, 1, 2]}, quasi_identifiers=["age"]).n_at_risk(3)
         3
         """
-        return int(self.sizes[self.sizes < k].sum())
+        least = require_whole(k, name="k")
+        return int(self.sizes[self.sizes < least].sum())
 
     def to_frame(self) -> pd.DataFrame:
         """Give one line per group, quasi-identifiers included.

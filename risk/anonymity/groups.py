@@ -66,7 +66,12 @@ def as_pandas(frame: Any) -> pd.DataFrame:
     if isinstance(frame, pd.DataFrame):
         return frame
     if isinstance(frame, Mapping):
-        return pd.DataFrame(dict(frame))
+        try:
+            return pd.DataFrame(dict(frame))
+        except ValueError:
+            raise RiskError(
+                "Records need columns of one length each.", hint="one value per record"
+            ) from None
     if hasattr(frame, "__arrow_c_stream__"):
         import pyarrow as pa
 

@@ -10,6 +10,7 @@ import numpy as np
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
 from risk.errors import RiskError
 from risk.reconstruction.linkage import link
+from risk.wellformed import read_numbers, require_between, require_counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -187,9 +188,11 @@ def measure_uniqueness(
         p = sizes / np.bincount(numbers, weights)
         overall = len(table) / float(weights.sum())
     else:
-        overall = float(sampling_fraction or 0)
-        if not 0 < overall <= 1:
-            raise RiskError(f"sampling_fraction must lie in (0, 1], not {overall:g}.")
+        overall = 0.0
+        if sampling_fraction is not None:
+            overall = require_between(sampling_fraction, name="sampling_fraction", most=1.0)
+        if overall == 0:
+            raise RiskError("sampling_fraction must lie in (0, 1], not 0.")
         p = np.full(len(sizes), overall)
     ones, twos = int((sizes == 1).sum()), int((sizes == 2).sum())
     met = overall * ones + 2 * (1 - overall) * twos
@@ -226,7 +229,10 @@ def individual_risk(sizes: ArrayLike, fractions: ArrayLike) -> NDArray[np.float6
     """
     from scipy.special import hyp2f1
 
-    f, p = np.asarray(sizes, dtype=np.float64), np.asarray(fractions, dtype=np.float64)
+    f = require_counts(sizes, name="sizes").astype(np.float64)
+    p = read_numbers(fractions, name="fractions")
+    if f.shape != p.shape:
+        raise RiskError(f"sizes and fractions must be of one length: {f.shape}, {p.shape}.")
     if not ((f >= 1) & (p > 0) & (p <= 1)).all():
         raise RiskError("sizes must be at least 1 and fractions lie in (0, 1]; some do not.")
     risk: NDArray[np.float64] = p / f * hyp2f1(1, 1, f + 1, 1 - p)

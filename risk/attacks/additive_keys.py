@@ -12,6 +12,7 @@ from risk.attacks.laws import noise_law, row_of
 from risk.attacks.oracle import CountRequest, Questioner
 from risk.attacks.result import AttackResult
 from risk.errors import RiskError
+from risk.wellformed import read_pair
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -85,14 +86,13 @@ def joint_noise(
     >>> law[0, 0, 0] == law[0, 0, -1], law[0, 0, 0], law.sum()
     (np.False_, np.float64(0.15625), np.float64(1.0))
     """
-    first, second = counts if counts is not None else (None, None)
-    if counts is not None and min(counts) < 1:
-        raise RiskError("Two parts of which one is empty leave nothing to find.")
-    rows = [
-        row_of(ptable, count=first),
-        row_of(ptable, count=second),
-        row_of(ptable, count=None if counts is None else sum(counts)),
-    ]
+    sizes: tuple[int | None, int | None, int | None] = (None, None, None)
+    if counts is not None:
+        first, second = read_pair(counts, name="counts")
+        if min(first, second) < 1:
+            raise RiskError("Two parts of which one is empty leave nothing to find.")
+        sizes = (first, second, first + second)
+    rows = [row_of(ptable, count=size) for size in sizes]
     keys = ptable.key_range
     ends = [np.array((0, *ptable.upper[row]), dtype=object) for row in rows]
     corner = ends[0][:, None, None] + ends[1][None, :, None]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from risk.errors import RiskError
+from risk.wellformed import is_whole, read_array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,8 +34,7 @@ def require_integers(what: str, **limits: tuple[Any, int, int | None]) -> None:
     problems = []
     given: Mapping[str, tuple[Any, int, int | None]] = limits
     for name, (value, least, most) in given.items():
-        is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if not is_whole or value < least or (most is not None and value > most):
+        if not is_whole(value, least=least, most=most):
             bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
             problems.append(f"{name} must be an integer {bounds}, not {value!r}")
     if problems:
@@ -57,9 +56,11 @@ def truth_of(values: ArrayLike, *, n_columns: int | None = None) -> NDArray[np.i
     >>> truth_of([[3, 4]], n_columns=2).shape
     (1, 2)
     """
-    truth = np.asarray(values)
+    truth = read_array(values, name="truth")
     shape = "one per line" if n_columns is None else f"{n_columns} per line"
     fits = truth.ndim == 1 if n_columns is None else truth.shape[1:] == (n_columns,)
     if not fits or not len(truth) or truth.dtype.kind not in "iu" or (truth < 0).any():
         raise RiskError(f"truth must hold whole numbers of 0 or more, {shape}.")
+    if int(truth.max()) > 2**53:
+        raise RiskError("truth must hold counts of at most 2**53; some are larger.")
     return truth.astype(np.int64)

@@ -10,6 +10,7 @@ from risk.attacks.laws import noise_law
 from risk.attacks.oracle import CountRequest, Questioner
 from risk.attacks.result import AttackResult
 from risk.errors import RiskError
+from risk.wellformed import is_between, require_between, require_whole
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -92,7 +93,7 @@ class Differencing:
 
     def __post_init__(self) -> None:
         problems = []
-        if not 0 < self.prior < 1:
+        if not is_between(self.prior, strictly=True):
             problems.append(f"prior must lie between 0 and 1, not {self.prior!r}")
         if self.measure not in {"detection", "accuracy"}:
             problems.append(f"measure must be 'detection' or 'accuracy', not {self.measure!r}")
@@ -133,7 +134,11 @@ class Differencing:
         >>> Differencing(measure="accuracy").run(oracle, truth=[1, 1, 0]).successes
         2
         """
-        is_there = truth_of(truth).astype(bool)
+        people = truth_of(truth)
+        if people.max() > 1:
+            raise RiskError("truth must be 1 or 0 per line: one person is there, or nobody.")
+        is_there = people.astype(bool)
+        require_between(p_equal, name="p_equal", most=1.0)
         if self.measure == "detection" and not is_there.any():
             raise RiskError("There must be a line with a person in its sliver to detect.")
         questioner = Questioner(oracle=oracle)
@@ -179,8 +184,8 @@ class Differencing:
         >>> round(Differencing().figures(table, count=3).p_equal, 3)
         0.667
         """
-        inner = noise_law(ptable, count=count)
-        outer = noise_law(ptable, count=None if count is None else count + 1)
+        more = None if count is None else require_whole(count, name="count") + 1
+        inner, outer = noise_law(ptable, count=count), noise_law(ptable, count=more)
         p_equal = float(inner.probabilities @ outer.at(inner.numbers - 1))
         empty, there = 1 - self.prior, self.prior
         return DifferencingFigures(

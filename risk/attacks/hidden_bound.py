@@ -12,6 +12,7 @@ from risk.attacks.oracle import Questioner
 from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available
 from risk.attacks.result import AttackResult
 from risk.errors import RiskError
+from risk.wellformed import is_between
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,6 +103,7 @@ class HiddenBound:
         1.0
         """
         totals = truth_of(truth)
+        require_integers("an attack by gaps", max_noise=(max_noise, 0, None))
         n_categories = self.n_categories or max(2, self.n_pairs.bit_length() + 1)
         require_integers("an attack by gaps", n_categories=(n_categories, 2, 16))
         pairs = complementary_groups(n_categories)
@@ -167,7 +169,7 @@ class HiddenBound:
         >>> f"{HiddenBound(n_pairs=1, rounds_up=False).queries_needed(table):.1e}"
         '2.1e+05'
         """
-        if not 0 < confidence < 1:
+        if not is_between(confidence, strictly=True):
             raise RiskError(f"confidence must lie between 0 and 1, not {confidence!r}.")
         return 2 * math.log1p(-confidence) / math.log1p(-self._p_wide(ptable))
 

@@ -9,6 +9,7 @@ import numpy as np
 from ptable.lookup import cycle_length, serving_row
 from risk.errors import RiskError
 from risk.law import Law
+from risk.wellformed import require_whole
 
 if TYPE_CHECKING:
     from ptable import PTable
@@ -33,7 +34,7 @@ def noise_law(ptable: PTable, *, count: int | None = None) -> Law:
     >>> noise_law(Mechanism.random_rounding(3).build(), count=4).at([-1, 2]).round(3)
     array([0.667, 0.333])
     """
-    if count == 0:
+    if count is not None and require_whole(count, name="count") == 0:
         return Law.certain(0)
     units = ptable.units(row_of(ptable, count=count))
     lowest = min(units)
@@ -79,9 +80,7 @@ def row_of(ptable: PTable, *, count: int | None = None) -> int:
                 hint="pass the counts that are attacked",
             )
         return ptable.n_rows - 1
-    if count < 0:
-        raise RiskError(f"A count must be 0 or more, not {count}.")
-    return serving_row(count, n_rows=ptable.n_rows, cycle=cycle)
+    return serving_row(require_whole(count, name="count"), n_rows=ptable.n_rows, cycle=cycle)
 
 
 def p_mean_rounds_to_zero(law: Law, *, divisor: int) -> float:

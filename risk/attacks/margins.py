@@ -14,6 +14,7 @@ from risk.attacks.oracle import CountRequest, Questioner
 from risk.attacks.result import AttackResult
 from risk.errors import RiskError
 from risk.law import Law
+from risk.wellformed import require_counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,8 +57,11 @@ def reveal(cells: Sequence[int], *, total: int, max_noise: int) -> tuple[int, ..
     >>> reveal([7, 8], total=10, max_noise=2) is None
     True
     """
-    require_integers("bounds", max_noise=(max_noise, 1, None))
-    bounds = [_bounds(published, max_noise) for published in (*cells, total)]
+    require_integers("bounds", max_noise=(max_noise, 1, None), total=(total, 0, None))
+    parts = require_counts(cells, name="cells")
+    if parts.ndim != 1 or len(parts) < 2:
+        raise RiskError(f"cells must be two counts or more, not {parts.size}.")
+    bounds = [_bounds(published, max_noise) for published in (*parts.tolist(), total)]
     lows, highs = zip(*bounds[:-1], strict=True)
     if sum(lows) == bounds[-1][1]:
         return lows

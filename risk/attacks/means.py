@@ -11,6 +11,7 @@ from risk.attacks.checks import require_integers, truth_of
 from risk.attacks.oracle import CountRequest, Questioner
 from risk.attacks.result import AttackResult
 from risk.errors import RiskError
+from risk.wellformed import read_numbers, require_counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,12 +46,13 @@ def candidate_counts(published: Sequence[int], *, max_noise: int) -> NDArray[np.
     [[7, 12, 19], [7, 13, 20], [7, 14, 21], [8, 12, 20], [8, 13, 21], [9, 12, 21]]
     """
     require_integers("candidates", max_noise=(max_noise, 0, None))
-    if len(published) != 3:
-        raise RiskError(f"published must be two parts and their total, not {len(published)}.")
+    seen = require_counts(published, name="published")
+    if seen.shape != (3,):
+        raise RiskError(f"published must be two parts and their total, not {seen.size}.")
     noise = np.arange(-max_noise, max_noise + 1)
-    first, second = np.meshgrid(published[0] + noise, published[1] + noise, indexing="ij")
+    first, second = np.meshgrid(seen[0] + noise, seen[1] + noise, indexing="ij")
     total = first + second
-    fits = (first >= 1) & (second >= 1) & (np.abs(total - published[2]) <= max_noise)
+    fits = (first >= 1) & (second >= 1) & (np.abs(total - seen[2]) <= max_noise)
     return np.column_stack([first[fits], second[fits], total[fits]])
 
 
@@ -115,8 +117,8 @@ class MeansBesideCounts:
         >>> len(attack.solve([9, 14, 19], means=[11, 8, 9]))
         6
         """
-        given = np.asarray(means, np.float64)
-        if given.shape != (3,) or not np.isfinite(given).all():
+        given = read_numbers(means, name="means")
+        if given.shape != (3,):
             raise RiskError("means must be three numbers: of both parts and of their total.")
         counts = candidate_counts(published, max_noise=self.max_noise)
         half = 0.0 if self.decimals is None else 0.5 / 10**self.decimals
@@ -158,8 +160,8 @@ class MeansBesideCounts:
         1.0
         """
         lines = truth_of(truth, n_columns=2)
-        amounts = np.asarray(sums, np.float64)
-        if amounts.shape != lines.shape or not np.isfinite(amounts).all() or not lines.all():
+        amounts = read_numbers(sums, name="sums")
+        if amounts.shape != lines.shape or not lines.all():
             raise RiskError("truth and sums must be two numbers per line; counts 1 or more.")
         counts = np.column_stack([lines, lines.sum(axis=1)])
         means = np.column_stack([amounts, amounts.sum(axis=1)]) / counts

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Protocol
 
 from risk.errors import RiskError
+from risk.wellformed import is_whole, require_whole
 
 __all__ = ["Answers", "CountRequest", "Oracle", "Questioner"]
 
@@ -43,14 +44,15 @@ class CountRequest:
             group
             for group in self.groups
             if not group
+            or not all(is_whole(place) for place in group)
             or len(set(group)) < len(group)
-            or not all(isinstance(place, Integral) and place >= 0 for place in group)
         ]
         if not self.groups or wrong:
             raise RiskError(
                 "A request needs groups, each of different places of categories from 0 on.",
                 hint="groups=((0, 1), (2,)) asks for two counts",
             )
+        require_whole(self.line, name="line")
 
 
 class Oracle(Protocol):
@@ -124,10 +126,16 @@ class Questioner:
             answers = None
         if answers is None:
             answers = [None] * n_groups
-        if len(answers) != n_groups:
+        n_answers = len(answers) if hasattr(answers, "__len__") else "one"
+        if n_answers != n_groups:
             raise RiskError(
                 f"The oracle must answer with {n_groups} counts, one per group, not "
-                f"{len(answers)}.",
+                f"{n_answers}.",
+                hint="return None for a count that is refused",
+            )
+        if not all(answer is None or isinstance(answer, Integral) for answer in answers):
+            raise RiskError(
+                "The oracle must answer with whole numbers.",
                 hint="return None for a count that is refused",
             )
         counts = [None if answer is None else int(answer) for answer in answers]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
@@ -13,6 +14,7 @@ from risk.attacks.pairs import rounded_mean
 from risk.attacks.result import AttackResult
 from risk.errors import RiskError
 from risk.law import Law
+from risk.wellformed import is_between
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -42,7 +44,7 @@ def repeats_needed(variance: float, *, confidence: float = 0.95) -> float:
     >>> round(repeats_needed(3.0), 1)
     46.1
     """
-    if not variance >= 0 or not 0 < confidence < 1:
+    if not is_between(variance, most=math.inf) or not is_between(confidence, strictly=True):
         raise RiskError(
             "repeats_needed takes a variance of 0 or more and a confidence between 0 and 1, "
             f"not {variance!r} and {confidence!r}."

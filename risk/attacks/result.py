@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from risk.attacks.checks import require_integers
 from risk.errors import RiskError
+from risk.wellformed import is_between, is_whole, require_between
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +52,7 @@ def wilson(successes: int, trials: int, *, level: float = 0.95) -> tuple[float, 
     problems = []
     if successes > trials:
         problems.append(f"successes must be at most trials = {trials}, not {successes}")
-    if not 0 < level < 1:
+    if not is_between(level, strictly=True):
         problems.append(f"level must lie between 0 and 1, not {level!r}")
     if problems:
         raise RiskError("No interval of a share: " + "; ".join(problems) + ".")
@@ -102,7 +103,10 @@ class AttackResult:
 
     def __post_init__(self) -> None:
         wilson(self.successes, self.trials, level=self.level)
-        if not 0 <= self.refused <= self.queries:
+        require_integers("a result", queries=(self.queries, 0, None))
+        if self.closed_form is not None:
+            require_between(self.closed_form, name="closed_form", most=1.0)
+        if not is_whole(self.refused, most=self.queries):
             raise RiskError(
                 f"refused must lie in 0..{self.queries}, the queries, not {self.refused}."
             )

@@ -9,6 +9,7 @@ import numpy as np
 
 from risk.attacks.laws import row_of
 from risk.errors import RiskError
+from risk.wellformed import read_array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -68,9 +69,10 @@ class SimulatedOracle:
         most_queries: int | None = None,
         least_published: int = 0,
     ) -> None:
-        matrix = np.atleast_2d(np.asarray(counts))
+        matrix = np.atleast_2d(read_array(counts, name="counts"))
         problems = []
-        if matrix.ndim != 2 or matrix.dtype.kind not in "iu" or (matrix < 0).any():
+        is_whole = matrix.ndim == 2 and matrix.dtype.kind in "iu" and matrix.size > 0
+        if not is_whole or (matrix < 0).any() or int(matrix.max()) > 2**53:
             problems.append("counts must be whole numbers of 0 or more, line by category")
         if keys not in _KEY_USES:
             problems.append(f"keys must be one of {', '.join(_KEY_USES)}, not {keys!r}")

@@ -11,6 +11,7 @@ from risk.attacks.oracle import CountRequest, Questioner
 from risk.attacks.pairs import complementary_groups, pairs_available, sums_of
 from risk.attacks.result import AttackResult
 from risk.law import Law
+from risk.wellformed import require_whole
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -128,7 +129,7 @@ class SmallCell:
         """
         k, h = pairs_available(self.n_categories), pairs_available(self.n_categories - 1)
         law = noise_law(ptable)
-        if cell == 0:
+        if cell is not None and require_whole(cell, name="cell") == 0:
             terms = [(law, 2 * h - k, 2 * h), (law, h, 1)]
         else:
             alone = noise_law(ptable, count=cell)

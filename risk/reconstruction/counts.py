@@ -9,6 +9,7 @@ import numpy as np
 
 from risk.errors import RiskError
 from risk.reconstruction.origins import possible_origins, possible_range
+from risk.wellformed import is_whole, read_array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,11 +77,11 @@ class PublishedCounts:
     def __post_init__(self) -> None:
         problems: list[str] = []
         for name in ("starts", "cells", "weights", "published", "max_noise"):
-            array = np.array(getattr(self, name))
+            array = read_array(getattr(self, name), name=name)
             if array.size and not _is_whole(array):
                 problems.append(f"{name} must be whole numbers")
             else:
-                array = array.astype(np.int64)
+                array = np.array(array, dtype=np.int64)
                 array.setflags(write=False)
                 object.__setattr__(self, name, array)
         if not problems:
@@ -96,7 +97,7 @@ class PublishedCounts:
     def _problems(self) -> list[str]:
         n_sums, noise = len(self.published), np.asarray(self.max_noise)
         problems = []
-        if self.n_cells < 1:
+        if not is_whole(self.n_cells, least=1):
             problems.append(f"n_cells must be at least 1, not {self.n_cells}")
         is_layout = self.starts.shape == (n_sums + 1,) and self.starts[0] == 0
         if not is_layout or (np.diff(self.starts) < 1).any():
@@ -111,7 +112,7 @@ class PublishedCounts:
             problems.append("published counts must not be negative")
         if noise.ndim > 1 or (noise.ndim == 1 and len(noise) != n_sums) or (noise < 0).any():
             problems.append("max_noise must be 0 or more: one for all, or one per sum")
-        if self.small < 0:
+        if not is_whole(self.small):
             problems.append(f"small must be 0 or more, not {self.small}")
         return problems
 
@@ -143,7 +144,7 @@ class PublishedCounts:
             entries = matrix.tocsr().tocoo()
             shape, parts = entries.shape, (entries.row, entries.col, entries.data)
         else:
-            dense = np.asarray(matrix)
+            dense = read_array(matrix, name="matrix")
             if dense.ndim != 2:
                 raise RiskError(f"matrix must have 2 dimensions, not {dense.ndim}.")
             row, col = np.nonzero(dense)
@@ -154,9 +155,9 @@ class PublishedCounts:
             starts=np.searchsorted(row[order], np.arange(shape[0] + 1)),
             cells=col[order],
             weights=data[order],
-            published=np.asarray(published),
+            published=read_array(published, name="published"),
             n_cells=int(shape[1]),
-            max_noise=np.asarray(max_noise),
+            max_noise=read_array(max_noise, name="max_noise"),
             small=small,
             zeros_stay=zeros_stay,
         )
@@ -193,7 +194,7 @@ class PublishedCounts:
         base = np.arange(int(np.prod(shape))).reshape(tuple(shape))
         sizes, members, numbers, problems = [], [], [], []
         for axes, counts in tables.items():
-            array = np.asarray(counts)
+            array = read_array(counts, name=f"the table over {axes}")
             if any(a not in range(base.ndim) for a in axes) or list(axes) != sorted(set(axes)):
                 problems.append(f"{axes} must be ascending dimensions below {base.ndim}")
                 continue
@@ -271,6 +272,9 @@ class PublishedCounts:
 
 
 def _is_whole(array: NDArray[Any]) -> bool:
-    if array.dtype.kind == "f":
-        return bool(np.isfinite(array).all() and (array == np.rint(array)).all())
-    return array.dtype.kind in "iu"
+    """Tell whether an array holds whole numbers that are exact as floats."""
+    if array.dtype.kind not in "iuf":
+        return False
+    if not np.isfinite(array).all() or (array != np.rint(array)).any():
+        return False
+    return bool(array.max() <= 2**53 and array.min() >= -(2**53))

@@ -9,7 +9,7 @@ import numpy as np
 
 from risk.band import Band
 from risk.errors import RiskError
-from risk.wellformed import require_whole
+from risk.wellformed import read_numbers, require_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,8 +138,8 @@ def sliver_posterior(
     require_whole(largest, name="largest")
     seen_larger = require_whole(published_larger, name="published_larger")
     seen_part = require_whole(published_part, name="published_part")
-    before = np.ones(largest + 1) if prior is None else np.asarray(prior, dtype=np.float64)
-    if before.shape != (largest + 1,) or not np.isfinite(before).all() or (before < 0).any():
+    before = np.ones(largest + 1) if prior is None else read_numbers(prior, name="prior")
+    if before.shape != (largest + 1,) or (before < 0).any():
         raise RiskError("prior must hold one probability per size from 0 to largest.")
     band = Band.of(ptable)
     parts = np.arange(max(0, seen_part - band.highest), max(0, seen_part - band.lowest) + 1)

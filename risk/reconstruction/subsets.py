@@ -10,6 +10,7 @@ import numpy as np
 
 from risk.errors import RiskError
 from risk.reconstruction.linear import least_squares, read_sums
+from risk.wellformed import is_between, is_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,18 +130,18 @@ def rebuild_bits(
     1.0
     """
     problems = [
-        f"{name} must be at least 1, not {number}"
+        f"{name} must be a whole number of at least 1, not {number!r}"
         for name, number in (
             ("n_people", n_people),
             ("n_queries", n_queries),
             ("n_repetitions", n_repetitions),
         )
-        if number < 1
+        if not is_whole(number, least=1)
     ]
     problems += [
-        f"{name} must lie between 0 and 1, not {number:g}"
+        f"{name} must lie between 0 and 1, not {number!r}"
         for name, number in (("share_asked", share_asked), ("share_ones", share_ones))
-        if not 0 < number < 1
+        if not is_between(number, strictly=True)
     ]
     if problems:
         raise RiskError("The attack cannot run: " + "; ".join(problems) + ".")
@@ -234,11 +235,13 @@ def expected_share_right(
     >>> round(expected_share_right(n_people=100, n_queries=200, variance=3.0), 3)
     0.925
     """
-    spare = n_queries - n_people - 1
-    if spare < 1 or variance <= 0 or not 0 < share_asked < 1:
+    fits = is_whole(n_people, least=1) and is_whole(n_queries, least=n_people + 2)
+    is_noise = is_between(variance, most=math.inf, strictly=True)
+    if not fits or not is_noise or not is_between(share_asked, strictly=True):
         raise RiskError(
             "The approximation needs n_queries above n_people + 1, a positive variance and "
             "share_asked between 0 and 1."
         )
+    spare = n_queries - n_people - 1
     deviation = math.sqrt(variance / (share_asked * (1 - share_asked) * spare))
     return 0.5 * (1 + math.erf(0.5 / deviation / math.sqrt(2)))

@@ -11,6 +11,7 @@ from risk.anonymity.groups import columns_of
 from risk.errors import RiskError
 from risk.noise_laws import difference_law
 from risk.reconstruction.differences import SliverLaw
+from risk.wellformed import require_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,8 +122,7 @@ def find_slivers(old: Any, new: Any, *, largest: int) -> tuple[Sliver, ...]:
     >>> [(sliver.zone, sliver.parts) for sliver in found]
     [('A', ('a', 'b')), ('c', ('B',))]
     """
-    if largest < 1:
-        raise RiskError(f"largest must be at least 1, not {largest}.")
+    require_whole(largest, name="largest", least=1)
     if len(old) != len(new):
         raise RiskError(f"Both zonings need one zone per record: {len(old)} and {len(new)}.")
     before, after = columns_of({"old": _plain(old), "new": _plain(new)}, ["old", "new"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from risk.errors import RiskError
+from risk.wellformed import read_array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -182,10 +183,11 @@ def counts_of(values: ArrayLike, name: str, problems: list[str]) -> NDArray[np.i
     ['original must not go below 0']
     """
     nothing = np.zeros(0, dtype=np.int64)
-    if np.ma.is_masked(values):
-        problems.append(f"{name} must not have missing counts")
+    try:
+        array: NDArray[Any] = read_array(values, name=name)
+    except RiskError as error:
+        problems.append(error.problem.rstrip("."))
         return nothing
-    array: NDArray[Any] = np.asarray(values)
     if array.size == 0 and array.dtype.kind in "fiu":
         return array.astype(np.int64)
     if array.dtype.kind not in "iu":

@@ -9,6 +9,7 @@ import numpy as np
 
 from risk.utility.deviations import deviations
 from risk.utility.distances import distances
+from risk.wellformed import require_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,9 +115,11 @@ def utility_record(pairs: Pairs, *, small: int = 20, large: int = 50) -> Utility
     >>> [(line.cells, line.base, line.mad.value) for line in record.lines]
     [('all', 2, 0.5), ('large', 1, 0.0), ('small', 1, 1.0)]
     """
+    require_whole(small, name="small")
+    require_whole(large, name="large")
     classes = {
         "all": pairs.o > 0,
-        "large": pairs.o > max(large, 0),
+        "large": pairs.o > large,
         "small": (pairs.o > 0) & (pairs.o <= small),
     }
     return UtilityRecord(

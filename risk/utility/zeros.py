@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.errors import RiskError
 from risk.utility.measure import Measure, defined, undefined
+from risk.wellformed import require_whole
 
 if TYPE_CHECKING:
     from risk.utility.pairs import Pairs
@@ -32,8 +32,7 @@ def zeros(pairs: Pairs, *, threshold: int = 4) -> tuple[Measure, ...]:
     >>> {m.name: m.value for m in found if m.name in {"false_zeros", "true_zeros_pct"}}
     {'false_zeros': 1.0, 'true_zeros_pct': 50.0}
     """
-    if threshold < 1:
-        raise RiskError(f"threshold must be at least 1, not {threshold}.")
+    require_whole(threshold, name="threshold", least=1)
     n, was_zero, is_zero = pairs.n_cells, pairs.o == 0, pairs.p == 0
     kept, gone = was_zero & is_zero, is_zero & ~was_zero
     n_zero = np.count_nonzero(is_zero)

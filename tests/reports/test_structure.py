@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-
+from itertools import pairwise
 
 import pytest
 from lxml import html as parser
@@ -50,7 +50,7 @@ def test_no_level_of_headings_is_skipped(tree):
     levels = [int(node.tag[1]) for node in tree.iter("h1", "h2", "h3", "h4", "h5", "h6")]
     assert levels[0] == 1
     assert len(levels) > 6
-    assert all(later <= earlier + 1 for earlier, later in zip(levels, levels[1:], strict=False))
+    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
     assert all("".join(n.itertext()).strip() for n in tree.iter("h1", "h2", "h3"))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import xml.etree.ElementTree as ET
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -90,8 +92,98 @@ def test_compare_writes_all_figures_per_table(folder):
     with (folder / "map.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert len(lines) == 6 * 3
-    assert {line["table"] for line in lines} == {"people", "ages", "all"}
+    assert {line["table"] for line in lines} == {"people", "ages", ""}
     assert "nan" not in (folder / "map.csv").read_text()
+
+
+def test_compare_writes_a_picture_a_page_in_two_languages_and_its_numbers(folder):
+    for name in ("map.svg", "page.html", "page.json"):
+        done = run("compare", "job.toml", "designs.toml", "-o", name)
+        assert (done.exit_code, done.stdout) == (0, f"{name}\n"), done.stderr
+        assert "MARKER" not in (folder / name).read_text(encoding="utf-8")
+    assert ET.fromstring((folder / "map.svg").read_text()).tag.endswith("svg")  # noqa: S314
+    assert '<html lang="en"' in (folder / "page.html").read_text()
+    numbers = json.loads((folder / "page.json").read_text())
+    assert {design["name"] for design in numbers["scenarios"]["designs"]} >= {"rounded", "one"}
+    french = run(
+        "compare", "job.toml", "designs.toml", "-o", "page.html", "--lang", "fr", "--force"
+    )
+    assert french.exit_code == 0
+    assert '<html lang="fr"' in (folder / "page.html").read_text()
+
+
+def test_names_are_whole_on_a_narrow_terminal(folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    long = "random rounding 3"
+    text = (folder / "designs.toml").read_text().replace("rounded", f'"{long}"')
+    (folder / "designs.toml").write_text(text)
+    shown = run("compare", "job.toml", "designs.toml").stdout
+    assert long in shown
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_name_longer_than_the_terminal_is_folded_and_not_cut(folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    long = "x" * 70
+    text = (folder / "designs.toml").read_text().replace("rounded", f'"{long}"')
+    (folder / "designs.toml").write_text(text)
+    shown = run("compare", "job.toml", "designs.toml").stdout
+    assert shown.count("x") == 70
+
+
+def test_markup_in_a_name_is_shown_as_it_is(folder):
+    name = "[red]<script>"
+    text = (folder / "designs.toml").read_text().replace("rounded", f'"{name}"')
+    (folder / "designs.toml").write_text(text)
+    assert name in run("compare", "job.toml", "designs.toml").stdout
+    assert run("compare", "job.toml", "designs.toml", "-o", "page.html").exit_code == 0
+    assert "<script" not in (folder / "page.html").read_text()
+
+
+def test_the_noise_of_the_job_is_one_of_the_designs(folder):
+    job = read_job("job.toml")
+    found = compare(job, {"job": Mechanism.rounding(3)}, n_draws=0)
+    assert found.map.designs == ("job*", "job")
+    assert found.chosen == "job*"
+    (chosen,) = (d for d in found.facts().scenarios.designs if d.chosen)
+    assert chosen.name == "job*"
+    assert found.map.find("job*", "rmse") == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_design_like_that_of_the_job_is_marked_instead_of_added(folder):
+    found = compare(read_job("job.toml"), read_designs("designs.toml"), n_draws=0)
+    assert found.chosen == "file"
+    assert "job" not in found.map.designs
+
+
+def test_the_job_says_what_is_sensitive_and_how_much_may_be_told(folder):
+    limits = "[report]\nsensitive = 2\n[report.limits]\nposterior_set = 0.95\n[[table]]"
+    (folder / "job.toml").write_text(JOB.replace("[[table]]", limits, 1))
+    found = compare(read_job("job.toml"), {"r": Mechanism.rounding(7)}, n_draws=0)
+    assert found.map.sensitive == (1, 2)
+    assert found.rules.posterior == 0.95
+    assert found.facts().sensitive == (1, 2)
+    shown = run("compare", "job.toml", "designs.toml").stdout
+    assert "1 to 2" in shown
+    assert "1 to 3" in run("compare", "job.toml", "designs.toml", "--sensitive", 3).stdout
+
+
+def test_a_table_may_be_called_all(folder):
+    (folder / "job.toml").write_text(JOB.replace('name = "people"', 'name = "all"'))
+    found = compare(read_job("job.toml"), {"r": Mechanism.rounding(7)}, n_draws=0)
+    cells = {line.table: line.n_cells for line in found.map.lines if line.design == "r"}
+    assert set(cells) == {"all", "ages", ""}
+    assert found.map.find("r", "aad", table="all") != found.map.find("r", "aad")
+
+
+def test_a_table_of_nobody_is_refused_by_name(folder):
+    (folder / "job.toml").write_text(
+        JOB.replace('margins = "none"', 'margins = "none"\nwhere = "sex = \'X\'"')
+    )
+    result = run("compare", "job.toml", "designs.toml")
+    assert result.exit_code == 2
+    assert "Table 'ages' has no cells" in result.stderr
 
 
 def test_a_map_is_not_replaced_without_force(folder):
@@ -101,7 +193,18 @@ def test_a_map_is_not_replaced_without_force(folder):
     assert run("compare", "job.toml", "designs.toml", "-o", "map.csv", "--force").exit_code == 0
 
 
-@pytest.mark.parametrize("args", [("-o", "map.txt"), ("--force",), ("--sensitive", "0")])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("-o", "map.txt"),
+        ("--force",),
+        ("--sensitive", "0"),
+        ("--lang", "fr"),
+        ("-o", "map.csv", "--lang", "fr"),
+        ("-o", "page.html", "--lang", "de"),
+        ("-o", "."),
+    ],
+)
 def test_options_that_make_no_sense_are_refused(folder, args):
     assert run("compare", "job.toml", "designs.toml", *args).exit_code == 2
 
@@ -109,13 +212,13 @@ def test_options_that_make_no_sense_are_refused(folder, args):
 def test_the_map_is_that_of_the_original_counts_and_the_declared_grid(folder):
     found = compare(
         read_job("job.toml"), {"r": Mechanism.rounding(7)}, n_draws=0, sensitive=(1, 2)
-    )
+    ).map
     cells = {line.table: line.n_cells for line in found.lines}
     # F, M, X and their total; 25 ages, undeclared, by two sexes that occur.
     assert cells["people"] == 4
     assert found.find("r", "aad", table="people") == (3 + 2 + 1) / 4  # 60, 30, 90, 0
     assert 25 <= cells["ages"] <= 50
-    assert cells["all"] == cells["people"] + cells["ages"]
+    assert cells[""] == cells["people"] + cells["ages"]
 
 
 def test_the_same_seed_gives_the_same_map(folder):

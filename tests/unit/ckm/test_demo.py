@@ -36,7 +36,7 @@ def test_the_register_is_the_same_on_every_machine():
     text = "\n".join(",".join(map(str, row.values())) for row in people.to_pylist())
     digest = hashlib.sha256(text.encode()).hexdigest()
     # Made once by this program; only whole numbers and the raw output of PCG64 go into it.
-    assert digest == ("bc35c23b75c96d8d3acbd4e8b535e107e1259fedf1ab5bb2aa3a94d8a930a232")
+    assert digest == ("7bf48fd0cfc887d341ae1b1c714c599c4220592a6ad14884240e70956d77f128")
 
 
 def test_another_seed_gives_another_register():
@@ -70,7 +70,8 @@ def test_the_register_has_the_shape_of_a_country():
     assert set(people["category"]) == set(CATEGORIES)
     assert set(people["age_group"]) == set(AGE_GROUPS)
     assert people["age"].between(15, 70).all()
-    assert (people["zone_2015"] == OUTSIDE).mean() > 0.8
+    assert 0.7 < (people["zone_2015"] == OUTSIDE).mean() < 0.85
+    assert people["zone_2015"].nunique() > 1250
 
 
 def test_boundaries_moved_by_one_to_four_people_in_some_zones_and_in_no_others():
@@ -81,7 +82,21 @@ def test_boundaries_moved_by_one_to_four_people_in_some_zones_and_in_no_others()
     del touched[OUTSIDE]
     assert set(touched) == set(made.moved_zones)
     assert set(touched.values()) == {1, 2, 3, 4}
-    assert 100 < len(made.moved_zones) < 250
+    assert 400 < len(made.moved_zones) < 600
+
+
+@pytest.mark.parametrize("persons", [1000, 20_000])
+def test_a_small_register_has_fewer_places_and_every_place_is_listed(persons):
+    made = register(persons=persons)
+    people = made.people.to_pandas()
+    assert made.places.num_rows < 1000
+    assert len(made.zones) < 300
+    listed = set(made.places.to_pandas().itertuples(index=False, name=None))
+    assert len(listed) == made.places.num_rows
+    found = people[["region", "department", "commune"]].itertuples(index=False, name=None)
+    assert set(found) <= listed
+    assert set(people["zone_2015"]) | set(people["zone_2024"]) <= set(made.zones)
+    assert OUTSIDE in made.zones
 
 
 # --- the demonstration -----------------------------------------------------------------
@@ -89,7 +104,17 @@ def test_boundaries_moved_by_one_to_four_people_in_some_zones_and_in_no_others()
 
 def test_the_demonstration_makes_a_folder_that_explains_itself(made):
     names = {path.relative_to(made.folder).as_posix() for path in made.folder.iterdir()}
-    assert names == {"README.md", "job.toml", "out", "register.parquet", "secret.key"}
+    assert names == {
+        "README.md",
+        "comparison",
+        "designs.toml",
+        "job.toml",
+        "out",
+        "places.csv",
+        "register.parquet",
+        "secret.key",
+        "zones.csv",
+    }
     assert "never to be used for real data" in (made.folder / "README.md").read_text()
     assert "never use it for real data" in (made.folder / "secret.key").read_text()
     assert (made.folder / "secret.key").stat().st_mode & 0o077 == 0
@@ -102,7 +127,7 @@ def test_it_releases_six_tables(made):
         "ages",
         "zones_2015",
         "zones_2024",
-        "departments_zones",
+        "departments",
         "must_search",
     ]
     assert all(table["rows"] > 0 for table in manifest["tables"])
@@ -141,7 +166,29 @@ def test_published_differences_of_moved_zones_go_both_ways_and_beyond_the_truth(
 
 def test_small_counts_are_never_published(made):
     for path in (made.folder / "out" / "public").glob("*.parquet"):
-        assert not {1, 2} & set(pq.read_table(path)["count"].to_pylist())
+        assert not {1, 2, 3, 4} & set(pq.read_table(path)["count"].to_pylist())
+
+
+def test_its_tables_list_every_combination_so_that_no_absence_tells(made):
+    places = len((made.folder / "places.csv").read_text().splitlines()) - 1
+    frame = pq.read_table(made.folder / "out" / "public" / "jobseekers.parquet")
+    assert frame.num_rows == (places + 96 + 13 + 1) * 3 * 6
+
+
+def test_it_compares_the_noise_of_its_job_with_other_ways(made):
+    assert made.comparison.chosen == "D=8 V=6.5 js=4"
+    assert {"rounding to 5", "random rounding to 3"} <= set(made.comparison.map.designs)
+    assert set(made.comparison.map.refused) == {"D=5 V=3 js=4"}
+    folder = made.folder / "comparison"
+    assert folder.stat().st_mode & 0o077 == 0
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"comparison.en.html", "comparison.fr.html", "comparison.json"}
+    facts = json.loads((folder / "comparison.json").read_text())
+    assert facts["edition"] == "internal"
+    report = json.loads((made.folder / "out" / "internal" / "report.json").read_text())
+    compared = {design["name"] for design in report["scenarios"]["designs"]}
+    assert set(made.comparison.map.designs) <= compared
+    assert facts["conclusion"] == json.loads(json.dumps(made.comparison.facts().conclusion))
 
 
 def test_force_replaces_an_earlier_demonstration_alone(made, tmp_path):
@@ -150,10 +197,12 @@ def test_force_replaces_an_earlier_demonstration_alone(made, tmp_path):
     with pytest.raises(ReleaseError, match="not empty"):
         make_demo(target, persons=1000)
     make_demo(target, persons=1000, seed=7, force=True)
-    (target / "mine.txt").write_text("mine")
-    with pytest.raises(ReleaseError, match=r"holds 'mine\.txt'"):
-        make_demo(target, persons=1000, force=True)
-    assert (target / "mine.txt").read_text() == "mine"
+    for name in ("mine.txt", "comparison/mine.txt"):
+        (target / name).write_text("mine")
+        with pytest.raises(ReleaseError, match=rf"holds '{name}'"):
+            make_demo(target, persons=1000, force=True)
+        assert (target / name).read_text() == "mine"
+        (target / name).unlink()
 
 
 def test_force_does_not_replace_another_folder(tmp_path):
@@ -176,6 +225,8 @@ def test_the_command_tells_the_story(tmp_path):
         "Zones whose boundary moved, as published",
         "moved by one to four people",
         "have one published count in both tables",
+        "14 ways to protect",
+        "Never to publish a count of 1 to 4 costs",
         "ckm ptable show",
     ):
         assert words in result.stdout
@@ -188,7 +239,7 @@ def test_what_to_try_next_can_be_typed_as_it_is_shown(tmp_path, monkeypatch, fou
     monkeypatch.setattr("shutil.which", lambda _name: found)
     folder = tmp_path / "my demo"
     done = CliRunner().invoke(app, ["demo", "--out", str(folder), "--persons", "2000"])
-    assert f"{typed} check '{folder}/job.toml'\n" in done.stdout
+    assert f"{typed} release '{folder}/job.toml' -o" in done.stdout
 
 
 def test_the_command_with_a_dry_run_writes_nothing(tmp_path):

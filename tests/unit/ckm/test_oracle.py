@@ -31,7 +31,7 @@ from risk.attacks import (
 from risk.errors import RiskError
 from risk.reconstruction.zonings import find_slivers
 from tables import RequestError, Secret
-from tests.unit.risk.attack_support import agrees, r_table, reordered
+from tests.unit.risk.attack_support import agrees, r_table, reordered, uniform_table
 
 TABLE = r_table(2, 1)
 SECRET = Secret(bytes(range(32)))
@@ -209,11 +209,13 @@ def test_bounds_reveal_lines_of_the_engine_as_often_as_computed(engine, frame):
     assert agrees(found.rate, p, trials=len(names))
 
 
-def test_programs_and_bounds_agree_about_the_lines_of_the_engine(engine, frame):
+def test_programs_and_bounds_agree_about_the_lines_of_the_engine(people, frame):
+    """The largest noise of this p-table is as common as any other, so that bounds often hit."""
     names, counts = counts_by(frame, "commune", "sex", SEXES)
-    oracle = lines_of(engine, "commune", "sex", SEXES, names)
-    bounds = MarginBounds(max_noise=2).run(oracle, truth=counts)
-    programs = FeasibilityIntervals(shape=(2,), max_noise=2).run(oracle, truth=counts)
+    with engine_of(people, uniform_table(2)) as engine:
+        oracle = lines_of(engine, "commune", "sex", SEXES, names)
+        bounds = MarginBounds(max_noise=2).run(oracle, truth=counts)
+        programs = FeasibilityIntervals(shape=(2,), max_noise=2).run(oracle, truth=counts)
     assert programs.successes == 2 * bounds.successes > 0
     assert programs.queries == bounds.queries
 

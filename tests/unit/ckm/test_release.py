@@ -101,11 +101,17 @@ def test_a_release_holds_public_and_internal_files(job, folder):
         "manifest.json",
         "places.csv",
         "places.parquet",
+        "report.en.html",
+        "report.fr.html",
+        "report.json",
     ]
     assert sorted(p.name for p in (folder / "out" / "internal").iterdir()) == [
         "job.toml",
         "manifest.json",
         "pt.parquet",
+        "report-internal.en.html",
+        "report-internal.fr.html",
+        "report.json",
     ]
     assert done.tables == ("places", "adults")
     assert leftovers(folder) == []

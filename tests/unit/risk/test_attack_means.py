@@ -90,7 +90,7 @@ def test_refusals_count_and_wrong_input_is_named():
     attack = MeansBesideCounts(max_noise=2)
     result = attack.run(lambda _: [9, None, 19], truth=[[8, 12]], sums=[[90, 95]])
     assert (result.successes, result.queries, result.refused) == (0, 3, 1)
-    with pytest.raises(RiskError, match="means must be three numbers"):
+    with pytest.raises(RiskError, match="means must be finite"):
         attack.solve([9, 14, 19], means=[1.0, float("nan"), 2.0])
     with pytest.raises(RiskError, match="two parts and their total, not 2"):
         attack.solve([9, 14], means=[1.0, 2.0, 3.0])

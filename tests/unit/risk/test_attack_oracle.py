@@ -128,7 +128,7 @@ def test_tables_that_have_no_single_row_for_large_counts_ask_for_the_count():
         row_of(Mechanism.random_rounding(3).build())
     with pytest.raises(RiskError, match="not one of magnitudes"):
         row_of(solve(NoiseSpec(max_noise=1, variance=0.4, step=2, anchors=(1,))))
-    with pytest.raises(RiskError, match="0 or more, not -1"):
+    with pytest.raises(RiskError, match="at least 0, not -1"):
         row_of(TABLE, count=-1)
 
 

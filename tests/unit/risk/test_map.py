@@ -220,7 +220,7 @@ def test_no_figure_is_nan_even_for_tables_of_zeros_only(built):
         ({"x": {"max_nose": 3}, "y": "z"}, {"t": [1]}, {}, "'x': .*max_nose.*'y' is a 'str'"),
         ({"x": NoiseSpec(max_noise=1, variance=0.4, step=2)}, {"t": [1]}, {}, "magnitudes"),
         ({"x": SPEC}, {}, {}, "at least one table"),
-        ({"x": SPEC}, {"all": [1], "t": [-1]}, {}, "No table can be called.*0 or more"),
+        ({"x": SPEC}, {"": [1], "t": [-1]}, {}, "must have a name.*0 or more"),
         ({"x": SPEC}, {"t": [1]}, {"grid_sizes": {"u": 3}}, "names no table"),
         ({"x": SPEC}, {"t": [1, 2]}, {"grid_sizes": {"t": 1}}, "at least 1 and the 2 cells"),
         ({"x": SPEC}, {"t": [1]}, {"sensitive": ()}, "sensitive"),

@@ -1,8 +1,10 @@
 """The figures of docs/risk.md are those of the code."""
 
+import math
 import re
 from itertools import product
 from pathlib import Path
+from statistics import NormalDist
 
 import pytest
 
@@ -12,10 +14,15 @@ from risk.accuracy import accuracy_of_noise, accuracy_table
 from risk.attacks import (
     AdditiveKeys,
     Differencing,
+    FeasibilityIntervals,
+    GeographicDifferencing,
     HiddenBound,
+    LinearReconstruction,
+    Linkage,
     MarginBounds,
     RepeatedAnswers,
     SmallCell,
+    SubsetSums,
     TwoPartition,
     pairs_available,
     pairs_needed,
@@ -50,7 +57,16 @@ def figures(max_noise, variance):
         AdditiveKeys(keys="mixed").closed_form(table),
         AdditiveKeys().closed_form(table),
     ]
-    return [f"{p:.2g}" if p < 0.001 else f"{p:.3f}" for p in chances] + ["none"]
+    told = [
+        GeographicDifferencing().closed_form(table),
+        GeographicDifferencing(measure="exact").closed_form(table),
+        LinearReconstruction(n_categories=7).closed_form(table),
+        SubsetSums(n_people=100, n_queries=400).closed_form(table),
+        FeasibilityIntervals(shape=(2,), max_noise=max_noise).closed_form(table),
+        Linkage(n_categories=2).closed_form(table, counts=[[1, 0]], truth=[0]),
+    ]
+    shown = [f"{p:.2g}" if p < 0.001 else f"{p:.3f}" for p in (*chances, *told)]
+    return [*shown[: len(chances)], "none", *shown[len(chances) :]]
 
 
 @pytest.mark.parametrize("column", [0, 1])
@@ -72,6 +88,11 @@ def test_lines_of_the_attacks_name_the_attack_that_was_computed():
         "MarginBounds",
         *["AdditiveKeys"] * 2,
         "MeansBesideCounts",
+        *["GeographicDifferencing"] * 2,
+        "LinearReconstruction",
+        "SubsetSums",
+        "FeasibilityIntervals",
+        "Linkage",
     ]
     classes = [n for n in risk.attacks.__all__ if hasattr(getattr(risk.attacks, n), "run")]
     assert set(names) == set(classes)
@@ -95,6 +116,15 @@ def test_closed_forms_of_the_page_follow_from_the_law_of_the_noise():
         assert margins == pytest.approx(2 * p[max_noise] ** 3, rel=1e-6)
         mixed = AdditiveKeys(keys="mixed").closed_form(table)
         assert mixed == pytest.approx(sum(gaps.values()), rel=1e-12)
+        exact = GeographicDifferencing(measure="exact").closed_form(table)
+        assert exact == pytest.approx(sum(q * q for q in p.values()), rel=1e-12)
+        spread = sum(v * v * q for v, q in p.items())
+        deviation = math.sqrt(spread / (0.25 * (400 - 100 - 1)))
+        bits = SubsetSums(n_people=100, n_queries=400).closed_form(table)
+        assert bits == pytest.approx(NormalDist().cdf(0.5 / deviation), rel=1e-9)
+        linked = Linkage(n_categories=2).closed_form(table, counts=[[1, 0]], truth=[0])
+        first = table.units(1)[-1] / table.key_range
+        assert linked == pytest.approx(1 - first, rel=1e-12)
     assert 2 * pairs_available(7) == 126
     assert round(pairs_needed(1.0), 1) == 30.7
 
@@ -108,6 +138,16 @@ def test_half_widths_of_the_page_are_computed():
     without = accuracy_of_noise(table, seen, levels=[0.9, 0.95]).half_widths
     found = [[j, *a, *b] for j, a, b in zip(seen, with_prior, without, strict=True)]
     assert lines == found
+
+
+def test_the_result_of_the_attack_on_the_engine_is_that_of_the_page(capsys):
+    (block,) = [
+        b for b in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "of_slivers" in b
+    ]
+    exec(compile(block, "docs/risk.md", "exec"), {})  # noqa: S102
+    told = capsys.readouterr().out.strip()
+    comment = block.split("print(result.words)  # ")[1].splitlines()[0]
+    assert told.startswith(comment)
 
 
 def test_measures_of_the_page_exist():

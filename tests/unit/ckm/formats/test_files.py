@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import zipfile
 
@@ -103,6 +104,23 @@ def test_a_disk_that_fails_leaves_nothing(name, code, table, tmp_path, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_name_that_the_disk_refuses_is_told_in_words(table, tmp_path):
+    with pytest.raises(ReleaseError, match="File name too long"):
+        write(table, tmp_path / ("x" * 300 + ".csv"))
+    longest = tmp_path / ("x" * 251 + ".csv")
+    write(table, longest)
+    longest.unlink()
+    (tmp_path / "t.csv").mkdir()
+    with pytest.raises(ReleaseError, match="Is a directory"):
+        write(table, tmp_path / "t.csv", overwrite=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_what_is_said_is_a_table_about(table):
+    with pytest.raises(ckm.ConfigError, match="about is a TableAbout, not 'dict'"):
+        to_bytes(table, "csv", about={"title": "x"})
+
+
 def test_an_interruption_leaves_nothing(table, tmp_path, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
@@ -138,6 +156,15 @@ def test_a_stream_refuses_before_its_first_byte():
     huge = PublishedTable(dimensions={}, measures={"count": np.array([2**53 + 1])})
     with pytest.raises(FormatError, match=r"up to 2\^53"):
         stream(huge, "json-stat2")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_stream_that_nobody_reads_leaves_nothing_open(table):
+    stream(table, "csv")
+    pieces = stream(table, "csv", chunk_bytes=10)
+    next(pieces)
+    del pieces
+    gc.collect()
 
 
 def test_a_large_stream_waits_on_the_disk_and_comes_in_pieces(table):

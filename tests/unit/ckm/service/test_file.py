@@ -104,7 +104,7 @@ def test_a_code_list_comes_from_a_file(file):
 
 def test_the_rules_of_the_file_have_the_defaults_of_the_rules():
     assert RuleSettings.of(RulesModel().model_dump()) == RuleSettings()
-    assert {field for field in RulesModel.model_fields} == set(RuleSettings.__slots__)
+    assert set(RulesModel.model_fields) == set(RuleSettings.__slots__)
     assert service_schema()["properties"]["rules"]
 
 
@@ -166,7 +166,10 @@ def test_without_the_extra_serve_says_what_to_install(file):
 
 
 def test_the_command_line_loads_no_web_server():
-    code = "import ckm.cli.app, sys; print([n for n in sys.modules if n in ('fastapi','uvicorn','argon2','starlette')])"
+    code = (
+        "import ckm.cli.app, sys\n"
+        "print([n for n in ('fastapi', 'uvicorn', 'argon2', 'starlette') if n in sys.modules])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

@@ -1,0 +1,119 @@
+"""CPU seconds and peak memory of the numbers of a release: checks, risk and utility."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bench.measure import arguments, in_process, peak_mb, show
+from ckm.assess.assessor import Assessor
+from ckm.assess.facts import findings
+from ckm.config.job import Job, JobData, JobKeys, JobOutput
+from ckm.perturb import perturb
+from ckm.published import publish
+from ckm.request import TableRequest
+from ptable import NoiseSpec, solve
+from tables import Request, Secret
+from tables.axes import build_axis
+from tables.cube import _Block, _cells
+
+if TYPE_CHECKING:
+    from tables.cells import Cells
+
+_SIZES = (36_000, 2, 6, 5)
+_NAMES = ("commune", "sex", "age", "category")
+
+
+def made_up(n_cells: int, seed: int) -> Cells:
+    """Cells of a table of four dimensions with all margins, about so many of them."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(seed)
+    finest = n_cells * 2 // 5
+    sizes = (max(1, finest // 25), *_SIZES[1:])
+    codes = [rng.integers(0, size, finest) for size in sizes]
+    request = Request(dimensions=_NAMES)
+    values = {
+        name: pa.chunked_array([pa.array([f"{code:05d}" for code in column.tolist()])])
+        for name, column in zip(_NAMES, codes, strict=True)
+    }
+    pairs = [build_axis(request, name, values) for name in _NAMES]
+    from tables.cube import _group
+
+    block = _Block(
+        tuple(code for _, code in pairs),
+        rng.geometric(0.15, finest).astype(np.int64),
+        rng.integers(0, 2**64, finest, dtype=np.uint64),
+        (),
+    )
+    axes = tuple(axis for axis, _ in pairs)
+    block = _group(block, tuple(axis.levels[0].size for axis in axes), 2**64)
+    return _cells(axes, block, request, 2**64)
+
+
+def measured(n_cells: int, n_tables: int) -> dict[str, Any]:
+    """Measure all numbers of a release in a process of its own."""
+    ptable = solve(NoiseSpec(max_noise=5, variance=3.0, small=2))
+    secret, request = Secret(bytes(16)), TableRequest(dimensions=_NAMES)
+    job = Job(
+        path=Path("job.toml"),
+        text="",
+        title=None,
+        data=JobData(path=Path("people.parquet"), id="id"),
+        keys=JobKeys(),
+        ptable=Path("pt.parquet"),
+        hierarchies={},
+        categories={},
+        output=JobOutput(),
+        tables={f"t{i}": request for i in range(n_tables)},
+        titles={},
+    )
+    tables = {}
+    for number, name in enumerate(job.tables):
+        cells = made_up(n_cells // n_tables, number)
+        published = perturb(cells, ptable=ptable, secret=secret)
+        table = publish(
+            cells, published, measures=["count"], empty_cells="drop", round_weighted=True
+        )
+        tables[name] = (request, cells, published, table)
+    before = peak_mb()
+    started = time.process_time()
+    assessor = Assessor(ptable, is_mixed=True)
+    for name, observed in tables.items():
+        assessor.observe(name, *observed)
+    middle = time.process_time()
+    findings(assessor, replace(job), quality=None)
+    return {
+        "cells": sum(len(observed[1]) for observed in tables.values()),
+        "observe": middle - started,
+        "rest": time.process_time() - middle,
+        "before": before,
+        "peak": peak_mb(),
+    }
+
+
+def main() -> None:
+    given = arguments(__doc__ or "", cells=1_000_000)
+    rows: list[list[object]] = []
+    for n_tables in (1, 6):
+        found = in_process(measured, given.cells, n_tables)
+        rows.append(
+            [
+                n_tables,
+                found["cells"],
+                found["observe"],
+                found["rest"],
+                found["before"],
+                found["peak"],
+            ]
+        )
+    columns = ["tables", "cells", "per table, CPU s", "together, CPU s", "MB before", "peak MB"]
+    show("Checks, risk and utility of a release", columns, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+"""All that the reports of a release say, from what was observed and from the job."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from ckm.assess.attacks import attack_facts
+from ckm.assess.checks import limit_checks, made_checks, noise_checks, proof_checks
+from ckm.assess.exposure import posteriors, worst
+from ckm.assess.noise import noise_classes, noise_pairs, noise_shares, transition
+from ckm.assess.observed import ObservedCells
+from ckm.assess.sample import independent
+from ckm.assess.scenarios import scenario_facts
+from ckm.manifest import engine_version
+from reports.facts import (
+    CheckFact,
+    ExceptionFact,
+    FileFact,
+    NoiseFacts,
+    ReleaseFacts,
+    RiskFacts,
+    TableFact,
+)
+from risk.histogram import Histogram
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ckm.assess.assessor import Assessor
+    from ckm.config.job import Job
+    from ckm.manifest import TableRecord
+    from ptable import PTable
+    from reports.facts import MeasureFact, ReproductionFacts, ScenarioFacts
+    from risk.designs import MapDesign
+    from tables import KeyQuality
+
+__all__ = ["Findings", "findings", "release_facts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """The numbers of a release: what its checks decide, and what its reports show."""
+
+    checks: tuple[CheckFact, ...]
+    noise: NoiseFacts
+    utility: tuple[MeasureFact, ...]
+    risk: RiskFacts
+    scenarios: ScenarioFacts | None
+
+
+def findings(
+    assessor: Assessor,
+    job: Job,
+    *,
+    quality: KeyQuality | None,
+    designs: Mapping[str, MapDesign] | None = None,
+) -> Findings:
+    """Compute every number of the reports from what was observed.
+
+    Parameters
+    ----------
+    assessor
+        What was observed.
+    job
+        The job.
+    quality
+        What a look at the record keys found; None where nobody looked.
+    designs
+        Other designs to compare.
+    """
+    limits, design = job.report.limits, assessor.design
+    cells = _drawn(assessor, quality)
+    utility = assessor.utility()
+    risk = _risk(assessor, limits.attacks)
+    checks = (
+        *made_checks(assessor),
+        *noise_checks(cells, design),
+        *proof_checks(assessor.ptable, quality),
+        *limit_checks(limits, worst=risk.worst, attacks=risk.attacks, utility=utility),
+        CheckFact(name="public-scan", outcome="passed", found={"marks": 0.0}),
+    )
+    everything = assessor.everything
+    noise = NoiseFacts(
+        parameters=_parameters(assessor.ptable),
+        ptable_id=assessor.ptable.id,
+        certificate=_certificate(assessor.ptable),
+        transition=transition(design),
+        classes=noise_classes(cells, design),
+        shares=noise_shares(cells, design),
+        pairs=noise_pairs(everything.count, everything.published),
+    )
+    scenarios = None
+    if designs:
+        scenarios = scenario_facts(
+            designs,
+            assessor.histograms(),
+            shown=assessor.histograms(only_shown=True),
+            chosen=design.table,
+            label=job.report.ptable_label or "release",
+            sensitive=assessor.sensitive,
+        )
+    return Findings(checks=checks, noise=noise, utility=utility, risk=risk, scenarios=scenarios)
+
+
+def _drawn(assessor: Assessor, quality: KeyQuality | None) -> ObservedCells:
+    """Take the cells whose noise is a draw; without a mix, poor keys draw nothing."""
+    is_mixed = assessor.is_mixed
+    if not is_mixed and (quality is None or not quality.is_sound):
+        return ObservedCells.together([])
+    tables = [table.cells for table in assessor.tables.values()]
+    return independent(tables, is_mixed=is_mixed)
+
+
+def _risk(assessor: Assessor, limits: Mapping[str, float]) -> RiskFacts:
+    table, sensitive = assessor.design.table, assessor.sensitive
+    histograms = assessor.histograms()
+    together = Histogram.together(histograms.values()) if histograms else None
+    everything = {} if together is None or len(histograms) < 2 else {"": together}
+    return RiskFacts(
+        sensitive=sensitive,
+        prior="table-counts",
+        posteriors=posteriors(table, together, sensitive=sensitive),
+        worst=worst(table, {**everything, **histograms}, sensitive=sensitive),
+        attacks=attack_facts(table, is_mixed=assessor.is_mixed, limits=limits),
+    )
+
+
+def _parameters(ptable: PTable) -> dict[str, str]:
+    if ptable.spec is None:
+        return {}
+    fields: dict[str, Any] = {k: v for k, v in ptable.spec.to_dict().items() if k != "kind"}
+    return {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in fields.items()
+    }
+
+
+def _certificate(ptable: PTable) -> dict[str, float]:
+    proof = ptable.certificate
+    if proof is None:
+        return {}
+    residuals = {
+        "bias": proof.largest_bias,
+        "variance_drift": proof.largest_drift,
+        "entropy_gap": proof.largest_gap,
+        "residual": proof.largest_residual,
+    }
+    return {name: value for name, value in residuals.items() if math.isfinite(value)}
+
+
+def release_facts(
+    found: Findings,
+    assessor: Assessor,
+    job: Job,
+    *,
+    tables: Sequence[TableRecord],
+    warnings: Sequence[str],
+    reproduction: ReproductionFacts,
+) -> ReleaseFacts:
+    """Put the numbers of a release beside what the office says of it.
+
+    Parameters
+    ----------
+    found
+        The numbers.
+    assessor
+        What was observed.
+    job
+        The job.
+    tables
+        What was written.
+    warnings
+        What the engine warned of.
+    reproduction
+        How to make the release again.
+    """
+    report = job.report
+    return ReleaseFacts(
+        id=report.id,
+        title=job.title or "",
+        date=report.date,
+        contact=report.contact,
+        ptable_label=report.ptable_label,
+        version=engine_version(),
+        checks=found.checks,
+        tables=tuple(_table(record, assessor, job) for record in tables),
+        noise=found.noise,
+        utility=found.utility,
+        risk=found.risk,
+        scenarios=found.scenarios,
+        exceptions=tuple(
+            ExceptionFact(what=entry.what, who=entry.who, when=entry.when, why=entry.why)
+            for entry in report.exceptions
+        ),
+        warnings=tuple(warnings),
+        reproduction=reproduction,
+    )
+
+
+def _table(record: TableRecord, assessor: Assessor, job: Job) -> TableFact:
+    request, seen = job.tables[record.name], assessor.tables[record.name]
+    return TableFact(
+        name=record.name,
+        title=record.title or "",
+        dimensions=tuple(request.dimensions),
+        measures=tuple(request.measures),
+        where=request.where or "",
+        published=record.rows,
+        cells=len(seen.cells),
+        empty=seen.empty,
+        margins=seen.margins,
+        files=tuple(FileFact(**asdict(file)) for file in record.files),
+    )

@@ -1,0 +1,266 @@
+"""Which cells of a table belong together: margins, categories, totals and their parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from tables import Cells
+    from tables.axes import Axis
+
+    Codes = NDArray[np.int64]
+
+__all__ = ["Margins", "categories", "margins_of", "parents"]
+
+_NONE = np.int32(-1)
+_DENSE = 16  # places per cell up to which a list of all combinations is faster than sorting
+_SOME = 1 << 22
+_MOST_CODES = 2**62
+
+
+class Margins:
+    """Which combination of levels each cell of a table lies on.
+
+    Parameters
+    ----------
+    place
+        Per cell the number of its combination, finest first.
+    names
+        Per combination the columns that it shows; none of the grand total.
+
+    Examples
+    --------
+    >>> Margins(np.array([0, 1], np.int32), ("sex", "")).is_finest
+    array([ True, False])
+    """
+
+    def __init__(self, place: NDArray[np.int32], names: tuple[str, ...]) -> None:
+        self.place = place
+        self.names = names
+
+    @property
+    def is_finest(self) -> NDArray[np.bool_]:
+        """The cells that are no total over anything; no two of them share a record."""
+        return np.asarray(self.place == 0)
+
+
+def margins_of(cells: Cells) -> Margins:
+    """Find the combination of levels of each cell.
+
+    Parameters
+    ----------
+    cells
+        The cells.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, cube, open_source
+    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint8())})
+    >>> with open_source(records) as source:
+    ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
+    >>> found = margins_of(cells)
+    >>> found.place.tolist(), found.names
+    ([0, 0, 1], ('sex', ''))
+    """
+    code = np.zeros(len(cells), np.int64)
+    wanted = np.zeros(len(cells.level_sets), np.int64)
+    for number, (axis, ranks) in enumerate(zip(cells.axes, cells.ranks, strict=True)):
+        depth = len(axis.levels)
+        code = code * depth + _level_of(axis)[ranks]
+        wanted = wanted * depth + np.array([levels[number] for levels in cells.level_sets])
+    order = np.argsort(wanted)
+    place = order[np.searchsorted(wanted[order], code)] if len(wanted) else code
+    names = tuple(
+        ", ".join(
+            _level_name(axis, level)
+            for axis, level in zip(cells.axes, levels, strict=True)
+            if level < len(axis.levels) - 1
+        )
+        for levels in cells.level_sets
+    )
+    return Margins(place.astype(np.int32), names)
+
+
+def _level_of(axis: Axis) -> NDArray[np.int32]:
+    """Give the level that publishes each category of an axis, by rank; 0 is the finest.
+
+    Parameters
+    ----------
+    axis
+        The axis.
+    """
+    found = np.zeros(axis.size, np.int32)
+    for place in reversed(range(len(axis.levels))):
+        level = axis.levels[place]
+        found[level.ranks[level.is_shown]] = place
+    return found
+
+
+def _level_name(axis: Axis, level: int) -> str:
+    """Name a level below the total: its column, with its depth where one column has several.
+
+    Parameters
+    ----------
+    axis
+        The axis.
+    level
+        The level, 0 for the finest.
+    """
+    depth = len(axis.levels) - 1 - level
+    if len(axis.columns) > 1:
+        return axis.columns[depth - 1]
+    only = axis.columns[0]
+    return f"{only} {depth}" if len(axis.levels) > 2 else only
+
+
+def _ancestors(axis: Axis, level: int) -> NDArray[np.int32]:
+    """Give, by rank, the category of a level that each category lies in; -1 where above it.
+
+    Parameters
+    ----------
+    axis
+        The axis.
+    level
+        The level, 0 for the finest.
+    """
+    found = np.full(axis.size, _NONE)
+    target = axis.levels[level].ranks
+    climb = np.arange(len(target))
+    for place in range(level, -1, -1):
+        if place < level:
+            up = axis.levels[place].up
+            climb = np.zeros(axis.levels[place].size, np.int64) if up is None else climb[up]
+        found[axis.levels[place].ranks] = target[climb]
+    return found
+
+
+def categories(cells: Cells, *, at_most: int) -> Iterator[tuple[str, Codes, list[str]]]:
+    """Give, for each level with few categories, the category that each cell lies in.
+
+    Parameters
+    ----------
+    cells
+        The cells.
+    at_most
+        The most categories of a level.
+
+    Yields
+    ------
+    tuple
+        The name of the level, per cell the number of its category or -1 for totals over the
+        level, and the categories.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, cube, open_source
+    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint8())})
+    >>> with open_source(records) as source:
+    ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
+    >>> [(name, inside.tolist()) for name, inside, _ in categories(cells, at_most=20)]
+    [('sex', [0, 1, -1])]
+    """
+    for axis, ranks in zip(cells.axes, cells.ranks, strict=True):
+        for level in reversed(range(len(axis.levels) - 1)):
+            if len(axis.levels[level].ranks) > at_most:
+                break  # finer levels have no fewer
+            column = _level_column(axis, level)
+            texts: dict[str, int] = {}
+            number = np.full(axis.size + 1, -1, np.int64)
+            for rank in axis.levels[level].ranks.tolist():
+                number[rank] = texts.setdefault(str(axis.labels[column][rank]), len(texts))
+            inside = number[_ancestors(axis, level)]  # -1 stands for the last, which is -1
+            yield _level_name(axis, level), inside[ranks], list(texts)
+
+
+def _level_column(axis: Axis, level: int) -> int:
+    """Give the output column that names the categories of a level.
+
+    Parameters
+    ----------
+    axis
+        The axis.
+    level
+        The level, 0 for the finest.
+    """
+    return len(axis.columns) - 1 - level if len(axis.columns) > 1 else 0
+
+
+def parents(cells: Cells) -> Iterator[tuple[str, Codes]]:
+    """Give, for each dimension, the position of the total that each cell is a part of.
+
+    Where the next coarser level is not shown, the total is the nearest one that is.
+
+    Parameters
+    ----------
+    cells
+        The cells.
+
+    Yields
+    ------
+    tuple
+        The dimension by its finest column, and per cell a position, or -1 for none.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, cube, open_source
+    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint8())})
+    >>> with open_source(records) as source:
+    ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
+    >>> [(name, parent.tolist()) for name, parent in parents(cells)]
+    [('sex', [2, 2, -1])]
+    """
+    find = _Finder(cells)
+    for number, (axis, ranks) in enumerate(zip(cells.axes, cells.ranks, strict=True)):
+        found = np.full(len(cells), -1, np.int64)
+        own = _level_of(axis)[ranks]
+        for level in range(1, len(axis.levels)):
+            todo = np.flatnonzero((found < 0) & (own < level))
+            above = _ancestors(axis, level)[ranks[todo]]
+            differs = above != ranks[todo]
+            todo, above = todo[differs], above[differs]
+            found[todo] = find(number, todo, above)
+        yield axis.columns[-1], found
+
+
+class _Finder:
+    """Finds the cell that has another category along one axis."""
+
+    def __init__(self, cells: Cells) -> None:
+        sizes = [axis.size for axis in cells.axes]
+        total = float(np.prod(sizes, dtype=float)) if sizes else 1.0
+        self.ranks = cells.ranks
+        if total < _MOST_CODES:
+            steps = [
+                int(np.prod(sizes[place + 1 :], dtype=np.int64)) for place in range(len(sizes))
+            ]
+        else:  # odd multipliers without a pattern: sums modulo 2**64 differ, chance apart
+            rng = np.random.default_rng(1)
+            steps = [int(n) | 1 for n in rng.integers(0, 2**63, len(sizes))]
+        self.steps = np.array(steps, np.uint64)
+        self.code = np.zeros(len(cells), np.uint64)
+        for step, ranks in zip(self.steps, cells.ranks, strict=True):
+            self.code += ranks.astype(np.uint64) * step
+        self.places: NDArray[np.int32] | None = None
+        if total <= max(_SOME, _DENSE * len(cells)):
+            self.places = np.full(int(total), _NONE)
+            self.places[self.code.astype(np.int64)] = np.arange(len(cells), dtype=np.int32)
+        else:
+            self.order = np.argsort(self.code)
+            self.sorted = self.code[self.order]
+
+    def __call__(self, axis: int, cells: Codes, ranks: NDArray[np.int32]) -> NDArray[np.int64]:
+        here = self.ranks[axis][cells].astype(np.uint64)
+        code = self.code[cells] + (ranks.astype(np.uint64) - here) * self.steps[axis]
+        if self.places is not None:
+            return np.asarray(self.places[code.astype(np.int64)], np.int64)
+        place = np.minimum(np.searchsorted(self.sorted, code), len(self.sorted) - 1)
+        return np.where(self.sorted[place] == code, self.order[place], -1)

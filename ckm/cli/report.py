@@ -1,0 +1,84 @@
+"""``ckm report``: the pages of a release, made again from what it keeps of its numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from ckm.cli.root import common_options
+
+if TYPE_CHECKING:
+    from ckm.cli.voice import Voice
+
+__all__ = ["report"]
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm report out/2027-03/                                the public pages, beside the tables
+  ckm report out/2027-03/ --public --lang fr -o report.html
+  ckm report out/2027-03/ --internal -o for-the-board/
+  ckm report out/2027-03/ --internal -o numbers.json     every number of the page
+
+\b
+'ckm release' writes these pages already. This verb makes them again, without the data and
+without the secret, once it has seen that the files are those that were released.
+The public edition may be published; the internal one may not.
+"""
+)
+@click.argument("folder", type=_PATH, metavar="OUT")
+@click.option(
+    "--public",
+    "edition",
+    flag_value="public",
+    default="public",
+    show_default=True,
+    help="For everybody: the method and its effect in words.",
+)
+@click.option(
+    "--internal", "edition", flag_value="internal", help="For the office: every number."
+)
+@click.option(
+    "--lang",
+    "languages",
+    type=click.Choice(["en", "fr"]),
+    multiple=True,
+    help="The language, or both by repeating it; by default those of the release.",
+)
+@click.option("-o", "--output", type=_PATH, help="A folder, or an .html or .json file.")
+@click.option("--force", is_flag=True, help="Replace files that differ.")
+@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@common_options
+@click.pass_obj
+def report(
+    voice: Voice,
+    *,
+    folder: Path,
+    edition: Literal["public", "internal"],
+    languages: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+    dry_run: bool,
+) -> None:
+    """Make the report of a release again."""
+    from ckm.remake import remake_report
+
+    pages = remake_report(
+        folder,
+        edition=edition,
+        languages=languages,
+        output=output,
+        force=force,
+        dry_run=dry_run,
+    )
+    voice.step("release verified", "the files are those that were released")
+    for page in pages:
+        voice.step(f"page {page.state}", f"{page.path.name}: {page.state}", file=page.path.name)
+    if not dry_run:
+        for page in pages:
+            click.echo(str(page.path))

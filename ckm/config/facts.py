@@ -1,0 +1,79 @@
+"""Read the numbers of a report again, from the JSON that a release keeps of them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NoReturn
+
+from pydantic import TypeAdapter, ValidationError
+
+from ckm.errors import ReleaseError
+from reports.facts import ReleaseFacts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["read_facts"]
+
+_MOST_SHOWN = 3
+
+
+def read_facts(path: Path) -> ReleaseFacts:
+    """Read ``internal/report.json`` of a release.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    ReleaseError
+        If there is no such file, or it holds something else.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> try:
+    ...     read_facts(pathlib.Path("nowhere") / "report.json")
+    ... except ReleaseError as error:
+    ...     print(error.problem)
+    The release has no 'report.json': it was made before releases had reports.
+    """
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        raise ReleaseError(
+            f"The release has no {path.name!r}: it was made before releases had reports.",
+            hint="make it again with: ckm release internal/job.toml -o another-folder/",
+        ) from None
+    except OSError as error:
+        raise ReleaseError(
+            f"The file {path.name!r} cannot be read: {error.strerror}.",
+            hint="look at the file's permissions",
+        ) from None
+    try:
+        content = json.loads(raw, parse_constant=_refuse)
+        if not isinstance(content, dict) or content.pop("edition", None) != "internal":
+            raise _unfit(path, "it is no internal report")
+        text = json.dumps(content)
+        return TypeAdapter(ReleaseFacts).validate_json(text, strict=True)
+    except ValidationError as error:
+        places = [".".join(map(str, e["loc"])) for e in error.errors(include_input=False)]
+        more = f", and {len(places) - _MOST_SHOWN} more" * (len(places) > _MOST_SHOWN)
+        raise _unfit(path, f"look at {', '.join(places[:_MOST_SHOWN])}{more}") from None
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, ReleaseError):
+            raise
+        raise _unfit(path, "it is not valid JSON in UTF-8") from None
+
+
+def _unfit(path: Path, why: str) -> ReleaseError:
+    return ReleaseError(
+        f"The file {path.name!r} is not the report of a release by this version of ckm: {why}.",
+        hint="make the release again, or take the version of ckm that made it",
+    )
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(name)

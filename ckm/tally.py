@@ -1,0 +1,210 @@
+"""What the tables of a job hold before protection: how many cells of each count; for inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ckm.errors import ConfigError
+from ckm.published import grid_size, shows_grid
+from risk.histogram import Histogram
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from ckm.request import EmptyCells
+    from tables import Cells, Filter, Request
+
+__all__ = ["Tally", "tally"]
+
+#: A variable with more categories is not looked at category by category.
+_MOST_CATEGORIES = 20
+#: Below this, different sets of records share a key by chance.
+_WIDE_KEYS = 2**60
+
+#: The columns that describe the cells of a block with their depth, and the filter.
+_Block: TypeAlias = "tuple[frozenset[tuple[str, int]], str | Filter | None]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Tally:
+    """The cells of several tables, counted by their original count; never publish these.
+
+    Two cells of two tables are the same *distinct* cell when the same categories and the same
+    filter describe them. Cells that hold the same records are the same *record set*, however
+    they are described: a commune where all are women shows its women in two cells.
+
+    Parameters
+    ----------
+    tables
+        Name → histogram of its cells, with the empty ones where the table shows its grid.
+    together
+        Histogram of the distinct cells of all tables.
+    variables
+        Variable → category → histogram of the distinct cells of that category that hold
+        somebody. Totals over the variable belong to no category.
+    listed
+        Cells that hold somebody, table by table.
+    distinct
+        Distinct ones among them.
+    record_sets
+        Different sets of records; None where stored keys are too few to tell.
+
+    Examples
+    --------
+    >>> some = Histogram.of([4, 1, 1])
+    >>> Tally(tables={}, together=some, variables={}, listed=3, distinct=3, record_sets=2)
+    Tally(…)
+    """
+
+    tables: Mapping[str, Histogram]
+    together: Histogram
+    variables: Mapping[str, Mapping[str, Histogram]]
+    listed: int
+    distinct: int
+    record_sets: int | None
+
+    def __repr__(self) -> str:
+        return "Tally(…)"
+
+
+def tally(
+    requests: Mapping[str, Request],
+    cells: Mapping[str, Cells],
+    *,
+    empty_cells: Mapping[str, EmptyCells],
+) -> Tally:
+    """Count the cells of several tables, each distinct one once.
+
+    Parameters
+    ----------
+    requests
+        Name → what was tabulated.
+    cells
+        Name → its cells.
+    empty_cells
+        Name → whether it shows its empty cells, see `ckm.request.TableRequest`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, cube, open_source
+    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint64())})
+    >>> wanted = {"a": Request(dimensions=["sex"]), "b": Request(dimensions=["sex"])}
+    >>> with open_source(records) as source:
+    ...     found = cube(source, StoredKeys(column="key"), list(wanted.values()))
+    >>> result = tally(
+    ...     wanted, dict(zip("ab", found, strict=True)), empty_cells={"a": "auto", "b": "auto"}
+    ... )
+    >>> result.listed, result.distinct, result.record_sets
+    (6, 3, 3)
+    """
+    tables: dict[str, Histogram] = {}
+    blocks: dict[_Block, Histogram] = {}
+    parts: dict[str, dict[str, list[NDArray[np.int64]]]] = {}
+    for name, request in requests.items():
+        some = cells[name]
+        has_grid = shows_grid(some, empty_cells[name])
+        size = grid_size(some) if has_grid else len(some)
+        if not size:
+            raise ConfigError(
+                f"Table {name!r} has no cells.",
+                hint="do its filter and its categories fit the data?",
+            )
+        tables[name] = Histogram.of(some.count, grid_size=size)
+        for block, places, levels in _blocks(request, some):
+            size = _block_size(some, levels) if has_grid else len(places)
+            is_new = block not in blocks
+            # A table that shows its grid knows more of a block than one that does not.
+            if size and (is_new or size > blocks[block].n_cells):
+                blocks[block] = Histogram.of(some.count[places], grid_size=size)
+            if is_new:
+                _add_variables(parts, some, places, levels)
+    return Tally(
+        tables=tables,
+        together=Histogram.together(blocks.values()),
+        variables={
+            variable: {c: Histogram.of(np.concatenate(found)) for c, found in by.items()}
+            for variable, by in parts.items()
+        },
+        listed=sum(len(some) for some in cells.values()),
+        distinct=sum(block.within(1, None).n_cells for block in blocks.values()),
+        record_sets=_record_sets(cells),
+    )
+
+
+def _blocks(
+    request: Request, cells: Cells
+) -> Iterator[tuple[_Block, NDArray[np.int64], tuple[int, ...]]]:
+    """Give the cells of every combination of levels, and what tells it from others."""
+    code = np.zeros(len(cells), np.int64)
+    for axis, rank in zip(cells.axes, cells.ranks, strict=True):
+        level_of = np.zeros(axis.size, np.int64)
+        for depth, level in enumerate(axis.levels):
+            level_of[level.ranks[level.is_shown]] = depth
+        code = code * len(axis.levels) + level_of[rank]
+    order = np.argsort(code, kind="stable")
+    code = code[order]
+    sizes = [len(axis.levels) for axis in cells.axes]
+    for levels in cells.level_sets:
+        wanted = int(np.ravel_multi_index(levels, sizes))
+        start, end = np.searchsorted(code, [wanted, wanted + 1])
+        shown = frozenset(
+            column
+            for axis, level in zip(cells.axes, levels, strict=True)
+            for column in _shown(axis.columns, level, len(axis.levels))
+        )
+        yield (shown, request.where), order[start:end], levels
+
+
+def _shown(columns: tuple[str, ...], level: int, n_levels: int) -> tuple[tuple[str, int], ...]:
+    """Name the columns that a level breaks down by; a code tree has one, and its depth."""
+    depth = n_levels - 1 - level  # 0 for the total
+    if not depth:
+        return ()
+    if len(columns) == 1:
+        return ((columns[0], depth),)
+    return tuple((column, 1) for column in columns[:depth])
+
+
+def _block_size(cells: Cells, levels: tuple[int, ...]) -> int:
+    shown = [
+        int(axis.levels[level].is_shown.sum())
+        for axis, level in zip(cells.axes, levels, strict=True)
+    ]
+    return int(np.prod(shown, dtype=float))
+
+
+def _add_variables(
+    parts: dict[str, dict[str, list[NDArray[np.int64]]]],
+    cells: Cells,
+    places: NDArray[np.int64],
+    levels: tuple[int, ...],
+) -> None:
+    """Add the counts of a block to the categories of its variables."""
+    for axis, rank, level in zip(cells.axes, cells.ranks, levels, strict=True):
+        is_plain = len(axis.columns) == 1 and len(axis.levels) == 2
+        categories = axis.levels[0].ranks
+        if not is_plain or level or len(categories) > _MOST_CATEGORIES:
+            continue
+        found = parts.setdefault(axis.columns[0], {})
+        for category in categories:
+            counts = cells.count[places][rank[places] == category]
+            if len(counts):
+                found.setdefault(str(axis.labels[0][category]), []).append(counts)
+
+
+def _record_sets(cells: Mapping[str, Cells]) -> int | None:
+    if any(some.key_range < _WIDE_KEYS for some in cells.values()):
+        return None
+    keys = np.concatenate([some.cell_key for some in cells.values()])
+    counts = np.concatenate([some.count for some in cells.values()]).astype(np.uint64)
+    order = np.lexsort((counts, keys))
+    if not len(order):
+        return 0
+    keys, counts = keys[order], counts[order]
+    return 1 + int(((keys[1:] != keys[:-1]) | (counts[1:] != counts[:-1])).sum())

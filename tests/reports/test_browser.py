@@ -1,0 +1,186 @@
+"""The pages in a browser: accessible, narrow, dark, printed, without scripts."""
+
+from dataclasses import replace
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from reports import comparison_report, release_report
+from reports.languages import LANGUAGES
+from tests.reports import facts as made
+
+CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")
+api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+axe = pytest.importorskip(
+    "axe_playwright_python.sync_playwright", reason="axe for playwright is not installed"
+)
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here"),
+    pytest.mark.slow,
+]
+LINKS = {"en": "report.en.html", "fr": "report.fr.html"}
+QUANTILES = ("min", "q10", "median", "q90", "max")
+RULES = {
+    "runOnly": {
+        "type": "tag",
+        "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
+    }
+}
+
+
+def small():
+    """Give a release with every part of a page and few lines in each, as axe takes its time."""
+    facts = made.release()
+    names = {"aad", "rmad_pct", "gap_mean", "rcv_pct", *(f"d1_{q}" for q in QUANTILES)}
+    groups = {}
+    for fact in facts.utility:
+        if fact.name in names and fact.cells in {"all", "small"}:
+            groups.setdefault((fact.group, fact.name, fact.cells), []).append(fact)
+    risk = facts.risk
+    return replace(
+        facts,
+        checks=facts.checks[8:],
+        tables=facts.tables[:2],
+        utility=tuple(fact for several in groups.values() for fact in several[:2]),
+        noise=replace(
+            facts.noise,
+            transition=tuple(row[:9] for row in facts.noise.transition[:5]),
+            pairs=facts.noise.pairs[:6],
+        ),
+        risk=replace(risk, posteriors=risk.posteriors[:3], worst=risk.worst[:2]),
+        scenarios=made.scenarios(3),
+    )
+
+
+def small_comparison():
+    facts = made.comparison()
+    names = [design.name for design in facts.scenarios.designs[:3]]
+    return replace(
+        facts,
+        scenarios=made.scenarios(3),
+        by_table={table: designs[:3] for table, designs in list(facts.by_table.items())[:1]},
+        sets=tuple(fact for fact in facts.sets if fact.design in names),
+        posteriors={name: facts.posteriors[name][:3] for name in names},
+        utility={name: facts.utility[name][:4] for name in names[:2]},
+    )
+
+
+def hostile():
+    facts = small()
+    bad = (
+        "<script>alert('x')</script> & \"q\" " + "w" * 300 + " \u202e\u05d0\u05d1 \u0645\u0631"
+    )
+    return replace(
+        facts,
+        title=bad,
+        id=bad,
+        tables=tuple(replace(table, name=bad + str(n)) for n, table in enumerate(facts.tables)),
+    )
+
+
+def pages(language):
+    return {
+        "internal": release_report(small(), edition="internal", language=language, links=LINKS),
+        "public": release_report(
+            made.release(), edition="public", language=language, links=LINKS
+        ),
+        "comparison": comparison_report(small_comparison(), language=language, links=LINKS),
+        "quiet": release_report(made.quiet(), edition="internal", language=language),
+        "hostile": release_report(hostile(), edition="internal", language=language),
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("pages")
+    for language in LANGUAGES:
+        for name, report in pages(language).items():
+            report.write(place / f"{name}.{language}.html")
+    return place
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with api.sync_playwright() as play:
+        started = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+def opened(browser, file: Path, **settings):
+    page = browser.new_context(**settings).new_page()
+    page.goto(file.as_uri())
+    return page
+
+
+@pytest.mark.parametrize("screen", [("light", 1280), ("dark", 1280), ("light", 320)])
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", ["internal", "public", "comparison", "quiet", "hostile"])
+def test_axe_finds_nothing(browser, folder, name, language, screen):
+    scheme, width = screen
+    page = opened(
+        browser,
+        folder / f"{name}.{language}.html",
+        viewport={"width": width, "height": 800},
+        color_scheme=scheme,
+    )
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    found = axe.Axe().run(page, options=RULES).response
+    assert len(found["passes"]) > 15
+    assert [(v["id"], v["nodes"][0]["html"][:120]) for v in found["violations"]] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", ["internal", "public", "hostile"])
+def test_a_page_says_all_without_scripts_and_asks_the_network_for_nothing(
+    browser, folder, name
+):
+    page = browser.new_context(java_script_enabled=False).new_page()
+    asked, said = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("dialog", lambda _: said.append("dialog"))
+    page.goto((folder / f"{name}.en.html").as_uri())
+    assert len(asked) == 1
+    assert said == []
+    assert page.locator("h2").count() >= 8
+    page.locator("nav.contents a").last.click()
+    assert page.url.count("#") == 1
+    page.context.close()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_page_prints_with_everything_open(browser, folder, language):
+    page = opened(browser, folder / f"internal.{language}.html")
+    assert not page.locator("#measures").is_visible()
+    page.emulate_media(media="print")
+    assert page.locator("#measures").is_visible()
+    printed = page.pdf(prefer_css_page_size=True)
+    assert printed.startswith(b"%PDF")
+    assert printed.count(b"/Type /Page\n") > 5 or len(printed) > 100_000
+    page.context.close()
+
+
+def test_nothing_of_a_title_runs_and_nothing_of_it_leaves_its_place(browser, folder):
+    page = opened(browser, folder / "hostile.en.html")
+    assert page.locator("script").count() == 0
+    assert "alert('x')" in page.locator("h1").inner_text()
+    page.context.close()
+
+
+def test_a_report_shows_in_a_notebook_without_touching_its_page(browser, tmp_path):
+    shown = pages("en")["internal"]._repr_html_()
+    notebook = tmp_path / "notebook.html"
+    notebook.write_text(
+        f"<!DOCTYPE html><title>n</title><h1 id='mine'>Notebook</h1>{shown}<p id='after'>x</p>",
+        encoding="utf-8",
+    )
+    page = opened(browser, notebook)
+    assert page.locator("h1").count() == 1
+    assert page.locator("#after").is_visible()
+    assert page.evaluate("getComputedStyle(document.body).maxWidth") == "none"
+    inside = page.frame_locator("iframe")
+    assert inside.locator("h1").inner_text() == made.release().title
+    page.context.close()

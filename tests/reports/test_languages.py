@@ -1,0 +1,146 @@
+"""Both languages are complete, and the compiled messages are those of today."""
+
+import gettext
+import io
+import re
+
+import pytest
+from babel.messages.pofile import read_po
+from lxml import html as parser
+
+from reports import ReportError, comparison_report, release_report
+from reports.catalogues.references import REFERENCES
+from reports.languages import LANGUAGES, LOCALE, words_of
+from reports.messages import compiled, extracted, updated
+from tests.reports import facts as made
+
+OTHERS = [language for language in LANGUAGES if language != "en"]
+FOLDERS = [LOCALE / language / "LC_MESSAGES" for language in OTHERS]
+PO_FILES = sorted(file for folder in FOLDERS for file in folder.glob("*.po"))
+PLACES = re.compile(r"%\((\w+)\)s")
+
+
+def catalog(file):
+    with file.open("rb") as stream:
+        return read_po(stream, locale=file.parents[1].name)
+
+
+def messages(file):
+    return [message for message in catalog(file) if message.id]
+
+
+def singles(words):
+    return list(words) if isinstance(words, tuple) else [words]
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_the_translations_have_every_message_of_the_pages_and_no_other(language):
+    today = {message.id for message in extracted() if message.id}
+    known = {m.id for m in messages(LOCALE / language / "LC_MESSAGES" / "reports.po")}
+    assert len(today) > 300
+    assert known == today
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_the_translations_are_as_the_command_writes_them(language):
+    file = LOCALE / language / "LC_MESSAGES" / "reports.po"
+    fresh = read_po(io.BytesIO(updated(language).encode()), locale=language)
+    assert {m.id: m.string for m in fresh} == {m.id: m.string for m in catalog(file)}
+
+
+@pytest.mark.parametrize("file", PO_FILES, ids=lambda file: file.name)
+def test_every_message_is_translated(file):
+    for message in messages(file):
+        assert all(singles(message.string)), message.id
+        assert not message.fuzzy, message.id
+    assert not catalog(file).obsolete
+
+
+@pytest.mark.parametrize("file", PO_FILES, ids=lambda file: file.name)
+def test_a_translation_has_the_places_of_its_message(file):
+    for message in messages(file):
+        wanted = sorted(set(PLACES.findall(singles(message.id)[-1])))
+        for translation in singles(message.string):
+            found = sorted(set(PLACES.findall(translation)))
+            assert found == wanted or set(wanted) - set(found) == {"n"}, message.id
+            for original in singles(message.id):
+                assert (original[:1] == " ") == (translation[:1] == " "), message.id
+                ends = {original[-1:], translation[-1:]}
+                assert original == "No." or len(ends) == 1 or not ends & set(".:?!")
+
+
+@pytest.mark.parametrize(
+    "file", [file for file in PO_FILES if "/fr/" in file.as_posix()], ids=lambda file: file.name
+)
+def test_french_has_its_own_spaces_and_apostrophes(file):
+    for message in messages(file):
+        for translation in singles(message.string):
+            assert not re.search(r" [;:!?»]|« |\w'\w| %(?!\()", translation), translation
+
+
+@pytest.mark.parametrize("file", PO_FILES, ids=lambda file: file.name)
+def test_compiled_messages_are_those_of_the_source(file):
+    def content(data):
+        catalog = gettext.GNUTranslations(io.BytesIO(data))._catalog
+        return {key: text for key, text in catalog.items() if key}
+
+    kept = content(file.with_suffix(".mo").read_bytes())
+    assert kept
+    assert kept == content(compiled(file))
+
+
+def words_in(html):
+    tree = parser.document_fromstring(html)
+    for node in tree.xpath(
+        "//*[@lang!='fr' and not(self::html)] | //style | //title | //code | //bdi"
+    ):
+        node.drop_tree()
+    return {text.strip() for text in tree.itertext() if text.strip()}
+
+
+@pytest.mark.parametrize("page", ["internal", "public", "comparison"])
+def test_no_sentence_of_the_french_page_is_that_of_the_english_one(page):
+    def made_in(language):
+        if page == "comparison":
+            return comparison_report(made.comparison(), language=language)
+        return release_report(made.release(), edition=page, language=language)
+
+    same = words_in(made_in("en").html) & words_in(made_in("fr").html)
+    own = str(made.release()) + str(made.comparison())
+    kept = {
+        text for text in same
+        if re.search(r"[a-z]{3}", text) and text not in own and len(text.split()) > 1
+    }  # fmt: skip
+    left = {text for text in kept if not is_office_text(text, own)}
+    assert left <= from_figures(), left
+
+
+def is_office_text(text, own):
+    if any(text.rstrip(":") == source.short for source in REFERENCES.values()):
+        return True
+    return all(word.strip(",;:()") in own for word in text.split())
+
+
+def from_figures():
+    """Give the formulas, which are the same in every language."""
+    file = LOCALE / "fr" / "LC_MESSAGES" / "figures.po"
+    return {message.id for message in messages(file) if message.id == message.string}
+
+
+def test_an_unknown_language_is_refused():
+    with pytest.raises(ReportError, match="no language 'de'"):
+        words_of("de")
+    with pytest.raises(ReportError, match="take one of 'en', 'fr'"):
+        release_report(made.release(), edition="public", language="de")
+
+
+def test_dates_and_numbers_follow_the_language():
+    facts = made.release()
+    english = release_report(facts, edition="internal", language="en").html
+    french = release_report(facts, edition="internal", language="fr").html
+    assert "15 March 2027" in english
+    assert "15 mars 2027" in french
+    assert "394,871" in english
+    assert "394\u202f871" in french
+    assert "0.512" in english
+    assert "0,512" in french

@@ -1,0 +1,481 @@
+"""The report of a release: written with it, and made again from what it keeps."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import ckm.remake
+from ckm.cli import app
+from ckm.config import JobError, read_job
+from ckm.config.facts import read_facts
+from ckm.disclosure import hidden_texts
+from ckm.errors import CheckFailedError, ReleaseError
+from ckm.release import release
+from ckm.remake import remake_report
+from ptable import NoiseSpec, solve
+
+ROOT = Path(__file__).resolve().parents[3]
+SECRET = "a secret of sixteen bytes or more"  # noqa: S105
+
+JOB = """
+schema = 1
+title = "People (made up)"
+[data]
+path = "people.parquet"
+id = "person_id"
+[keys]
+secret = "secret.key"
+[ptable]
+path = "pt.parquet"
+[[table]]
+name = "places"
+dimensions = ["place", "sex"]
+"""
+REPORT = """
+[report]
+id = "2027-03"
+date = 2027-03-15
+contact = "statistics@example.org"
+ptable_label = "PT-2027-A"
+"""
+STRICT = "[report.limits]\naad = 0.01\n"
+GRANTED = """
+[[report.exceptions]]
+what = "The limit on deviations"
+who = "The head"
+when = 2027-02-01
+why = "Made up"
+check = "utility"
+"""
+
+
+@pytest.fixture(scope="session")
+def ptable():
+    return solve(NoiseSpec(max_noise=2, variance=1.0))
+
+
+@pytest.fixture
+def folder(tmp_path, ptable, monkeypatch):
+    rng = np.random.default_rng(7)
+    n = 300
+    people = {
+        "person_id": [f"person-{i}" for i in range(n)],
+        "place": rng.choice(["North", "South", "<script>alert(1)</script>"], n).tolist(),
+        "sex": rng.choice(["F", "M"], n).tolist(),
+    }
+    pq.write_table(pa.table(people), tmp_path / "people.parquet")
+    ptable.write(tmp_path / "pt.parquet")
+    (tmp_path / "secret.key").write_text(SECRET)
+    (tmp_path / "secret.key").chmod(0o600)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CKM_SECRET", raising=False)
+    write(tmp_path, JOB + REPORT)
+    return tmp_path
+
+
+def write(folder, text):
+    (folder / "job.toml").write_text(text, encoding="utf-8")
+
+
+def made(folder, name="out", **options):
+    release(read_job(folder / "job.toml"), folder / name, **options)
+    return folder / name
+
+
+def run(*args):
+    environment = {"CKM_LOG_FORMAT": "text"}
+    return CliRunner(env=environment).invoke(app, [str(arg) for arg in args])
+
+
+def bytes_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+# --- written with the release ------------------------------------------------------------
+
+
+def test_a_release_writes_both_editions_in_both_languages(folder):
+    out = made(folder)
+    for name in ("public/report.en.html", "public/report.fr.html"):
+        page = (out / name).read_text(encoding="utf-8")
+        for shown in ("2027-03", "statistics@example.org", "PT-2027-A"):
+            assert shown in page
+    assert "PT-2027-A" in (out / "internal" / "report-internal.fr.html").read_text("utf-8")
+    assert 'lang="fr"' in (out / "public" / "report.fr.html").read_text("utf-8")
+
+
+def test_the_public_pages_hold_nothing_that_must_stay_inside(folder, ptable):
+    out = made(folder)
+    facts = read_facts(out / "internal" / "report.json")
+    hidden = [*hidden_texts(facts), SECRET, "people.parquet", str(folder), "person_id"]
+    assert ptable.id in hidden
+    for path in (out / "public").glob("report*"):
+        text = path.read_text("utf-8")
+        assert [word for word in hidden if word in text] == []
+    assert ptable.id in (out / "internal" / "report.json").read_text("utf-8")
+
+
+def test_two_runs_give_the_same_public_bytes(folder):
+    one, two = made(folder, "one", threads=1), made(folder, "two", threads=2)
+    assert bytes_of(one / "public") == bytes_of(two / "public")
+
+
+def test_the_manifests_list_the_pages_with_their_hashes(folder):
+    out = made(folder)
+    public = json.loads((out / "public" / "manifest.json").read_bytes())
+    internal = json.loads((out / "internal" / "manifest.json").read_bytes())
+    for part, files in (("public", public["report"]), ("internal", internal["report"])):
+        assert [file["file"].partition(".")[2] for file in files] == [
+            "en.html",
+            "fr.html",
+            "json",
+        ]
+        for file in files:
+            content = (out / part / file["file"]).read_bytes()
+            assert hashlib.sha256(content).hexdigest() == file["sha256"]
+    assert {file["file"] for file in public["report"]} <= {
+        file["file"] for file in internal["public"]
+    }
+
+
+def test_languages_can_be_chosen(folder):
+    write(folder, JOB + REPORT + 'languages = ["fr", "fr"]\n')
+    out = made(folder)
+    assert sorted(p.name for p in (out / "public").glob("report*")) == [
+        "report.fr.html",
+        "report.json",
+    ]
+
+
+def test_a_failed_check_stops_the_release_with_exit_code_1(folder):
+    write(folder, JOB + STRICT)
+    result = run("release", "job.toml", "-o", "out")
+    assert result.exit_code == 1
+    assert "The release check 'utility' failed (in 'places'" in result.stderr
+    assert "nothing was published" in result.stderr
+    assert "[[report.exceptions]]" in result.stderr
+    assert not (folder / "out").exists()
+    assert not [path for path in folder.iterdir() if path.name.startswith(".out")]
+
+
+def test_a_failed_check_under_force_leaves_the_old_release(folder):
+    out = made(folder)
+    before = bytes_of(out / "public")
+    write(folder, JOB + STRICT)
+    assert run("release", "job.toml", "-o", "out", "--force").exit_code == 1
+    assert bytes_of(out / "public") == before
+
+
+@pytest.mark.parametrize("way", ["warn", "exception"])
+def test_a_failed_check_that_is_accepted_is_published_and_told(folder, way):
+    text = JOB + STRICT + (GRANTED if way == "exception" else "")
+    if way == "warn":
+        text = text.replace('secret = "secret.key"', 'secret = "secret.key"\nchecks = "warn"')
+    write(folder, text)
+    result = run("release", "job.toml", "-o", "out")
+    assert result.exit_code == 0
+    assert "The release check 'utility' failed" in result.stderr
+    facts = read_facts(folder / "out" / "internal" / "report.json")
+    assert [check.name for check in facts.checks if check.outcome == "failed"] == ["utility"]
+    assert "The release check 'utility' failed" in facts.warnings[0]
+    assert [entry.who for entry in facts.exceptions] == ["The head"] * (way == "exception")
+
+
+@pytest.mark.parametrize("leak", ["secret", "hash", "folder"])
+def test_a_planted_leak_stops_even_a_release_that_warns(folder, leak, ptable):
+    marker = {"secret": SECRET, "hash": ptable.id, "folder": str(folder)}[leak]
+    text = JOB.replace("People (made up)", f"People {marker}")
+    write(folder, text.replace("[keys]", '[keys]\nchecks = "warn"'))
+    with pytest.raises(CheckFailedError, match="public-scan") as caught:
+        made(folder)
+    assert marker not in str(caught.value)
+    assert not (folder / "out").exists()
+
+
+def test_hostile_names_are_shown_as_they_stand_and_run_nowhere(folder):
+    out = made(folder)
+    facts = read_facts(out / "internal" / "report.json")
+    assert any(fact.value == "<script>alert(1)</script>" for fact in facts.utility)
+    for page in out.rglob("*.html"):
+        assert "<script" not in page.read_text("utf-8")
+
+
+def test_designs_are_compared_with_that_of_the_release(folder):
+    (folder / "designs.toml").write_text('[designs.r5]\nmechanism = "rounding"\nbase = 5\n')
+    write(folder, JOB + REPORT + 'designs = "designs.toml"\n')
+    facts = read_facts(made(folder) / "internal" / "report.json")
+    assert [(d.name, d.chosen) for d in facts.scenarios.designs] == [
+        ("r5", False),
+        ("PT-2027-A", True),
+    ]
+    with pytest.raises(ReleaseError, match=r"holds '\w+.toml', which the job reads"):
+        release(read_job(folder / "job.toml"), folder, force=True)
+
+
+def test_a_broken_file_of_designs_is_told_before_anything_is_read(folder):
+    (folder / "designs.toml").write_text('[designs.r5]\nmechanism = "smell"\n')
+    write(folder, JOB + REPORT + 'designs = "designs.toml"\n')
+    told = []
+    with pytest.raises(JobError, match=r"designs\.toml"):
+        made(folder, progress=lambda *step: told.append(step))
+    assert told == []
+    assert run("release", "job.toml", "-o", "out", "--dry-run").exit_code == 2
+
+
+def test_warnings_of_the_release_stand_in_its_report(folder):
+    write(
+        folder, JOB + '[[table]]\nname = "none"\ndimensions = ["sex"]\nwhere = "sex = \'X\'"\n'
+    )
+    facts = read_facts(made(folder) / "internal" / "report.json")
+    assert facts.warnings[0].startswith("Table 'none' publishes nothing but zeros")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('[report]\ndate = "2027-03-15"', "[report] date must be a date without quotes"),
+        ("[report]\ndates = 2027-03-15", "did you mean 'date'?"),
+        ('[report]\nlanguages = ["de"]', "[report] languages"),
+        ("[report]\nsensitive = 0", "[report] sensitive must be at least 1"),
+        ('[report]\ndesigns = "nowhere.toml"', "designs 'nowhere.toml' does not exist"),
+        ("[report.limits]\nposterior = 2", "[report.limits] posterior must be at most 1"),
+        ("[report.limits]\naad = -1", "[report.limits] aad must be at least 0"),
+        ("[report.limits]\nattacks = {differencin = 0.9}", "did you mean 'differencing'?"),
+        ("[report.limits]\nattacks = {differencing = 7}", "must be at most 1"),
+        ('[[report.exceptions]]\nwhat = "a"', "[[report.exceptions]] number 1: who is missing"),
+        (GRANTED.replace('"utility"', '"utilit"'), "did you mean 'utility'?"),
+        (GRANTED.replace('"utility"', '"public-scan"'), "cannot be allowed to fail"),
+        ("report = 3", "[report] must be a table of keys and values"),
+    ],
+)
+def test_problems_of_the_section_are_told_with_their_place(folder, text, problem):
+    write(folder, text + JOB if text.startswith("report =") else JOB + text)
+    with pytest.raises(JobError) as caught:
+        read_job(folder / "job.toml")
+    assert problem in str(caught.value)
+
+
+# --- made again ---------------------------------------------------------------------------
+
+
+def test_the_pages_are_the_same_without_data_and_secret(folder):
+    out = made(folder)
+    before = {path: path.read_bytes() for path in out.rglob("*.html")}
+    for name in ("people.parquet", "secret.key", "pt.parquet", "job.toml"):
+        (folder / name).unlink()
+    for path in before:
+        path.unlink()
+    public = run("report", "out")
+    internal = run("report", "out", "--internal")
+    assert (public.exit_code, internal.exit_code) == (0, 0)
+    assert {path: path.read_bytes() for path in out.rglob("*.html")} == before
+    assert public.stdout.splitlines() == [
+        "out/public/report.en.html",
+        "out/public/report.fr.html",
+    ]
+    assert "report.en.html: unchanged" in run("report", "out").stderr
+
+
+def test_the_numbers_are_the_same_too(folder):
+    out = made(folder)
+    for edition in ("public", "internal"):
+        result = run("report", "out", f"--{edition}", "-o", f"{edition}.json")
+        assert result.exit_code == 0
+        assert (folder / f"{edition}.json").read_bytes() == (
+            out / edition / "report.json"
+        ).read_bytes()
+
+
+def test_a_page_goes_where_it_is_asked_for(folder):
+    made(folder)
+    assert run("report", "out", "--lang", "fr", "-o", "page.html").exit_code == 0
+    assert 'lang="fr"' in (folder / "page.html").read_text("utf-8")
+    assert run("report", "out", "--internal", "-o", "pages").exit_code == 0
+    assert sorted(p.name for p in (folder / "pages").iterdir()) == [
+        "report-internal.en.html",
+        "report-internal.fr.html",
+    ]
+    refused = run("report", "out", "-o", "both.html")
+    assert refused.exit_code == 2
+    assert "choose one with --lang" in refused.stderr
+
+
+def test_the_internal_edition_does_not_go_into_the_public_folder(folder):
+    out = made(folder)
+    (folder / "link").symlink_to(out / "public", target_is_directory=True)
+    for place in ("out/public", "out/public/x.json", "link/page.html", "out/public/sub"):
+        refused = run("report", "out", "--internal", "--lang", "en", "-o", place)
+        assert refused.exit_code == 2
+        assert "does not go into public/" in refused.stderr
+    assert not list((out / "public").glob("*internal*"))
+
+
+def test_a_page_that_differs_stays_without_force(folder):
+    out = made(folder)
+    page = out / "public" / "report.en.html"
+    before = page.read_bytes()
+    page.write_text("mine")
+    refused = run("report", "out")
+    assert refused.exit_code == 2
+    assert "replace it with --force" in refused.stderr
+    assert page.read_text() == "mine"
+    assert run("report", "out", "--force").exit_code == 0
+    assert page.read_bytes() == before
+
+
+def test_a_language_that_is_added_is_listed_and_the_release_stays_ours(folder):
+    write(folder, JOB + REPORT + 'languages = ["en"]\n')
+    out = made(folder)
+    assert run("report", "out", "--lang", "fr").exit_code == 0
+    public = json.loads((out / "public" / "manifest.json").read_bytes())
+    assert "report.fr.html" in [file["file"] for file in public["report"]]
+    assert run("report", "out").exit_code == 0
+    assert "report.fr.html" in (out / "public" / "report.en.html").read_text("utf-8")
+    assert run("release", "job.toml", "-o", "out", "--force").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "action"),
+    [
+        ("public", "places.csv", "change"),
+        ("public", "places.parquet", "remove"),
+        ("public", "manifest.json", "change"),
+        ("public", "report.json", "change"),
+        ("internal", "report.json", "change"),
+    ],
+)
+def test_a_file_that_is_not_the_released_one_is_named(folder, part, name, action):
+    out = made(folder)
+    path = out / part / name
+    if action == "remove":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes() + b" ")
+    result = run("report", "out", "-o", "elsewhere")
+    assert result.exit_code == 1
+    assert f"{part}/{name} ({'missing' if action == 'remove' else 'changed'})" in result.stderr
+    assert not (folder / "elsewhere").exists()
+
+
+def test_a_dry_run_writes_nothing(folder):
+    out = made(folder)
+    (out / "public" / "report.fr.html").unlink()
+    result = run("report", "out", "--dry-run")
+    assert result.exit_code == 0
+    assert "report.fr.html: would be written" in result.stderr
+    assert result.stdout == ""
+    assert not (out / "public" / "report.fr.html").exists()
+
+
+def test_a_folder_that_is_no_release_is_told(folder):
+    (folder / "empty").mkdir()
+    for name in ("empty", "nowhere", "job.toml"):
+        result = run("report", name)
+        assert result.exit_code == 2
+        assert "is not a release of ckm" in result.stderr
+
+
+def test_an_old_release_without_numbers_is_told_with_a_way_out(folder):
+    out = made(folder)
+    manifest = json.loads((out / "internal" / "manifest.json").read_bytes())
+    del manifest["report"]
+    (out / "internal" / "manifest.json").write_text(json.dumps(manifest))
+    (out / "internal" / "report.json").unlink()
+    result = run("report", "out")
+    assert result.exit_code == 2
+    assert "was made before releases had reports" in result.stderr
+    assert "ckm release" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff\xfe",
+        b"[]",
+        b"{",
+        b'{"edition": "public"}',
+        b'{"edition": "internal"}',
+        b'{"edition": "internal", "id": 3}',
+        b"[" * 100_000,
+    ],
+)
+def test_numbers_that_are_none_are_refused(tmp_path, content):
+    path = tmp_path / "report.json"
+    path.write_bytes(content)
+    with pytest.raises(ReleaseError, match="is not the report of a release"):
+        read_facts(path)
+
+
+def test_numbers_that_are_not_finite_are_refused(folder):
+    path = made(folder) / "internal" / "report.json"
+    text = path.read_text("utf-8")
+    for spoilt in ("NaN", "Infinity", '"three"', "null"):
+        changed = text.replace('"published": ', f'"published": {spoilt}, "x": ', 1)
+        assert changed != text
+        path.write_text(changed, encoding="utf-8")
+        with pytest.raises(ReleaseError, match="is not the report of a release"):
+            read_facts(path)
+
+
+def test_a_manifest_that_points_outside_is_refused(folder):
+    out = made(folder)
+    path = out / "internal" / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    manifest["public"][0]["file"] = "../../people.parquet"
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(ReleaseError, match="is not a release of ckm"):
+        remake_report(out)
+
+
+def test_a_failure_while_writing_leaves_no_draft_and_the_old_page(folder, monkeypatch):
+    out = made(folder)
+    page = out / "public" / "report.en.html"
+    page.write_text("old")
+
+    def fail(*_args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    result = run("report", "out", "--force")
+    assert result.exit_code == 2
+    assert "No space left" in result.stderr
+    assert page.read_text() == "old"
+    assert not list(out.rglob(".*"))
+
+
+def test_a_kill_while_the_report_is_written_leaves_no_release(folder):
+    code = (
+        "import os, signal\n"
+        "from reports.report import Report\n"
+        "from ckm.config import read_job\n"
+        "from ckm.release import release\n"
+        "Report.write = lambda self, path: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "release(read_job('job.toml'), 'out')\n"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.returncode == -signal.SIGKILL
+    assert not (folder / "out").exists()
+    made(folder)
+
+
+def test_the_help_has_examples():
+    text = run("report", "--help").stdout
+    assert "ckm report out/2027-03/ --public --lang fr" in text
+    assert ckm.remake.__doc__
