@@ -152,30 +152,32 @@ def _count(
         summed.append("sum(w) AS w, count(*) FILTER (w > 0)::UINTEGER AS m")
     joins, leaves, levels, above = [], [], [], []
     for place, (name, axis) in enumerate(axes.items()):
-        alias = f"a{place}"
+        alias, coding = f"a{place}", f"{table}_a{place}"
         inner += [f"{quote(c)} AS {quote(f'{alias} {c}')}" for c in columns[name]]
         on = [
-            f"{quote(f'{alias} {c}')} IS NOT DISTINCT FROM {alias}.{quote(c)}"
+            f"r.{quote(f'{alias} {c}')} IS NOT DISTINCT FROM {alias}.{quote(c)}"
             for c in columns[name]
         ]
-        coding = f"{table}_{alias}"
         joins.append(f"JOIN {coding} AS {alias} ON {' AND '.join(on)}")
-        leaves.append(f"{alias}.{quote(f'{LEVEL}0')} AS {alias}_leaf")
-        above.append(f"JOIN {coding} AS {alias} ON {alias}_leaf = {alias}.{quote(f'{LEVEL}0')}")
+        steps = [quote(f"{LEVEL}{step}") for step in range(len(axis.levels) - 1)]
+        leaves.append(f"{alias}.{steps[0]} AS {alias}_leaf")
+        nodes = f"(SELECT DISTINCT {', '.join(steps)} FROM {coding})"
+        above.append(f"JOIN {nodes} AS {alias} ON g.{alias}_leaf = {alias}.{steps[0]}")
         levels += [
-            f"{alias}.{quote(f'{LEVEL}{step}')}::{_width(level.size)} AS {alias}_{step}"
-            for step, level in enumerate(axis.levels[:-1])
+            f"{alias}.{step}::{_width(level.size)} AS {alias}_{place}"
+            for place, (step, level) in enumerate(zip(steps, axis.levels[:-1], strict=True))
         ]
-    kept = ["n", "k", *(["w", "m"] if weight is not None else [])]
+    # Data columns may have any name: whatever stands beside one is named with its table.
+    kept = ["g.n", "g.k", *(["g.w", "g.m"] if weight is not None else [])]
     by = [f"a{place}_leaf" for place in range(len(axes))]
-    carried = ["k", *(["w"] if weight is not None else [])]
+    carried = ["r.k", *(["r.w"] if weight is not None else [])]
     records = f"SELECT {', '.join(inner)} FROM {source.relation}"
-    coded = f"SELECT {', '.join([*leaves, *carried])} FROM ({records}) {' '.join(joins)}"
+    coded = f"SELECT {', '.join([*leaves, *carried])} FROM ({records}) AS r {' '.join(joins)}"
     grouped = f"SELECT {', '.join([*by, *summed])} FROM ({coded}) GROUP BY {', '.join(by)}"
     source.create(
         table,
-        f"SELECT {', '.join([*levels, *kept])} FROM ({grouped}) {' '.join(above)} "
-        f"ORDER BY {by[0]}",
+        f"SELECT {', '.join([*levels, *kept])} FROM ({grouped}) AS g {' '.join(above)} "
+        f"ORDER BY g.{by[0]}",
         parameters,
     )
 

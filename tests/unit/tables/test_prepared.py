@@ -201,11 +201,14 @@ def test_hostile_names_and_categories_are_only_names_and_categories():
             "id": range(6),
             hostile: ["a'b", "a'b", '"', "$f0", "", "é"],
             "k": [1] * 6,
+            "a1 k": [1] * 6,
+            "n": [2] * 6,
+            "w": [1.5] * 6,
             "CKM level 0": [1] * 6,
         }
     )
     with open_source(table) as source:
-        prepared = ready(source, [hostile, "k"], weight=None)
+        prepared = ready(source, [hostile, "k", "a1 k", "n"], weight="w")
         where = f"`{hostile}` = 'a''b' and k = 1"
         found = prepared.scan({hostile: 0}, where=prepared.conditions(where))
         assert found.block.count.tolist() == [2]

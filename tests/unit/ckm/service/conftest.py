@@ -60,6 +60,11 @@ name = "age_tree"
 name = "zone_2024"
 """
 
+RULES = """
+[rules]
+maximum_cells = 5000
+"""
+
 AGES = """level,name
 @,young
 @@,15-24
@@ -72,7 +77,7 @@ AGES = """level,name
 """
 
 
-def write_service(folder, *, more="", persons=6000, seed=3):
+def write_service(folder, *, more=None, persons=6000, seed=3):
     """Write the data and the files of a service; return its file."""
     people = job_seekers(np.random.Generator(np.random.PCG64(seed)), persons=persons).people
     weights = np.random.Generator(np.random.PCG64(seed)).choice([0.0, 1.5, 2.0], persons)
@@ -80,7 +85,7 @@ def write_service(folder, *, more="", persons=6000, seed=3):
     Secret(SECRET).write(folder / "secret.key")
     worked_ptable().write(folder / "pt.parquet")
     (folder / "ages.csv").write_text(AGES)
-    (folder / "service.toml").write_text(SERVICE + more)
+    (folder / "service.toml").write_text(SERVICE + (RULES if more is None else more))
     return folder / "service.toml"
 
 

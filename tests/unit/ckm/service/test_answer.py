@@ -206,7 +206,8 @@ def test_a_rule_that_is_broken_names_itself_and_what_to_try(
         assert "{" not in str(told["detail"]) + str(told["try"])
 
 
-def test_the_cells_of_an_answer_are_bounded_even_without_the_rule(served):
+def test_the_cells_of_an_answer_are_bounded_even_without_the_rule(served, monkeypatch):
+    monkeypatch.setattr("ckm.service.answer._MOST_CELLS", 10_000)
     variables = served.answerer.variables
     every = [
         Selection(variable=n, ranks=tuple(v.ranks().tolist())) for n, v in variables.items()

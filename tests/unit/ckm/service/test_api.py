@@ -74,7 +74,7 @@ def test_the_table_its_variables_and_its_lists_are_described_in_both_languages(w
             )
     assert web.get("/codelists/geo.region?lang=fr").json()["label"] == "Lieu: Région"
     config = web.get("/config").json()
-    assert config["maxDataCells"] == 100_000
+    assert config["maxDataCells"] == 5000
     assert set(config["dataFormats"]) == set(FORMATS)
     assert web.get("/health").json() == {"status": "ok"}
 

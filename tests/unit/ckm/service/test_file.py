@@ -17,7 +17,7 @@ from tests.unit.ckm.service.conftest import write_service
 
 @pytest.fixture
 def file(tmp_path):
-    return write_service(tmp_path, persons=1000)
+    return write_service(tmp_path, more="", persons=1000)
 
 
 def problems(file, *changes, more=""):
