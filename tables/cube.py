@@ -231,8 +231,8 @@ class _Plan:
         chosen = self._chosen(request)
         aliases = {c: a for c, a in self.column_alias.items() if a in chosen}
         wanted = np.flatnonzero(is_wanted)
-        beside = rows.select(list(aliases.values())).take(pa.array(wanted))
-        beside = beside.append_column("row", pa.array(wanted))
+        columns = {alias: rows[alias].take(pa.array(wanted)) for alias in aliases.values()}
+        beside = pa.table({"row": pa.array(wanted), **columns})
         parameters = dict(self._key_parameters)
         where = (
             f"WHERE {request.where.sql(self._kinds, parameters)}"

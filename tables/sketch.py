@@ -73,12 +73,14 @@ class Sketch:
         """Return the sketches of some cells, each named once, in this order."""
         place = np.full(len(self), -1, np.int64)
         place[cells] = np.arange(len(cells))
-        mine = place[self.member_cell] if len(self) else self.member_cell
-        return Sketch(
+        mine = place[self.member_cell]
+        taken = Sketch(
             lanes=self.lanes[cells],
             powers=self.powers[cells],
-            **_members(mine[mine >= 0], self.member_key[mine >= 0], self.width),
+            member_cell=mine[:0],
+            member_key=self.member_key[:0],
         )
+        return taken.with_members(mine[mine >= 0], self.member_key[mine >= 0])
 
     def merge(self, place: Integers) -> Sketch:
         """Merge cells of the same place; the answer is in the order of places."""
@@ -91,12 +93,17 @@ class Sketch:
         powers = np.add.reduceat(self.powers[order], starts) % PRIME
         cell = np.searchsorted(ordered[starts], place[self.member_cell])
         is_small = (lanes == 0).any(axis=1)[cell]
-        members = _members(cell[is_small], self.member_key[is_small], self.width)
-        return Sketch(lanes=lanes, powers=powers, **members)
+        merged = Sketch(
+            lanes=lanes, powers=powers, member_cell=cell[:0], member_key=self.member_key[:0]
+        )
+        return merged.with_members(cell[is_small], self.member_key[is_small])
 
     def with_members(self, cell: Integers, key: Words) -> Sketch:
-        """Return the same sketches with these members."""
-        return Sketch(lanes=self.lanes, powers=self.powers, **_members(cell, key, self.width))
+        """Return the same sketches with the smallest of these members."""
+        cell, key = smallest_members(cell, key, self.width)
+        return Sketch(
+            lanes=self.lanes, powers=self.powers, member_cell=cell, member_key=key
+        )
 
 
 def join_sketches(parts: Sequence[Sketch]) -> Sketch:
@@ -161,11 +168,11 @@ def read_sketch(rows: pa.Table, width: int) -> Sketch:
     )
 
 
-def _members(cell: Integers, key: Words, width: int) -> dict[str, NDArray[np.generic]]:
-    """Sort members, and keep those with the smallest keys of every cell."""
+def smallest_members(cell: Integers, key: Words, width: int) -> tuple[Integers, Words]:
+    """Sort members by cell, and keep the ``width + 1`` smallest keys of every cell."""
     order = np.lexsort((key, cell))
     cell, key = cell[order], key[order]
     is_first = np.diff(cell, prepend=-1) != 0
     start = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
     kept = np.arange(len(cell)) - start <= width
-    return {"member_cell": cell[kept], "member_key": key[kept]}
+    return cell[kept], key[kept]
