@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from ckm.ledger.watch import Watch
     from ptable import PTable
     from risk.histogram import Histogram
     from tables.quality import Action
@@ -238,12 +239,13 @@ class Engine:
             empty_cells=empty_cells,
         )
         (built,) = self._requests({"": request}).values()
-        return self._answer([request], [built], None)[0]
+        return self._answer({"": request}, {"": built}, None)[0]
 
     def tabulate_all(
         self,
         requests: Mapping[str, TableRequest],
         *,
+        watch: Watch | None = None,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> dict[str, PublishedTable]:
         """Tabulate and protect several tables in one scan of the records.
@@ -252,6 +254,8 @@ class Engine:
         ----------
         requests
             Name → request.
+        watch
+            What enters the tables in a ledger; publish them there before anybody sees them.
         progress
             Called with a stage (``"keys"``, ``"scan"``, ``"protect"``), the steps done and
             the steps in all.
@@ -267,8 +271,7 @@ class Engine:
             If a request is wrong, or the data do not fit it.
         """
         built = self._requests(requests)
-        answers = self._answer(list(requests.values()), list(built.values()), progress)
-        return dict(zip(requests, answers, strict=True))
+        return dict(zip(requests, self._answer(requests, built, progress, watch), strict=True))
 
     def histograms(
         self,
@@ -317,9 +320,10 @@ class Engine:
 
     def _answer(
         self,
-        requests: Sequence[TableRequest],
-        built: Sequence[Request],
+        requests: Mapping[str, TableRequest],
+        built: Mapping[str, Request],
         progress: Callable[[str, int, int], None] | None,
+        watch: Watch | None = None,
     ) -> list[PublishedTable]:
         tell = progress or (lambda _stage, _done, _total: None)
         tell("keys", 0, 1)
@@ -331,16 +335,19 @@ class Engine:
         found = cube(
             self._source,
             self._keys,
-            built,
+            list(built.values()),
             tolerate_missing_keys=self._checks == "warn",
+            sketch=0 if watch is None else watch.width(built),
             progress=scan,
         )
         tell("scan", 100, 100)
         started = time.perf_counter()
         answers = []
-        for done, request in enumerate(requests):
+        for done, (name, request) in enumerate(requests.items()):
             tell("protect", done, len(requests))
             cells = found.pop(0)  # released table by table: cells may fill the memory
+            if watch is not None:
+                watch.see(name, built[name], cells, where=request.where)
             published = perturb(
                 cells, ptable=self._ptable, secret=self._secret if self._mixes else None
             )

@@ -9,6 +9,7 @@ with the smallest keys. `docs/ledger.md` has the arithmetic.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,7 @@ class Sketch:
     @property
     def width(self) -> int:
         """The largest difference that these sketches tell from larger ones."""
-        return self.lanes.shape[1] - 1
+        return int(self.lanes.shape[1]) - 1
 
     @property
     def is_small(self) -> NDArray[np.bool_]:
@@ -101,9 +102,7 @@ class Sketch:
     def with_members(self, cell: Integers, key: Words) -> Sketch:
         """Return the same sketches with the smallest of these members."""
         cell, key = smallest_members(cell, key, self.width)
-        return Sketch(
-            lanes=self.lanes, powers=self.powers, member_cell=cell, member_key=key
-        )
+        return Sketch(lanes=self.lanes, powers=self.powers, member_cell=cell, member_key=key)
 
 
 def join_sketches(parts: Sequence[Sketch]) -> Sketch:
@@ -158,7 +157,7 @@ def sketch_columns(width: int, key_range: int) -> tuple[list[str], list[str]]:
 def read_sketch(rows: pa.Table, width: int) -> Sketch:
     """Read sketches, still without members, from the answer of `sketch_columns`."""
     from_start = [rows[f"x{lane}"].to_numpy().astype(np.uint64) for lane in range(width + 1)]
-    lanes = [a ^ b for a, b in zip(from_start, from_start[1:], strict=False)]
+    lanes = [a ^ b for a, b in itertools.pairwise(from_start)]
     powers = [rows[f"p{i}"].to_numpy().astype(np.int64) for i in range(1, width + 2)]
     return Sketch(
         lanes=np.stack([*lanes, from_start[-1]], axis=1),

@@ -10,6 +10,7 @@ from ckm.ledger.entry import Entry
 from ckm.ledger.errors import LedgerError, ThinDifferenceError
 from ckm.ledger.ledger import Ledger, Published
 from ckm.ledger.pair import CellName, ThinPair
+from ckm.ledger.watch import Watch
 
 __all__ = [
     "CellName",
@@ -20,4 +21,5 @@ __all__ = [
     "Published",
     "ThinDifferenceError",
     "ThinPair",
+    "Watch",
 ]

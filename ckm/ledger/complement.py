@@ -141,7 +141,9 @@ def _members(cells: Cells, sketch: Sketch, pairs: Complements) -> tuple[Numbers,
     at = is_finest[sketch.member_cell]
     leaf = sketch.member_cell[at]
     member = sketch.member_key[at]
-    heights = [nest.level[ranks[pairs.whole]] for nest, ranks in zip(nests, cells.ranks, strict=True)]
+    heights = [
+        nest.level[ranks[pairs.whole]] for nest, ranks in zip(nests, cells.ranks, strict=True)
+    ]
     found_pair, found_key = [], []
     for levels, mine in _grouped(np.stack(heights, axis=1)):
         above = [n.up[h][r[leaf]] for n, h, r in zip(nests, levels, cells.ranks, strict=True)]
@@ -168,7 +170,7 @@ class _Nest:
             self.level[axis.levels[height].ranks] = height
         self.up = np.full((len(axis.levels), axis.size), -1, np.int64)
         leaves = axis.levels[0].ranks
-        code = np.arange(len(leaves))
+        code: NDArray[np.integer] = np.arange(len(leaves))
         for height, level in enumerate(axis.levels):
             self.up[height, leaves] = level.ranks[code]
             code = code if level.up is None else level.up[code]

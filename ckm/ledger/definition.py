@@ -73,7 +73,7 @@ class Definition:
             for n, h in request.hierarchies.items()
         }
         categories = sorted((n, [repr(c) for c in cs]) for n, cs in request.categories.items())
-        shape = [repr(request.where), sorted(hierarchies.items()), categories]
+        shape: list[object] = [repr(request.where), sorted(hierarchies.items()), categories]
         shape += [request.total_label, request.missing_label, request.weight]
         margins = request.margins
         return cls(

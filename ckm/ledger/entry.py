@@ -11,13 +11,13 @@ import numpy as np
 
 from ckm.errors import InternalError
 from ckm.ledger.complement import complement_sketches, complements
-from ckm.ledger.definition import Definition
 from ckm.ledger.pair import CellName
 from tables.sketch import Sketch, join_sketches
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ckm.ledger.definition import Definition
     from ckm.ledger.seal import Seal
     from tables import Cells
 
@@ -169,7 +169,7 @@ class Entry:
         --------
         >>> Entry.unpack(entry.pack(), definition)  # doctest: +SKIP
         """
-        arrays = {
+        arrays: dict[str, Any] = {
             "identity": self.identity,
             "lanes": self.lanes,
             "powers": self.powers.astype(np.uint32),

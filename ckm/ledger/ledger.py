@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-import os
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from ckm.ledger.store import Row, open_store
 from tables.sketch import MAX_WIDTH
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Sequence
     from types import TracebackType
 
@@ -317,9 +317,7 @@ class Ledger:
                 numbers = [self._insert(entry, history) for entry in fresh]
             for number, entry in zip(numbers, fresh, strict=True):
                 self._take(number, entry, history)
-        logger.info(
-            "recorded in the ledger", extra={"tables": len(fresh), "history": history}
-        )
+        logger.info("recorded in the ledger", extra={"tables": len(fresh), "history": history})
         return pairs
 
     def entries(self) -> Iterator[Published]:
@@ -419,7 +417,9 @@ class Ledger:
             for index in indexes:
                 found = index.pairs(entry, threshold=self.threshold, is_known=is_known)
                 room = max(_MOST_NAMED - len(pairs), 0)
-                for mine, number, other in zip(*(column[:room] for column in found), strict=True):
+                for mine, number, other in zip(
+                    *(column[:room] for column in found), strict=True
+                ):
                     published = (
                         fresh[number].name(other)
                         if index is pending

@@ -108,7 +108,7 @@ class Seal:
 
 
 def _padded(size: int) -> int:
-    step = max(2 ** (size.bit_length() - 4), _LEAST)
+    step = max(1 << max(size.bit_length() - 4, 0), _LEAST)
     return -(-size // step) * step
 
 

@@ -262,7 +262,7 @@ class _Sqlite(_Database):
 
     def _explain(self, error: BaseException) -> LedgerError:
         code = getattr(error, "sqlite_errorname", "") or ""
-        if code.startswith("SQLITE_BUSY") or code.startswith("SQLITE_LOCKED"):
+        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             return LedgerError(
                 f"The ledger {self._name!r} is busy: another program has been writing for "
                 f"{self._timeout_s:g} seconds.",
