@@ -12,6 +12,7 @@ from ckm.cli.completion import completion
 from ckm.cli.demo import demo
 from ckm.cli.job import job
 from ckm.cli.keys import keys
+from ckm.cli.ledger import ledger
 from ckm.cli.ptable import ptable
 from ckm.cli.release import release
 from ckm.cli.root import Root
@@ -54,5 +55,5 @@ def app() -> None:
     """Protected tables from microdata, by the cell key method."""
 
 
-for _command in (release, check, compare, demo, ptable, keys, job, completion):
+for _command in (release, check, compare, demo, ptable, keys, ledger, job, completion):
     app.add_command(_command)

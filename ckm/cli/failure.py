@@ -34,6 +34,7 @@ _OURS = ("ckm", "ptable", "reports", "risk", "tables")
 # Looked up along the classes of an error, nearest first; by name, to import nothing.
 _EXITS = {
     "KeyQualityError": CHECK_FAILED,
+    "ThinDifferenceError": CHECK_FAILED,
     "SourceError": WRONG_DATA,
     "DataError": WRONG_DATA,
     "InfeasibleError": INFEASIBLE,

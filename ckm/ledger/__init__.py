@@ -8,7 +8,7 @@ few records is refused or flagged, whatever words it was asked in.
 from ckm.ledger.definition import Definition
 from ckm.ledger.entry import Entry
 from ckm.ledger.errors import LedgerError, ThinDifferenceError
-from ckm.ledger.ledger import Ledger, Published
+from ckm.ledger.ledger import Ledger, Published, list_published
 from ckm.ledger.pair import CellName, ThinPair
 from ckm.ledger.watch import Watch
 
@@ -22,4 +22,5 @@ __all__ = [
     "ThinDifferenceError",
     "ThinPair",
     "Watch",
+    "list_published",
 ]

@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from ckm.ledger.store import Store
     from tables import Cells, Secret
 
-__all__ = ["Ledger", "Published"]
+__all__ = ["Ledger", "Published", "list_published"]
 
 logger = logging.getLogger(__name__)
 
 _SCHEMA = "1"
+_WIDTH = 2
 _KEPT = 16  # unsealed entries at hand for naming
 _MOST_NAMED = 10_000  # more thin differences of one table tell nobody anything more
 
@@ -118,7 +119,8 @@ class Ledger:
         target: str | os.PathLike[str],
         *,
         secret: Secret,
-        threshold: int = 2,
+        threshold: int | None = None,
+        create: bool = True,
         with_complements: bool = True,
         smallest: int = 1,
         timeout_s: float = 30.0,
@@ -132,8 +134,11 @@ class Ledger:
         secret
             The secret under which the ledger is sealed.
         threshold
-            The largest difference, in records, that counts as thin. A new ledger can serve
-            this threshold and smaller ones for ever.
+            The largest difference, in records, that counts as thin. A new ledger, by default
+            for 2, serves this threshold and smaller ones for ever; an old one by default the
+            largest that it can.
+        create
+            Make the ledger if there is none.
         with_complements
             Also compare what is left of a published cell without another one in it.
         smallest
@@ -155,7 +160,9 @@ class Ledger:
         --------
         >>> Ledger.open("ledger.db", secret=secret)  # doctest: +SKIP
         """
-        if type(threshold) is not int or not 1 <= threshold <= MAX_WIDTH:
+        if threshold is not None and (
+            type(threshold) is not int or not 1 <= threshold <= MAX_WIDTH
+        ):
             raise ConfigError(
                 f"The threshold of a ledger is a number of records from 1 to {MAX_WIDTH}, "
                 f"not {threshold!r}.",
@@ -164,14 +171,14 @@ class Ledger:
         if type(smallest) is not int or smallest < 1:
             raise ConfigError(f"smallest must be a positive integer, not {smallest!r}.")
         seal = Seal(secret)
-        store = open_store(target, timeout_s=timeout_s)
+        store = open_store(target, create=create, timeout_s=timeout_s)
         try:
             with store.writing():
                 settings = store.settings()
                 if not settings:
                     settings = {
                         "schema": _SCHEMA,
-                        "width": str(threshold),
+                        "width": str(threshold or _WIDTH),
                         "check": seal.check,
                     }
                     store.write_settings(settings)
@@ -182,7 +189,7 @@ class Ledger:
         return cls(
             store,
             seal=seal,
-            threshold=threshold,
+            threshold=threshold or width,
             width=width,
             with_complements=with_complements,
             smallest=smallest,
@@ -320,27 +327,6 @@ class Ledger:
         logger.info("recorded in the ledger", extra={"tables": len(fresh), "history": history})
         return pairs
 
-    def entries(self) -> Iterator[Published]:
-        """List the recorded tables in order, without looking into them.
-
-        Yields
-        ------
-        Published
-            Each table.
-
-        Examples
-        --------
-        >>> list(ledger.entries())  # doctest: +SKIP
-        []
-        """
-        for row in self._store.rows(is_open=True):
-            yield Published(
-                number=row.number,
-                history=row.history,
-                published_at=row.published_at,
-                definition=Definition.read(row.definition),
-            )
-
     def audit(
         self, *, history: str | None = None, threshold: int | None = None
     ) -> Iterator[ThinPair]:
@@ -410,9 +396,12 @@ class Ledger:
         pairs: list[ThinPair] = []
         pending = Index(self.width)
         indexes = [*(self._index(h) for h in dict.fromkeys((history, *also))), pending]
+        seen: set[bytes] = set()
         for entry in entries:
-            if self.is_known(entry.definition, history=history):
+            identity = entry.definition.identity
+            if identity in seen or self.is_known(entry.definition, history=history):
                 continue
+            seen.add(identity)
             is_known = np.logical_or.reduce([index.knows(entry) for index in indexes])
             for index in indexes:
                 found = index.pairs(entry, threshold=self.threshold, is_known=is_known)
@@ -491,7 +480,43 @@ class Ledger:
         return Entry.unpack(text, Definition.read(row.definition))
 
 
-def _width(settings: dict[str, str], seal: Seal, threshold: int) -> int:
+def list_published(target: str | os.PathLike[str]) -> Iterator[Published]:
+    """List the tables that a ledger holds, without its secret.
+
+    Parameters
+    ----------
+    target
+        The file or the URL of the ledger.
+
+    Yields
+    ------
+    Published
+        Each table, in the order of publication.
+
+    Raises
+    ------
+    LedgerError
+        If it cannot be opened.
+
+    Examples
+    --------
+    >>> list(list_published("ledger.db"))  # doctest: +SKIP
+    []
+    """
+    store = open_store(target, create=False)
+    try:
+        for row in store.rows(is_open=True):
+            yield Published(
+                number=row.number,
+                history=row.history,
+                published_at=row.published_at,
+                definition=Definition.read(row.definition),
+            )
+    finally:
+        store.close()
+
+
+def _width(settings: dict[str, str], seal: Seal, threshold: int | None) -> int:
     """Return the width of a ledger's sketches, or raise when it does not suit."""
     if settings.get("schema") != _SCHEMA:
         raise LedgerError(
@@ -504,7 +529,7 @@ def _width(settings: dict[str, str], seal: Seal, threshold: int) -> int:
             hint="use that secret, or start a new ledger",
         )
     width = int(settings["width"])
-    if threshold > width:
+    if threshold is not None and threshold > width:
         raise LedgerError(
             f"The ledger was made for thresholds up to {width}, not {threshold}.",
             hint="start a new ledger with the larger threshold",

@@ -36,14 +36,19 @@ class CellName:
     categories: tuple[tuple[str, str], ...] = ()
     without: tuple[tuple[str, str], ...] = ()
 
-    def __str__(self) -> str:
+    @property
+    def words(self) -> str:
+        """The categories, without table and filter."""
         words = ", ".join(f"{column}={label}" for column, label in self.categories)
         if self.without:
             left_out = ", ".join(f"{column}={label}" for column, label in self.without)
             words = f"{words} without {left_out}"
+        return words or "all records"
+
+    def __str__(self) -> str:
         where = f" where {self.where}" if self.where else ""
         number = "" if self.entry is None else f" (entry {self.entry})"
-        return f"{words or 'all records'}{where} in {self.table!r}{number}"
+        return f"{self.words}{where} in {self.table!r}{number}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,13 +77,17 @@ class Store(Protocol):
         """Close the connection."""
 
 
-def open_store(target: str | os.PathLike[str], *, timeout_s: float = 30.0) -> Store:
+def open_store(
+    target: str | os.PathLike[str], *, create: bool = True, timeout_s: float = 30.0
+) -> Store:
     """Open the database of a ledger, or make it.
 
     Parameters
     ----------
     target
         A file, or a URL ``postgresql://…``.
+    create
+        Make the file if there is none.
     timeout_s
         How long to wait for another writer.
 
@@ -113,7 +117,7 @@ def open_store(target: str | os.PathLike[str], *, timeout_s: float = 30.0) -> St
             "A ledger is a file or a database postgresql://…, nothing else.",
             hint="for example ledger = 'ledger.db'",
         )
-    return _Sqlite(Path(text), timeout_s)
+    return _Sqlite(Path(text), timeout_s, create=create)
 
 
 class _Database:
@@ -218,7 +222,7 @@ class _Database:
 
 
 class _Sqlite(_Database):
-    def __init__(self, path: Path, timeout_s: float) -> None:
+    def __init__(self, path: Path, timeout_s: float, *, create: bool) -> None:
         super().__init__()
         self._name = path.name
         self._timeout_s = timeout_s
@@ -226,6 +230,10 @@ class _Sqlite(_Database):
             raise LedgerError(
                 f"The ledger {path.name!r} cannot be made: its folder does not exist.",
                 hint="make the folder, or choose another",
+            )
+        if not create and not path.exists():
+            raise LedgerError(
+                f"There is no ledger {path.name!r}.", hint="look at the name and the folder"
             )
         _make_private(path)
         with self._explained():
@@ -284,7 +292,7 @@ class _Sqlite(_Database):
 def _make_private(path: Path) -> None:
     """Make the file before SQLite does, so that nobody else can ever read it."""
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
         raise LedgerError(
             f"The ledger {path.name!r} cannot be opened: {error.strerror}.",

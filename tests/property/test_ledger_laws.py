@@ -22,7 +22,7 @@ HIERARCHIES = {
 }
 DIMENSIONS = ("geo", "zones", "age", "sex")
 FILTERS = {
-    None: lambda r: True,
+    None: lambda _: True,
     "n > 0": lambda r: r["n"] > 0,
     "n > 1": lambda r: r["n"] > 1,
     "n between 1 and 8": lambda r: 1 <= r["n"] <= 8,
@@ -138,7 +138,10 @@ def table_of(people):
     columns = {c: [p[c] for p in people] for c in people[0] if c != "key"}
     return pa.table(
         {
-            **{c: pa.array(v, pa.int64() if c == "n" else pa.string()) for c, v in columns.items()},
+            **{
+                c: pa.array(v, pa.int64() if c == "n" else pa.string())
+                for c, v in columns.items()
+            },
             "key": pa.array([p["key"] for p in people], pa.uint64()),
         }
     )
@@ -165,11 +168,12 @@ def sets_of_pairs(people, pairs):
     registers(),
     st.lists(tables, min_size=2, max_size=5),
     st.integers(1, 4),
-    st.booleans(),
-    st.sampled_from([1, 1, 5]),
+    st.fixed_dictionaries(
+        {"with_complements": st.booleans(), "smallest": st.sampled_from([1, 1, 5])}
+    ),
 )
 def test_the_ledger_finds_exactly_the_thin_differences_of_a_comparison_of_all_pairs(
-    tmp_path_factory, people, wishes, threshold, with_complements, smallest
+    tmp_path_factory, people, wishes, threshold, rules
 ):
     path = tmp_path_factory.mktemp("ledger") / "ledger.db"
     history: set[frozenset[int]] = set()
@@ -180,8 +184,7 @@ def test_the_ledger_finds_exactly_the_thin_differences_of_a_comparison_of_all_pa
             path,
             secret=SECRET,
             threshold=threshold,
-            with_complements=with_complements,
-            smallest=smallest,
+            **rules,
         ) as ledger,
     ):
         for number, (dimensions, where) in enumerate(wishes):
@@ -194,9 +197,9 @@ def test_the_ledger_finds_exactly_the_thin_differences_of_a_comparison_of_all_pa
                 continue
             seen.append((dimensions, where))
             mine = set(published_sets(people, dimensions, where).values())
-            if with_complements:
+            if rules["with_complements"]:
                 mine |= derived_sets(people, dimensions, where)
-            mine = {one for one in mine if len(one) >= smallest}
+            mine = {one for one in mine if len(one) >= rules["smallest"]}
             expected = {
                 (new, old)
                 for new in mine - history
@@ -216,8 +219,21 @@ def test_the_ledger_finds_exactly_the_thin_differences_of_a_comparison_of_all_pa
 
 @settings(max_examples=25)
 @given(registers(), st.lists(tables, min_size=2, max_size=4, unique_by=repr))
-@example([{"region": "r0", "commune": "c0", "zone": "z0", "block": "b0", "age": "y1",
-           "sex": "F", "n": 1, "key": 7}], [([], None), (["sex"], None)])
+@example(
+    [
+        {
+            "region": "r0",
+            "commune": "c0",
+            "zone": "z0",
+            "block": "b0",
+            "age": "y1",
+            "sex": "F",
+            "n": 1,
+            "key": 7,
+        }
+    ],
+    [([], None), (["sex"], None)],
+)
 def test_one_release_is_the_same_as_its_tables_one_by_one(tmp_path_factory, people, wishes):
     folder = tmp_path_factory.mktemp("ledger")
     with (
@@ -234,9 +250,7 @@ def test_one_release_is_the_same_as_its_tables_one_by_one(tmp_path_factory, peop
 
 @settings(max_examples=25)
 @given(registers(), st.lists(tables, min_size=2, max_size=4), st.integers(0, 3))
-def test_a_ledger_that_is_opened_again_answers_the_same(
-    tmp_path_factory, people, wishes, cut
-):
+def test_a_ledger_that_is_opened_again_answers_the_same(tmp_path_factory, people, wishes, cut):
     folder = tmp_path_factory.mktemp("ledger")
     answers = []
     with open_source(table_of(people), threads=1) as source:
