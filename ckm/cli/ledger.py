@@ -65,7 +65,7 @@ def list_entries(voice: Voice, *, target: str, history: str | None) -> None:
     for column in _ENTRY:
         table.add_column(column, justify="right" if column == "entry" else "left")
     for entry in _entries(target, history):
-        table.add_row(*(Text(text) for text in _entry_row(entry)))
+        table.add_row(*(Text(_visible(text)) for text in _entry_row(entry)))
     voice.out.print(table)
 
 

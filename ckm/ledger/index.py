@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     Words = NDArray[np.uint64]
     Numbers = NDArray[np.int64]
+    Pairs = tuple[list[int], list[int], list[int]]
 
 __all__ = ["Index"]
 
@@ -87,9 +88,7 @@ class Index:
         self._entry.extend(np.full(len(new), number, np.uint32))
         self._number.extend(new.astype(np.uint32))
 
-    def pairs(
-        self, entry: Entry, *, threshold: int, is_known: NDArray[np.bool_]
-    ) -> tuple[list[int], list[int], list[int]]:
+    def pairs(self, entry: Entry, *, threshold: int, is_known: NDArray[np.bool_]) -> Pairs:
         """Find the thin differences that a table adds to the history.
 
         Parameters

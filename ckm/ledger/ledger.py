@@ -9,8 +9,6 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self
 
-import numpy as np
-
 from ckm.errors import ConfigError
 from ckm.ledger.definition import Definition
 from ckm.ledger.entry import Entry
@@ -26,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
 
+    from ckm.ledger.index import Pairs
+    from ckm.ledger.pair import CellName
     from ckm.ledger.store import Store
     from tables import Cells, Secret
 
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 _SCHEMA = "1"
 _WIDTH = 2
-_KEPT = 16  # unsealed entries at hand for naming
+_KEPT = 500_000  # sets of unsealed entries at hand for naming
 _MOST_NAMED = 10_000  # more thin differences of one table tell nobody anything more
 
 Policy = Literal["refuse", "flag"]
@@ -224,7 +224,10 @@ class Ledger:
         )
 
     def is_known(self, definition: Definition, *, history: str = "public") -> bool:
-        """Tell whether this very table is recorded; then it needs neither sketch nor check.
+        """Tell whether a table of this definition is recorded.
+
+        If the definition names the version of the records, the table needs neither sketches
+        nor a check.
 
         Parameters
         ----------
@@ -361,13 +364,8 @@ class Ledger:
                 continue
             entry = self._unseal(row)
             index = indexes.setdefault(row.history, Index(self.width))
-            for mine, number, other in zip(
-                *index.pairs(entry, threshold=wanted, is_known=index.knows(entry)), strict=True
-            ):
-                yield ThinPair(
-                    cell=entry.name(mine, entry=row.number),
-                    published=self._entry(number).name(other, entry=number),
-                )
+            found = index.pairs(entry, threshold=wanted, is_known=index.knows(entry))
+            yield from self._named(entry, found, None, most=len(found[0]), number=row.number)
             index.add(entry, number=row.number)
 
     def close(self) -> None:
@@ -395,29 +393,51 @@ class Ledger:
         fresh: list[Entry] = []
         pairs: list[ThinPair] = []
         pending = Index(self.width)
-        indexes = [*(self._index(h) for h in dict.fromkeys((history, *also))), pending]
-        seen: set[bytes] = set()
+        others = [self._index(h) for h in dict.fromkeys(also) if h != history]
+        mine = self._index(history)
         for entry in entries:
-            identity = entry.definition.identity
-            if identity in seen or self.is_known(entry.definition, history=history):
+            is_known = mine.knows(entry) | pending.knows(entry)
+            if is_known.all() and self._is_among(entry, fresh, history):
                 continue
-            seen.add(identity)
-            is_known = np.logical_or.reduce([index.knows(entry) for index in indexes])
-            for index in indexes:
+            for index in others:
+                is_known |= index.knows(entry)
+            for index in (mine, *others, pending):
                 found = index.pairs(entry, threshold=self.threshold, is_known=is_known)
-                room = max(_MOST_NAMED - len(pairs), 0)
-                for mine, number, other in zip(
-                    *(column[:room] for column in found), strict=True
-                ):
-                    published = (
-                        fresh[number].name(other)
-                        if index is pending
-                        else self._entry(number).name(other, entry=number)
-                    )
-                    pairs.append(ThinPair(cell=entry.name(mine), published=published))
+                given = fresh if index is pending else None
+                pairs += self._named(entry, found, given, most=_MOST_NAMED - len(pairs))
             pending.add(entry, number=len(fresh))
             fresh.append(entry)
         return fresh, tuple(pairs)
+
+    def _is_among(self, entry: Entry, fresh: Sequence[Entry], history: str) -> bool:
+        """Tell whether this very table is recorded, or about to be."""
+        identity = entry.definition.identity
+        return any(e.definition.identity == identity for e in fresh) or self.is_known(
+            entry.definition, history=history
+        )
+
+    def _named(
+        self,
+        entry: Entry,
+        found: Pairs,
+        fresh: Sequence[Entry] | None,
+        *,
+        most: int,
+        number: int | None = None,
+    ) -> list[ThinPair]:
+        """Name pairs, each published table being opened once."""
+        rows = list(zip(*(column[: max(most, 0)] for column in found), strict=True))
+        published: dict[tuple[int, int], CellName] = {}
+        for table, one in sorted({(table, one) for _, table, one in rows}):
+            published[table, one] = (
+                self._entry(table).name(one, entry=table)
+                if fresh is None
+                else fresh[table].name(one)
+            )
+        return [
+            ThinPair(cell=entry.name(new, entry=number), published=published[table, one])
+            for new, table, one in rows
+        ]
 
     def _insert(self, entry: Entry, history: str) -> int:
         row = Row(
@@ -467,7 +487,7 @@ class Ledger:
 
     def _keep(self, number: int, entry: Entry) -> None:
         self._opened[number] = entry
-        while len(self._opened) > _KEPT:
+        while len(self._opened) > 1 and sum(map(len, self._opened.values())) > _KEPT:
             self._opened.popitem(last=False)
 
     def _unseal(self, row: Row) -> Entry:

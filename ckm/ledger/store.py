@@ -24,8 +24,9 @@ _META = "CREATE TABLE IF NOT EXISTS ckm_ledger (name TEXT PRIMARY KEY, content T
 _ENTRIES = (
     "CREATE TABLE IF NOT EXISTS ckm_ledger_entry (number {number}, history TEXT NOT NULL, "
     "digest {bytes} NOT NULL, definition TEXT NOT NULL, published_at TEXT NOT NULL, "
-    "sealed {bytes} NOT NULL, UNIQUE (history, digest))"
+    "sealed {bytes} NOT NULL)"
 )
+_LOOKUP = "CREATE INDEX IF NOT EXISTS ckm_ledger_lookup ON ckm_ledger_entry (history, digest)"
 _COLUMNS = "history, digest, definition, published_at, sealed"
 _LOCK = 0x636B6D4C
 
@@ -173,7 +174,7 @@ class _Database:
                 )
 
     def has(self, history: str, digest: bytes) -> bool:
-        sql = "SELECT number FROM ckm_ledger_entry WHERE history = ? AND digest = ?"
+        sql = "SELECT 1 FROM ckm_ledger_entry WHERE history = ? AND digest = ? LIMIT 1"
         return bool(self._fetch(sql, (history, digest)))
 
     def close(self) -> None:
@@ -183,6 +184,7 @@ class _Database:
     def _make(self) -> None:
         self._run(_META)
         self._run(_ENTRIES.format(number=self._number, bytes=self._bytes))
+        self._run(_LOOKUP)
 
     def _run(self, sql: str, values: Sequence[object] = ()) -> Any:
         with self._lock, self._explained():

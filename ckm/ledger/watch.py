@@ -32,7 +32,8 @@ class Watch:
     also
         Further histories whose tables their readers know.
     data
-        The version of the records; a table of another version is another table.
+        The version of the records and their keys. Where it is named, a table that is recorded
+        needs no sketches; otherwise they tell whether it is still the same.
 
     Examples
     --------
@@ -69,6 +70,8 @@ class Watch:
         >>> watch.width({"t": request})  # doctest: +SKIP
         2
         """
+        if not self._data:
+            return self._ledger.width  # the same words may mean other records today
         definitions = (
             Definition.of(request, name=name, data=self._data)
             for name, request in requests.items()
@@ -97,8 +100,7 @@ class Watch:
         if cells.sketch is None:
             return
         definition = Definition.of(request, name=name, where=where, data=self._data)
-        if not self._ledger.is_known(definition, history=self._history):
-            self._entries.append(self._ledger.entry(cells, definition))
+        self._entries.append(self._ledger.entry(cells, definition))
 
     def publish(self, *, policy: Policy = "refuse") -> tuple[ThinPair, ...]:
         """Check and record all tables seen; see `Ledger.publish`.

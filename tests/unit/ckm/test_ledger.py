@@ -180,6 +180,19 @@ def test_the_same_request_again_adds_nothing(source, path):
         assert not ledger.is_known(first.definition, history="researchers")
 
 
+def test_the_same_words_over_other_records_are_another_table(source, path):
+    with (
+        open_source(people().slice(1)) as later,
+        Ledger.open(path, secret=SECRET, threshold=1) as ledger,
+    ):
+        ledger.publish([make(ledger, source, ["region"], name="t")])
+        assert not ledger.publish([make(ledger, source, ["region"], name="t")])
+        with pytest.raises(ThinDifferenceError):
+            ledger.publish([make(ledger, later, ["region"], name="t")])
+        assert Watch(ledger).width({"t": Request(dimensions=["region"])}) == 1
+        assert len(list(list_published(path))) == 1
+
+
 def test_histories_stand_apart_unless_their_readers_know_both(source, path):
     with Ledger.open(path, secret=SECRET, threshold=1) as ledger:
         ledger.publish([make(ledger, source, ["region"], name="old")])
