@@ -113,13 +113,14 @@ class Index:
         """
         words, sets = _words(entry, ~is_known)
         order = np.argsort(words)
-        words, sets = words[order], sets[order]
-        found = [
-            self._near(entry, words[start : start + _CHUNK], sets[start : start + _CHUNK], t)
-            for start, t in ((s, threshold) for s in range(0, len(words), _CHUNK))
-        ]
-        pairs = np.concatenate([np.zeros(0, np.uint64), *found])
-        mine, other = np.divmod(np.unique(pairs), np.uint64(2**32))
+        shown = np.sort(entry.identity)
+        pairs = np.zeros(0, np.uint64)
+        for start in range(0, len(words), _CHUNK):
+            part = order[start : start + _CHUNK]
+            met = self._meet(words[part], sets[part], shown)
+            is_near = self._differ_by_few(entry, met, threshold)
+            pairs = np.concatenate([pairs, met[is_near]])
+        mine, other = np.divmod(_distinct(pairs), np.uint64(2**32))
         at = other.astype(np.int64)
         return (
             mine.tolist(),
@@ -127,16 +128,18 @@ class Index:
             self._number.values[at].tolist(),
         )
 
-    def _near(self, entry: Entry, words: Words, sets: Numbers, threshold: int) -> Words:
-        """Return the pairs among the candidates that differ by few, as one word each."""
+    def _meet(self, words: Words, sets: Numbers, shown: Words) -> Words:
+        """Return pairs of sets that share a word, as one number each, unless both are shown."""
         query, other = self._find(words)
-        pairs = np.unique(sets[query].astype(np.uint64) << np.uint64(32) | other)
+        pairs = _distinct(sets[query].astype(np.uint64) << np.uint64(32) | other)
+        theirs: Words = self._identity.values[_theirs(pairs)]
+        at = np.minimum(np.searchsorted(shown, theirs), len(shown) - 1)
+        return np.asarray(pairs[shown[at] != theirs])
+
+    def _differ_by_few(self, entry: Entry, pairs: Words, threshold: int) -> NDArray[np.bool_]:
         mine = (pairs >> np.uint64(32)).astype(np.int64)
-        theirs = (pairs & np.uint64(2**32 - 1)).astype(np.int64)
-        is_near = ~np.isin(self._identity.values[theirs], entry.identity)
-        mine, theirs, pairs = mine[is_near], theirs[is_near], pairs[is_near]
-        powers = self._powers.values[theirs].astype(np.int64)
-        return pairs[differ_by_at_most(threshold, entry.powers[mine], powers)]
+        powers = self._powers.values[_theirs(pairs)].astype(np.int64)
+        return differ_by_at_most(threshold, entry.powers[mine], powers)
 
     def _find(self, words: Words) -> tuple[Numbers, NDArray[np.uint32]]:
         """Return which words are in the index, and for each the sets that have them."""
@@ -165,6 +168,16 @@ def _words(entry: Entry, is_wanted: NDArray[np.bool_]) -> tuple[Words, Numbers]:
     members = is_wanted[entry.member_set]
     words = np.concatenate([entry.lanes[sets, lane], entry.member[members]])
     return words, np.concatenate([sets, entry.member_set[members]])
+
+
+def _theirs(pairs: Words) -> Numbers:
+    return (pairs & np.uint64(2**32 - 1)).astype(np.int64)
+
+
+def _distinct(pairs: Words) -> Words:
+    """Sort, and keep one of each; NumPy's own hashes, which takes longer."""
+    pairs = np.sort(pairs)
+    return pairs[np.flatnonzero(np.diff(pairs, prepend=~pairs[:1]))]
 
 
 class _Grown:
