@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -183,15 +183,15 @@ def _distinct(pairs: Words) -> Words:
 class _Grown:
     """An array with room to grow."""
 
-    def __init__(self, empty: NDArray[np.generic]) -> None:
+    def __init__(self, empty: NDArray[Any]) -> None:
         self._room = empty
         self._size = 0
 
     @property
-    def values(self) -> NDArray[np.generic]:
+    def values(self) -> NDArray[Any]:
         return self._room[: self._size]
 
-    def extend(self, values: NDArray[np.generic]) -> None:
+    def extend(self, values: NDArray[Any]) -> None:
         needed = self._size + len(values)
         if needed > len(self._room):
             room = np.zeros((needed + needed // 4, *values.shape[1:]), values.dtype)
