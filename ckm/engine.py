@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckm.ledger.watch import Watch
     from ckm.tally import Tally
     from ptable import PTable
     from tables import Cells, Prepared
@@ -248,12 +249,13 @@ class Engine:
             empty_cells=empty_cells,
         )
         (built,) = self._requests({"": request}).values()
-        return self._answer({"": request}, [built], None)[0]
+        return self._answer({"": request}, {"": built}, None)[0]
 
     def tabulate_all(
         self,
         requests: Mapping[str, TableRequest],
         *,
+        watch: Watch | None = None,
         progress: Callable[[str, int, int], None] | None = None,
         observe: Observer | None = None,
     ) -> dict[str, PublishedTable]:
@@ -263,6 +265,8 @@ class Engine:
         ----------
         requests
             Name → request.
+        watch
+            What enters the tables in a ledger; publish them there before anybody sees them.
         progress
             Called with a stage (``"keys"``, ``"scan"``, ``"protect"``), the steps done and
             the steps in all.
@@ -281,7 +285,7 @@ class Engine:
             If a request is wrong, or the data do not fit it.
         """
         built = self._requests(requests)
-        answers = self._answer(requests, list(built.values()), progress, observe)
+        answers = self._answer(requests, built, progress, observe=observe, watch=watch)
         return dict(zip(requests, answers, strict=True))
 
     def tally(
@@ -323,6 +327,8 @@ class Engine:
         self,
         built: Sequence[Request],
         progress: Callable[[str, int, int], None] | None,
+        *,
+        sketch: int = 0,
     ) -> list[Cells]:
         scan = (
             None if progress is None else lambda share: progress("scan", int(100 * share), 100)
@@ -332,27 +338,33 @@ class Engine:
             self._keys,
             built,
             tolerate_missing_keys=self._checks == "warn",
+            sketch=sketch,
             progress=scan,
         )
 
     def _answer(
         self,
         requests: Mapping[str, TableRequest],
-        built: Sequence[Request],
+        built: Mapping[str, Request],
         progress: Callable[[str, int, int], None] | None,
+        *,
         observe: Observer | None = None,
+        watch: Watch | None = None,
     ) -> list[PublishedTable]:
         tell = progress or (lambda _stage, _done, _total: None)
         tell("keys", 0, 1)
         self.check_keys()
         tell("keys", 1, 1)
-        found = self._cells(built, progress)
+        width = 0 if watch is None else watch.width(built)
+        found = self._cells(list(built.values()), progress, sketch=width)
         tell("scan", 100, 100)
         started = time.perf_counter()
         answers = []
         for done, (name, request) in enumerate(requests.items()):
             tell("protect", done, len(requests))
             cells = found.pop(0)  # released table by table: cells may fill the memory
+            if watch is not None:
+                watch.see(name, built[name], cells, where=request.where)
             published = perturb(
                 cells, ptable=self._ptable, secret=self._secret if self._mixes else None
             )

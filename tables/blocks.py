@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tables.cells import Cells
+from tables.sketch import Sketch, join_sketches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +48,7 @@ class Block:
     count: Sums
     key: NDArray[np.uint64]
     weight: tuple[Sums, ...]
+    sketch: Sketch | None = None
 
 
 def roll_up(
@@ -113,6 +115,7 @@ def lay_out(
     key_range
         Keys lie in [0, key_range).
     """
+    sketches = [block.sketch for block in shown if block.sketch is not None]
     limbs = [np.concatenate(parts) for parts in zip(*(b.weight for b in shown), strict=True)]
     return Cells(
         axes=axes,
@@ -123,6 +126,7 @@ def lay_out(
         weight=from_limbs(limbs[:3]) if limbs else None,
         weighted_count=limbs[3] if limbs else None,
         level_sets=tuple(level_sets),
+        sketch=join_sketches(sketches) if sketches else None,
     )
 
 
@@ -151,12 +155,14 @@ def group(
     codes = tuple(code[first] for code in cells.codes)
     if is_distinct:
         weight = tuple(limb[first] for limb in cells.weight)
-        return Block(codes, cells.count[first], cells.key[first], weight)
+        sketch = None if cells.sketch is None else cells.sketch.take(first)
+        return Block(codes, cells.count[first], cells.key[first], weight, sketch)
     return Block(
         codes,
         _sum_at(place, cells.count, total)[kept],
         _sum_keys(place, cells.key, total, key_range)[kept],
         tuple(_sum_at(place, limb, total)[kept] for limb in cells.weight),
+        None if cells.sketch is None else cells.sketch.merge(place),
     )
 
 
@@ -217,6 +223,7 @@ def shown_cells(
             block.count[keep],
             block.key[keep],
             tuple(limb[keep] for limb in block.weight),
+            None if block.sketch is None else block.sketch.take(np.flatnonzero(keep)),
         )
     ranks = tuple(level.ranks[code] for level, code in zip(pairs, block.codes, strict=True))
     return replace(block, codes=ranks)

@@ -27,6 +27,7 @@ from tables.errors import DataError
 from tables.filters import Filter, quote
 from tables.keys import RecordKeys, require_sound
 from tables.request import Request, require_fit
+from tables.sketch import Sketch, read_sketch, sketch_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,6 +55,7 @@ def cube(
     requests: Sequence[Request],
     *,
     tolerate_missing_keys: bool = False,
+    sketch: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> list[Cells]:
     """Tabulate several requests in one scan of the records, or few for very many columns.
@@ -67,7 +69,10 @@ def cube(
     requests
         The tables.
     tolerate_missing_keys
-        Count a missing key as zero instead of refusing.
+        Count a missing key as zero instead of refusing; sketches refuse in any case.
+    sketch
+        Also sketch every cell, so that sets which differ by up to this many records can be
+        told, see `tables.sketch`; 0 sketches none.
     progress
         Called with the share of the scan done.
 
@@ -94,7 +99,7 @@ def cube(
     ([2, 1, 3], [4, 2, 6])
     """
     require_fit(requests, source)
-    require_sound(source, keys, tolerate_missing=tolerate_missing_keys)
+    require_sound(source, keys, tolerate_missing=tolerate_missing_keys and not sketch)
     for weight in sorted({r.weight for r in requests if r.weight is not None}):
         _require_weights(source, weight)
     source.prepare_grouping()
@@ -103,12 +108,12 @@ def cube(
     started = time.perf_counter()
     scans = _scans(requests)
     for done, batch in enumerate(scans):
-        plan = _Plan(source, keys, batch)
+        plan = _Plan(source, keys, batch, sketch=sketch)
         begun = time.perf_counter()
         tell = None if progress is None else _part_of(progress, done, len(scans))
         answer = source.arrow(plan.sql, plan.parameters, progress=tell)
         scan_s += time.perf_counter() - begun
-        finest = [_finest(plan, request, answer) for request in batch]
+        finest = [_finest(plan, request, answer, source) for request in batch]
         del answer  # as large as the cells: make room before rolling up
         for request in batch:
             axes, block = finest.pop(0)
@@ -151,12 +156,16 @@ class _Plan:
     so that all requests share one scan.
     """
 
-    def __init__(self, source: Source, keys: RecordKeys, requests: Sequence[Request]) -> None:
-        kinds = source.kinds
+    def __init__(
+        self, source: Source, keys: RecordKeys, requests: Sequence[Request], *, sketch: int = 0
+    ) -> None:
+        kinds = self._kinds = source.kinds
+        self.sketch = sketch
         self.parameters: dict[str, object] = {}
         self.orders = source.orders
         self.key_range = keys.resolve(source)
-        key_sql = keys.sql(source, self.parameters)
+        key_sql = self._key_sql = keys.sql(source, self.parameters)
+        self._key_parameters = dict(self.parameters)
         columns = list(dict.fromkeys(c for r in requests for c in r.columns))
         self.column_alias = {c: f"d{i}" for i, c in enumerate(columns)}
         weights = list(dict.fromkeys(r.weight for r in requests if r.weight is not None))
@@ -193,6 +202,11 @@ class _Plan:
                 for alias in self.weight_alias.values()
             ),
         ]
+        records = f"SELECT {', '.join(inner)} FROM {source.relation} {where}"
+        if sketch:
+            columns, aggregates = sketch_columns(sketch, self.key_range)
+            records = f"SELECT *, {', '.join(columns)} FROM ({records})"
+            selected += aggregates
         if len(self._sets) > 1:
             selected.append(f"grouping({', '.join(outer)}) AS g")
             listed = ", ".join(f"({', '.join(sorted(s))})" for s in self._sets)
@@ -202,29 +216,59 @@ class _Plan:
         if frozenset() in self._sets:  # the grand total has a row even when nobody is there
             group += " HAVING count(*) > 0"
         self._outer = outer
-        self.sql = (
-            f"SELECT {', '.join(selected)} FROM "
-            f"(SELECT {', '.join(inner)} FROM {source.relation} {where}) {group}"
-        )
+        self.sql = f"SELECT {', '.join(selected)} FROM ({records}) {group}"
 
     def rows(self, request: Request, answer: pa.Table) -> pa.Table:
         """Return the rows of the answer from which the request's cells are rolled up."""
         import pyarrow.compute as pc
 
         if len(self._sets) > 1:
-            wanted = self._wanted(request)
-            chosen = min(
-                (s for s in self._sets if wanted <= s), key=lambda s: (len(s), sorted(s))
-            )
+            chosen = self._chosen(request)
             # grouping() sets a bit, first column highest, where a column is summed over.
             bits = sum(1 << i for i, c in enumerate(reversed(self._outer)) if c not in chosen)
             answer = answer.filter(pc.equal(answer["g"], bits))
         flag = self._flags.get(request.where) if isinstance(request.where, Filter) else None
         return answer if flag is None else answer.filter(answer[flag])
 
+    def members(
+        self, source: Source, request: Request, rows: pa.Table, is_wanted: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        """Fetch the smallest keys of some rows of the answer: row numbers, and keys."""
+        import pyarrow as pa
+
+        chosen = self._chosen(request)
+        aliases = {c: a for c, a in self.column_alias.items() if a in chosen}
+        wanted = np.flatnonzero(is_wanted)
+        columns = {alias: rows[alias].take(pa.array(wanted)) for alias in aliases.values()}
+        beside = pa.table({"row": pa.array(wanted), **columns})
+        parameters = dict(self._key_parameters)
+        where = (
+            f"WHERE {request.where.sql(self._kinds, parameters)}"
+            if isinstance(request.where, Filter)
+            else ""
+        )
+        inner = [f"{self._key_sql} AS k"]
+        inner += [f"{quote(column)} AS {alias}" for column, alias in aliases.items()]
+        same = [f"r.{a} IS NOT DISTINCT FROM b.{a}" for a in aliases.values()] or ["true"]
+        found = source.arrow(
+            f"SELECT row, unnest(keys) AS key FROM (SELECT b.row, min(k::UBIGINT, "
+            f"{self.sketch + 1}) AS keys FROM (SELECT {', '.join(inner)} FROM "
+            f"{source.relation} {where}) r JOIN {source.beside} b ON {' AND '.join(same)} "
+            "GROUP BY b.row)",
+            parameters,
+            beside=beside,
+        )
+        return found["row"].to_numpy(), found["key"].to_numpy()
+
     def is_finest(self, request: Request) -> bool:
         """Whether the rows of the request are its finest cells, each once."""
         return self._wanted(request) in self._sets
+
+    def _chosen(self, request: Request) -> frozenset[str]:
+        """Return the grouping set from which the request's cells are rolled up."""
+        wanted = self._wanted(request)
+        fitting = (s for s in self._sets if wanted <= s)
+        return min(fitting, key=lambda s: (len(s), sorted(s)))
 
     def _wanted(self, request: Request) -> frozenset[str]:
         wanted = {self.column_alias[c] for c in request.columns}
@@ -245,7 +289,9 @@ class _Plan:
         )
 
 
-def _finest(plan: _Plan, request: Request, answer: pa.Table) -> tuple[tuple[Axis, ...], Block]:
+def _finest(
+    plan: _Plan, request: Request, answer: pa.Table, source: Source
+) -> tuple[tuple[Axis, ...], Block]:
     """Return the axes of a request and its finest cells."""
     rows = plan.rows(request, answer)
     values = {
@@ -262,9 +308,19 @@ def _finest(plan: _Plan, request: Request, answer: pa.Table) -> tuple[tuple[Axis
         count=rows["n"].to_numpy().astype(np.int64),
         key=rows["key"].to_numpy().astype(np.uint64),
         weight=weight,
+        sketch=_sketch(plan, request, rows, source) if plan.sketch else None,
     )
     sizes = tuple(axis.levels[0].size for axis in axes)
     return axes, group(cells, sizes, plan.key_range, is_distinct=plan.is_finest(request))
+
+
+def _sketch(plan: _Plan, request: Request, rows: pa.Table, source: Source) -> Sketch:
+    """Return the sketches of the answer's rows, with the members of small ones."""
+    sketch = read_sketch(rows, plan.sketch)
+    is_small = sketch.is_small
+    if not is_small.any():
+        return sketch
+    return sketch.with_members(*plan.members(source, request, rows, is_small))
 
 
 def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArray:

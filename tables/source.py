@@ -42,6 +42,7 @@ _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 _FEW_BITS, _MOST_BITS = 16, 22
 _VIEW = "ckm_records"
 _CLEAN = "ckm_clean_records"
+_BESIDE = "ckm_beside"
 _TICK_S = 0.2
 _T = TypeVar("_T")
 
@@ -90,6 +91,11 @@ class Source:
         """The SQL name of the records as they came."""
         return _VIEW
 
+    @property
+    def beside(self) -> str:
+        """The SQL name of a table that a query brings along."""
+        return _BESIDE
+
     def require(self, name: str) -> str:
         """Return the column's SQL type, or raise with the names that exist."""
         if name not in self.columns:
@@ -107,11 +113,24 @@ class Source:
         sql: str,
         parameters: Mapping[str, object] | None = None,
         *,
+        beside: pa.Table | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> pa.Table:
-        """Run a query whose answer comes as an Arrow table; tell its progress in [0, 1]."""
+        """Run a query whose answer comes as an Arrow table; tell its progress in [0, 1].
+
+        A table `beside` the records has the SQL name of that property meanwhile.
+        """
         run = self._connection.sql
-        return self._run(lambda: run(sql, params=parameters or None).to_arrow_table(), progress)
+        with self._lock:
+            if beside is not None:
+                self._connection.register(self.beside, beside)
+            try:
+                return self._run(
+                    lambda: run(sql, params=parameters or None).to_arrow_table(), progress
+                )
+            finally:
+                if beside is not None:
+                    self._connection.unregister(self.beside)
 
     def aside(self, sql: str, *, timeout_s: float | None = None) -> pa.Table:
         """Run a query beside others, on a connection of its own; stop it when time is over.

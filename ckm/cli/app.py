@@ -12,6 +12,7 @@ from ckm.cli.completion import completion
 from ckm.cli.demo import demo
 from ckm.cli.job import job
 from ckm.cli.keys import keys
+from ckm.cli.ledger import ledger
 from ckm.cli.ptable import ptable
 from ckm.cli.release import release
 from ckm.cli.report import report
@@ -66,6 +67,7 @@ for _command in (
     token,
     ptable,
     keys,
+    ledger,
     job,
     completion,
 ):
