@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckm.errors import CheckFailedError
+from reports.checking import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from reports import Report
     from reports.facts import PublicFacts, ReleaseFacts
     from tables import Secret
 
-__all__ = ["hidden_texts", "require_clean"]
+__all__ = ["hidden_texts", "require_clean", "require_clean_manifest"]
 
 _FEWEST_LETTERS = 8
+_MOST_SHOWN = 5
 
 
 def hidden_texts(facts: ReleaseFacts, *, more: Iterable[str] = ()) -> tuple[str, ...]:
@@ -75,7 +77,7 @@ def require_clean(
     Raises
     ------
     CheckFailedError
-        With the number of places.
+        With the number of places, and the texts of the job that hold it.
 
     Examples
     --------
@@ -100,8 +102,65 @@ def require_clean(
     marks = sum(len(scan(content, facts, forbidden=hidden)) for content in contents)
     marks += sum(secret is not None and secret.is_in(content) for content in contents)
     if marks:
-        raise CheckFailedError(
-            f"The release check 'public-scan' failed (found marks {marks}): a public page "
-            "would hold what must stay inside; nothing was published.",
-            hint="look for a secret, a folder or a hash in the titles and [report] of the job",
-        )
+        raise _failed("a public page", marks, _guilty(walk(facts), facts, hidden, secret))
+
+
+def require_clean_manifest(
+    manifest: Mapping[str, object],
+    facts: PublicFacts,
+    *,
+    hidden: Sequence[str],
+    secret: Secret | None = None,
+) -> None:
+    """Raise where the public manifest holds a text that must stay inside.
+
+    Parameters
+    ----------
+    manifest
+        Its content: also labels of totals and names of columns, which no page shows.
+    facts, hidden, secret
+        As for `require_clean`.
+
+    Raises
+    ------
+    CheckFailedError
+        With the number of texts, and where they stand.
+    """
+    texts = [(place, text) for place, text in walk(manifest) if isinstance(text, str)]
+    if _is_guilty("\n".join(text for _, text in texts), facts, hidden, secret):
+        guilty = _guilty(texts, facts, hidden, secret)
+        raise _failed("the public manifest", len(guilty), guilty)
+
+
+def _guilty(
+    texts: Iterable[tuple[str, object]],
+    facts: PublicFacts,
+    hidden: Sequence[str],
+    secret: Secret | None,
+) -> list[str]:
+    """Name the places of texts that hold what must stay inside."""
+    return [
+        place
+        for place, text in texts
+        if isinstance(text, str) and _is_guilty(text, facts, hidden, secret)
+    ]
+
+
+def _is_guilty(
+    text: str, facts: PublicFacts, hidden: Sequence[str], secret: Secret | None
+) -> bool:
+    from reports import scan
+
+    if secret is not None and secret.is_in(text):
+        return True
+    return any(mark.kind == "forbidden" for mark in scan(text, facts, forbidden=hidden))
+
+
+def _failed(what: str, marks: int, guilty: Sequence[str]) -> CheckFailedError:
+    shown = ", ".join(guilty[:_MOST_SHOWN]) + ", …" * (len(guilty) > _MOST_SHOWN)
+    way = f"take the secret, the folder or the hash out of: {shown}"
+    return CheckFailedError(
+        f"The release check 'public-scan' failed (found marks {marks}): {what} "
+        "would hold what must stay inside; nothing was published.",
+        hint=way if guilty else "no text of the job holds it: please report this message",
+    )

@@ -22,7 +22,7 @@ from ckm.errors import ReleaseError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["check_target", "new_folder", "resolve_target"]
+__all__ = ["check_target", "new_folder", "only_writer", "resolve_target"]
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -116,7 +116,7 @@ def new_folder(
     path = resolve_target(target)
     with _translated(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with _lock(path):
+    with only_writer(path):
         _clean(path)
         check_target(path, may_replace)
         draft = path.with_name(f".{path.name}.partial-{os.getpid()}-{secrets.token_hex(4)}")
@@ -222,8 +222,29 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    """Let one process at a time write a folder. The system frees the lock of a dead process."""
+def only_writer(path: Path) -> Iterator[None]:
+    """Let one process at a time write a folder. The system frees the lock of a dead process.
+
+    Parameters
+    ----------
+    path
+        The folder, from `resolve_target`.
+
+    Raises
+    ------
+    ReleaseError
+        If another process is writing it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp()) / "out"
+    >>> with only_writer(folder), only_writer(folder):
+    ...     pass
+    Traceback (most recent call last):
+    ckm.errors.ReleaseError: Another process is writing 'out' at this moment.
+      hint: wait until it has ended, or choose another folder
+    """
     name = path.with_name(f".{path.name}.lock")
     while True:
         with _translated(path):

@@ -23,6 +23,7 @@ __all__ = [
     "describe_columns",
     "engine_version",
     "internal_manifest",
+    "manifest_text",
     "public_manifest",
     "record_file",
     "versions",
@@ -292,6 +293,22 @@ def internal_manifest(
     }
 
 
+def manifest_text(manifest: Mapping[str, Any]) -> str:
+    r"""Return a manifest as JSON, for people to read.
+
+    Parameters
+    ----------
+    manifest
+        Its content.
+
+    Examples
+    --------
+    >>> manifest_text({"kind": KIND})
+    '{\n  "kind": "ckm-release"\n}\n'
+    """
+    return json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     """Write a manifest as JSON, in UTF-8, for people to read.
 
@@ -310,5 +327,4 @@ def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     >>> "ckm-release" in file.read_text()
     True
     """
-    text = json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    path.write_bytes(text.encode())
+    path.write_bytes(manifest_text(manifest).encode())

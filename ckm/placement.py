@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import ReleaseError
 from ckm.manifest import KIND
-from ckm.report import LANGUAGES, NUMBERS, page_name
+from ckm.report import LANGUAGES, NUMBERS, is_draft, page_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,9 @@ def refuse_foreign(folder: Path) -> None:
             hint="choose another folder, or remove this one yourself",
         )
     found = {
-        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and not is_draft(path.name)
     }
     if others := sorted(found - ours):
         shown = ", ".join(map(repr, others[:5])) + (", …" if len(others) > 5 else "")

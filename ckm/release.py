@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 from ckm.assess.assessor import Assessor
 from ckm.assess.facts import findings, release_facts
-from ckm.disclosure import hidden_texts
+from ckm.disclosure import hidden_texts, require_clean_manifest
 from ckm.errors import ReleaseError
 from ckm.folder import check_target, new_folder, resolve_target
+from ckm.heard import warnings_heard
 from ckm.manifest import (
     FileRecord,
     TableRecord,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from ckm.published import PublishedTable
     from ckm.report import ReportFiles
     from ptable import PTable
+    from reports.facts import ReleaseFacts
     from risk.designs import MapDesign
     from tables import KeyQuality
 
@@ -115,17 +117,17 @@ def release(
     may_replace = refuse_foreign if force else None
     refuse_overlap(job, target)
     check_target(target, may_replace)
-    run = _Run(job, target=target, tell=tell)
-    tell("p-table", 0, 1)
-    ptable = load_ptable(job)
-    tell("p-table", 1, 1)
-    with open_engine(job, ptable, memory_limit=memory_limit, threads=threads) as engine:
-        engine.validate(job.tables)
-        if dry_run:
-            cells = 0
-        else:
-            with new_folder(target, may_replace=may_replace) as folder:
-                cells = run.write(folder, engine, ptable)
+    cells = 0
+    with warnings_heard() as heard:
+        run = _Run(job, target=target, tell=tell, warnings=heard)
+        tell("p-table", 0, 1)
+        ptable = load_ptable(job)
+        tell("p-table", 1, 1)
+        with open_engine(job, ptable, memory_limit=memory_limit, threads=threads) as engine:
+            engine.validate(job.tables)
+            if not dry_run:
+                with new_folder(target, may_replace=may_replace) as folder:
+                    cells = run.write(folder, engine, ptable)
     seconds = time.monotonic() - started
     names = tuple(job.tables)
     if not dry_run:
@@ -180,6 +182,7 @@ class _Run:
         *,
         target: Path,
         tell: Callable[[str, int, int], None],
+        warnings: list[str],
     ) -> None:
         self.job = job
         self.target = target
@@ -188,7 +191,8 @@ class _Run:
         self.before = _states(job)
         self.designs = _designs(job)
         self.seconds: dict[str, float] = {}
-        self.warnings: list[str] = []
+        self.warnings = warnings
+        self._note(job.warnings)
 
     def write(self, folder: Path, engine: Engine, ptable: PTable) -> int:
         """Fill the folder; return the number of published cells."""
@@ -197,7 +201,7 @@ class _Run:
         with self._timed("inputs"):
             inputs = self._record_inputs()
         quality = engine.check_keys()
-        self.warnings += quality.problems
+        self._note(quality.problems)
         assessor = Assessor(
             ptable,
             is_mixed=self.job.keys.mix,
@@ -205,11 +209,7 @@ class _Run:
             total_label=self.job.output.total_label,
         )
         tables = self._write_tables(public, engine, assessor)
-        if _states(self.job) != self.before:
-            raise ReleaseError(
-                "The input changed while the release was being made; nothing was written.",
-                hint="run it again when the data are at rest",
-            )
+        self._require_rest()
         (internal / "job.toml").write_bytes(self.job.text.encode())
         ptable.write(internal / "pt.parquet")
         found = self._assess(assessor, quality)
@@ -221,15 +221,10 @@ class _Run:
             warnings=self.warnings,
             reproduction=self._reproduction(internal, inputs),
         )
-        with self._timed("report"):
-            pages = write_report(
-                facts,
-                folder,
-                languages=self.job.report.languages,
-                hidden=hidden_texts(facts, more=[str(self.job.path.parent)]),
-                secret=self._secret(),
-            )
-        self._write_manifests(folder, tables, inputs, ptable, pages)
+        pages = self._write_report(folder, facts, tables)
+        self._write_internal_manifest(folder, tables, inputs, ptable, pages)
+        for path in internal.iterdir():
+            path.chmod(0o600)
         return sum(table.rows for table in tables)
 
     @contextlib.contextmanager
@@ -237,6 +232,13 @@ class _Run:
         started = time.monotonic()
         yield
         self.seconds[stage] = round(time.monotonic() - started, 3)
+
+    def _require_rest(self) -> None:
+        if _states(self.job) != self.before:
+            raise ReleaseError(
+                "The input changed while the release was being made; nothing was written.",
+                hint="run it again when the data are at rest",
+            )
 
     def _record_inputs(self) -> list[FileRecord]:
         """Hash the files that the numbers depend on."""
@@ -266,24 +268,8 @@ class _Run:
         started = time.monotonic()
         for number, (name, table) in enumerate(published.items()):
             self.tell("writing", number, len(published))
-            begun = time.monotonic()
-            files = tuple(
-                self._write_table(public / f"{name}.{kind}", table)
-                for kind in self.job.output.formats
-            )
-            seconds = share + time.monotonic() - begun
-            records.append(
-                TableRecord(
-                    name=name,
-                    title=self.job.titles.get(name),
-                    rows=table.n_rows,
-                    columns=describe_columns(
-                        table, self._hierarchies(name), total_label=self.job.output.total_label
-                    ),
-                    files=files,
-                    seconds=seconds,
-                )
-            )
+            record = self._write_table(public, name, table, scan_s=share)
+            records.append(record)
             if not any(values.any() for values in table.measures.values()):
                 self._warn(
                     f"Table {name!r} publishes nothing but zeros: do its filter and its "
@@ -293,24 +279,47 @@ class _Run:
                 )
             logger.info(
                 "table written",
-                extra={"table": name, "cells": table.n_rows, "seconds": round(seconds, 3)},
+                extra={
+                    "table": name,
+                    "cells": table.n_rows,
+                    "seconds": round(record.seconds, 3),
+                },
             )
         self.tell("writing", len(published), len(published))
         self.seconds["writing"] = round(time.monotonic() - started, 3)
         return records
 
     def _warn(self, text: str, **extra: str) -> None:
-        self.warnings.append(text)
         logger.warning(text, extra=extra)
+        self._note([text])  # also where nobody wants logs
+
+    def _note(self, texts: Sequence[str]) -> None:
+        self.warnings += [text for text in texts if text not in self.warnings]
 
     def _hierarchies(self, name: str) -> dict[str, object]:
         """Return the hierarchies among the dimensions of a table."""
         dimensions = self.job.tables[name].dimensions
         return {n: h for n, h in self.job.hierarchies.items() if n in dimensions}
 
-    def _write_table(self, path: Path, table: PublishedTable) -> FileRecord:
-        table.write(path)
-        return record_file(path, name=path.name)
+    def _write_table(
+        self, public: Path, name: str, table: PublishedTable, *, scan_s: float
+    ) -> TableRecord:
+        """Write a table in each format; `scan_s` is its share of the tabulation."""
+        started, files = time.monotonic(), []
+        for kind in self.job.output.formats:
+            path = public / f"{name}.{kind}"
+            table.write(path)
+            files.append(record_file(path, name=path.name))
+        return TableRecord(
+            name=name,
+            title=self.job.titles.get(name),
+            rows=table.n_rows,
+            columns=describe_columns(
+                table, self._hierarchies(name), total_label=self.job.output.total_label
+            ),
+            files=tuple(files),
+            seconds=scan_s + time.monotonic() - started,
+        )
 
     def _assess(self, assessor: Assessor, quality: KeyQuality) -> Findings:
         """Compute the numbers of the reports, and stop where a check failed."""
@@ -327,6 +336,24 @@ class _Run:
         for text in judge(found.checks, self.job):
             self._warn(text, event="check failed")
         return found
+
+    def _write_report(
+        self, folder: Path, facts: ReleaseFacts, tables: Sequence[TableRecord]
+    ) -> ReportFiles:
+        """Write the pages and the public manifest, once nothing in them must stay inside."""
+        hidden, secret = hidden_texts(facts, more=[str(self.job.path.parent)]), self._secret()
+        with self._timed("report"):
+            pages = write_report(
+                facts,
+                folder,
+                languages=self.job.report.languages,
+                hidden=hidden,
+                secret=secret,
+            )
+        manifest = public_manifest(tables, title=self.job.title, report=pages.public)
+        require_clean_manifest(manifest, facts.public(), hidden=hidden, secret=secret)
+        write_manifest(folder / "public" / "manifest.json", manifest)
+        return pages
 
     def _reproduction(self, internal: Path, inputs: Sequence[FileRecord]) -> ReproductionFacts:
         finished = dt.datetime.now(dt.UTC)
@@ -353,7 +380,7 @@ class _Run:
         secret = self.job.keys.secret
         return f"file {secret.name}" if secret else f"environment variable {SECRET_VARIABLE}"
 
-    def _write_manifests(
+    def _write_internal_manifest(
         self,
         folder: Path,
         tables: Sequence[TableRecord],
@@ -362,10 +389,6 @@ class _Run:
         pages: ReportFiles,
     ) -> None:
         public, internal = folder / "public", folder / "internal"
-        write_manifest(
-            public / "manifest.json",
-            public_manifest(tables, title=self.job.title, report=pages.public),
-        )
         finished = dt.datetime.now(dt.UTC)
         write_manifest(
             internal / "manifest.json",

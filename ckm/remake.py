@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from ckm.disclosure import hidden_texts
 from ckm.errors import CheckFailedError, ReleaseError
-from ckm.manifest import KIND, record_file, write_manifest
-from ckm.report import LANGUAGES, NUMBERS, make_pages, page_name, place_of
+from ckm.folder import only_writer, resolve_target
+from ckm.listing import follows_from, renewed_manifests
+from ckm.manifest import KIND, record_file
+from ckm.report import LANGUAGES, NUMBERS, is_draft, make_pages, page_name, place_of
+from ckm.single_file import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from ckm.report import Edition
     from reports import Report
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Page", "remake_report"]
 
 _MOST_SHOWN = 5
+_PAPERS = frozenset({".csv", ".docx", ".htm", ".md", ".odt", ".pdf", ".svg", ".txt"})
 _EDITIONS: tuple[Edition, ...] = ("public", "internal")
 _PAGES = {page_name(edition, language) for edition in _EDITIONS for language in LANGUAGES}
 
@@ -82,38 +85,105 @@ def remake_report(
     --------
     >>> remake_report("out/2027-03", languages=["fr"])  # doctest: +SKIP
     """
+    order = _Order(
+        folder=Path(folder),
+        edition=edition,
+        languages=tuple(dict.fromkeys(languages)),
+        output=None if output is None else Path(output),
+        force=force,
+    )
+    plan = _plan(order)
+    if dry_run or plan.is_done:
+        return tuple(_page(path, text) for path, text in plan.pages.items())
+    if order.output is not None:
+        return _carry_out(plan, order)
+    with only_writer(resolve_target(order.folder)):
+        # Another process may have written since.
+        return _carry_out(_plan(order), order)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Order:
+    """What was asked for."""
+
+    folder: Path
+    edition: Edition
+    languages: tuple[str, ...]
+    output: Path | None
+    force: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """Files and what they are to hold; pages first, the manifests in the order of writing."""
+
+    pages: dict[Path, str]
+    manifests: dict[Path, str]
+
+    @property
+    def is_done(self) -> bool:
+        return all(_holds(path, text) for path, text in (self.pages | self.manifests).items())
+
+
+def _plan(order: _Order) -> _Plan:
+    """Look at the release, and make its pages."""
     from ckm.config.facts import read_facts
 
-    place = Path(folder)
+    place, edition, output = order.folder, order.edition, order.output
     manifest = _read_manifest(place)
     _require_unchanged(place, manifest)
     facts = read_facts(place / "internal" / NUMBERS)
     there = _languages(manifest, edition)
-    wanted = tuple(dict.fromkeys(languages)) or there
+    wanted = order.languages or there
     hidden = hidden_texts(facts) if edition == "public" else ()
     linked = [
         code for code in LANGUAGES if code in wanted or (output is None and code in there)
     ]
     pages = make_pages(facts, edition=edition, languages=wanted, hidden=hidden, linked=linked)
-    targets = _targets(place, edition, pages, None if output is None else Path(output))
-    _require_free(targets, force=force)
-    if output is None and set(wanted) - set(there):
+    targets = _targets(place, edition, pages, output)
+    _require_free(targets, force=order.force)
+    if output is not None:
+        return _Plan(pages=targets, manifests={})
+    if set(wanted) - set(there):
         # The pages that lie there already link to the new one, unless somebody changed them.
         others = [code for code in _untouched(place, manifest, edition) if code not in wanted]
         pages = make_pages(
             facts, edition=edition, languages=others, hidden=hidden, linked=linked
         )
         targets |= _targets(place, edition, pages, None)
-    done = tuple(_write(path, text, dry_run=dry_run) for path, text in targets.items())
-    if output is None and any(page.state == "written" for page in done):
-        _list_anew(place)
-    return done
+    texts = {path.name: text for path, text in targets.items()}
+    manifests = renewed_manifests(place, manifest, edition=edition, pages=texts)
+    return _Plan(pages=targets, manifests=manifests)
+
+
+def _page(path: Path, text: str) -> Page:
+    return Page(path=path, state="unchanged" if _holds(path, text) else "would be written")
+
+
+def _carry_out(plan: _Plan, order: _Order) -> tuple[Page, ...]:
+    """Write what differs, each file in one step."""
+    if order.output is None:
+        _clear_drafts(order.folder)
+    is_private = order.edition == "internal"
+    done = [_write(path, text, is_private=is_private) for path, text in plan.pages.items()]
+    for path, text in plan.manifests.items():
+        _write(path, text, is_private=path.parent.name == "internal")
+    return tuple(done)
+
+
+def _clear_drafts(folder: Path) -> None:
+    """Clear up after runs that were killed; we hold the lock, so none of them lives."""
+    for edition in _EDITIONS:
+        for path in place_of(folder, edition).iterdir():
+            if is_draft(path.name):
+                path.unlink()
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     """Return the internal manifest of a release."""
     try:
-        manifest = json.loads((folder / "internal" / "manifest.json").read_bytes())
+        raw = (folder / "internal" / "manifest.json").read_bytes()
+        manifest = json.loads(raw, parse_constant=_refuse)
         files = [*manifest["public"], *manifest.get("report", ())]
         plain = all(
             Path(file["file"]).name == file["file"] and isinstance(file["sha256"], str)
@@ -131,6 +201,10 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     return found
 
 
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
 def _require_unchanged(folder: Path, manifest: dict[str, Any]) -> None:
     """Compare the files with the manifest; pages are looked at when they are made."""
     listed = [("public", file) for file in manifest["public"]]
@@ -144,7 +218,11 @@ def _require_unchanged(folder: Path, manifest: dict[str, Any]) -> None:
         except OSError:
             off.append(f"{part}/{file['file']} (missing)")
             continue
-        if found.sha256 != file["sha256"]:
+        if found.sha256 == file["sha256"]:
+            continue
+        path = folder / part / file["file"]
+        is_manifest = (part, path.name) == ("public", "manifest.json")
+        if not (is_manifest and follows_from(manifest, path.read_bytes())):
             off.append(f"{part}/{file['file']} (changed)")
     if off:
         shown = ", ".join(off[:_MOST_SHOWN]) + ", …" * (len(off) > _MOST_SHOWN)
@@ -205,6 +283,11 @@ def _targets(
             f"{output.name!r} is a file, but neither .html nor .json.",
             hint="give a folder, or a name that ends in .html",
         )
+    if suffix in _PAPERS and not output.is_dir():
+        raise ReleaseError(
+            f"A report is written to .html or .json, not {suffix!r}.",
+            hint="print the page to PDF in a browser",
+        )
     return {output / name: text for name, text in texts.items()}
 
 
@@ -227,48 +310,9 @@ def _holds(path: Path, text: str) -> bool:
         return False
 
 
-def _write(path: Path, text: str, *, dry_run: bool) -> Page:
+def _write(path: Path, text: str, *, is_private: bool) -> Page:
     if _holds(path, text):
         return Page(path=path, state="unchanged")
-    if dry_run:
-        return Page(path=path, state="would be written")
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        draft.write_bytes(text.encode())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_whole(path, text, is_private=is_private)
     return Page(path=path, state="written")
-
-
-def _list_anew(folder: Path) -> None:
-    """Bring the lists of pages in both manifests up to date."""
-    public, internal = folder / "public", folder / "internal"
-    manifest = json.loads((public / "manifest.json").read_bytes())
-    manifest["report"] = list(_records(public, "public"))
-    _replace(public / "manifest.json", manifest)
-    manifest = json.loads((internal / "manifest.json").read_bytes())
-    manifest["report"] = list(_records(internal, "internal"))
-    names = {file["file"] for file in manifest["public"]} | _PAGES
-    manifest["public"] = [
-        asdict(record_file(path, name=path.name))
-        for path in sorted(public.iterdir())
-        if path.name in names
-    ]
-    _replace(internal / "manifest.json", manifest)
-
-
-def _records(place: Path, edition: Edition) -> Iterator[dict[str, Any]]:
-    for name in (*(page_name(edition, code) for code in LANGUAGES), NUMBERS):
-        if (place / name).is_file():
-            yield asdict(record_file(place / name, name=name))
-
-
-def _replace(path: Path, manifest: dict[str, Any]) -> None:
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        write_manifest(draft, manifest)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -21,6 +22,7 @@ __all__ = [
     "NUMBERS",
     "Edition",
     "ReportFiles",
+    "is_draft",
     "make_pages",
     "page_name",
     "place_of",
@@ -33,6 +35,8 @@ Edition: TypeAlias = Literal["internal", "public"]
 NUMBERS = "report.json"
 #: The languages of the pages.
 LANGUAGES = ("en", "fr")
+
+_DRAFT = re.compile(r"\.(report|manifest)[a-z.-]*\.[0-9a-f]{8}\.tmp")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +63,22 @@ def page_name(edition: Edition, language: str) -> str:
     'report.fr.html'
     """
     return f"report{'-internal' * (edition == 'internal')}.{language}.html"
+
+
+def is_draft(name: str) -> bool:
+    """Tell whether a file is what a killed run left of a page or a manifest.
+
+    Parameters
+    ----------
+    name
+        The name of the file.
+
+    Examples
+    --------
+    >>> is_draft(".report.fr.html.0a1b2c3d.tmp"), is_draft("report.fr.html")
+    (True, False)
+    """
+    return _DRAFT.fullmatch(name) is not None
 
 
 def place_of(folder: Path, edition: Edition) -> Path:

@@ -22,6 +22,10 @@ _HINTS = {
     "attacks": "look for a better design with: ckm ptable advise, ckm compare",
     "utility": "take less noise, or publish fewer small cells",
 }
+#: What these found is the noise itself where there are few cells: it would give counts away.
+_DRAWN = frozenset(
+    {"noise-bound", "noise-mean", "noise-variance", "noise-distribution", "utility"}
+)
 _OURS = "this points to a bug of ckm or to a p-table that was changed: please report it"
 
 
@@ -83,7 +87,8 @@ def _error(failed: Sequence[CheckFact]) -> CheckFailedError:
 
 
 def _words(check: CheckFact) -> str:
-    found = ", ".join(f"{name} {value:.6g}" for name, value in check.found.items())
+    numbers = {} if check.name in _DRAWN else check.found
+    found = ", ".join(f"{name} {value:.6g}" for name, value in numbers.items())
     allowed = ", ".join(f"{name} {value:.6g}" for name, value in check.allowed.items())
     parts = [f"in {check.where!r}" if check.where else "", f"found {found}" if found else ""]
     parts.append(f"allowed {allowed}" if allowed else "")

@@ -306,4 +306,7 @@ def _recompute(table: PTable, certificate: Certificate, name: str) -> None:
 
 
 def _no_table(name: str) -> PTableError:
-    return PTableError(f"The file '{name}' is no p-table, or it is damaged.")
+    return PTableError(
+        f"The file '{name}' is no p-table, or it is damaged.",
+        hint="make it again with: ckm ptable build, or look at it with: ckm ptable check",
+    )

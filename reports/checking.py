@@ -24,6 +24,7 @@ __all__ = ["require_sound", "walk"]
 
 _OUTCOMES = ("passed", "failed", "not computed")
 _MOST_PROBLEMS = 10
+_LARGEST = 10**30 - 1
 _BROKEN = re.compile("[\ud800-\udfff]")
 
 
@@ -102,9 +103,12 @@ def _bad_values(facts: object) -> Iterator[str]:
     for place, value in walk(facts):
         if isinstance(value, str) and not value.isascii() and _BROKEN.search(value):
             yield f"{place} holds half a character"
-        if value is None or isinstance(value, (str, bool, int)):
+        if value is None or isinstance(value, (str, bool)):
             continue
-        if not isinstance(value, float):
+        if isinstance(value, int):
+            if abs(value) > _LARGEST:
+                yield f"{place} has more than {len(str(_LARGEST))} digits"
+        elif not isinstance(value, float):
             yield f"{place} is a {type(value).__name__}, not a number or a text"
         elif not math.isfinite(value):
             yield f"{place} is {value}, not a number"

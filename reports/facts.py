@@ -54,7 +54,8 @@ class CheckFact:
     allowed, found
         The numbers that the words of rule and result need; what they mean is in the catalogue.
     where
-        The table or the part of the release that decided; empty for all of it.
+        The table or the part of the release that decided; empty for all of it, and where
+        nothing was decided.
     """
 
     name: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import codecs
 import hashlib
 import hmac
@@ -52,7 +53,9 @@ class Secret:
         self.label = label
 
     def is_in(self, text: str) -> bool:
-        """Tell whether a text holds the secret.
+        """Tell whether a text holds the secret or its beginning, as it is or in digits.
+
+        Upper and lower case count as the same: whoever reads one guesses the other.
 
         Parameters
         ----------
@@ -61,10 +64,14 @@ class Secret:
 
         Examples
         --------
-        >>> Secret(b"sixteen bytes or more").is_in("my key: sixteen bytes or more!")
+        >>> Secret(b"sixteen bytes or more").is_in("my key: SIXTEEN BYTES OR more!")
+        True
+        >>> Secret(bytes(range(32))).is_in("000102030405060708090a0b0c0d0e0f")
         True
         """
-        return self._value in text.encode("utf-8", "surrogatepass")
+        sought = (self._value, self._value.hex().encode(), base64.b64encode(self._value))
+        words = text.encode("utf-8", "surrogatepass").lower()
+        return any(form[:_MIN_BYTES].lower() in words for form in sought)
 
     @classmethod
     def generate(cls) -> Secret:

@@ -99,7 +99,8 @@ def _cases(ptable: PTable, *, is_mixed: bool) -> Iterator[_Case]:
     keys: _Keys = "mixed" if is_mixed else "additive"
     world = _World(ptable, rng=np.random.default_rng(_SEED), keys=keys)
     yield from _nested(ptable, world)
-    for case in (*_averaging(ptable, world), *_margins(ptable, world)):
+    others = (_partitions, _insistence, _systems, _margins)
+    for case in (case for cases in others for case in cases(ptable, world)):
         # Without a mix, formulas that take the noises of a total and its parts for
         # independent do not hold.
         is_known = is_mixed or case.name in {"repeated-answers", "additive-keys"}
@@ -127,16 +128,9 @@ def _nested(ptable: PTable, world: _World) -> Iterator[_Case]:
     )
 
 
-def _averaging(ptable: PTable, world: _World) -> Iterator[_Case]:
-    """Give the attacks that ask for many groups, or for one of them many times."""
-    from risk.attacks import (
-        HiddenBound,
-        LinearReconstruction,
-        RepeatedAnswers,
-        SmallCell,
-        SubsetSums,
-        TwoPartition,
-    )
+def _partitions(ptable: PTable, world: _World) -> Iterator[_Case]:
+    """Give the attacks that part one group in many ways."""
+    from risk.attacks import SmallCell, TwoPartition
 
     pairs = TwoPartition(n_categories=_CATEGORIES)
     yield _Case(
@@ -154,6 +148,12 @@ def _averaging(ptable: PTable, world: _World) -> Iterator[_Case]:
         lambda: cell.closed_form(ptable),
         lambda: world.attack(100, _CATEGORIES, lambda o, c: cell.run(o, truth=c[:, -1])),
     )
+
+
+def _insistence(ptable: PTable, world: _World) -> Iterator[_Case]:
+    """Give the attacks that ask for the same again, and for many groups of one size."""
+    from risk.attacks import HiddenBound, RepeatedAnswers
+
     again = RepeatedAnswers(n_repeats=_REPEATS)
     yield _Case(
         "repeated-answers",
@@ -174,6 +174,12 @@ def _averaging(ptable: PTable, world: _World) -> Iterator[_Case]:
             ),
         ),
     )
+
+
+def _systems(ptable: PTable, world: _World) -> Iterator[_Case]:
+    """Give the attacks that solve equations of many sums."""
+    from risk.attacks import LinearReconstruction, SubsetSums
+
     squares = LinearReconstruction(n_categories=_CATEGORIES)
     yield _Case(
         "linear-reconstruction",

@@ -13,6 +13,7 @@ from reports.facts import CheckFact
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ckm.assess.agreement import SumTest
     from ckm.assess.applied import Design
     from ckm.assess.assessor import Assessor
     from ckm.assess.observed import ObservedCells
@@ -136,30 +137,13 @@ def noise_checks(cells: ObservedCells, design: Design) -> Iterator[CheckFact]:
     """
     n = len(cells)
     drift, spread = mean_test(cells, design), variance_test(cells, design)
-    if drift is None:
-        yield _check("noise-mean", "not computed", found={"cells": n})
-    else:
-        yield _check(
-            "noise-mean",
-            _outcome(drift.is_passed),
-            allowed={"z": drift.allowed},
-            found={"z": drift.z, "mean": float(cells.noise.mean()), "cells": n},
-        )
-    if spread is None:
-        yield _check("noise-variance", "not computed", found={"cells": n})
-    else:
-        rows = design.rows(cells.count)
-        drawn = float(((cells.noise - design.mean[rows]) ** 2).sum())
-        yield _check(
-            "noise-variance",
-            _outcome(spread.is_passed),
-            allowed={"z": spread.allowed},
-            found={
-                "z": spread.z,
-                "ratio": drawn / float(design.variance[rows].sum()),
-                "cells": n,
-            },
-        )
+    mean = float(cells.noise.mean()) if n else 0.0
+    yield _tested("noise-mean", drift, found={"mean": mean, "cells": n})
+    rows = design.rows(cells.count)
+    drawn = float(((cells.noise - design.mean[rows]) ** 2).sum())
+    designed = float(design.variance[rows].sum())
+    ratio = drawn / designed if designed else 0.0
+    yield _tested("noise-variance", spread, found={"ratio": ratio, "cells": n})
     p_value = share_p_value(cells, design) if n else None
     if p_value is None:
         yield _check("noise-distribution", "not computed", found={"cells": n})
@@ -170,6 +154,17 @@ def noise_checks(cells: ObservedCells, design: Design) -> Iterator[CheckFact]:
             allowed={"p": share_limit()},
             found={"p": p_value, "cells": n},
         )
+
+
+def _tested(name: str, test: SumTest | None, *, found: Mapping[str, float]) -> CheckFact:
+    if test is None:
+        return _check(name, "not computed", found={"cells": found["cells"]})
+    return _check(
+        name,
+        _outcome(test.is_passed),
+        allowed={"z": test.allowed},
+        found={"z": test.z, **found},
+    )
 
 
 def proof_checks(ptable: PTable, quality: KeyQuality | None) -> Iterator[CheckFact]:
@@ -270,7 +265,6 @@ def _limited(name: str, unit: str, found: dict[str, float], allowed: float | Non
             "not computed",
             allowed={} if allowed is None else {unit: allowed},
             found=most,
-            where=where,
         )
     return _check(
         name,

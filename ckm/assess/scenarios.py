@@ -68,34 +68,13 @@ def scenario_facts(
     [('r5', False), ('ours', True)]
     """
     from risk.designs import build_designs
-    from risk.map import risk_utility_map
-    from risk.map_catalogue import FIGURES
-    from risk.map_result import EVERY_TABLE
 
     if not shown:
         return None
     while label in designs:
         label += "*"
     built = build_designs({**designs, label: chosen}, progress=progress)
-
-    def mapped(histograms: Mapping[str, Histogram]) -> RiskUtilityMap:
-        return risk_utility_map(
-            built.tables,
-            # One table of everything: no name of a table can be that of all of them.
-            {"release": Histogram.together(histograms.values())},
-            rng=np.random.default_rng(0),
-            sensitive=sensitive,
-            n_draws=0,
-        )
-
-    maps = {"risk": mapped(grids), "utility": mapped(shown)}
-    figures = {
-        name: {
-            figure: maps[meaning.side].find(name, figure, table=EVERY_TABLE)
-            for figure, meaning in FIGURES.items()
-        }
-        for name in built.tables
-    }
+    figures = _figures(built.tables, grids=grids, shown=shown, sensitive=sensitive)
     front = _front(figures)
     return ScenarioFacts(
         designs=tuple(
@@ -106,6 +85,38 @@ def scenario_facts(
         risk=_RISK,
         utility=_UTILITY,
     )
+
+
+def _figures(
+    tables: Mapping[str, PTable],
+    *,
+    grids: Mapping[str, Histogram],
+    shown: Mapping[str, Histogram],
+    sensitive: Sequence[int],
+) -> dict[str, dict[str, float | None]]:
+    """Compute the figures of each design on all tables together."""
+    from risk.map import risk_utility_map
+    from risk.map_catalogue import FIGURES
+    from risk.map_result import EVERY_TABLE
+
+    def mapped(histograms: Mapping[str, Histogram]) -> RiskUtilityMap:
+        return risk_utility_map(
+            tables,
+            # One table of everything: no name of a table can be that of all of them.
+            {"release": Histogram.together(histograms.values())},
+            rng=np.random.default_rng(0),
+            sensitive=sensitive,
+            n_draws=0,
+        )
+
+    maps = {"risk": mapped(grids), "utility": mapped(shown)}
+    return {
+        name: {
+            figure: maps[meaning.side].find(name, figure, table=EVERY_TABLE)
+            for figure, meaning in FIGURES.items()
+        }
+        for name in tables
+    }
 
 
 def _front(figures: Mapping[str, Mapping[str, float | None]]) -> set[str]:

@@ -11,6 +11,7 @@ import click
 
 from ckm.cli.release import limit_options
 from ckm.cli.root import common_options
+from ckm.single_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +30,9 @@ _SHOWN = {
     "hellinger_raw": "Hellinger\n",
     "false_zeros_pct": "false\nzeros %",
 }
-_RISK = "q_worst_set"
+_RISK, _LOSS = "q_worst_set", "hellinger_raw"
+#: A narrower terminal has room for the two axes of the map alone.
+_WIDE = 72
 
 
 @click.command(
@@ -103,7 +106,8 @@ def compare(
     _check_output(output, lang=lang, force=force)
     plan = read_job(job)
     wanted = read_designs(designs)
-    voice.step("designs read", f"{designs.name}: {len(wanted)} designs", designs=len(wanted))
+    count = f"{len(wanted)} design{'s' * (len(wanted) != 1)}"
+    voice.step("designs read", f"{designs.name}: {count}", designs=len(wanted))
     with voice.progress() as tell:
         found = run(
             plan,
@@ -121,8 +125,7 @@ def compare(
         _show(voice, found)
         return
     text = _WRITERS[output.suffix.lower()](found, lang or "en")
-    with output.open("w" if force else "x", encoding="utf-8", newline="") as file:
-        file.write(text)
+    write_whole(output, text, is_private=True)
     voice.step("comparison written", "it follows from original counts: keep it inside")
     click.echo(str(output))
 
@@ -140,6 +143,8 @@ def _check_output(output: Path | None, *, lang: str | None, force: bool) -> None
     if output.is_dir() or (output.exists() and not force):
         what = "is a folder" if output.is_dir() else "exists; replace it with --force"
         raise click.UsageError(f"The output {output.name!r} {what}.")
+    if not output.parent.is_dir():
+        raise click.UsageError(f"There is no folder {str(output.parent)!r}: make it first.")
 
 
 def _show(voice: Voice, found: Comparison) -> None:
@@ -151,19 +156,23 @@ def _show(voice: Voice, found: Comparison) -> None:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("")
     table.add_column("design", overflow="fold", min_width=14)
-    for words in _SHOWN.values():
-        table.add_column(words, justify="right", no_wrap=True)
+    is_wide = voice.out.width >= _WIDE
+    shown = list(_SHOWN) if is_wide else [_RISK, _LOSS]
+    for figure in shown:
+        table.add_column(_SHOWN[figure], justify="right", no_wrap=True)
     for design in found.map.designs:
         is_chosen = design == found.chosen
         mark = "*" * (design in front) + "J" * is_chosen
-        cells = (_number(found, design, figure) for figure in _SHOWN)
+        cells = (_number(found, design, figure) for figure in shown)
         table.add_row(mark, Text(design), *cells, style="bold" if is_chosen else "")
     most = max(found.map.sensitive)
     voice.out.print(table)
     voice.out.print(
         "* no other has less of both worst P(S | j) and Hellinger    J the job's own\n"
         f"S: the sensitive counts, 1 to {most}    given away: certain with one record more\n"
-        f"All tables together, each of {found.tally.distinct:,} distinct cells once.",
+        f"All tables together, each of {found.tally.distinct:,} distinct cells once."
+        + "\nMore figures: on a wider terminal, or with -o map.csv"
+        * (not is_wide),
         markup=False,
     )
 

@@ -219,21 +219,7 @@ class JobBuilder:
         designs = None
         if model.designs is not None:
             designs = self._path("[report]", "designs", model.designs)
-        for name in model.limits.attacks:
-            if name not in ATTACKS:
-                self._add(
-                    "[report.limits]",
-                    f"the attack {name!r} is unknown.",
-                    did_you_mean(name, ATTACKS) or f"known are {', '.join(ATTACKS)}",
-                )
-        for number, entry in enumerate(model.exceptions, start=1):
-            if entry.check is not None and entry.check not in ALLOWABLE:
-                self._add(
-                    f"[[report.exceptions]] number {number}:",
-                    f"the check {entry.check!r} cannot be allowed to fail.",
-                    did_you_mean(entry.check, ALLOWABLE)
-                    or f"these can: {', '.join(ALLOWABLE)}",
-                )
+        self._report_names(model)
         limits = model.limits
         return JobReport(
             id=model.id or "",
@@ -249,6 +235,24 @@ class JobBuilder:
                 for entry in model.exceptions
             ),
         )
+
+    def _report_names(self, model: ReportModel) -> None:
+        """Note the attacks and the checks that are unknown."""
+        for name in model.limits.attacks:
+            if name not in ATTACKS:
+                self._add(
+                    "[report.limits]",
+                    f"the attack {name!r} is unknown.",
+                    did_you_mean(name, ATTACKS) or f"known are {', '.join(ATTACKS)}",
+                )
+        for number, entry in enumerate(model.exceptions, start=1):
+            if entry.check is not None and entry.check not in ALLOWABLE:
+                self._add(
+                    f"[[report.exceptions]] number {number}:",
+                    f"the check {entry.check!r} cannot be allowed to fail.",
+                    did_you_mean(entry.check, ALLOWABLE)
+                    or f"these can: {', '.join(ALLOWABLE)}",
+                )
 
     def _hierarchy(self, name: str, value: list[str] | str | CodeTreeModel) -> Hierarchy:
         where = "[hierarchies]"

@@ -61,6 +61,8 @@ def read_facts(path: Path) -> ReleaseFacts:
     except ValidationError as error:
         places = [".".join(map(str, e["loc"])) for e in error.errors(include_input=False)]
         more = f", and {len(places) - _MOST_SHOWN} more" * (len(places) > _MOST_SHOWN)
+        if not any(places):
+            raise _unfit(path, "it is not valid JSON in UTF-8") from None
         raise _unfit(path, f"look at {', '.join(places[:_MOST_SHOWN])}{more}") from None
     except (ValueError, RecursionError) as error:
         if isinstance(error, ReleaseError):

@@ -153,6 +153,7 @@ class Job:
     tables: Mapping[str, TableRequest]
     titles: Mapping[str, str]
     report: JobReport = field(default_factory=JobReport)
+    warnings: tuple[str, ...] = ()
 
     @property
     def needs_secret(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,9 @@ logger = logging.getLogger(__name__)
 
 _MAX_BYTES = 1_000_000
 _EXAMPLE = "examples/job.toml shows a whole job; ckm job schema prints its schema"
+_EXAMPLES = {
+    "design": "examples/qpv/designs.toml is such a file; ckm demo makes one",
+}
 
 
 def read_job(path: Path | str) -> Job:
@@ -83,9 +87,10 @@ def read_job(path: Path | str) -> Job:
     job = builder.build(path, text)
     if builder.problems:
         raise JobError(path.name, list(dict.fromkeys(builder.problems)))
-    for text in builder.unused():
-        logger.warning("%s: %s", path.name, text, extra={"event": "section without use"})
-    return job
+    unused = tuple(f"{path.name}: {text}" for text in builder.unused())
+    for warning in unused:
+        logger.warning(warning, extra={"event": "section without use"})
+    return replace(job, warnings=unused)
 
 
 def read_noise_spec(path: Path | str) -> NoiseSpec:
@@ -161,12 +166,12 @@ def job_schema() -> dict[str, Any]:
 
 def _read_text(path: Path, *, kind: str) -> str:
     """Return the text of a small TOML file, or say why it is none."""
-    name = path.name
+    name, example = path.name, _EXAMPLES.get(kind, _EXAMPLE)
     try:
         if path.is_dir():
             raise ConfigError(
                 f"{name!r} is a folder; a {kind} is one TOML file.",
-                hint=f"try {name}/job.toml" if (path / "job.toml").is_file() else _EXAMPLE,
+                hint=f"try {name}/job.toml" if (path / "job.toml").is_file() else example,
             )
         with path.open("rb") as file:
             raw = file.read(_MAX_BYTES + 1)
@@ -179,7 +184,7 @@ def _read_text(path: Path, *, kind: str) -> str:
             hint=hint or "look at the path's spelling",
         ) from None
     if not raw.strip():
-        raise ConfigError(f"The {kind} file {name!r} is empty.", hint=_EXAMPLE)
+        raise ConfigError(f"The {kind} file {name!r} is empty.", hint=example)
     if len(raw) > _MAX_BYTES:
         raise ConfigError(
             f"{name!r} is larger than 1 MB; a {kind} is a page of text.",
@@ -189,7 +194,7 @@ def _read_text(path: Path, *, kind: str) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigError(
-            f"{name!r} is not a text in UTF-8; a {kind} is a TOML file.", hint=_EXAMPLE
+            f"{name!r} is not a text in UTF-8; a {kind} is a TOML file.", hint=example
         ) from None
 
 

@@ -29,12 +29,15 @@ class CheckWords:
         What it asks, without any number.
     rule, found
         What it asks and what it found, with the numbers of `allowed` and `found`.
+    rule_of_nothing
+        What it asks where all numbers of `allowed` are 0; empty where `rule` says it as well.
     """
 
     name: str
     public: str
     rule: Sentence
     found: Sentence
+    rule_of_nothing: str = ""
 
 
 _SIGNED: Mapping[str, Kind] = MappingProxyType({"least": "signed", "most": "signed"})
@@ -63,7 +66,8 @@ CHECKS: Mapping[str, CheckWords] = MappingProxyType(
             name=mark("Small counts"),
             public=mark("No count is published that the method forbids."),
             rule=Sentence(mark("No published count lies in 1 to %(small)s."), _COUNTS),
-            found=Sentence(mark("Cells with such a count: %(cells)s."), _COUNTS),
+            found=Sentence(mark("Cells with a forbidden count: %(cells)s."), _COUNTS),
+            rule_of_nothing=mark("The method forbids no small count."),
         ),
         "zeros-kept": CheckWords(
             name=mark("Zeros"),

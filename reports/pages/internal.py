@@ -95,7 +95,7 @@ def _checks(words: Words, facts: ReleaseFacts) -> Table:
                 _rule(words, check),
                 _found(words, check),
                 outcome_cell(words, check.outcome),
-                check.where or words.say("everywhere"),
+                _where(words, check),
             )
             for check in facts.checks
         ),
@@ -104,9 +104,12 @@ def _checks(words: Words, facts: ReleaseFacts) -> Table:
 
 def _rule(words: Words, check: CheckFact) -> str:
     """Say the rule; of a check that was not computed the limit may be missing."""
-    rule = CHECKS[check.name].rule
+    check_words = CHECKS[check.name]
+    rule = check_words.rule
+    if check_words.rule_of_nothing and not any(check.allowed.values()):
+        return words.say(check_words.rule_of_nothing)
     if check.outcome == "not computed" and not set(rule.places) <= set(check.allowed):
-        return words.say(CHECKS[check.name].public)
+        return words.say(check_words.public)
     return rule.say(words, check.allowed, of=f"the check {check.name!r}")
 
 
@@ -114,6 +117,12 @@ def _found(words: Words, check: CheckFact) -> str:
     if check.outcome == "not computed":
         return words.say("nothing: it was not computed")
     return CHECKS[check.name].found.say(words, check.found, of=f"the check {check.name!r}")
+
+
+def _where(words: Words, check: CheckFact) -> str:
+    if check.outcome == "not computed":
+        return "–"
+    return check.where or words.say("everywhere")
 
 
 def _tables(words: Words, facts: ReleaseFacts) -> Table:

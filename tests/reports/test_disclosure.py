@@ -247,3 +247,20 @@ def test_no_title_of_an_office_raises_a_false_alarm(title):
     report = release_report(facts, edition="public", language="fr")
     assert scan(report.html, facts) == ()
     assert scan(report.to_json(), facts) == ()
+
+
+def test_a_published_hash_with_the_beginning_of_a_hidden_one_is_no_leak():
+    facts = made.release().public()
+    page = release_report(facts, edition="public", language="en").html
+    by_chance = facts.tables[0].files[0].sha256[20:36] + 48 * "f"
+    assert scan(page, facts, forbidden=[by_chance]) == ()
+    for leak in (by_chance, by_chance[:8]):
+        for leaky in (page.replace("</main>", f"{leak}</main>"), f'["{leak}"]'):
+            kinds = {mark.kind for mark in scan(leaky, facts, forbidden=[by_chance])}
+            assert "forbidden" in kinds
+
+
+def test_a_hidden_hash_that_is_also_published_stays_hidden():
+    facts = made.release().public()
+    page = release_report(facts, edition="public", language="en").html
+    assert scan(page, facts, forbidden=[facts.tables[0].files[0].sha256])

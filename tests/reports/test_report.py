@@ -272,3 +272,11 @@ def test_importing_reports_loads_neither_numpy_nor_templates():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout.strip() == b""
+
+
+@pytest.mark.parametrize("edition", ["public", "internal"])
+def test_a_number_of_hundreds_of_digits_is_refused_by_its_place(edition):
+    facts = made.release()
+    tables = (replace(facts.tables[0], published=10**400), *facts.tables[1:])
+    with pytest.raises(ReportError, match=r"tables\[0\].published has more than 30 digits"):
+        release_report(replace(facts, tables=tables), edition=edition, language="fr")

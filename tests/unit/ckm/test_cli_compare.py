@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -110,6 +111,28 @@ def test_compare_writes_a_picture_a_page_in_two_languages_and_its_numbers(folder
     )
     assert french.exit_code == 0
     assert '<html lang="fr"' in (folder / "page.html").read_text()
+    modes = {(folder / name).stat().st_mode & 0o077 for name in ("map.svg", "page.html")}
+    assert modes == {0}  # it stays inside
+
+
+def test_a_folder_that_is_missing_is_told_before_anything_is_computed(folder):
+    result = run("compare", "nowhere.toml", "designs.toml", "-o", "missing/map.csv")
+    assert result.exit_code == 2
+    assert "There is no folder 'missing'" in result.stderr
+
+
+def test_a_failure_while_writing_leaves_the_old_map(folder, monkeypatch):
+    (folder / "map.csv").write_text("old")
+
+    def fail(*_args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    result = run("compare", "job.toml", "designs.toml", "-o", "map.csv", "--force")
+    assert result.exit_code == 2
+    assert "No space left" in result.stderr
+    assert (folder / "map.csv").read_text() == "old"
+    assert not list(folder.glob(".*"))
 
 
 def test_names_are_whole_on_a_narrow_terminal(folder, monkeypatch):
@@ -121,6 +144,14 @@ def test_names_are_whole_on_a_narrow_terminal(folder, monkeypatch):
     assert long in shown
     assert "…" not in shown
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_very_narrow_terminal_shows_the_two_axes_whole(folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = run("compare", "job.toml", "designs.toml").stdout
+    for word in ("rounded", "D=3 V=2 js=0", "P(S | j)", "Hellinger", "-o map.csv"):
+        assert word in shown
+    assert "…" not in shown
 
 
 def test_a_name_longer_than_the_terminal_is_folded_and_not_cut(folder, monkeypatch):

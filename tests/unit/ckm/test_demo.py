@@ -1,6 +1,8 @@
+import dataclasses
 import hashlib
 import json
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -234,12 +236,13 @@ def test_the_command_tells_the_story(tmp_path):
 
 
 @pytest.mark.parametrize(("found", "typed"), [("/usr/bin/ckm", "ckm"), (None, ".venv/bin/ckm")])
-def test_what_to_try_next_can_be_typed_as_it_is_shown(tmp_path, monkeypatch, found, typed):
+def test_what_to_try_next_can_be_typed_as_it_is_shown(made, monkeypatch, found, typed):
     monkeypatch.setattr("sys.argv", [".venv/bin/ckm", "demo"])
     monkeypatch.setattr("shutil.which", lambda _name: found)
-    folder = tmp_path / "my demo"
-    done = CliRunner().invoke(app, ["demo", "--out", str(folder), "--persons", "2000"])
-    assert f"{typed} release '{folder}/job.toml' -o" in done.stdout
+    elsewhere = dataclasses.replace(made, folder=Path("my demo"))
+    monkeypatch.setattr("ckm.demo.make_demo", lambda *_, **__: elsewhere)
+    done = CliRunner().invoke(app, ["demo"])
+    assert f"{typed} release 'my demo/job.toml' -o 'my demo-again'\n" in done.stdout
 
 
 def test_the_command_with_a_dry_run_writes_nothing(tmp_path):

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,9 +21,11 @@ from ckm.config import JobError, read_job
 from ckm.config.facts import read_facts
 from ckm.disclosure import hidden_texts
 from ckm.errors import CheckFailedError, ReleaseError
+from ckm.folder import only_writer, resolve_target
+from ckm.manifest import manifest_text
 from ckm.release import release
 from ckm.remake import remake_report
-from ptable import NoiseSpec, solve
+from ptable import NoiseSpec, PTable, solve
 
 ROOT = Path(__file__).resolve().parents[3]
 SECRET = "a secret of sixteen bytes or more"  # noqa: S105
@@ -168,6 +171,21 @@ def test_a_failed_check_stops_the_release_with_exit_code_1(folder):
     assert not [path for path in folder.iterdir() if path.name.startswith(".out")]
 
 
+def test_a_failed_check_does_not_tell_the_noise_of_a_single_cell(folder):
+    lonely = '[[table]]\nname = "one"\ndimensions = ["sex"]\nmargins = [[]]\n'
+    lonely += 'where = "sex = \'F\'"\nempty_cells = "drop"\n'
+    text = JOB[: JOB.index("[[table]]")] + lonely + "[report.limits]\naad = 0\n"
+    texts = []
+    for number in range(8):  # whatever the noise is, the words are the same
+        (folder / "secret.key").write_text(SECRET + str(number))
+        write(folder, text)
+        result = run("release", "job.toml", "-o", "out", "--force")
+        if result.exit_code == 1:
+            texts.append(result.stderr.splitlines()[-2:])
+    assert len(texts) > 2
+    assert all(text == texts[0] for text in texts)
+
+
 def test_a_failed_check_under_force_leaves_the_old_release(folder):
     out = made(folder)
     before = bytes_of(out / "public")
@@ -202,6 +220,34 @@ def test_a_planted_leak_stops_even_a_release_that_warns(folder, leak, ptable):
     assert not (folder / "out").exists()
 
 
+@pytest.mark.parametrize("form", ["hex:{}", "{}", "{:.16}"])
+def test_a_secret_in_digits_is_found_in_the_texts_of_the_job(folder, form):
+    digits = "7f3a5c" * 11
+    (folder / "secret.key").write_text(f"hex:{digits}")
+    write(folder, JOB + REPORT.replace("PT-2027-A", form.format(digits.upper())))
+    with pytest.raises(CheckFailedError, match=r"out of: ptable_label$"):
+        made(folder)
+
+
+@pytest.mark.parametrize("leak", ["secret", "hash"])
+def test_a_leak_that_only_the_manifest_shows_is_found(folder, leak, ptable):
+    marker = {"secret": SECRET, "hash": ptable.id[:12]}[leak]
+    write(folder, JOB + f'[output]\ntotal_label = "All {marker}"\n')
+    with pytest.raises(CheckFailedError, match="the public manifest would hold") as caught:
+        made(folder)
+    assert marker not in str(caught.value)
+    assert "columns" in str(caught.value)
+
+
+def test_a_table_that_is_called_like_its_folder_is_no_leak(folder):
+    (folder / "jobseekers").mkdir()
+    text = JOB.replace('"places"', '"jobseekers"')
+    for name in ("people.parquet", "secret.key", "pt.parquet"):
+        text = text.replace(f'"{name}"', f'"../{name}"')
+    (folder / "jobseekers" / "job.toml").write_text(text)
+    assert run("release", "jobseekers/job.toml", "-o", "out").exit_code == 0
+
+
 def test_hostile_names_are_shown_as_they_stand_and_run_nowhere(folder):
     out = made(folder)
     facts = read_facts(out / "internal" / "report.json")
@@ -229,6 +275,9 @@ def test_a_broken_file_of_designs_is_told_before_anything_is_read(folder):
     with pytest.raises(JobError, match=r"designs\.toml"):
         made(folder, progress=lambda *step: told.append(step))
     assert told == []
+    (folder / "empty.toml").touch()
+    write(folder, JOB + REPORT + 'designs = "empty.toml"\n')
+    assert "ckm demo makes one" in run("release", "job.toml", "-o", "out").stderr
     assert run("release", "job.toml", "-o", "out", "--dry-run").exit_code == 2
 
 
@@ -238,6 +287,52 @@ def test_warnings_of_the_release_stand_in_its_report(folder):
     )
     facts = read_facts(made(folder) / "internal" / "report.json")
     assert facts.warnings[0].startswith("Table 'none' publishes nothing but zeros")
+
+
+def test_a_check_that_was_not_computed_is_nowhere(folder):
+    out = made(folder)
+    facts = read_facts(out / "internal" / "report.json")
+    skipped = [check for check in facts.checks if check.outcome == "not computed"]
+    assert "utility" in [check.name for check in skipped]
+    assert {check.where for check in skipped} == {""}
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", "The method forbids no small count."),
+        ("fr", "interdit aucun petit effectif."),
+    ],
+)
+def test_a_method_without_forbidden_counts_is_worded_so_and_inside_alone(
+    folder, language, words
+):
+    out = made(folder)
+    inside = (out / "internal" / f"report-internal.{language}.html").read_text("utf-8")
+    assert words in inside
+    assert not re.search("in 1 to 0|entre 1 et 0", inside)
+    assert words not in (out / "public" / f"report.{language}.html").read_text("utf-8")
+
+
+@pytest.mark.filterwarnings("default")
+def test_every_warning_of_a_release_stands_in_its_report_once(folder):
+    (folder / "secret.key").chmod(0o644)
+    noisy = PTable(noise=[[0, 1], [-1, 1]], upper=[[4, 8], [4, 8]], key_range=8)
+    (folder / "pt.parquet").unlink()
+    noisy.write(folder / "pt.parquet")
+    text = JOB + '[hierarchies]\nunused = ["sex"]\n'
+    write(folder, text.replace("[keys]", '[keys]\nchecks = "warn"'))
+    for out in ("one", "two"):  # not only once per process
+        facts = read_facts(made(folder, out) / "internal" / "report.json")
+        for words in (
+            "'unused' is a dimension of no table",
+            "has no certificate",
+            "can be read by others",
+            "has noise for counts of 0",
+        ):
+            assert len([text for text in facts.warnings if words in text]) == 1, words
+    assert run("release", "job.toml", "-o", "three").exit_code == 0
+    assert read_facts(folder / "three/internal/report.json").warnings == facts.warnings
 
 
 @pytest.mark.parametrize(
@@ -308,6 +403,14 @@ def test_a_page_goes_where_it_is_asked_for(folder):
     refused = run("report", "out", "-o", "both.html")
     assert refused.exit_code == 2
     assert "choose one with --lang" in refused.stderr
+
+
+def test_a_report_is_no_pdf_and_makes_no_folder_of_that_name(folder):
+    made(folder)
+    refused = run("report", "out", "-o", "report.pdf")
+    assert refused.exit_code == 2
+    assert "in a browser" in refused.stderr
+    assert not (folder / "report.pdf").exists()
 
 
 def test_the_internal_edition_does_not_go_into_the_public_folder(folder):
@@ -408,6 +511,7 @@ def test_an_old_release_without_numbers_is_told_with_a_way_out(folder):
         b'{"edition": "internal"}',
         b'{"edition": "internal", "id": 3}',
         b"[" * 100_000,
+        b'{"edition": "internal", "id": "\\ud800"}',
     ],
 )
 def test_numbers_that_are_none_are_refused(tmp_path, content):
@@ -452,6 +556,114 @@ def test_a_failure_while_writing_leaves_no_draft_and_the_old_page(folder, monkey
     assert "No space left" in result.stderr
     assert page.read_text() == "old"
     assert not list(out.rglob(".*"))
+
+
+def listed_as_they_are(out):
+    """Whether both manifests list every page and the public manifest with its true hash."""
+    public = json.loads((out / "public" / "manifest.json").read_bytes())
+    internal = json.loads((out / "internal" / "manifest.json").read_bytes())
+    lists = [("public", public["report"]), ("public", internal["public"])]
+    lists += [("internal", internal["report"])]
+    return all(
+        hashlib.sha256((out / part / file["file"]).read_bytes()).hexdigest() == file["sha256"]
+        for part, files in lists
+        for file in files
+    )
+
+
+@pytest.mark.parametrize("edition", ["public", "internal"])
+@pytest.mark.parametrize("survived", range(5))
+def test_a_kill_while_pages_are_made_again_is_healed_by_the_next_run(folder, edition, survived):
+    out = made(folder)
+    # As if an earlier version of ckm had made the pages: other words, listed as they are.
+    for page in out.rglob("*.html"):
+        page.write_text("older words")
+    for path in (out / "public" / "manifest.json", out / "internal" / "manifest.json"):
+        manifest = json.loads(path.read_bytes())
+        for file in [*manifest["report"], *manifest.get("public", ())]:
+            for place in ("public", "internal"):
+                if (out / place / file["file"]).is_file() and file["file"] != "report.json":
+                    raw = (out / place / file["file"]).read_bytes()
+                    if file["file"] != "manifest.json" or place == "public":
+                        file |= {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
+        path.write_bytes(manifest_text(manifest).encode())
+    assert listed_as_they_are(out)
+    code = (
+        "import os, signal\n"
+        "from pathlib import Path\n"
+        "from ckm.remake import remake_report\n"
+        "really, left = Path.replace, [%d]\n"
+        "def replace(self, target):\n"
+        "    if not left[0]:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    left[0] -= 1\n"
+        "    return really(self, target)\n"
+        "Path.replace = replace\n"
+        "remake_report('out', edition=%r, force=True)\n"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code % (survived, edition)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+        stderr=subprocess.DEVNULL,
+    )
+    steps = 4 if edition == "public" else 3
+    assert process.returncode == (-signal.SIGKILL if survived < steps else 0)
+    result = run("report", "out", f"--{edition}", "--force")
+    assert result.exit_code == 0, result.stderr
+    assert listed_as_they_are(out)
+    assert not list(out.rglob(".*"))
+    assert run("report", "out", f"--{edition}").exit_code == 0
+
+
+def test_pages_that_are_the_same_leave_every_file_alone(folder):
+    write(folder, JOB + REPORT + 'languages = ["fr", "en"]\n')
+    out = made(folder)
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
+    for edition in ("public", "internal"):
+        result = run("report", "out", f"--{edition}")
+        assert result.stderr.count(": unchanged") == 2
+    after = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
+    assert before == after
+
+
+def test_a_page_that_somebody_changed_is_not_listed_as_released(folder):
+    out = made(folder)
+    (out / "public" / "report.en.html").write_text("mine")
+    (out / "public" / "report.fr.html").unlink()
+    before = (out / "public" / "manifest.json").read_bytes()
+    assert run("report", "out", "--lang", "fr").exit_code == 0
+    assert (out / "public" / "manifest.json").read_bytes() == before
+
+
+def test_a_report_waits_for_no_release_and_says_so(folder):
+    out = made(folder)
+    (out / "public" / "report.fr.html").unlink()
+    with only_writer(resolve_target(out)):
+        refused = run("report", "out")
+        assert refused.exit_code == 2
+        assert "Another process is writing 'out'" in refused.stderr
+        assert run("report", "out", "--lang", "en").exit_code == 0  # nothing to write
+    assert run("report", "out").exit_code == 0
+
+
+def test_a_draft_that_a_kill_left_does_not_stand_in_the_way_of_a_release(folder):
+    out = made(folder)
+    (out / "public" / ".report.fr.html.0a1b2c3d.tmp").write_text("half")
+    made(folder, force=True)
+    assert not list(out.rglob(".*"))
+
+
+def test_what_is_internal_can_be_read_by_its_owner_alone(folder):
+    out = made(folder)
+    assert run("report", "out", "--internal", "-o", "page.json").exit_code == 0
+    assert run("report", "out", "--internal", "-o", "pages").exit_code == 0
+    inside = [*(out / "internal").iterdir(), *(folder / "pages").iterdir()]
+    modes = {path: path.stat().st_mode & 0o077 for path in [*inside, folder / "page.json"]}
+    assert len(modes) == 9
+    assert set(modes.values()) == {0}
+    assert (out / "internal").stat().st_mode & 0o077 == 0
 
 
 def test_a_kill_while_the_report_is_written_leaves_no_release(folder):

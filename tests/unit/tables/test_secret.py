@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import hmac
 import os
@@ -127,3 +128,20 @@ def test_a_secret_that_could_not_be_written_leaves_no_file(tmp_path, monkeypatch
     with pytest.raises(SourceError, match="No space left"):
         Secret.generate().write(tmp_path / "secret.key")
     assert not (tmp_path / "secret.key").exists()
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        MARKER.decode(),
+        MARKER.decode().upper(),
+        MARKER[:16].decode(),
+        MARKER.hex(),
+        MARKER.hex().upper(),
+        MARKER.hex()[:16],
+        base64.b64encode(MARKER).decode(),
+    ],
+)
+def test_a_secret_is_found_in_every_notation_and_by_its_beginning(shown):
+    assert Secret(MARKER).is_in(f"Our key is {shown}.")
+    assert not Secret(MARKER).is_in(f"Our key is {shown[1:]}.")

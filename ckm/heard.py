@@ -1,0 +1,83 @@
+"""Listen to what the engine warns of, so that a report can repeat it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import warnings
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["warnings_heard"]
+
+_PACKAGES = ("ckm", "ptable", "reports", "risk", "tables")
+
+
+@contextlib.contextmanager
+def warnings_heard() -> Iterator[list[str]]:
+    """Collect our own warnings, each once; whoever else listens hears them as well.
+
+    Warnings of other libraries are left out: they speak to programmers, and may quote data.
+
+    Yields
+    ------
+    list of str
+        Grows while the block runs.
+
+    Examples
+    --------
+    >>> with warnings_heard() as heard:
+    ...     logging.getLogger("ckm.example").warning("Look at %s.", "this")
+    >>> heard
+    ['Look at this.']
+    """
+    heard: list[str] = []
+    handler = _Listener(heard)
+    loggers = [logging.getLogger(name) for name in _PACKAGES]
+    with warnings.catch_warnings():
+        # After all other filters: once per run instead of once per process.
+        for category in _categories():
+            warnings.filterwarnings("always", category=category, append=True)
+        show = warnings.showwarning
+
+        def listen(message: Warning | str, category: type[Warning], *rest: Any) -> None:
+            if category.__module__.partition(".")[0] in _PACKAGES:
+                _add(heard, str(message))
+            show(message, category, *rest)
+
+        warnings.showwarning = listen  # type: ignore[assignment]
+        for logger in loggers:
+            logger.addHandler(handler)
+        try:
+            yield heard
+        finally:
+            for logger in loggers:
+                logger.removeHandler(handler)
+
+
+class _Listener(logging.Handler):
+    """Keep the warnings that its own thread logs: another may make another release."""
+
+    def __init__(self, heard: list[str]) -> None:
+        super().__init__(logging.WARNING)
+        self.heard = heard
+        self.thread = threading.get_ident()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.thread == self.thread:
+            _add(self.heard, record.getMessage())
+
+
+def _categories() -> tuple[type[Warning], ...]:
+    from ptable import PTableWarning
+    from tables import KeyQualityWarning
+
+    return (PTableWarning, KeyQualityWarning)
+
+
+def _add(heard: list[str], text: str) -> None:
+    if text not in heard:
+        heard.append(text)
