@@ -99,7 +99,7 @@ def run_history(rows: int, wanted: int, with_complements: int) -> dict[str, Any]
                     1e3 * best_cpu(lambda c=cells, d=definition: ledger.entry(c, d), 5)[0]
                 )
                 answer[f"check_{name}_ms"] = (
-                    1e3 * best_cpu(lambda e=entry: ledger.check(e), 5)[0]
+                    1e3 * best_cpu(lambda e=entry: ledger.check([e]), 5)[0]
                 )
                 answer |= candidates(ledger, entry, name)
             started = time.perf_counter()
@@ -121,7 +121,7 @@ def candidates(ledger: Any, entry: Any, name: str) -> dict[str, int]:
     words, sets = _words(entry, ~index.knows(entry))
     query, other = index._find(words)
     met = len(np.unique(sets[query].astype(np.uint64) << np.uint64(32) | other))
-    return {f"met_{name}": met, f"thin_{name}": len(ledger.check(entry))}
+    return {f"met_{name}": met, f"thin_{name}": len(ledger.check([entry]))}
 
 
 def main() -> None:

@@ -32,6 +32,7 @@ from tables import (
     require_fit,
 )
 from tables.secret import SECRET_VARIABLE
+from tables.sketch import require_sketchable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -200,13 +201,16 @@ class Engine:
             self._quality = check_keys(self._source, self._keys, action=self._checks)
         return self._quality
 
-    def validate(self, requests: Mapping[str, TableRequest]) -> None:
+    def validate(self, requests: Mapping[str, TableRequest], *, sketch: int = 0) -> None:
         """Raise one error with all problems of the requests; read no record.
 
         Parameters
         ----------
         requests
             Name → request.
+        sketch
+            Also require record keys that a ledger can use, for differences of so many
+            records.
 
         Raises
         ------
@@ -214,6 +218,8 @@ class Engine:
             If requests contradict themselves or do not fit the columns.
         """
         self._requests(requests)
+        if sketch:
+            require_sketchable(sketch, self._keys.resolve(self._source))
 
     def tabulate(
         self,

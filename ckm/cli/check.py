@@ -44,16 +44,16 @@ def check(
     """Check a job or a service: its text, its noise, its columns, its keys."""
     from ckm.config import read_job
     from ckm.config.service import is_service_file, read_service
-    from ckm.opening import open_engine
+    from ckm.opening import open_engine, opened_ledger
 
     if is_service_file(job):
         service = read_service(job)
-        plan = service.job
+        plan, ledger = service.job, service.ledger
         wanted: Mapping[str, TableRequest] = _variables(service)
         voice.step("service read", f"{job.name} is a sound service; {_offered(service)}")
     else:
         plan = read_job(job)
-        wanted = plan.tables
+        wanted, ledger = plan.tables, plan.ledger
         voice.step("job read", f"{job.name} is a sound job; {_names(plan)}")
     ptable, failure = _noise(voice, plan)
     with (
@@ -61,7 +61,7 @@ def check(
         open_engine(plan, ptable, memory_limit=memory_limit, threads=threads) as engine,
     ):
         try:
-            engine.validate(wanted)
+            engine.validate(wanted, sketch=ledger.threshold if ledger else 0)
         except Exception:
             if failure is not None:
                 voice.failure(explain(failure))
@@ -69,6 +69,10 @@ def check(
         if failure is not None:
             raise failure
         voice.step("columns checked", "the data have every column, with types that fit")
+        if ledger is not None:
+            with opened_ledger(ledger, plan, create=False) as opened:
+                there = "can be used" if opened is not None else "is not there yet; it is made"
+            voice.step("ledger checked", f"the ledger {there}")
         if quick:
             return
         tell("record keys", 0, 1)

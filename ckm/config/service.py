@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
 from ckm.config.build import JobBuilder
+from ckm.config.ledger import build_ledger
 from ckm.config.model import JobModel, OutputModel
 from ckm.config.problems import JobError, did_you_mean, problem_from_pydantic
 from ckm.config.read import _parse, _read_text, _version_first
@@ -19,14 +20,13 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Mapping, Sequence
 
-    from ckm.config.job import Job
+    from ckm.config.job import Job, JobLedger
     from ckm.config.service_model import VariableModel
 
 __all__ = [
     "OfferedVariable",
     "Service",
     "ServiceAccess",
-    "ServiceLedger",
     "ServiceLimits",
     "is_service_file",
     "read_service",
@@ -95,15 +95,6 @@ class ServiceAccess:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceLedger:
-    """Where publications are recorded, and what a thin difference does."""
-
-    path: Path
-    threshold: int
-    policy: Literal["refuse", "flag"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """A service that answers table requests. Build one with `read_service`."""
 
@@ -123,7 +114,7 @@ class Service:
     rules: Mapping[str, Any]
     limits: ServiceLimits
     access: ServiceAccess
-    ledger: ServiceLedger | None = field(default=None)
+    ledger: JobLedger | None = None
 
     @property
     def area(self) -> str | None:
@@ -225,7 +216,9 @@ class _Builder:
         about = model.service
         output = OutputModel(total_label=about.total_label, missing_label=about.missing_label)
         shared = {name: getattr(model, name) for name in _SHARED}
-        job = JobModel.model_construct(version=1, output=output, table=[], **shared)
+        job = JobModel.model_construct(
+            version=1, output=output, table=[], ledger=None, **shared
+        )
         self.jobs = JobBuilder(path.parent, job)
         self._add = self.jobs._add  # noqa: SLF001
 
@@ -249,7 +242,7 @@ class _Builder:
             rules=self._rules(),
             limits=ServiceLimits(**model.limits.model_dump()),
             access=self._access(),
-            ledger=self._ledger(),
+            ledger=build_ledger(model.ledger, self.path.parent, add=self._add),
         )
         self._across()
         if self.jobs.problems:
@@ -362,15 +355,6 @@ class _Builder:
             trusted_proxies=tuple(access.trusted_proxies),
             origins=tuple(access.origins),
         )
-
-    def _ledger(self) -> ServiceLedger | None:
-        ledger = self.model.ledger
-        if ledger is None:
-            return None
-        path = self.path.parent / ledger.path
-        if not path.parent.is_dir():
-            self._add("[ledger]", "the folder of the ledger does not exist.")
-        return ServiceLedger(path=path, threshold=ledger.threshold, policy=ledger.policy)
 
 
 _SHARED = ("data", "keys", "ptable", "hierarchies", "categories")

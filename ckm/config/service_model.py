@@ -7,7 +7,14 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from ckm.config.model import CodeTreeModel, DataModel, KeysModel, PTableModel, _Section
+from ckm.config.model import (
+    CodeTreeModel,
+    DataModel,
+    KeysModel,
+    LedgerModel,
+    PTableModel,
+    _Section,
+)
 
 __all__ = ["ServiceModel", "known_service_keys"]
 
@@ -147,12 +154,10 @@ class AccessModel(_Section):
     )
 
 
-class LedgerModel(_Section):
-    """The record of what was published."""
+class ServiceLedgerModel(LedgerModel):
+    """The record of what was published, by this service and by batch jobs."""
 
-    path: _Name = Field(description="The ledger's file.")
-    threshold: _Count = Field(default=3, description="Differences of so few persons are thin.")
-    policy: Literal["refuse", "flag"] = Field(default="refuse", description="What then.")
+    smallest: int = Field(default=10, ge=1, description="Smaller cells are not compared.")
 
 
 class ServiceModel(_Section):
@@ -173,7 +178,7 @@ class ServiceModel(_Section):
     rules: RulesModel = RulesModel()
     limits: LimitsModel = LimitsModel()
     access: AccessModel = AccessModel()
-    ledger: LedgerModel | None = None
+    ledger: ServiceLedgerModel | None = None
 
 
 _SECTIONS: dict[str, type[BaseModel]] = {
@@ -185,7 +190,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "rules": RulesModel,
     "limits": LimitsModel,
     "access": AccessModel,
-    "ledger": LedgerModel,
+    "ledger": ServiceLedgerModel,
 }
 
 
@@ -195,7 +200,7 @@ def known_service_keys() -> dict[str, tuple[str, ...]]:
     Examples
     --------
     >>> known_service_keys()["ledger"]
-    ('path', 'threshold', 'policy')
+    ('path', 'url', 'threshold', 'policy', 'smallest', 'history')
     """
     keys = {name: tuple(model.model_fields) for name, model in _SECTIONS.items()}
     top = tuple(field.alias or name for name, field in ServiceModel.model_fields.items())

@@ -38,7 +38,8 @@ class ThinDifferenceError(CkmError):
         if more > 0:
             shown += f"\n  - and {more:,} more"
         super().__init__(
-            f"Cells differ from published ones by too few records:\n{shown}",
+            "Nothing was published: cells differ from published ones by too few records:"
+            f"\n{shown}",
             hint="ask for categories, areas or filters that were published before, or coarser",
         )
 

@@ -21,7 +21,7 @@ from tables.sketch import MAX_WIDTH
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from types import TracebackType
 
     from ckm.ledger.index import Pairs
@@ -249,32 +249,32 @@ class Ledger:
         return self._store.has(history, self._seal.digest(definition.identity))
 
     def check(
-        self, entry: Entry, *, history: str = "public", also: Sequence[str] = ()
+        self, entries: Sequence[Entry], *, history: str = "public", also: Sequence[str] = ()
     ) -> tuple[ThinPair, ...]:
-        """Find the thin differences between a table and what was published; record nothing.
+        """Find the thin differences between tables and what was published; record nothing.
 
         Parameters
         ----------
-        entry
-            The table, from `entry`.
+        entries
+            The tables, from `entry`; each is also compared with those before it.
         history
-            The history it would belong to.
+            The history they would belong to.
         also
             Further histories whose tables its readers know.
 
         Returns
         -------
         tuple of ThinPair
-            The thin differences that the table would add, the first 10,000 of them.
+            The thin differences that they would add, the first 10,000 of them.
 
         Examples
         --------
-        >>> ledger.check(entry)  # doctest: +SKIP
+        >>> ledger.check([entry])  # doctest: +SKIP
         ()
         """
         with self._lock:
             self._refresh()
-            return self._compare([entry], history, also)[1]
+            return self._compare(entries, history, also)[1]
 
     def publish(
         self,
@@ -283,6 +283,7 @@ class Ledger:
         policy: Policy = "refuse",
         history: str = "public",
         also: Sequence[str] = (),
+        allowed: Collection[ThinPair] = (),
     ) -> tuple[ThinPair, ...]:
         """Check tables and record them, all or none, before anybody sees them.
 
@@ -297,6 +298,8 @@ class Ledger:
             The history they belong to.
         also
             Further histories whose tables their readers know.
+        allowed
+            Thin differences, from `check`, that refuse nothing.
 
         Returns
         -------
@@ -306,7 +309,7 @@ class Ledger:
         Raises
         ------
         ThinDifferenceError
-            If there is one and the policy is to refuse.
+            If there is another one and the policy is to refuse.
         LedgerError
             If the ledger cannot be written: then nothing may be published.
 
@@ -317,13 +320,15 @@ class Ledger:
         """
         if policy not in {"refuse", "flag"}:
             raise ConfigError(f"The policy is 'refuse' or 'flag', not {policy!r}.")
+        borne = set(allowed)
         with self._lock:
             self._refresh()  # most of the work while others may still write
             with self._store.writing():
                 self._refresh()
                 fresh, pairs = self._compare(entries, history, also)
-                if pairs and policy == "refuse":
-                    raise ThinDifferenceError(pairs)
+                refused = [pair for pair in pairs if pair not in borne]
+                if refused and policy == "refuse":
+                    raise ThinDifferenceError(refused)
                 numbers = [self._insert(entry, history) for entry in fresh]
             for number, entry in zip(numbers, fresh, strict=True):
                 self._take(number, entry, history)

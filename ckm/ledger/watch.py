@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ckm.ledger.definition import Definition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ckm.ledger.entry import Entry
     from ckm.ledger.ledger import Ledger, Policy
@@ -102,13 +102,32 @@ class Watch:
         definition = Definition.of(request, name=name, where=where, data=self._data)
         self._entries.append(self._ledger.entry(cells, definition))
 
-    def publish(self, *, policy: Policy = "refuse") -> tuple[ThinPair, ...]:
+    def check(self) -> tuple[ThinPair, ...]:
+        """Find the thin differences of all tables seen; record nothing.
+
+        Returns
+        -------
+        tuple of ThinPair
+            The thin differences, see `Ledger.check`.
+
+        Examples
+        --------
+        >>> watch.check()  # doctest: +SKIP
+        ()
+        """
+        return self._ledger.check(self._entries, history=self._history, also=self._also)
+
+    def publish(
+        self, *, policy: Policy = "refuse", allowed: Collection[ThinPair] = ()
+    ) -> tuple[ThinPair, ...]:
         """Check and record all tables seen; see `Ledger.publish`.
 
         Parameters
         ----------
         policy
             ``"refuse"`` or ``"flag"``.
+        allowed
+            Thin differences, from `check`, that refuse nothing.
 
         Returns
         -------
@@ -126,7 +145,11 @@ class Watch:
         ()
         """
         pairs = self._ledger.publish(
-            self._entries, policy=policy, history=self._history, also=self._also
+            self._entries,
+            policy=policy,
+            history=self._history,
+            also=self._also,
+            allowed=allowed,
         )
         self._entries = []
         return pairs

@@ -189,7 +189,7 @@ def test_the_ledger_finds_exactly_the_thin_differences_of_a_comparison_of_all_pa
     ):
         for number, (dimensions, where) in enumerate(wishes):
             entry = make(ledger, source, dimensions, where, f"t{number}")
-            checked = ledger.check(entry)
+            checked = ledger.check([entry])
             pairs = ledger.publish([entry], policy="flag")
             assert checked == pairs
             if (dimensions, where) in seen:

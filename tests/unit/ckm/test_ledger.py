@@ -93,13 +93,13 @@ def test_a_complement_is_refused(source, path):
     with Ledger.open(path, secret=SECRET, threshold=1) as ledger:
         ledger.publish([make(ledger, source, ["region"], name="old")])
         elsewhere = make(ledger, source, [], "zone <> 'z0'", name="rest")
-        (pair,) = ledger.check(elsewhere)
+        (pair,) = ledger.check([elsewhere])
         assert str(pair.cell) == "all records where zone <> 'z0' in 'rest'"
         assert str(pair.published) == "region=Total without region=r0 in 'old' (entry 1)"
     bare = path.with_name("bare.db")
     with Ledger.open(bare, secret=SECRET, threshold=1, with_complements=False) as ledger:
         ledger.publish([make(ledger, source, ["region"])])
-        assert not ledger.check(make(ledger, source, [], "zone <> 'z0'", name="rest"))
+        assert not ledger.check([make(ledger, source, [], "zone <> 'z0'", name="rest")])
 
 
 def test_a_small_complement_is_found_by_its_members(path):
@@ -114,7 +114,7 @@ def test_a_small_complement_is_found_by_its_members(path):
     )
     with open_source(data) as source, Ledger.open(path, secret=SECRET, threshold=1) as ledger:
         ledger.publish([make(ledger, source, ["area"], name="old")])
-        pairs = ledger.check(make(ledger, source, [], "late = true", name="late"))
+        pairs = ledger.check([make(ledger, source, [], "late = true", name="late")])
         assert "area=Total without area=x in 'old' (entry 1)" in {
             str(pair.published) for pair in pairs
         }
@@ -142,7 +142,7 @@ def test_the_threshold_is_exact(path):
             Ledger.open(path.with_name(f"{size}.db"), secret=SECRET, threshold=4) as ledger,
         ):
             ledger.publish([make(ledger, source, [], name="all")])
-            pairs = ledger.check(make(ledger, source, [], "marked = false", name="rest"))
+            pairs = ledger.check([make(ledger, source, [], "marked = false", name="rest")])
             assert len(pairs) == (size <= 4)
 
 
@@ -197,8 +197,8 @@ def test_histories_stand_apart_unless_their_readers_know_both(source, path):
     with Ledger.open(path, secret=SECRET, threshold=1) as ledger:
         ledger.publish([make(ledger, source, ["region"], name="old")])
         new = make(ledger, source, ["zone"], name="new")
-        assert not ledger.check(new, history="researchers")
-        assert ledger.check(new, history="researchers", also=["public"])
+        assert not ledger.check([new], history="researchers")
+        assert ledger.check([new], history="researchers", also=["public"])
         ledger.publish([new], history="researchers")
         assert not list(ledger.audit())
         assert not list(ledger.audit(history="researchers"))
@@ -219,7 +219,7 @@ def test_cells_below_the_smallest_size_are_not_compared(path):
                 path.with_name(f"{smallest}.db"), secret=SECRET, threshold=1, smallest=smallest
             ) as ledger:
                 ledger.publish([make(ledger, source, ["a"])])
-                found.append(ledger.check(make(ledger, source, ["a"], "late = false")))
+                found.append(ledger.check([make(ledger, source, ["a"], "late = false")]))
         assert {str(pair.cell) for pair in found[0]} - {str(p.cell) for p in found[1]} == {
             "a=x where late = false in 't'"
         }
@@ -282,7 +282,7 @@ def test_hostile_names_and_labels_come_back_as_they_are(path):
         ledger.publish(
             [make(ledger, source, ["a\"'`"], name=evil[0], data=evil[1])], history=evil[2]
         )
-        pairs = ledger.check(make(ledger, source, ["b"], name=evil[3]), history=evil[2])
+        pairs = ledger.check([make(ledger, source, ["b"], name=evil[3])], history=evil[2])
         named = {pair.published.categories[0] for pair in pairs}
         assert ("a\"'`", evil[0]) in named
         assert ("a\"'`", evil[1]) in named
@@ -361,7 +361,7 @@ def test_an_altered_entry_is_noticed(source, path, column):
     connection.close()
     with Ledger.open(path, secret=SECRET) as ledger:
         with pytest.raises(LedgerError, match="Entry 1 of the ledger was altered"):
-            ledger.check(make(ledger, source, ["sex"]))
+            ledger.check([make(ledger, source, ["sex"])])
         with pytest.raises(LedgerError, match="altered"):
             list(ledger.audit())
 

@@ -67,7 +67,7 @@ def test_a_killed_program_loses_no_entry_that_it_answered(target, answers):
         for where in recorded:
             assert ledger.is_known(entry(ledger, source, where).definition)
         assert list(ledger.audit()) == []  # every entry can still be read
-        assert ledger.check(entry(ledger, source, f"{recorded[-1]} or number = 0"))
+        assert ledger.check([entry(ledger, source, f"{recorded[-1]} or number = 0")])
 
 
 def test_of_two_programs_with_one_thin_difference_one_is_refused(target):
@@ -113,7 +113,7 @@ def test_a_second_program_sees_what_the_first_published(target):
         Ledger.open(target, secret=SECRET) as second,
     ):
         first.publish([entry(first, source, "number > 0")])
-        assert second.check(entry(second, source, "number > 1"))
+        assert second.check([entry(second, source, "number > 1")])
         assert second.is_known(entry(second, source, "number > 0").definition)
         second.publish([entry(second, source, "number > 100")])
-        assert first.check(entry(first, source, "number > 101"))
+        assert first.check([entry(first, source, "number > 101")])
