@@ -394,13 +394,15 @@ class Engine:
         )
         return answers
 
-    def prepare(self, dimensions: Sequence[str]) -> Prepared:
+    def prepare(self, dimensions: Sequence[str], *, sketch: int = 0) -> Prepared:
         """Make the records ready for many requests over some dimensions.
 
         Parameters
         ----------
         dimensions
             Columns or hierarchies; the records are kept in the order of the first one.
+        sketch
+            Keep what a ledger needs, for differences of up to so many records.
 
         Returns
         -------
@@ -419,6 +421,7 @@ class Engine:
             self._keys,
             requests=self._requests(wanted),
             weight=self._weight,
+            sketch=sketch,
             tolerate_missing_keys=self._checks == "warn",
         )
 

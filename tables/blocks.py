@@ -50,6 +50,16 @@ class Block:
     weight: tuple[Sums, ...]
     sketch: Sketch | None = None
 
+    def take(self, places: Sums) -> Block:
+        """Return some of the cells, each once."""
+        return Block(
+            tuple(code[places] for code in self.codes),
+            self.count[places],
+            self.key[places],
+            tuple(limb[places] for limb in self.weight),
+            None if self.sketch is None else self.sketch.take(places),
+        )
+
 
 def roll_up(
     axes: tuple[Axis, ...],
@@ -154,9 +164,7 @@ def group(
     first = first[kept]
     codes = tuple(code[first] for code in cells.codes)
     if is_distinct:
-        weight = tuple(limb[first] for limb in cells.weight)
-        sketch = None if cells.sketch is None else cells.sketch.take(first)
-        return Block(codes, cells.count[first], cells.key[first], weight, sketch)
+        return cells.take(first)
     return Block(
         codes,
         _sum_at(place, cells.count, total)[kept],
@@ -218,13 +226,7 @@ def shown_cells(
         keep = np.ones(len(block.count), bool)
         for level, code in zip(pairs, block.codes, strict=True):
             keep &= level.is_shown[code]
-        block = Block(
-            tuple(code[keep] for code in block.codes),
-            block.count[keep],
-            block.key[keep],
-            tuple(limb[keep] for limb in block.weight),
-            None if block.sketch is None else block.sketch.take(np.flatnonzero(keep)),
-        )
+        block = block.take(np.flatnonzero(keep))
     ranks = tuple(level.ranks[code] for level, code in zip(pairs, block.codes, strict=True))
     return replace(block, codes=ranks)
 

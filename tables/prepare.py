@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,7 @@ from tables.filters import quote
 from tables.keys import RecordKeys, require_sound
 from tables.prepared import CODED, LEVEL, Prepared
 from tables.request import Request, require_fit
+from tables.sketch import sketch_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +45,7 @@ def prepare(
     *,
     requests: Mapping[str, Request],
     weight: str | None = None,
+    sketch: int = 0,
     tolerate_missing_keys: bool = False,
 ) -> Prepared:
     """Code, key and count the records for requests over some dimensions.
@@ -58,6 +61,8 @@ def prepare(
         The records are kept in the order of the first one.
     weight
         Column of weights, to keep them too.
+    sketch
+        Keep sketches too, for differences of up to so many records; see `cube`.
     tolerate_missing_keys
         Count a missing key as zero instead of refusing.
 
@@ -86,7 +91,7 @@ def prepare(
     """
     started = time.perf_counter()
     require_fit(requests, source)
-    require_sound(source, keys, tolerate_missing=tolerate_missing_keys)
+    require_sound(source, keys, tolerate_missing=tolerate_missing_keys and not sketch)
     if weight is not None:
         _require_weights(source, weight)
     source.prepare_grouping()
@@ -96,7 +101,7 @@ def prepare(
         axes[name], coding = _code(source, name, request)
         source.keep(f"{name_of_table}_a{place}", coding)
     columns = {name: request.columns for name, request in requests.items()}
-    _count(source, keys, (axes, columns), weight=weight, table=name_of_table)
+    _count(source, keys, (axes, columns), weight=weight, sketch=sketch, table=name_of_table)
     logger.info("prepared", extra={"prepare_s": round(time.perf_counter() - started, 3)})
     return Prepared(
         source,
@@ -105,6 +110,7 @@ def prepare(
         table=name_of_table,
         key_range=keys.resolve(source),
         is_weighted=weight is not None,
+        sketch=sketch,
     )
 
 
@@ -140,6 +146,7 @@ def _count(
     dimensions: tuple[Mapping[str, Axis], Mapping[str, tuple[str, ...]]],
     *,
     weight: str | None,
+    sketch: int,
     table: str,
 ) -> None:
     """Keep one row per combination of finest categories, sorted by the first dimension."""
@@ -169,10 +176,15 @@ def _count(
         ]
     # Data columns may have any name: whatever stands beside one is named with its table.
     kept = ["g.n", "g.k", *(["g.w", "g.m"] if weight is not None else [])]
+    kept += _sketch_kept(sketch)
     by = [f"a{place}_leaf" for place in range(len(axes))]
     carried = ["r.k", *(["r.w"] if weight is not None else [])]
     records = f"SELECT {', '.join(inner)} FROM {source.relation}"
     coded = f"SELECT {', '.join([*leaves, *carried])} FROM ({records}) AS r {' '.join(joins)}"
+    if sketch:
+        keyed, sums = sketch_columns(sketch, keys.resolve(source))
+        coded = f"SELECT *, {', '.join(keyed)} FROM ({coded})"
+        summed += [*sums, f"min(x, {sketch + 1}) AS members"]
     grouped = f"SELECT {', '.join([*by, *summed])} FROM ({coded}) GROUP BY {', '.join(by)}"
     source.create(
         table,
@@ -180,6 +192,17 @@ def _count(
         f"ORDER BY g.{by[0]}",
         parameters,
     )
+
+
+def _sketch_kept(width: int) -> list[str]:
+    """Name the columns of sketches, and the members of small sets of several records."""
+    if not width:
+        return []
+    lanes = [f"g.x{lane}" for lane in range(width + 1)]
+    powers = [f"g.p{i}::UINTEGER AS p{i}" for i in range(1, width + 2)]
+    is_empty = [f"{a} = {b}" for a, b in pairwise([*lanes, "0"])]
+    is_small = f"g.n > 1 AND ({' OR '.join(is_empty)})"
+    return [*lanes, *powers, f"CASE WHEN {is_small} THEN g.members END AS members"]
 
 
 def _keys_sql(source: Source, keys: RecordKeys) -> str:

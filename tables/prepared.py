@@ -15,14 +15,17 @@ from tables.blocks import Block, group, lay_out, limbs_of, modulo_sql, roll_up, 
 from tables.conditions import Condition, conditions_of, members
 from tables.errors import FilterError
 from tables.filters import Filter, parse_filter, quote
+from tables.sketch import merged_columns, read_sketch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from tables.axes import Axis
     from tables.cells import Cells
+    from tables.sketch import Sketch
     from tables.source import Source
 
 __all__ = ["CODED", "LEVEL", "Prepared", "PreparedCells"]
@@ -54,7 +57,8 @@ class PreparedCells:
         """Bytes of memory that the cells take."""
         block = self.block
         arrays: list[NDArray[Any]] = [*block.codes, block.count, block.key, *block.weight]
-        return sum(array.nbytes for array in arrays)
+        sketch = 0 if block.sketch is None else block.sketch.nbytes
+        return sum(array.nbytes for array in arrays) + sketch
 
     def covers(self, levels: Mapping[str, int], where: frozenset[Condition]) -> bool:
         """Whether other cells can be rolled up from these.
@@ -69,6 +73,10 @@ class PreparedCells:
         return self.where <= where and all(
             self.levels.get(name, level + 1) <= level for name, level in needed
         )
+
+    def without_sketch(self) -> PreparedCells:
+        """Return the same cells, quicker to roll up."""
+        return replace(self, block=replace(self.block, sketch=None))
 
     def __len__(self) -> int:
         return len(self.block.count)
@@ -94,6 +102,8 @@ class Prepared:
         Keys lie in [0, key_range).
     is_weighted
         Whether weights are kept.
+    sketch
+        The width of the sketches that are kept, 0 for none.
     """
 
     def __init__(
@@ -105,12 +115,14 @@ class Prepared:
         table: str,
         key_range: int,
         is_weighted: bool,
+        sketch: int = 0,
     ) -> None:
         self._source = source
         self._table = table
         self.axes = dict(axes)
         self.key_range = key_range
         self.is_weighted = is_weighted
+        self._width = sketch
         self._aliases = {name: f"a{place}" for place, name in enumerate(self.axes)}
         self._places = _coarsest(columns, self.axes)
         self.kinds = {column: source.kinds[column] for column in self._places}
@@ -179,9 +191,10 @@ class Prepared:
             "sum(n)::BIGINT AS n",
             f"{modulo_sql('coalesce(sum(k), 0)', self.key_range)} AS k",
             *weights,
+            *(merged_columns(self._width) if self._width else []),
         ]
-        sql = f"SELECT {', '.join(selected)} FROM {self._table}"
-        sql += f" WHERE {' AND '.join(filters)}" if filters else ""
+        records = self._table + (f" WHERE {' AND '.join(filters)}" if filters else "")
+        sql = f"SELECT {', '.join(selected)} FROM {records}"
         sql += f" GROUP BY {', '.join(columns)}" if columns else " HAVING count(*) > 0"
         answer = self._source.aside(sql, timeout_s=timeout_s)
         weight: tuple[Any, ...] = ()
@@ -192,6 +205,7 @@ class Prepared:
             answer["n"].to_numpy(),
             answer["k"].to_numpy(),
             weight,
+            self._sketch(answer, columns, records, timeout_s) if self._width else None,
         )
         return PreparedCells(levels={n: levels[n] for n in names}, where=where, block=block)
 
@@ -219,16 +233,14 @@ class Prepared:
                     )
                 )
             codes = {name: code[kept] for name, code in codes.items()}
-            block = Block(
-                (), block.count[kept], block.key[kept], tuple(w[kept] for w in block.weight)
-            )
+            block = block.take(np.flatnonzero(kept))
         names = sorted(levels)
         raised = tuple(
             self._raised(name, codes[name], cells.levels[name], levels[name]) for name in names
         )
         sizes = tuple(self.axes[name].levels[levels[name]].size for name in names)
         same = {n: levels[n] for n in names} == dict(cells.levels)
-        block = Block(raised, block.count, block.key, block.weight)
+        block = replace(block, codes=raised)
         if not same:
             block = group(block, sizes, self.key_range)
         return PreparedCells(levels={n: levels[n] for n in names}, where=where, block=block)
@@ -249,10 +261,19 @@ class Prepared:
         dimensions
             In the order of the table.
         level_sets
-            The combinations of levels that the table shows.
+            The combinations of levels that the table shows. A category of several levels is
+            shown at the finest of them.
         """
         axes, blocks = self._rolled(found, dimensions, level_sets)
-        shown = [shown_cells(axes, levels, blocks[levels]) for levels in level_sets]
+        used = [sorted(set(column)) for column in zip(*level_sets, strict=True)]
+        finest = [_finest(axis, levels) for axis, levels in zip(axes, used, strict=True)]
+        shown = []
+        for levels in level_sets:
+            block = shown_cells(axes, levels, blocks[levels], is_whole=True)
+            is_here = np.ones(len(block.count), bool)
+            for level, ranks, code in zip(levels, finest, block.codes, strict=True):
+                is_here &= ranks[code] == level
+            shown.append(block if is_here.all() else block.take(np.flatnonzero(is_here)))
         return lay_out(axes, shown, level_sets, key_range=self.key_range)
 
     def cells_by_level(
@@ -275,6 +296,29 @@ class Prepared:
             shown = shown_cells(axes, levels, blocks[levels], is_whole=True)
             answer[levels] = lay_out(axes, [shown], [levels], key_range=self.key_range)
         return answer
+
+    def _sketch(
+        self, answer: pa.Table, columns: Sequence[str], records: str, timeout_s: float | None
+    ) -> Sketch:
+        """Return the sketches of an answer, with the members of small sets."""
+        import pyarrow as pa
+
+        sketch = read_sketch(answer, self._width)
+        small = np.flatnonzero(sketch.is_small)
+        if not len(small):
+            return sketch
+        beside = pa.table(
+            {"row": small, **{c: answer[c].take(pa.array(small)) for c in columns}}
+        )
+        same = [f"r.{column} = b.{column}" for column in columns]
+        found = self._source.aside(
+            "SELECT b.row, unnest(r.keys) AS key FROM (SELECT *, CASE WHEN n = 1 THEN [x0] "
+            f"ELSE members END AS keys FROM {records}) AS r "
+            f"JOIN {self._source.beside} AS b ON {' AND '.join(same) or 'true'}",
+            beside=beside,
+            timeout_s=timeout_s,
+        )
+        return sketch.with_members(found["row"].to_numpy(), found["key"].to_numpy())
 
     def _rolled(
         self,
@@ -310,6 +354,14 @@ class Prepared:
         coding = f"{self._table}_{self._aliases[dimension]}"
         place = quote(f"{LEVEL}{level}")
         return self._source.fetch(f"SELECT DISTINCT {place}, {sql} FROM {coding}", parameters)
+
+
+def _finest(axis: Axis, levels: Sequence[int]) -> NDArray[np.int64]:
+    """Return for every category, by rank, the finest of some levels that has it."""
+    finest = np.full(axis.size, -1, np.int64)
+    for level in reversed(levels):
+        finest[axis.levels[level].ranks] = level
+    return finest
 
 
 def _coarsest(

@@ -64,6 +64,12 @@ class Sketch:
         """Which cells have an empty lane."""
         return np.asarray((self.lanes == 0).any(axis=1))
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the sketches take."""
+        arrays = (self.lanes, self.powers, self.member_cell, self.member_key)
+        return sum(array.nbytes for array in arrays)
+
     def __len__(self) -> int:
         return len(self.lanes)
 
@@ -165,6 +171,13 @@ def sketch_columns(width: int, key_range: int) -> tuple[list[str], list[str]]:
         aggregates.append(f"(sum({power}) % {PRIME})::BIGINT AS p{exponent}")
         power = "u * u" if exponent == 1 else f"({power}) % {PRIME} * u"
     return columns, aggregates
+
+
+def merged_columns(width: int) -> list[str]:
+    """Return SQL that merges the columns of sketches, as `sketch_columns` names them."""
+    lanes = [f"bit_xor(x{lane}) AS x{lane}" for lane in range(width + 1)]
+    powers = [f"(sum(p{i}) % {PRIME})::BIGINT AS p{i}" for i in range(1, width + 2)]
+    return [*lanes, *powers]
 
 
 def read_sketch(rows: pa.Table, width: int) -> Sketch:

@@ -132,13 +132,17 @@ class Source:
                 if beside is not None:
                     self._connection.unregister(self.beside)
 
-    def aside(self, sql: str, *, timeout_s: float | None = None) -> pa.Table:
+    def aside(
+        self, sql: str, *, beside: pa.Table | None = None, timeout_s: float | None = None
+    ) -> pa.Table:
         """Run a query beside others, on a connection of its own; stop it when time is over.
 
         Parameters
         ----------
         sql
             The query.
+        beside
+            As for `arrow`.
         timeout_s
             Seconds; without limit by default.
 
@@ -154,6 +158,8 @@ class Source:
             if timeout_s is not None:
                 timer.start()
             with _Guard(self.label):
+                if beside is not None:
+                    cursor.register(self.beside, beside)
                 return cursor.sql(sql).to_arrow_table()
         except KeyboardInterrupt:
             raise StoppedError(

@@ -134,10 +134,11 @@ def _members(cells: Cells, sketch: Sketch, pairs: Complements) -> tuple[Numbers,
 
     Those cells have an empty lane where the complement has one, so their members are known.
     """
-    nests = [_Nest(axis) for axis in cells.axes]
+    finest = [min(levels) for levels in zip(*cells.level_sets, strict=True)]
+    nests = [_Nest(axis, fine) for axis, fine in zip(cells.axes, finest, strict=True)]
     is_finest = np.ones(len(cells), bool)
-    for nest, ranks in zip(nests, cells.ranks, strict=True):
-        is_finest &= nest.level[ranks] == 0
+    for nest, fine, ranks in zip(nests, finest, cells.ranks, strict=True):
+        is_finest &= nest.level[ranks] == fine
     at = is_finest[sketch.member_cell]
     leaf = sketch.member_cell[at]
     member = sketch.member_key[at]
@@ -162,16 +163,18 @@ def _members(cells: Cells, sketch: Sketch, pairs: Complements) -> tuple[Numbers,
 
 
 class _Nest:
-    """For every category its finest level, and for every leaf the categories around it."""
+    """For every category its finest level, and for those of the table's finest level the
+    categories around them.
+    """  # noqa: D205
 
-    def __init__(self, axis: Axis) -> None:
+    def __init__(self, axis: Axis, finest: int) -> None:
         self.level = np.zeros(axis.size, np.int64)
-        for height in range(len(axis.levels) - 1, -1, -1):
+        for height in range(len(axis.levels) - 1, finest - 1, -1):
             self.level[axis.levels[height].ranks] = height
         self.up = np.full((len(axis.levels), axis.size), -1, np.int64)
-        leaves = axis.levels[0].ranks
+        leaves = axis.levels[finest].ranks
         code: NDArray[np.integer] = np.arange(len(leaves))
-        for height, level in enumerate(axis.levels):
+        for height, level in enumerate(axis.levels[finest:], start=finest):
             self.up[height, leaves] = level.ranks[code]
             code = code if level.up is None else level.up[code]
 

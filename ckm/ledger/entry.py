@@ -81,6 +81,7 @@ class Entry:
         seal: Seal,
         with_complements: bool = True,
         smallest: int = 1,
+        shown: NDArray[np.bool_] | None = None,
     ) -> Entry:
         """Digest the cells of a table.
 
@@ -96,12 +97,17 @@ class Entry:
             Also enter what is left of a cell without another one.
         smallest
             Cells with fewer records do not enter.
+        shown
+            Which of the cells the table shows, by default all of them.
 
         Examples
         --------
         >>> Entry.of(cells, definition, seal=seal)  # doctest: +SKIP
         """
-        sketch, found = _sets(cells, with_complements=with_complements, smallest=smallest)
+        is_shown = np.ones(len(cells), bool) if shown is None else shown
+        sketch, found = _sets(
+            cells, is_shown, with_complements=with_complements, smallest=smallest
+        )
         identity = np.zeros(len(sketch), np.uint64)
         for column in (*sketch.lanes.T, *sketch.powers.T.astype(np.uint64)):
             identity = seal.digests(identity ^ column, purpose="identity")
@@ -111,9 +117,6 @@ class Entry:
             np.where(lane == 0, lane, seal.digests(lane, purpose=f"lane {number}"))
             for number, lane in enumerate(sketch.lanes.T)
         ]
-        ranks = np.zeros((len(cells), len(cells.axes)), np.int32)
-        for number, column in enumerate(cells.ranks):
-            ranks[:, number] = column
         return cls(
             definition=definition,
             identity=identity[first],
@@ -121,12 +124,7 @@ class Entry:
             powers=sketch.powers,
             member_set=sketch.member_cell,
             member=seal.digests(sketch.member_key, purpose="member"),
-            **{name: column[first] for name, column in found.items()},
-            ranks=ranks,
-            axes=tuple(
-                (axis.columns, tuple(tuple(str(t) for t in texts) for texts in axis.labels))
-                for axis in cells.axes
-            ),
+            **_words(cells, {name: column[first] for name, column in found.items()}),
         )
 
     def name(self, number: int, *, entry: int | None = None) -> CellName:
@@ -205,18 +203,36 @@ class Entry:
         )
 
 
+def _words(cells: Cells, found: dict[str, Numbers]) -> dict[str, Any]:
+    """Return what names the sets: their cells and categories, without those of no set."""
+    used, cell = np.unique(found["cell"], return_inverse=True)
+    whole = found["whole"].copy()
+    ranks = np.zeros((len(used), len(cells.axes)), np.int32)
+    axes = []
+    for number, axis in enumerate(cells.axes):
+        is_here = found["axis"] == number
+        mine = cells.ranks[number][used].astype(np.int64)
+        kept, place = np.unique(np.concatenate([mine, whole[is_here]]), return_inverse=True)
+        ranks[:, number] = place[: len(used)]
+        whole[is_here] = place[len(used) :]
+        labels = tuple(tuple(str(texts[rank]) for rank in kept) for texts in axis.labels)
+        axes.append((axis.columns, labels))
+    return {**found, "cell": cell, "whole": whole, "ranks": ranks, "axes": tuple(axes)}
+
+
 def _sets(
-    cells: Cells, *, with_complements: bool, smallest: int
+    cells: Cells, is_shown: NDArray[np.bool_], *, with_complements: bool, smallest: int
 ) -> tuple[Sketch, dict[str, Numbers]]:
     """Return the sketches of cells and of complements, and what each set is."""
     if cells.sketch is None:
         raise InternalError("The cells of a ledger's entry have no sketches.")
-    kept = np.flatnonzero(cells.count >= smallest)
+    kept = np.flatnonzero((cells.count >= smallest) & is_shown)
     none = np.full(len(kept), -1, np.int64)
     mine, found = cells.sketch.take(kept), {"cell": kept, "axis": none, "whole": none}
     if not with_complements:
         return mine, found
     pairs = complements(cells)
+    pairs = pairs[is_shown[pairs.whole] & is_shown[pairs.part]]
     pairs = pairs[cells.count[pairs.whole] - cells.count[pairs.part] >= smallest]
     rank = np.zeros(len(pairs), np.int64)
     for number, ranks in enumerate(cells.ranks):

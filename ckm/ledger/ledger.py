@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from types import TracebackType
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ckm.ledger.index import Pairs
     from ckm.ledger.pair import CellName
     from ckm.ledger.store import Store
@@ -195,7 +198,13 @@ class Ledger:
             smallest=smallest,
         )
 
-    def entry(self, cells: Cells, definition: Definition) -> Entry:
+    def entry(
+        self,
+        cells: Cells,
+        definition: Definition,
+        *,
+        shown: NDArray[np.bool_] | None = None,
+    ) -> Entry:
         """Digest the cells of a table, to check or record it.
 
         Parameters
@@ -204,6 +213,8 @@ class Ledger:
             From `tables.cube` with ``sketch=ledger.width``.
         definition
             What table it is.
+        shown
+            Which of the cells the table shows; by default all of them.
 
         Returns
         -------
@@ -221,6 +232,7 @@ class Ledger:
             seal=self._seal,
             with_complements=self._with_complements,
             smallest=self._smallest,
+            shown=shown,
         )
 
     def is_known(self, definition: Definition, *, history: str = "public") -> bool:
