@@ -57,6 +57,12 @@ mean_cell_size = false
 sparsity_a = false
 sparsity_b = false
 """
+# Flagging does all the work of refusing, and answers every request.
+_LEDGER = """
+[ledger]
+path = "ledger.db"
+policy = "flag"
+"""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -210,15 +216,22 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         data = make(folder, given.persons)
-        command = [sys.executable, "-m", "ckm", "serve", str(folder / "service.toml")]
-        server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        try:
-            port = wait_for(server)
-            threading.Thread(target=server.stderr.read, daemon=True).start()
-            measure(port, server.pid, data)
-        finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait(60)
+        for ledger in ("", _LEDGER):
+            print(f"\n{'with' if ledger else 'without'} a ledger")
+            (folder / "service.toml").write_text(_SERVICE + ledger)
+            serve(folder, data)
+
+
+def serve(folder: Path, data: Path) -> None:
+    command = [sys.executable, "-m", "ckm", "serve", str(folder / "service.toml")]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        port = wait_for(server)
+        threading.Thread(target=server.stderr.read, daemon=True).start()
+        measure(port, server.pid, data)
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(60)
 
 
 def measure(port: int, pid: int, data: Path) -> None:
@@ -255,7 +268,6 @@ def make(folder: Path, persons: int) -> Path:
     pq.write_table(people, folder / "people.parquet", compression="zstd")
     solve(NoiseSpec(max_noise=5, variance=3.0, small=2)).write(folder / "pt.parquet")
     Secret(bytes(range(32))).write(folder / "secret.key")
-    (folder / "service.toml").write_text(_SERVICE)
     return folder / "people.parquet"
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ckm.engine import Engine
     from ckm.service.ledger_hook import Ledger
     from ckm.service.query import Query, Selection
-    from tables import Condition
+    from tables import Condition, PreparedCells
 
     Levels = tuple[int, ...]
     Protected = Mapping[Levels, tuple[tuple[NDArray[np.int32], ...], dict[str, NDArray[Any]]]]
@@ -124,7 +124,7 @@ class Answerer:
         names = list(service.variables)
         if service.area is not None:  # the records lie area by area
             names.sort(key=lambda name: name != service.area)
-        self._prepared = engine.prepare(names)
+        self._prepared = engine.prepare(names, sketch=0 if ledger is None else ledger.width)
         self.variables = offered_variables(service, engine, self._prepared)
         self.settings = RuleSettings.of(service.rules)
         self.is_weighted = self._prepared.is_weighted
@@ -174,7 +174,9 @@ class Answerer:
         names = [selection.variable for selection in plan.active]
         finest = {name: levels[0] for name, levels in zip(names, plan.used, strict=True)}
         found = self.cubes.find(finest, where=plan.where)
-        cells = self._prepared.cells_by_level(found, names, level_sets=list(wanted))
+        cells = self._prepared.cells_by_level(
+            found.without_sketch(), names, level_sets=list(wanted)
+        )
         protected = {
             levels: (part.ranks, self._engine.protect(part, measures=_measures(query)))
             for levels, part in cells.items()
@@ -187,18 +189,26 @@ class Answerer:
             return self._refused(query, commonest(findings))
         flag = None
         if self._ledger is not None:
-            publication = Publication(
-                query=query,
-                dimensions=tuple(names),
-                cells={levels: cells[levels] for levels in plan.shown()},
-                where=plan.where,
-                withheld=tuple(withheld),
-            )
-            objection = self._ledger.review(publication)
+            objection = self._ledger.review(self._publication(query, plan, found, withheld))
             if objection is not None and self._ledger.policy == "refuse":
                 return self._refused(query, objection)
             flag = None if objection is None else explained(objection, self.variables)
         return self._assembled(query, plan, protected, withheld, flag)
+
+    def _publication(
+        self, query: Query, plan: _Plan, found: PreparedCells, withheld: Mapping[int, Finding]
+    ) -> Publication:
+        return Publication(
+            query=query,
+            selections=tuple(
+                _without(s, withheld) if s.variable == self.service.area else s
+                for s in plan.active
+            ),
+            levels=plan.used,
+            found=found,
+            prepared=self._prepared,
+            variables=self.variables,
+        )
 
     def filter_variables(self, where: str | None) -> frozenset[str]:
         """Return the variables that a filter speaks of.

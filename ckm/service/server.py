@@ -69,27 +69,33 @@ def open_desk(
     folder
         Where large tables are kept; a temporary one by default.
     ledger
-        The record of publications.
+        The record of publications, instead of that of the service file.
 
     Raises
     ------
     ConfigError, tables.TablesError
         If the service cannot start: with the reason.
     """
-    from ckm.opening import load_ptable, open_engine
+    from ckm.opening import load_ptable, open_engine, opened_ledger
     from ckm.service.answer import Answerer
     from ckm.service.desk import Desk
+    from ckm.service.recorder import Recorder
 
     require_private(service)
     limits = service.limits
     own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
     try:
-        with open_engine(
-            service.job,
-            load_ptable(service.job),
-            memory_limit=limits.memory_limit,
-            threads=limits.threads,
-        ) as engine:
+        with (
+            open_engine(
+                service.job,
+                load_ptable(service.job),
+                memory_limit=limits.memory_limit,
+                threads=limits.threads,
+            ) as engine,
+            opened_ledger(None if ledger else service.ledger, service.job) as opened,
+        ):
+            if opened is not None and service.ledger is not None:
+                ledger = Recorder(opened, service.ledger, name=service.id)
             desk = Desk(
                 service,
                 Answerer(service, engine, ledger=ledger),
