@@ -13,6 +13,7 @@ ALL = (
     "quantise",
     "marginals",
     "cube",
+    "ledger",
     "spill",
     "utility",
     "risk_map",

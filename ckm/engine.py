@@ -7,11 +7,11 @@ import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ckm.errors import ConfigError
 from ckm.perturb import perturb
-from ckm.published import PublishedTable, publish
+from ckm.published import PublishedTable, publish, published_numbers
 from ckm.request import EmptyCells, TableRequest
 from ptable import PTableWarning
 from tables import (
@@ -27,10 +27,12 @@ from tables import (
     check_keys,
     cube,
     open_source,
+    prepare,
     read_categories,
     require_fit,
 )
 from tables.secret import SECRET_VARIABLE
+from tables.sketch import require_sketchable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,9 +41,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckm.ledger.watch import Watch
     from ckm.tally import Tally
     from ptable import PTable
-    from tables import Cells
+    from tables import Cells, Prepared
     from tables.quality import Action
 
 __all__ = ["Engine", "Observer"]
@@ -198,13 +201,16 @@ class Engine:
             self._quality = check_keys(self._source, self._keys, action=self._checks)
         return self._quality
 
-    def validate(self, requests: Mapping[str, TableRequest]) -> None:
+    def validate(self, requests: Mapping[str, TableRequest], *, sketch: int = 0) -> None:
         """Raise one error with all problems of the requests; read no record.
 
         Parameters
         ----------
         requests
             Name → request.
+        sketch
+            Also require record keys that a ledger can use, for differences of so many
+            records.
 
         Raises
         ------
@@ -212,6 +218,8 @@ class Engine:
             If requests contradict themselves or do not fit the columns.
         """
         self._requests(requests)
+        if sketch:
+            require_sketchable(sketch, self._keys.resolve(self._source))
 
     def tabulate(
         self,
@@ -247,12 +255,13 @@ class Engine:
             empty_cells=empty_cells,
         )
         (built,) = self._requests({"": request}).values()
-        return self._answer({"": request}, [built], None)[0]
+        return self._answer({"": request}, {"": built}, None)[0]
 
     def tabulate_all(
         self,
         requests: Mapping[str, TableRequest],
         *,
+        watch: Watch | None = None,
         progress: Callable[[str, int, int], None] | None = None,
         observe: Observer | None = None,
     ) -> dict[str, PublishedTable]:
@@ -262,6 +271,8 @@ class Engine:
         ----------
         requests
             Name → request.
+        watch
+            What enters the tables in a ledger; publish them there before anybody sees them.
         progress
             Called with a stage (``"keys"``, ``"scan"``, ``"protect"``), the steps done and
             the steps in all.
@@ -280,7 +291,7 @@ class Engine:
             If a request is wrong, or the data do not fit it.
         """
         built = self._requests(requests)
-        answers = self._answer(requests, list(built.values()), progress, observe)
+        answers = self._answer(requests, built, progress, observe=observe, watch=watch)
         return dict(zip(requests, answers, strict=True))
 
     def tally(
@@ -322,6 +333,8 @@ class Engine:
         self,
         built: Sequence[Request],
         progress: Callable[[str, int, int], None] | None,
+        *,
+        sketch: int = 0,
     ) -> list[Cells]:
         scan = (
             None if progress is None else lambda share: progress("scan", int(100 * share), 100)
@@ -331,27 +344,33 @@ class Engine:
             self._keys,
             built,
             tolerate_missing_keys=self._checks == "warn",
+            sketch=sketch,
             progress=scan,
         )
 
     def _answer(
         self,
         requests: Mapping[str, TableRequest],
-        built: Sequence[Request],
+        built: Mapping[str, Request],
         progress: Callable[[str, int, int], None] | None,
+        *,
         observe: Observer | None = None,
+        watch: Watch | None = None,
     ) -> list[PublishedTable]:
         tell = progress or (lambda _stage, _done, _total: None)
         tell("keys", 0, 1)
         self.check_keys()
         tell("keys", 1, 1)
-        found = self._cells(built, progress)
+        width = 0 if watch is None else watch.width(built)
+        found = self._cells(list(built.values()), progress, sketch=width)
         tell("scan", 100, 100)
         started = time.perf_counter()
         answers = []
         for done, (name, request) in enumerate(requests.items()):
             tell("protect", done, len(requests))
             cells = found.pop(0)  # released table by table: cells may fill the memory
+            if watch is not None:
+                watch.see(name, built[name], cells, where=request.where)
             published = perturb(
                 cells, ptable=self._ptable, secret=self._secret if self._mixes else None
             )
@@ -374,6 +393,60 @@ class Engine:
             },
         )
         return answers
+
+    def prepare(self, dimensions: Sequence[str], *, sketch: int = 0) -> Prepared:
+        """Make the records ready for many requests over some dimensions.
+
+        Parameters
+        ----------
+        dimensions
+            Columns or hierarchies; the records are kept in the order of the first one.
+        sketch
+            Keep what a ledger needs, for differences of up to so many records.
+
+        Returns
+        -------
+        tables.Prepared
+            The records, coded and counted; what is found in them goes through `protect`.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError
+            If a dimension does not fit the data, or the keys are not sound.
+        """
+        self.check_keys()
+        wanted = {name: TableRequest(dimensions=[name], margins="none") for name in dimensions}
+        return prepare(
+            self._source,
+            self._keys,
+            requests=self._requests(wanted),
+            weight=self._weight,
+            sketch=sketch,
+            tolerate_missing_keys=self._checks == "warn",
+        )
+
+    def protect(
+        self, cells: Cells, *, measures: Sequence[str] = ("count",)
+    ) -> dict[str, NDArray[Any]]:
+        """Return the published numbers of cells.
+
+        Parameters
+        ----------
+        cells
+            The cells, from records made ready by `prepare`.
+        measures
+            ``"count"``, ``"weighted"``.
+
+        Returns
+        -------
+        dict
+            Measure → the published number of every cell, the one that `tabulate` gives.
+        """
+        secret = self._secret if self._mixes else None
+        published = perturb(cells, ptable=self._ptable, secret=secret)
+        return published_numbers(
+            cells, published, measures=measures, round_weighted=self._rounds_weighted
+        )
 
     def close(self) -> None:
         """Close the source."""

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-__all__ = ["CheckFailedError", "CkmError", "ConfigError", "InternalError", "ReleaseError"]
+__all__ = [
+    "CheckFailedError",
+    "CkmError",
+    "ConfigError",
+    "FormatError",
+    "InternalError",
+    "ReleaseError",
+]
 
 
 class CkmError(ValueError):
@@ -36,6 +43,12 @@ class ReleaseError(CkmError):
     """A release cannot be written."""
 
     code = "ckm-release"
+
+
+class FormatError(ReleaseError):
+    """A table does not fit a file format, or a file holds no table."""
+
+    code = "ckm-format"
 
 
 class CheckFailedError(CkmError):

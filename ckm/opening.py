@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from pathlib import Path
@@ -12,12 +13,15 @@ from tables import Secret, SourceError
 from tables.secret import SECRET_VARIABLE
 
 if TYPE_CHECKING:
-    from ckm.config.job import Job
+    from collections.abc import Iterator
+
+    from ckm.config.job import Job, JobLedger
     from ckm.engine import Engine
+    from ckm.ledger import Ledger
     from ptable import PTable
 
 
-__all__ = ["load_ptable", "load_secret", "open_engine"]
+__all__ = ["load_ptable", "load_secret", "open_engine", "opened_ledger"]
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +101,72 @@ def load_secret(job: Job) -> Secret | None:
                 extra={"event": "secret file readable by others", "file": path.name},
             )
         return Secret.from_file(path)
+    except SourceError as error:
+        raise ConfigError(error.problem, hint=error.hint) from None
+
+
+@contextlib.contextmanager
+def opened_ledger(
+    ledger: JobLedger | None, job: Job, *, create: bool = True
+) -> Iterator[Ledger | None]:
+    """Open the ledger of a job for the time of a block; None where there is none.
+
+    Parameters
+    ----------
+    ledger
+        What the job, or the service over it, says of its ledger.
+    job
+        The job, whose secret seals the ledger.
+    create
+        Make it where it is not yet there.
+
+    Yields
+    ------
+    ckm.ledger.Ledger or None
+        The ledger.
+
+    Raises
+    ------
+    ConfigError, LedgerError
+        If it cannot be opened, or has another secret or threshold.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> job = read_job("demo/job.toml")  # doctest: +SKIP
+    >>> with opened_ledger(job.ledger, job) as ledger:  # doctest: +SKIP
+    ...     pass
+    """
+    if ledger is None or not (create or _is_there(ledger)):
+        yield None
+        return
+    from ckm.ledger import Ledger
+
+    with Ledger.open(
+        ledger.target,
+        secret=_secret_of_ledger(job),
+        threshold=ledger.threshold,
+        create=create,
+        smallest=ledger.smallest,
+    ) as opened:
+        yield opened
+
+
+def _is_there(ledger: JobLedger) -> bool:
+    return not isinstance(ledger.target, Path) or ledger.target.exists()
+
+
+def _secret_of_ledger(job: Job) -> Secret:
+    if job.keys.secret is None and not os.environ.get(SECRET_VARIABLE):
+        raise ConfigError(
+            "A ledger is sealed with the secret: [keys] names no file and CKM_SECRET is not "
+            "set.",
+            hint="make one with: ckm keys secret secret.key",
+        )
+    try:
+        if job.keys.secret is None:
+            return Secret.from_env(SECRET_VARIABLE)
+        return Secret.from_file(job.keys.secret)
     except SourceError as error:
         raise ConfigError(error.problem, hint=error.hint) from None
 

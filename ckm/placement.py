@@ -97,6 +97,8 @@ def refuse_overlap(job: Job, target: Path) -> None:
     """
     inputs = [job.path, *job.input_files()]
     inputs += [path for path in (job.keys.secret, job.report.designs) if path is not None]
+    if job.ledger is not None and isinstance(job.ledger.target, Path):
+        inputs.append(job.ledger.target)
     for path in inputs:
         if Path(os.path.realpath(path)).is_relative_to(target):
             raise ReleaseError(

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +10,14 @@ import numpy as np
 from ckm.errors import ReleaseError
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from ckm.formats import TableAbout
     from tables import Cells
 
     Codes = NDArray[np.int32]
@@ -39,7 +38,8 @@ class PublishedTable:
     dimensions
         Output column → codes into its categories, int32, and the categories as texts.
     measures
-        Output column → published numbers: counts int64, weighted counts float64.
+        Output column → published numbers: counts int64, weighted counts float64. A masked
+        number (`numpy.ma`) is a suppressed one; files and frames hold none in its place.
     """
 
     dimensions: Mapping[str, tuple[NDArray[np.int32], Sequence[str]]]
@@ -88,57 +88,36 @@ class PublishedTable:
         frame: pd.DataFrame = self._plain().to_pandas()
         return frame
 
-    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the table to a file, complete or not at all.
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002  (the word of jobs and requests)
+        about: TableAbout | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the table to a file, complete or not at all; see `ckm.formats.write_table`.
 
         Parameters
         ----------
         path
-            A name that ends in ``.csv`` or ``.parquet``.
+            The file.
+        format
+            A name in `ckm.formats.FORMATS`; by default the end of the file's name says.
+        about
+            What is said about the table.
         overwrite
             Replace the file if it exists.
 
         Raises
         ------
         ReleaseError
-            If the format is unknown, the file exists, or it cannot be written.
+            If the format is unknown or cannot hold the table, the file exists, or it cannot
+            be written.
         """
-        target = Path(path)
-        suffix = target.suffix.lower()
-        if suffix not in {".csv", ".parquet"}:
-            raise ReleaseError(
-                f"A table is written to a .csv or .parquet file, not to {target.name!r}.",
-            )
-        if target.exists() and not overwrite:
-            raise ReleaseError(
-                f"The file {target.name!r} exists.", hint="choose another, or ask to overwrite"
-            )
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            if suffix == ".csv":
-                self._write_csv(temporary)
-            else:
-                self._write_parquet(temporary)
-            temporary.replace(target)
-        except OSError as error:
-            is_full = error.errno == errno.ENOSPC or "No space left" in str(error)
-            reason = "the disk is full" if is_full else error.strerror or "the disk refused it"
-            raise ReleaseError(
-                f"The file {target.name!r} cannot be written: {reason}.",
-                hint="choose a folder on another disk" if is_full else None,
-            ) from None
-        finally:
-            temporary.unlink(missing_ok=True)
+        from ckm.formats import write_table
 
-    def _write_csv(self, path: Path) -> None:
-        from pyarrow import csv
-
-        csv.write_csv(self._plain(), path, csv.WriteOptions(quoting_style="needed"))
-
-    def _write_parquet(self, path: Path) -> None:
-        import pyarrow.parquet as pq
-
-        pq.write_table(self.to_arrow(), path, compression="zstd")
+        write_table(self, path, format=format, about=about, overwrite=overwrite)
 
     def __repr__(self) -> str:
         return f"PublishedTable({', '.join(self.columns)}; {self.n_rows:,} cells)"
@@ -176,14 +155,9 @@ def publish(
         The table.
     """
     wants_grid = shows_grid(cells, empty_cells)
-    numbers: dict[str, NDArray[Any]] = {}
-    if "count" in measures:
-        numbers["count"] = published
-    if "weighted" in measures and cells.weight is not None:
-        numbers["weighted"] = published * (cells.weight / np.maximum(cells.count, 1))
-        if round_weighted and cells.weighted_count is not None:
-            mean = cells.weight / np.maximum(cells.weighted_count, 1)
-            numbers["weighted"] = _round_to_weight(numbers["weighted"], mean)
+    numbers = published_numbers(
+        cells, published, measures=measures, round_weighted=round_weighted
+    )
     if wants_grid:
         ranks, numbers = _fill_grid(cells, {**numbers, "": published})
         ranks, numbers = _hide_unseen(cells, ranks, numbers)
@@ -197,6 +171,31 @@ def publish(
         dimensions=dimensions,
         measures={_free_name(name, dimensions): values for name, values in numbers.items()},
     )
+
+
+def published_numbers(
+    cells: Cells,
+    published: NDArray[np.int64],
+    *,
+    measures: Sequence[str],
+    round_weighted: bool,
+) -> dict[str, NDArray[Any]]:
+    """Return the numbers of every measure, cell by cell.
+
+    Parameters
+    ----------
+    cells, published, measures, round_weighted
+        See `publish`.
+    """
+    numbers: dict[str, NDArray[Any]] = {}
+    if "count" in measures:
+        numbers["count"] = published
+    if "weighted" in measures and cells.weight is not None:
+        numbers["weighted"] = published * (cells.weight / np.maximum(cells.count, 1))
+        if round_weighted and cells.weighted_count is not None:
+            mean = cells.weight / np.maximum(cells.weighted_count, 1)
+            numbers["weighted"] = _round_to_weight(numbers["weighted"], mean)
+    return numbers
 
 
 def _round_to_weight(

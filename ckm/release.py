@@ -19,6 +19,7 @@ from ckm.assess.facts import findings, release_facts
 from ckm.disclosure import hidden_texts, require_clean_manifest
 from ckm.errors import ReleaseError
 from ckm.folder import check_target, new_folder, resolve_target
+from ckm.gate import Gate
 from ckm.heard import warnings_heard
 from ckm.manifest import (
     FileRecord,
@@ -30,7 +31,7 @@ from ckm.manifest import (
     versions,
     write_manifest,
 )
-from ckm.opening import load_ptable, open_engine
+from ckm.opening import load_ptable, open_engine, opened_ledger
 from ckm.placement import refuse_foreign, refuse_overlap
 from ckm.report import write_report
 from ckm.verdict import judge
@@ -105,6 +106,8 @@ def release(
         If the folder may not be written.
     CheckFailedError
         If a check of the release failed; then nothing was written.
+    ThinDifferenceError
+        If a table differs from one of the ledger by too few records; then neither.
 
     Examples
     --------
@@ -124,10 +127,12 @@ def release(
         ptable = load_ptable(job)
         tell("p-table", 1, 1)
         with open_engine(job, ptable, memory_limit=memory_limit, threads=threads) as engine:
-            engine.validate(job.tables)
-            if not dry_run:
-                with new_folder(target, may_replace=may_replace) as folder:
-                    cells = run.write(folder, engine, ptable)
+            engine.validate(job.tables, sketch=job.ledger.threshold if job.ledger else 0)
+            with opened_ledger(job.ledger, job, create=not dry_run) as ledger:
+                if not dry_run:
+                    run.gate = Gate(ledger, job.ledger)
+                    with new_folder(target, may_replace=may_replace) as folder:
+                        cells = run.write(folder, engine, ptable)
     seconds = time.monotonic() - started
     names = tuple(job.tables)
     if not dry_run:
@@ -192,6 +197,7 @@ class _Run:
         self.designs = _designs(job)
         self.seconds: dict[str, float] = {}
         self.warnings = warnings
+        self.gate = Gate(None, None)
         self._note(job.warnings)
 
     def write(self, folder: Path, engine: Engine, ptable: PTable) -> int:
@@ -213,6 +219,8 @@ class _Run:
         (internal / "job.toml").write_bytes(self.job.text.encode())
         ptable.write(internal / "pt.parquet")
         found = self._assess(assessor, quality)
+        for text in self.gate.compare():
+            self._warn(text, event="thin difference")
         facts = release_facts(
             found,
             assessor,
@@ -225,6 +233,7 @@ class _Run:
         self._write_internal_manifest(folder, tables, inputs, ptable, pages)
         for path in internal.iterdir():
             path.chmod(0o600)
+        self.gate.pass_through()
         return sum(table.rows for table in tables)
 
     @contextlib.contextmanager
@@ -262,7 +271,10 @@ class _Run:
         requests, records = dict(self.job.tables), []
         with self._timed("tables"):
             published = engine.tabulate_all(
-                requests, progress=self.tell, observe=assessor.observe
+                requests,
+                watch=self.gate.watch,
+                progress=self.tell,
+                observe=assessor.observe,
             )
         share = self.seconds["tables"] / len(requests)
         started = time.monotonic()

@@ -6,6 +6,7 @@ which are disclosive until `ckm` has perturbed them.
 
 from tables.axes import Axis, Level
 from tables.cells import Cells
+from tables.conditions import Condition
 from tables.cube import cube
 from tables.errors import (
     DataError,
@@ -14,11 +15,14 @@ from tables.errors import (
     KeyQualityWarning,
     RequestError,
     SourceError,
+    StoppedError,
     TablesError,
 )
 from tables.filters import Filter, parse_filter
 from tables.hierarchy import CodeTree, Hierarchy
 from tables.keys import HashedKeys, StoredKeys, attach_keys, draw_keys
+from tables.prepare import prepare
+from tables.prepared import Prepared, PreparedCells
 from tables.quality import KeyQuality, check_keys
 from tables.request import Request, require_fit
 from tables.secret import Secret
@@ -28,6 +32,7 @@ __all__ = [
     "Axis",
     "Cells",
     "CodeTree",
+    "Condition",
     "DataError",
     "Filter",
     "FilterError",
@@ -37,11 +42,14 @@ __all__ = [
     "KeyQualityError",
     "KeyQualityWarning",
     "Level",
+    "Prepared",
+    "PreparedCells",
     "Request",
     "RequestError",
     "Secret",
     "Source",
     "SourceError",
+    "StoppedError",
     "StoredKeys",
     "TablesError",
     "attach_keys",
@@ -50,6 +58,7 @@ __all__ = [
     "draw_keys",
     "open_source",
     "parse_filter",
+    "prepare",
     "read_categories",
     "require_fit",
 ]

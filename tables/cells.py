@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tables.axes import Axis
+    from tables.sketch import Sketch
 
 __all__ = ["Cells"]
 
@@ -36,6 +37,8 @@ class Cells:
         Number of the cell's records whose weight is not zero, int64, or None.
     level_sets
         The combinations of levels that the table shows, finest first.
+    sketch
+        What tells whether cells differ by few records, or None when it was not asked for.
     """
 
     axes: tuple[Axis, ...]
@@ -46,6 +49,7 @@ class Cells:
     weight: NDArray[np.float64] | None
     weighted_count: NDArray[np.int64] | None
     level_sets: tuple[tuple[int, ...], ...]
+    sketch: Sketch | None = None
 
     def __len__(self) -> int:
         return len(self.count)

@@ -15,6 +15,7 @@ __all__ = [
     "KeyQualityWarning",
     "RequestError",
     "SourceError",
+    "StoppedError",
     "TablesError",
     "unknown_name",
 ]
@@ -67,6 +68,12 @@ class FilterError(RequestError):
     """The filter cannot be parsed or does not fit the columns' types."""
 
     code = "tables-filter"
+
+
+class StoppedError(TablesError, TimeoutError):
+    """The work was stopped because its time was over."""
+
+    code = "tables-stopped"
 
 
 class KeyQualityWarning(UserWarning):

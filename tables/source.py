@@ -6,6 +6,7 @@ names, kinds of columns, and aggregates.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import threading
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import duckdb
 
 from tables.csvfiles import create_csv_view, file_list, sql_text
-from tables.errors import RequestError, SourceError, unknown_name
+from tables.errors import RequestError, SourceError, StoppedError, unknown_name
 from tables.files import attach, check_same_columns, file_format, find_files
 from tables.filters import quote
 from tables.frames import as_arrow
@@ -41,6 +42,7 @@ _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 _FEW_BITS, _MOST_BITS = 16, 22
 _VIEW = "ckm_records"
 _CLEAN = "ckm_clean_records"
+_BESIDE = "ckm_beside"
 _TICK_S = 0.2
 _T = TypeVar("_T")
 
@@ -66,6 +68,8 @@ class Source:
         self._connection = connection
         self._sweep: Callable[[], object] = connection.close
         self._lock = threading.RLock()
+        self._aside = threading.Lock()
+        self._numbers = itertools.count()
         self.is_prepared = False
         self.files = files
         self.label = label
@@ -87,6 +91,11 @@ class Source:
         """The SQL name of the records as they came."""
         return _VIEW
 
+    @property
+    def beside(self) -> str:
+        """The SQL name of a table that a query brings along."""
+        return _BESIDE
+
     def require(self, name: str) -> str:
         """Return the column's SQL type, or raise with the names that exist."""
         if name not in self.columns:
@@ -104,11 +113,81 @@ class Source:
         sql: str,
         parameters: Mapping[str, object] | None = None,
         *,
+        beside: pa.Table | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> pa.Table:
-        """Run a query whose answer comes as an Arrow table; tell its progress in [0, 1]."""
+        """Run a query whose answer comes as an Arrow table; tell its progress in [0, 1].
+
+        A table `beside` the records has the SQL name of that property meanwhile.
+        """
         run = self._connection.sql
-        return self._run(lambda: run(sql, params=parameters or None).to_arrow_table(), progress)
+        with self._lock:
+            if beside is not None:
+                self._connection.register(self.beside, beside)
+            try:
+                return self._run(
+                    lambda: run(sql, params=parameters or None).to_arrow_table(), progress
+                )
+            finally:
+                if beside is not None:
+                    self._connection.unregister(self.beside)
+
+    def aside(
+        self, sql: str, *, beside: pa.Table | None = None, timeout_s: float | None = None
+    ) -> pa.Table:
+        """Run a query beside others, on a connection of its own; stop it when time is over.
+
+        Parameters
+        ----------
+        sql
+            The query.
+        beside
+            As for `arrow`.
+        timeout_s
+            Seconds; without limit by default.
+
+        Raises
+        ------
+        StoppedError
+            If the time is over.
+        """
+        with self._aside:
+            cursor = self._connection.cursor()
+        timer = threading.Timer(timeout_s or 0, cursor.interrupt)
+        try:
+            if timeout_s is not None:
+                timer.start()
+            with _Guard(self.label):
+                if beside is not None:
+                    cursor.register(self.beside, beside)
+                return cursor.sql(sql).to_arrow_table()
+        except KeyboardInterrupt:
+            raise StoppedError(
+                "The table took too long to find.",
+                hint="ask for fewer variables, or for a larger kind of area",
+            ) from None
+        finally:
+            timer.cancel()
+            cursor.close()
+
+    def new_name(self, stem: str) -> str:
+        """Return a name for a table of ours that no other has."""
+        return f"{stem}_{next(self._numbers)}"
+
+    def keep(self, name: str, table: pa.Table) -> None:
+        """Keep a small table of ours beside the records, under a name of ours."""
+        with self._lock, _Guard(self.label):
+            self._connection.register(name + "_given", table)
+            self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {name}_given")
+            self._connection.unregister(name + "_given")
+
+    def create(self, name: str, sql: str, parameters: Mapping[str, object]) -> None:
+        """Keep the answer of a query in memory, under a name of ours."""
+        self._run(
+            lambda: self._connection.execute(
+                f"CREATE TABLE {name} AS {sql}", parameters or None
+            )
+        )
 
     def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
         """Stream the answer of a query in batches of at most `rows` rows."""

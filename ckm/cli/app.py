@@ -12,10 +12,12 @@ from ckm.cli.completion import completion
 from ckm.cli.demo import demo
 from ckm.cli.job import job
 from ckm.cli.keys import keys
+from ckm.cli.ledger import ledger
 from ckm.cli.ptable import ptable
 from ckm.cli.release import release
 from ckm.cli.report import report
 from ckm.cli.root import Root
+from ckm.cli.serve import serve, token
 
 __all__ = ["app"]
 
@@ -55,5 +57,18 @@ def app() -> None:
     """Protected tables from microdata, by the cell key method."""
 
 
-for _command in (release, check, report, compare, demo, ptable, keys, job, completion):
+for _command in (
+    release,
+    check,
+    report,
+    compare,
+    demo,
+    serve,
+    token,
+    ptable,
+    keys,
+    ledger,
+    job,
+    completion,
+):
     app.add_command(_command)

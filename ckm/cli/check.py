@@ -1,4 +1,4 @@
-"""``ckm check``: is a job right? All of it is looked at, nothing is written."""
+"""``ckm check``: is a job or a service right? All of it is looked at, nothing is written."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from ckm.cli.release import limit_options
 from ckm.cli.root import common_options
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckm.cli.voice import Voice
     from ckm.config import Job
+    from ckm.config.service import Service
+    from ckm.request import TableRequest
     from ptable import Feasibility, PTable
 
 __all__ = ["check", "show_feasibility"]
@@ -26,6 +30,7 @@ _SHOWN_TABLES = 12
 Examples:
   ckm check job.toml              everything, with a look at every record key
   ckm check job.toml --quick      all but the look at the data's rows
+  ckm check service.toml          the same for what ckm serve opens
 """
 )
 @click.argument("job", type=click.Path(path_type=Path), metavar="JOB.toml")
@@ -36,19 +41,27 @@ Examples:
 def check(
     voice: Voice, *, job: Path, quick: bool, memory_limit: str | None, threads: int | None
 ) -> None:
-    """Check a job: its text, its noise, its columns, its keys."""
+    """Check a job or a service: its text, its noise, its columns, its keys."""
     from ckm.config import read_job
-    from ckm.opening import open_engine
+    from ckm.config.service import is_service_file, read_service
+    from ckm.opening import open_engine, opened_ledger
 
-    plan = read_job(job)
-    voice.step("job read", f"{job.name} is a sound job; {_names(plan)}")
+    if is_service_file(job):
+        service = read_service(job)
+        plan, ledger = service.job, service.ledger
+        wanted: Mapping[str, TableRequest] = _variables(service)
+        voice.step("service read", f"{job.name} is a sound service; {_offered(service)}")
+    else:
+        plan = read_job(job)
+        wanted, ledger = plan.tables, plan.ledger
+        voice.step("job read", f"{job.name} is a sound job; {_names(plan)}")
     ptable, failure = _noise(voice, plan)
     with (
         voice.progress() as tell,
         open_engine(plan, ptable, memory_limit=memory_limit, threads=threads) as engine,
     ):
         try:
-            engine.validate(plan.tables)
+            engine.validate(wanted, sketch=ledger.threshold if ledger else 0)
         except Exception:
             if failure is not None:
                 voice.failure(explain(failure))
@@ -56,6 +69,10 @@ def check(
         if failure is not None:
             raise failure
         voice.step("columns checked", "the data have every column, with types that fit")
+        if ledger is not None:
+            with opened_ledger(ledger, plan, create=False) as opened:
+                there = "can be used" if opened is not None else "is not there yet; it is made"
+            voice.step("ledger checked", f"the ledger {there}")
         if quick:
             return
         tell("record keys", 0, 1)
@@ -65,6 +82,17 @@ def check(
         voice.step("keys not checked", 'record keys: not checked, for checks = "skip"')
     elif not quality.problems:
         voice.step("keys checked", quality.summary())
+
+
+def _variables(service: Service) -> dict[str, TableRequest]:
+    """Return a table of each variable, to see whether the data have it."""
+    from ckm.request import TableRequest
+
+    return {name: TableRequest(dimensions=[name], margins="none") for name in service.variables}
+
+
+def _offered(service: Service) -> str:
+    return f"variables: {', '.join(service.variables)}"
 
 
 def _names(plan: Job) -> str:

@@ -35,6 +35,7 @@ _OURS = ("ckm", "ptable", "reports", "risk", "tables")
 _EXITS = {
     "KeyQualityError": CHECK_FAILED,
     "CheckFailedError": CHECK_FAILED,
+    "ThinDifferenceError": CHECK_FAILED,
     "SourceError": WRONG_DATA,
     "DataError": WRONG_DATA,
     "InfeasibleError": INFEASIBLE,

@@ -19,6 +19,7 @@ from ckm.config.job import (
     JobOutput,
     JobReport,
 )
+from ckm.config.ledger import build_ledger
 from ckm.config.problems import Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ class JobBuilder:
             tables=tables,
             titles={t.name: t.title for t in model.table if t.title is not None},
             report=report,
+            ledger=build_ledger(model.ledger, self.folder, add=self._add),
         )
 
     def unused(self) -> list[str]:

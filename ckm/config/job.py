@@ -20,6 +20,7 @@ __all__ = [
     "Job",
     "JobData",
     "JobKeys",
+    "JobLedger",
     "JobLimits",
     "JobOutput",
     "JobReport",
@@ -135,6 +136,31 @@ class JobReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobLedger:
+    """The ledger that tables enter before anybody sees them.
+
+    Parameters
+    ----------
+    target
+        The file, or the URL of a database.
+    threshold
+        Differences of so few records are thin.
+    policy
+        Whether a thin difference refuses the tables, or is told beside them.
+    smallest
+        Smaller cells are not compared.
+    history
+        The history that the tables belong to.
+    """
+
+    target: Path | str
+    threshold: int = 2
+    policy: Literal["refuse", "flag"] = "refuse"
+    smallest: int = 1
+    history: str = "public"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One release: data, keys, noise and tables.
 
@@ -153,6 +179,7 @@ class Job:
     tables: Mapping[str, TableRequest]
     titles: Mapping[str, str]
     report: JobReport = field(default_factory=JobReport)
+    ledger: JobLedger | None = None
     warnings: tuple[str, ...] = ()
 
     @property

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["JobModel", "PTableModel", "known_keys"]
+__all__ = ["JobModel", "LedgerModel", "PTableModel", "known_keys"]
 
 _Name = Field(min_length=1)
 _MaxNoise = Annotated[int, Field(ge=1, le=1000)]
@@ -207,6 +207,25 @@ class ReportModel(_Section):
     )
 
 
+class LedgerModel(_Section):
+    """The record of what was published, which no table may contradict by a few records."""
+
+    path: str | None = Field(default=None, min_length=1, description="The ledger's file.")
+    url: str | None = Field(
+        default=None, min_length=1, description="Or a database, postgresql://…"
+    )
+    threshold: int = Field(
+        default=2, ge=1, le=4, description="Differences of so few records are thin."
+    )
+    policy: Literal["refuse", "flag"] = Field(
+        default="refuse", description="refuse publishes nothing then, flag tells and publishes."
+    )
+    smallest: int = Field(default=1, ge=1, description="Smaller cells are not compared.")
+    history: str = Field(
+        default="public", min_length=1, description="Tables with the same readers."
+    )
+
+
 class JobModel(_Section):
     """A release job."""
 
@@ -225,6 +244,7 @@ class JobModel(_Section):
     )
     output: OutputModel = OutputModel()
     report: ReportModel = ReportModel()
+    ledger: LedgerModel | None = None
     table: list[TableModel] = Field(min_length=1, description="The tables to publish.")
 
 
@@ -236,6 +256,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "report": ReportModel,
     "report.limits": LimitsModel,
     "report.exceptions": ExceptionModel,
+    "ledger": LedgerModel,
     "table": TableModel,
 }
 

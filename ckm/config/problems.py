@@ -83,6 +83,7 @@ _KINDS = {
     "model_attributes_type": "a table of keys and values",
     "date_type": "a date without quotes, such as 2027-03-15",
 }
+_REPEATED = ("table", "variable")
 _BOUNDS = {
     "greater_than_equal": "must be at least {ge:g}",
     "greater_than": "must be greater than {gt:g}",
@@ -91,7 +92,6 @@ _BOUNDS = {
     "string_too_short": "must not be empty",
     "too_short": "must not be empty",
 }
-_SECTIONS = ("data", "keys", "ptable", "hierarchies", "categories", "output", "report")
 _UNIONS = {
     "hierarchies": (
         "must be a list of columns from broad to fine, a code tree file, "
@@ -134,7 +134,7 @@ def problem_from_pydantic(
     """
     loc = [str(part) for part in error["loc"]]
     kind, context = error["type"], error.get("ctx", {})
-    section, where, rest = _place(loc, table_names)
+    section, where, rest = _place(loc, table_names, sections)
     key = rest[0] if rest else ""
     union = section if section in _UNIONS else key
     is_key = kind in {"extra_forbidden", "missing"} and union != section
@@ -157,18 +157,21 @@ def problem_from_pydantic(
     return Problem(where=where, text=f"{key} {bound.format(**context)}.")
 
 
-def _place(loc: list[str], table_names: Sequence[str]) -> tuple[str, str, list[str]]:
+def _place(
+    loc: list[str], table_names: Sequence[str], sections: dict[str, tuple[str, ...]]
+) -> tuple[str, str, list[str]]:
     """Return the section, how people call it, and the keys below it."""
-    if loc[:1] == ["table"] and len(loc) > 1 and loc[1].isdigit():
-        return "table", f"[[table]] {table_names[int(loc[1])]}:", loc[2:]
-    if loc[:1] == ["table"]:
-        return "table", "[[table]]", []
+    if loc[:1] in [[name] for name in _REPEATED]:
+        section = loc[0]
+        if len(loc) > 1 and loc[1].isdigit():
+            return section, f"[[{section}]] {table_names[int(loc[1])]}:", loc[2:]
+        return section, f"[[{section}]]", []
     if loc[:2] == ["report", "limits"]:
         return "report.limits", "[report.limits]", loc[2:]
     if loc[:2] == ["report", "exceptions"] and len(loc) > 2 and loc[2].isdigit():
         where = f"[[report.exceptions]] number {int(loc[2]) + 1}:"
         return "report.exceptions", where, loc[3:]
-    if loc and loc[0] in _SECTIONS:
+    if loc and (loc[0] in {"hierarchies", "categories"} or loc[0] in sections):
         return loc[0], f"[{loc[0]}]", loc[1:]
     return "", "", loc
 
@@ -181,7 +184,8 @@ def _unknown(
     homes = [name for name, keys in sections.items() if key in keys and name != section]
     if hint is None and homes:
         home = "the top of the file" if not homes[0] else f"[{homes[0]}]"
-        home = f"[[{homes[0]}]]" if homes[0] in {"table", "report.exceptions"} else home
+        is_list = homes[0] in {*_REPEATED, "report.exceptions"}
+        home = f"[[{homes[0]}]]" if is_list else home
         hint = f"{key!r} belongs in {home}"
     if hint is None:
         hint = "known here: " + ", ".join(sections[section])

@@ -31,6 +31,7 @@ def test_links_to_files_lead_somewhere(page):
 
 def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
     from ckm.config import read_job
+    from ckm.config.service import is_service_file, read_service
 
     found = [block for page in PAGES for block in blocks(page, "toml")]
     assert found
@@ -39,7 +40,17 @@ def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
     for number, block in enumerate(found):
         file = tmp_path / f"job{number}.toml"
         file.write_text(block, encoding="utf-8")
-        assert read_job(file).tables
+        assert read_service(file).variables if is_service_file(file) else read_job(file).tables
+
+
+def test_every_key_of_the_service_file_is_in_its_reference():
+    from ckm.config.service_model import known_service_keys
+
+    page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
+    page += (ROOT / "docs" / "job-file.md").read_text(encoding="utf-8")
+    for keys in known_service_keys().values():
+        for key in keys:
+            assert f"`{key}`" in page or f"[{key}]" in page, key
 
 
 def test_every_key_of_the_job_file_is_in_its_reference():

@@ -329,7 +329,7 @@ def test_a_full_disk_is_told_in_words(job, folder, monkeypatch):
 
 def test_a_full_disk_while_a_table_is_written_is_told_in_words(job, folder, monkeypatch):
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    monkeypatch.setattr(PublishedTable, "_write_csv", _raise(full))
+    monkeypatch.setattr("pyarrow.csv.write_csv", _raise(full))
     with pytest.raises(ReleaseError, match="the disk is full"):
         release(job, folder / "out")
     assert not (folder / "out").exists()

@@ -1,0 +1,283 @@
+"""The service under load on loopback: first tables, roll-ups, repeats, eight clients at once.
+
+A real process serves a made-up register; CPU seconds are those of the server's process, from
+the system's own account. The bare query groups the same Parquet file by the same columns and
+counts, without keys, noise, rules or HTTP.
+
+    python -m bench.service --persons 5000000
+"""
+
+import http.client
+import itertools
+import json
+import os
+import queue
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+import duckdb
+import numpy as np
+
+from bench.measure import arguments
+from tables import Secret
+
+_SERVICE = """
+schema = 1
+[service]
+title = "Benchmark"
+port = 0
+[data]
+path = "people.parquet"
+id = "person_id"
+[keys]
+secret = "secret.key"
+[ptable]
+path = "pt.parquet"
+[hierarchies]
+geo = ["region", "department"]
+[[variable]]
+name = "geo"
+is_area = true
+[[variable]]
+name = "age"
+[[variable]]
+name = "category"
+[limits]
+requests_per_hour = 1000000
+[rules]
+mean_cell_size = false
+sparsity_a = false
+sparsity_b = false
+"""
+# Flagging does all the work of refusing, and answers every request.
+_LEDGER = """
+[ledger]
+path = "ledger.db"
+policy = "flag"
+"""
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Client:
+    """One connection that is kept open."""
+
+    def __init__(self, port: int) -> None:
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+
+    def get(self, query: str) -> tuple[int, float, int]:
+        """Return status, seconds and bytes."""
+        started = time.perf_counter()
+        self.connection.request("GET", f"/tables/data/data?{query}")
+        answer = self.connection.getresponse()
+        size = len(answer.read())
+        return answer.status, time.perf_counter() - started, size
+
+
+def require(status: int) -> None:
+    if status != 200:
+        raise SystemExit(f"the service answered {status}")
+
+
+def cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def memory_mb(pid: int, line: str) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(rf"{line}:\s+(\d+)", status)[1]) * 1024 / 1e6
+
+
+def wish(**codes: str) -> str:
+    return "&".join(
+        f"valuecodes[{name}]={quote(code, safe='')}" for name, code in codes.items()
+    )
+
+
+def level(name: str, rest: str) -> str:
+    return f"codelist[geo]=geo.{name}&valuecodes[geo]=*&{rest}"
+
+
+FIRST = {
+    "department,age,category": level("department", wish(age="*", category="*")),
+    "age,category": wish(age="*", category="*"),
+    "region,age": level("region", wish(age="*")),
+}
+
+
+def first_tables(client: Client, pid: int, data: Path) -> None:
+    """Every table asked for once, in a service that filters so that no cube is at hand."""
+    print(f"{'first-time table':28} {'CPU s':>7} {'wall s':>7} {'bare CPU s':>11} {'ratio':>6}")
+    bare = duckdb.connect()
+    for place, (columns, query) in enumerate(FIRST.items()):
+        ours, wall = [], []
+        ages = range(15 + 3 * place, 18 + 3 * place)
+        for age in ages:  # another filter, so another table, nearly as large
+            before = cpu_s(pid)
+            status, seconds, _ = client.get(f"{query}&filter=" + quote(f"age >= {age}"))
+            require(status)
+            ours.append(cpu_s(pid) - before)
+            wall.append(seconds)
+        theirs = []
+        for age in ages:
+            before = time.process_time()
+            bare.sql(
+                f"SELECT {columns}, count(*) FROM '{data}' WHERE age >= {age} GROUP BY ALL"
+            ).fetchall()
+            theirs.append(time.process_time() - before)
+        mine, other = statistics.median(ours), statistics.median(theirs)
+        print(
+            f"{columns:28} {mine:7.3f} {statistics.median(wall):7.3f} {other:11.3f}"
+            f" {mine / other:6.2f}"
+        )
+
+
+def many(client: Client, name: str, queries: list[str]) -> None:
+    times = []
+    for query in queries:
+        status, seconds, _ = client.get(query)
+        require(status)
+        times.append(seconds * 1000)
+    print(
+        f"{name:28} n={len(times):4} median {statistics.median(times):7.1f} ms,"
+        f" 95 % {np.quantile(times, 0.95):7.1f} ms"
+    )
+
+
+def mixed(rng: np.random.Generator, size: int) -> list[str]:
+    """Make different requests: margins, single areas, selections, filters."""
+    made: dict[str, None] = {}
+    ages = [f"[range({a},{b})]" for a, b in itertools.combinations(range(15, 70, 3), 2)]
+    while len(made) < size:
+        kind = int(rng.integers(6))
+        area = f"{int(rng.integers(1, 14)):02d}"
+        age = ages[int(rng.integers(len(ages)))]
+        category = "ABCDE"[int(rng.integers(5))]
+        made[
+            (
+                level("region", wish(age=age, category="*")),
+                level("department", wish(age=age)),
+                wish(geo=area, age=age, category="*"),
+                wish(age=age, category=category + ",Total"),
+                level("region", wish(category="*"))
+                + "&filter="
+                + quote(f"age > {rng.integers(15, 69)}"),
+                level("department", wish(category="*"))
+                + "&filter="
+                + quote(f"age < {rng.integers(20, 69)} and category <> '{category}'"),
+            )[kind]
+        ] = None
+    return list(made)
+
+
+def clients(port: int, pid: int, queries: list[str], *, number: int) -> None:
+    waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+    for query in queries:
+        waiting.put(query)
+    times: list[float] = []
+    statuses: list[int] = []
+
+    def work() -> None:
+        client = Client(port)
+        while True:
+            try:
+                query = waiting.get_nowait()
+            except queue.Empty:
+                return
+            status, seconds, _ = client.get(query)
+            times.append(seconds * 1000)
+            statuses.append(status)
+
+    before, started = cpu_s(pid), time.perf_counter()
+    threads = [threading.Thread(target=work) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    wall = time.perf_counter() - started
+    print(
+        f"{number} clients, {len(times)} requests: median {statistics.median(times):.1f} ms,"
+        f" 95 % {np.quantile(times, 0.95):.1f} ms, {len(times) / wall:.0f} a second,"
+        f" CPU {cpu_s(pid) - before:.2f} s in {wall:.2f} s;"
+        f" statuses {sorted(set(statuses))}"
+    )
+
+
+def main() -> None:
+    given = arguments(__doc__ or "", persons=5_000_000)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        data = make(folder, given.persons)
+        for ledger in ("", _LEDGER):
+            print(f"\n{'with' if ledger else 'without'} a ledger")
+            (folder / "service.toml").write_text(_SERVICE + ledger)
+            serve(folder, data)
+
+
+def serve(folder: Path, data: Path) -> None:
+    command = [sys.executable, "-m", "ckm", "serve", str(folder / "service.toml")]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        port = wait_for(server)
+        threading.Thread(target=server.stderr.read, daemon=True).start()
+        measure(port, server.pid, data)
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(60)
+
+
+def measure(port: int, pid: int, data: Path) -> None:
+    client = Client(port)
+    print(f"started: CPU {cpu_s(pid):.1f} s, resident {memory_mb(pid, 'VmRSS'):.0f} MB")
+    first_tables(client, pid, data)
+    client.get(level("department", wish(age="*", category="*")))
+    queries = mixed(np.random.default_rng(7), 200)
+    plain = [query for query in queries if "filter" not in query][:100]
+    many(client, "rolled up", plain)
+    many(client, "repeated exactly", plain)
+    ten = level("department", wish(age="[range(15,40)]", category="*"))
+    ten_thousand = [f"{ten}&filter=" + quote(f"age <= {age}") for age in range(60, 70)]
+    many(client, "about 13,000 cells", ten_thousand)
+    fresh = mixed(np.random.default_rng(8), 200)
+    clients(port, pid, fresh, number=8)
+    figures = http.client.HTTPConnection("127.0.0.1", port)
+    figures.request("GET", "/metrics")
+    told = figures.getresponse().read().decode()
+    print(", ".join(re.findall(r"^ckm_cells_\w+ \d+", told, re.MULTILINE)))
+    print(
+        f"resident {memory_mb(pid, 'VmRSS'):.0f} MB,"
+        f" at its peak {memory_mb(pid, 'VmHWM'):.0f} MB"
+    )
+
+
+def make(folder: Path, persons: int) -> Path:
+    import pyarrow.parquet as pq
+
+    from ckm.register import job_seekers
+    from ptable import NoiseSpec, solve
+
+    people = job_seekers(np.random.Generator(np.random.PCG64(1)), persons=persons).people
+    pq.write_table(people, folder / "people.parquet", compression="zstd")
+    solve(NoiseSpec(max_noise=5, variance=3.0, small=2)).write(folder / "pt.parquet")
+    Secret(bytes(range(32))).write(folder / "secret.key")
+    return folder / "people.parquet"
+
+
+def wait_for(server: "subprocess.Popen[str]") -> int:
+    for line in server.stderr:
+        event = json.loads(line)
+        if event["event"] == "serving":
+            return int(event["message"].rpartition(":")[2])
+    raise SystemExit("the service did not start")
+
+
+if __name__ == "__main__":
+    main()

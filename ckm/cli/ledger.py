@@ -1,0 +1,198 @@
+"""``ckm ledger``: what was published, and which tables differ by too few records."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ckm.cli.failure import CHECK_FAILED
+from ckm.cli.root import Group, common_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from ckm.cli.voice import Voice
+    from ckm.ledger import CellName, Published, ThinPair
+    from tables import Secret
+
+__all__ = ["ledger"]
+
+_PATH = click.Path(path_type=Path)
+_SHOWN = 50
+_ENTRY = ("entry", "history", "published_at", "table", "dimensions", "margins", "where", "data")
+_SIDE = ("cell", "table", "where", "entry")
+_PAIR = (*_SIDE, *(f"published_{column}" for column in _SIDE))
+
+
+@click.group(
+    cls=Group,
+    epilog="""\b
+Examples:
+  ckm ledger list ledger.db
+  ckm ledger audit ledger.db --secret secret.key
+  ckm ledger audit ledger.db --job job.toml -o thin.csv
+
+LEDGER is a file or a database postgresql://…
+""",
+)
+def ledger() -> None:
+    """Look into the ledger of published tables."""
+
+
+def _output_options(command: Callable[..., None]) -> Callable[..., None]:
+    command = click.option("--force", is_flag=True, help="Replace the output if it exists.")(
+        command
+    )
+    return click.option("-o", "--output", type=_PATH, help="A .csv file.")(command)
+
+
+@ledger.command(name="list")
+@click.argument("target", metavar="LEDGER")
+@click.option("--history", help="Only the tables of this history.")
+@common_options
+@click.pass_obj
+def list_entries(voice: Voice, *, target: str, history: str | None) -> None:
+    """List the recorded tables; needs no secret."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    for column in _ENTRY:
+        table.add_column(column, justify="right" if column == "entry" else "left")
+    for entry in _entries(target, history):
+        table.add_row(*(Text(_visible(text)) for text in _entry_row(entry)))
+    voice.out.print(table)
+
+
+@ledger.command()
+@click.argument("target", metavar="LEDGER")
+@click.option("--history", help="Only the tables of this history.")
+@_output_options
+@common_options
+@click.pass_obj
+def export(
+    voice: Voice, *, target: str, history: str | None, output: Path | None, force: bool
+) -> None:
+    """Write the recorded tables as CSV; needs no secret."""
+    rows = (_entry_row(entry) for entry in _entries(target, history))
+    _write(voice, _ENTRY, rows, output, force=force)
+
+
+@ledger.command()
+@click.argument("target", metavar="LEDGER")
+@click.option("--secret", type=_PATH, help="The file of the ledger's secret.")
+@click.option("--job", type=_PATH, help="A job file that names the secret.")
+@click.option("--history", help="Only this history.")
+@click.option(
+    "--threshold",
+    type=click.IntRange(min=1),
+    help="The largest difference that counts; by default all that the ledger can tell.",
+)
+@click.option("--strict", is_flag=True, help="End with exit code 1 when there is one.")
+@_output_options
+@common_options
+@click.pass_obj
+def audit(
+    voice: Voice,
+    *,
+    target: str,
+    secret: Path | None,
+    job: Path | None,
+    history: str | None,
+    threshold: int | None,
+    strict: bool,
+    output: Path | None,
+    force: bool,
+) -> int:
+    """List the thin differences of a whole history.
+
+    Each line follows from original records: keep the list inside.
+    """
+    from ckm.ledger import Ledger
+
+    if secret is not None and job is not None:
+        raise click.UsageError("The secret comes from --secret or from --job, not from both.")
+    found: list[ThinPair] = []
+    with Ledger.open(target, secret=_secret(secret, job), create=False) as opened:
+        found = list(opened.audit(history=history, threshold=threshold))
+    count = "no thin difference" if not found else f"{len(found):,} thin differences"
+    voice.step("ledger audited", count if len(found) != 1 else "1 thin difference")
+    if output is not None:
+        _write(voice, _PAIR, map(_pair_row, found), output, force=force)
+    else:
+        for pair in found[:_SHOWN]:
+            click.echo(_visible(str(pair)))
+        if len(found) > _SHOWN:
+            click.echo(f"and {len(found) - _SHOWN:,} more; -o writes all of them")
+    return CHECK_FAILED if strict and found else 0
+
+
+def _secret(secret: Path | None, job: Path | None) -> Secret:
+    from ckm.config import read_job
+    from ckm.opening import load_secret
+    from tables import Secret
+
+    if secret is not None:
+        return Secret.from_file(secret)
+    found = None if job is None else load_secret(read_job(job))
+    return Secret.from_env() if found is None else found
+
+
+def _entries(target: str, history: str | None) -> Iterator[Published]:
+    from ckm.ledger import list_published
+
+    return (e for e in list_published(target) if history is None or e.history == history)
+
+
+def _entry_row(entry: Published) -> tuple[str, ...]:
+    definition = entry.definition
+    return (
+        str(entry.number),
+        entry.history,
+        entry.published_at,
+        definition.name,
+        ", ".join(definition.dimensions),
+        definition.margins,
+        definition.where or "",
+        definition.data,
+    )
+
+
+def _pair_row(pair: ThinPair) -> tuple[str, ...]:
+    return (*_cell_row(pair.cell), *_cell_row(pair.published))
+
+
+def _cell_row(cell: CellName) -> tuple[str, ...]:
+    return (cell.words, cell.table, cell.where or "", str(cell.entry))
+
+
+def _write(
+    voice: Voice,
+    columns: tuple[str, ...],
+    rows: Iterable[tuple[str, ...]],
+    output: Path | None,
+    *,
+    force: bool,
+) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    if output is None:
+        click.echo(text.getvalue(), nl=False)
+        return
+    if output.exists() and not force:
+        raise click.UsageError(f"The output {output.name!r} exists; replace it with --force.")
+    with output.open("w" if force else "x", encoding="utf-8", newline="") as file:
+        file.write(text.getvalue())
+    voice.step("list written", f"written to {output.name}")
+
+
+def _visible(text: str) -> str:
+    """Show control characters as what they are; a label may hold some."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda match: f"\\x{ord(match.group()):02x}", text)

@@ -1,0 +1,179 @@
+"""``ckm serve`` and ``ckm token``: a service that answers table requests, and who may ask."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ckm.cli.root import Group, common_options
+
+if TYPE_CHECKING:
+    from ckm.cli.voice import Voice
+    from ckm.service.access import TokenFile
+
+__all__ = ["require_web", "serve", "token"]
+
+_WEB = ("fastapi", "uvicorn", "argon2")
+_PATH = click.Path(path_type=Path)
+
+
+def require_web() -> None:
+    """Raise with the way to install what a service needs, where it is missing.
+
+    Raises
+    ------
+    click.ClickException
+        If a package of the extra is missing.
+
+    Examples
+    --------
+    >>> require_web()
+    """
+    missing = [name for name in _WEB if importlib.util.find_spec(name) is None]
+    if missing:
+        raise click.ClickException(
+            f"A service needs packages that are not installed: {', '.join(missing)}.\n"
+            "  hint: pip install 'ckm-engine[web]'"
+        )
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm check service.toml
+  ckm serve service.toml
+  ckm serve service.toml --port 8090
+
+Stop it with Ctrl-C or SIGTERM: answers under way are finished first.
+"""
+)
+@click.argument("service", type=_PATH, metavar="SERVICE.toml")
+@click.option("--listen", help="Address to listen on, instead of that of the file.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="Port, instead of that of the file; 0: free."
+)
+@click.option("--dry-run", is_flag=True, help="Check the file, open nothing.")
+@common_options
+@click.pass_obj
+def serve(
+    voice: Voice, *, service: Path, listen: str | None, port: int | None, dry_run: bool
+) -> None:
+    """Open protected microdata to table requests over HTTP."""
+    from dataclasses import replace
+
+    from ckm.config.service import read_service
+
+    require_web()
+    plan = read_service(service)
+    plan = plan if listen is None else replace(plan, listen=listen)
+    plan = plan if port is None else replace(plan, port=port)
+    voice.step("service read", f"{service.name}: {len(plan.variables)} variables")
+    if dry_run:
+        voice.step("dry run complete", "dry run: nothing was opened")
+        return
+    from ckm.service.server import run
+
+    run(plan, ready=lambda address: voice.step("serving", f"serving at {address}"))
+    voice.step("stopped", "stopped; all that was asked has been answered")
+
+
+@click.group(cls=Group)
+def token() -> None:
+    """Tokens of a service: who may ask, and how much."""
+
+
+def _file_of(service: Path) -> TokenFile:
+    from ckm.config.service import read_service
+    from ckm.errors import ConfigError
+    from ckm.service.access import TokenFile
+
+    require_web()
+    path = read_service(service).access.tokens
+    if path is None:
+        raise ConfigError(
+            "The service has no file of tokens.", hint='add tokens = "tokens.json" to [access]'
+        )
+    return TokenFile(path)
+
+
+@token.command(
+    epilog="""\b
+Example:
+  ckm token add service.toml --role researcher --label "A. Lovelace"
+
+The token is shown once and kept as a hash only.
+"""
+)
+@click.argument("service", type=_PATH, metavar="SERVICE.toml")
+@click.option(
+    "--role",
+    type=click.Choice(["public", "researcher", "officer"]),
+    default="public",
+    show_default=True,
+    help="What it may do.",
+)
+@click.option("--label", required=True, help="Whose it is.")
+@click.option("--requests-per-hour", type=click.IntRange(min=1), help="A budget of its own.")
+@click.option("--dry-run", is_flag=True, help="Check everything, make no token.")
+@common_options
+@click.pass_obj
+def add(
+    voice: Voice,
+    *,
+    service: Path,
+    role: str,
+    label: str,
+    requests_per_hour: int | None,
+    dry_run: bool,
+) -> None:
+    """Make a token and print it."""
+    file = _file_of(service)
+    file.read()
+    if dry_run:
+        voice.step("dry run complete", "dry run: a token would be made")
+        return
+    made = file.add(role=role, label=label, requests_per_hour=requests_per_hour)  # type: ignore[arg-type]
+    voice.step("token made", "give it to its owner; it cannot be shown again")
+    click.echo(made)
+
+
+@token.command("list")
+@click.argument("service", type=_PATH, metavar="SERVICE.toml")
+@common_options
+@click.pass_obj
+def list_tokens(voice: Voice, *, service: Path) -> None:
+    """List the tokens, without what would let anybody use them."""
+    from rich.table import Table
+
+    shown = Table()
+    for heading in ("id", "role", "label", "made", "per hour", "state"):
+        shown.add_column(heading)
+    for entry in _file_of(service).read():
+        budget = "" if entry.requests_per_hour is None else str(entry.requests_per_hour)
+        state = "revoked" if entry.is_revoked else "valid"
+        shown.add_row(entry.id, entry.role, entry.label, entry.created, budget, state)
+    voice.out.print(shown)
+
+
+@token.command()
+@click.argument("service", type=_PATH, metavar="SERVICE.toml")
+@click.argument("id", metavar="ID")
+@click.option("--dry-run", is_flag=True, help="Look for the token, leave it valid.")
+@common_options
+@click.pass_obj
+def revoke(voice: Voice, *, service: Path, id: str, dry_run: bool) -> None:  # noqa: A002
+    """Take a token back; a service that runs notices at once."""
+    from ckm.errors import ConfigError
+
+    file = _file_of(service)
+    is_there = any(e.id == id and not e.is_revoked for e in file.read())
+    if not is_there:
+        raise ConfigError(f"There is no valid token {id!r}.", hint="see: ckm token list")
+    if dry_run:
+        voice.step("dry run complete", "dry run: the token would be revoked")
+        return
+    file.revoke(id)
+    voice.step("token revoked", f"the token {id} is valid no longer")

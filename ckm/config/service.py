@@ -1,0 +1,377 @@
+"""A service: what a service file says, checked and with its paths resolved."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import ValidationError
+
+from ckm.config.build import JobBuilder
+from ckm.config.ledger import build_ledger
+from ckm.config.model import JobModel, OutputModel
+from ckm.config.problems import JobError, did_you_mean, problem_from_pydantic
+from ckm.config.read import _parse, _read_text, _version_first
+from ckm.config.service_model import ServiceModel, TextModel, known_service_keys
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Mapping, Sequence
+
+    from ckm.config.job import Job, JobLedger
+    from ckm.config.service_model import VariableModel
+
+__all__ = [
+    "OfferedVariable",
+    "Service",
+    "ServiceAccess",
+    "ServiceLimits",
+    "is_service_file",
+    "read_service",
+    "service_schema",
+]
+
+Texts = dict[str, str]
+_LANGUAGES = ("en", "fr")
+_OTHERS_MAY_READ = 0o077
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedVariable:
+    """A variable that the service offers, with its words by language."""
+
+    name: str
+    labels: Texts
+    is_area: bool
+    is_sensitive: bool
+    levels: Mapping[str, Texts]
+    categories: Mapping[str, Texts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceLimits:
+    """What callers may use; see the service file."""
+
+    requests_per_hour: int
+    requests_per_hour_researcher: int
+    requests_per_hour_officer: int
+    cells_researcher: int | None
+    request_bytes: int
+    seconds: float
+    concurrent_scans: int
+    concurrent_requests: int
+    cache_bytes: int
+    large_cells: int
+    jobs: int
+    memory_limit: str | None
+    threads: int | None
+
+    def per_hour(self, role: str) -> int:
+        """Return the requests per hour of a role.
+
+        Parameters
+        ----------
+        role
+            ``"public"``, ``"researcher"`` or ``"officer"``.
+        """
+        limits = {
+            "researcher": self.requests_per_hour_researcher,
+            "officer": self.requests_per_hour_officer,
+        }
+        return limits.get(role, self.requests_per_hour)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceAccess:
+    """Who may ask; see the service file."""
+
+    mode: Literal["open", "tokens"]
+    tokens: Path | None
+    audit: Path | None
+    trusted_proxies: tuple[str, ...]
+    origins: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A service that answers table requests. Build one with `read_service`."""
+
+    job: Job
+    id: str
+    title: Texts
+    description: Texts
+    source: Texts
+    unit: Texts
+    contact: str
+    updated: dt.date | None
+    languages: tuple[str, ...]
+    listen: str
+    port: int
+    workers: int
+    variables: Mapping[str, OfferedVariable]
+    rules: Mapping[str, Any]
+    limits: ServiceLimits
+    access: ServiceAccess
+    ledger: JobLedger | None = None
+
+    @property
+    def area(self) -> str | None:
+        """The variable of areas."""
+        return next((v.name for v in self.variables.values() if v.is_area), None)
+
+
+def is_service_file(path: Path) -> bool:
+    """Return whether a TOML file describes a service rather than a job.
+
+    Parameters
+    ----------
+    path
+        The file; False where it cannot be read, so that a job's reader says why.
+
+    Examples
+    --------
+    >>> is_service_file(Path("job.toml"))
+    False
+    """
+    try:
+        document = _parse(path, _read_text(path, kind="service"))
+    except ValueError:
+        return False
+    return "service" in document or "variable" in document
+
+
+def service_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a service file, for editors.
+
+    Examples
+    --------
+    >>> service_schema()["title"]
+    'A service of ckm'
+    """
+    schema = ServiceModel.model_json_schema(by_alias=True)
+    schema.pop("description", None)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "A service of ckm",
+    }
+
+
+def read_service(path: Path | str) -> Service:
+    r"""Read and check a service file; relative paths start at its folder.
+
+    Parameters
+    ----------
+    path
+        The service file.
+
+    Returns
+    -------
+    Service
+        The service, with absolute paths.
+
+    Raises
+    ------
+    JobError
+        With every problem of the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "people.csv").write_text("rkey,sex\n17,F\n")
+    >>> _ = (folder / "service.toml").write_text('''
+    ... schema = 1
+    ... service = { title = "People" }
+    ... data = { path = "people.csv", record_key = "rkey", key_range = 256 }
+    ... keys = { mix = false }
+    ... ptable = { max_noise = 2, variance = 1.0 }
+    ... [[variable]]
+    ... name = "sex"
+    ... labels = { en = "Sex", fr = "Sexe" }
+    ... ''')
+    >>> read_service(folder / "service.toml").title["fr"]
+    'People'
+    """
+    path = Path(path).absolute()
+    text = _read_text(path, kind="service")
+    document = _parse(path, text)
+    try:
+        model = ServiceModel.model_validate(document)
+    except ValidationError as error:
+        known, names = known_service_keys(), _variable_names(document)
+        found = [
+            problem_from_pydantic(e, sections=known, table_names=names)
+            for e in error.errors(include_url=False, include_input=False)
+        ]
+        raise JobError(path.name, _version_first(document, dict.fromkeys(found))) from None
+    return _Builder(path, text, model).build()
+
+
+class _Builder:
+    def __init__(self, path: Path, text: str, model: ServiceModel) -> None:
+        self.path, self.text, self.model = path, text, model
+        about = model.service
+        output = OutputModel(total_label=about.total_label, missing_label=about.missing_label)
+        shared = {name: getattr(model, name) for name in _SHARED}
+        job = JobModel.model_construct(
+            version=1, output=output, table=[], ledger=None, **shared
+        )
+        self.jobs = JobBuilder(path.parent, job)
+        self._add = self.jobs._add  # noqa: SLF001
+
+    def build(self) -> Service:
+        model, about = self.model, self.model.service
+        job = self.jobs.build(self.path, self.text)
+        service = Service(
+            job=job,
+            id=about.id,
+            title=_texts(about.title),
+            description=_texts(about.description),
+            source=_texts(about.source),
+            unit=_texts(about.unit),
+            contact=about.contact or "",
+            updated=about.updated,
+            languages=tuple(dict.fromkeys(about.languages)),
+            listen=about.listen,
+            port=about.port,
+            workers=about.workers,
+            variables={v.name: self._variable(v) for v in model.variable},
+            rules=self._rules(),
+            limits=ServiceLimits(**model.limits.model_dump()),
+            access=self._access(),
+            ledger=build_ledger(model.ledger, self.path.parent, add=self._add),
+        )
+        self._across()
+        if self.jobs.problems:
+            raise JobError(self.path.name, list(dict.fromkeys(self.jobs.problems)))
+        return service
+
+    def _across(self) -> None:
+        """Note what several sections contradict each other in."""
+        names = [variable.name for variable in self.model.variable]
+        for name in sorted({n for n in names if names.count(n) > 1}):
+            self._add("[[variable]]", f"the name {name!r} occurs more than once.")
+        areas = [variable.name for variable in self.model.variable if variable.is_area]
+        if len(areas) > 1:
+            shown = ", ".join(map(repr, areas))
+            self._add("[[variable]]", f"one variable is the area, not {shown}.")
+        for section in ("hierarchies", "categories"):
+            for name in getattr(self.model, section):
+                if name not in names:
+                    hint = did_you_mean(name, names) or "name it in a [[variable]], or drop it"
+                    self._add(f"[{section}]", f"{name!r} is no variable of the service.", hint)
+        data = self.model.data
+        for secret in (data.id, data.record_key):
+            nested = [self.model.hierarchies.get(name, [name]) for name in names]
+            if secret is not None and any(secret in n for n in nested if isinstance(n, list)):
+                text = f"column {secret!r} tells persons apart: it is no variable."
+                self._add("[[variable]]", text, "offer groups of people")
+
+    def _variable(self, model: VariableModel) -> OfferedVariable:
+        where = f"[[variable]] {model.name!r}:"
+        if model.codelist is not None and model.categories:
+            self._add(where, "has both codelist and categories.", "keep one of the two")
+        categories = {code: _texts(text) for code, text in model.categories.items()}
+        if model.codelist is not None:
+            categories = self._codelist(where, model.codelist)
+        nested = self.model.hierarchies.get(model.name)
+        levels = nested if isinstance(nested, list) else []
+        for level in model.levels:
+            if level not in levels:
+                text = f"{level!r} is no level of it."
+                self._add(where, text, did_you_mean(level, levels))
+        return OfferedVariable(
+            name=model.name,
+            labels=_texts(model.labels) or dict.fromkeys(_LANGUAGES, model.name),
+            is_area=model.is_area,
+            is_sensitive=model.is_sensitive,
+            levels={level: _texts(text) for level, text in model.levels.items()},
+            categories=categories,
+        )
+
+    def _codelist(self, where: str, name: str) -> dict[str, Texts]:
+        before = len(self.jobs.problems)
+        path = self.jobs._path(where, "codelist", name)  # noqa: SLF001
+        if len(self.jobs.problems) > before:
+            return {}
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                rows = list(csv.DictReader(file))
+        except (OSError, UnicodeDecodeError, csv.Error):
+            rows = []
+        if not rows or not {"code", *_LANGUAGES} <= set(rows[0]):
+            self._add(
+                where, "codelist must be a CSV file in UTF-8 with the columns code, en, fr."
+            )
+            return {}
+        return {
+            row["code"]: {lang: row[lang] or row["code"] for lang in _LANGUAGES} for row in rows
+        }
+
+    def _rules(self) -> dict[str, Any]:
+        rules = self.model.rules
+        names = [variable.name for variable in self.model.variable]
+        listed = [*rules.mandatory, *(name for group in rules.exclusive for name in group)]
+        for name in dict.fromkeys(listed):
+            if name not in names:
+                hint = did_you_mean(name, names)
+                self._add("[rules]", f"{name!r} is no variable of the service.", hint)
+        levels = [
+            level
+            for variable in self.model.variable
+            if variable.is_area
+            for level in self._levels_of(variable.name)
+        ]
+        for name in rules.small_areas:
+            if name not in levels:
+                hint = did_you_mean(name, levels)
+                self._add("[rules]", f"{name!r} is no level of the area variable.", hint)
+        return dict(rules.model_dump())
+
+    def _levels_of(self, name: str) -> Sequence[str]:
+        nested = self.model.hierarchies.get(name)
+        return nested if isinstance(nested, list) else [name]
+
+    def _access(self) -> ServiceAccess:
+        access, where = self.model.access, "[access]"
+        if access.mode == "tokens" and access.tokens is None:
+            hint = 'tokens = "tokens.json", filled with: ckm token add'
+            self._add(where, 'mode = "tokens" needs the file of tokens.', hint)
+        tokens = None if access.tokens is None else self.path.parent / access.tokens
+        if tokens is not None and tokens.exists() and tokens.stat().st_mode & _OTHERS_MAY_READ:
+            self._add(
+                where, "the file of tokens can be read by others.", f"chmod 600 {tokens.name}"
+            )
+        audit = None if access.audit is None else self.path.parent / access.audit
+        if audit is not None and not audit.parent.is_dir():
+            self._add(where, "the folder of the audit log does not exist.")
+        return ServiceAccess(
+            mode=access.mode,
+            tokens=tokens,
+            audit=audit,
+            trusted_proxies=tuple(access.trusted_proxies),
+            origins=tuple(access.origins),
+        )
+
+
+_SHARED = ("data", "keys", "ptable", "hierarchies", "categories")
+
+
+def _texts(text: str | TextModel | None) -> Texts:
+    if text is None:
+        return {}
+    if isinstance(text, str):
+        return dict.fromkeys(_LANGUAGES, text)
+    return {"en": text.en, "fr": text.fr}
+
+
+def _variable_names(document: dict[str, Any]) -> list[str]:
+    listed = document.get("variable")
+    shown = []
+    for number, variable in enumerate(listed if isinstance(listed, list) else [], start=1):
+        name = variable.get("name") if isinstance(variable, dict) else None
+        shown.append(repr(name) if isinstance(name, str) and name else f"number {number}")
+    return shown

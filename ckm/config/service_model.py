@@ -1,0 +1,207 @@
+"""The shape of a service file. These models parse; domain objects are built from them."""
+
+from __future__ import annotations
+
+import datetime as dt  # noqa: TC003  (pydantic looks at it)
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+from ckm.config.model import (
+    CodeTreeModel,
+    DataModel,
+    KeysModel,
+    LedgerModel,
+    PTableModel,
+    _Section,
+)
+
+__all__ = ["ServiceModel", "known_service_keys"]
+
+_Name = Annotated[str, Field(min_length=1)]
+_Count = Annotated[int, Field(ge=1)]
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Permille = Annotated[float, Field(ge=0, le=1000)]
+_Off = Literal[False]
+
+
+class TextModel(_Section):
+    """A text in both languages."""
+
+    en: _Name
+    fr: _Name
+
+
+_Text = _Name | TextModel
+
+
+class AboutModel(_Section):
+    """What the service calls itself, and where it listens."""
+
+    id: str = Field(
+        default="data",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$",
+        description="Name of the table in addresses: /tables/{id}.",
+    )
+    title: _Text = Field(description="Title, one for both languages or { en = …, fr = … }.")
+    description: _Text | None = Field(default=None, description="A sentence or two.")
+    source: _Text | None = Field(default=None, description="Who is responsible for the data.")
+    contact: _Name | None = Field(default=None, description="Whom to ask.")
+    unit: _Text | None = Field(default=None, description="What is counted: persons.")
+    updated: dt.date | None = Field(default=None, description="Date of the data.")
+    languages: list[Literal["en", "fr"]] = Field(
+        default=["en", "fr"], min_length=1, description="Languages; the first is the default."
+    )
+    listen: _Name = Field(default="127.0.0.1", description="Address to listen on.")
+    port: int = Field(default=8080, ge=0, le=65535, description="Port; 0 takes a free one.")
+    workers: int = Field(default=1, ge=1, le=64, description="Processes.")
+    total_label: _Name = Field(default="Total", description="The code of totals.")
+    missing_label: _Name = Field(default="(missing)", description="The code of missing.")
+
+
+class VariableModel(_Section):
+    """A variable that the service offers."""
+
+    name: _Name = Field(description="A column, or the name of a hierarchy.")
+    labels: _Text | None = Field(default=None, description="What readers see.")
+    is_area: bool = Field(default=False, description="Rules are judged area by area.")
+    is_sensitive: bool = Field(default=False, description="Looked at for group disclosure.")
+    levels: dict[str, _Text] = Field(
+        default={}, description="Level of the hierarchy → what readers see."
+    )
+    categories: dict[str, _Text] = Field(default={}, description="Code → what readers see.")
+    codelist: _Name | None = Field(
+        default=None, description="A CSV file of columns code, en, fr instead of categories."
+    )
+
+
+class RulesModel(_Section):
+    """Which tables are published; false switches a rule off."""
+
+    maximum_cells: _Count | _Off = Field(default=100_000, description="Cells of an answer.")
+    maximum_categories: _Count | _Off = Field(
+        default=62_000, description="Categories of one variable."
+    )
+    maximum_variables: _Count | _Off = Field(default=6, description="Variables, filters too.")
+    small_areas: list[_Name] = Field(default=[], description="Levels of areas that are small.")
+    maximum_variables_small_areas: _Count | _Off = Field(
+        default=4, description="Variables of a table of small areas."
+    )
+    exclusive: list[list[_Name]] = Field(
+        default=[], description="Groups of variables of which a table has one at most."
+    )
+    mandatory: list[_Name] = Field(default=[], description="Variables every table must have.")
+    minimum_population: _Count | _Off = Field(default=10, description="Persons of an area.")
+    sparsity_a: _Share | _Off = Field(
+        default=0.25, description="Largest share of ones among cells that are not empty."
+    )
+    sparsity_b: _Share | _Off = Field(
+        default=0.5, description="Largest share of ones and twos among those."
+    )
+    permille_zeros: _Permille | _Off = Field(default=False, description="Such as 718.")
+    permille_ones: _Permille | _Off = Field(default=False, description="Such as 281.")
+    permille_dominant: _Permille | _Off = Field(
+        default=False, description="Largest share of one category, such as 828."
+    )
+    mean_cell_size: Annotated[float, Field(gt=0)] | _Off = Field(
+        default=2.0, description="Persons per cell of an area."
+    )
+    group_disclosure: Annotated[int, Field(ge=0)] | _Off = Field(
+        default=1, description="Sensitive variables: all but so many are in one category."
+    )
+    permille_disclosive: _Permille = Field(
+        default=45, description="Share of such groups that is borne."
+    )
+
+
+class LimitsModel(_Section):
+    """What one caller, and all callers together, may use."""
+
+    requests_per_hour: _Count = Field(default=1000, description="Of one token or address.")
+    requests_per_hour_researcher: _Count = Field(default=5000, description="Of a researcher.")
+    requests_per_hour_officer: _Count = Field(default=50_000, description="Of an officer.")
+    cells_researcher: _Count | None = Field(
+        default=None, description="maximum_cells of researchers and officers."
+    )
+    request_bytes: int = Field(default=65_536, ge=1024, description="Largest request.")
+    seconds: float = Field(default=30.0, gt=0, description="Longest a request may work.")
+    concurrent_scans: int = Field(default=2, ge=1, description="Scans at a time.")
+    concurrent_requests: int = Field(default=64, ge=1, description="Requests at a time.")
+    cache_bytes: int = Field(
+        default=256_000_000, ge=0, description="Memory for cells and for answers, each half."
+    )
+    large_cells: _Count = Field(
+        default=1_000_000, description="Cells of a job; above maximum_cells, answers wait."
+    )
+    jobs: int = Field(default=32, ge=1, description="Jobs that are kept or wait.")
+    memory_limit: _Name | None = Field(default=None, description='DuckDB memory: "2GB".')
+    threads: _Count | None = Field(default=None, description="DuckDB threads; all by default.")
+
+
+class AccessModel(_Section):
+    """Who may ask."""
+
+    mode: Literal["open", "tokens"] = Field(
+        default="open", description="open answers anybody, tokens only who has one."
+    )
+    tokens: _Name | None = Field(default=None, description="The file of hashed tokens.")
+    audit: _Name | None = Field(default=None, description="The file of the audit log.")
+    trusted_proxies: list[_Name] = Field(
+        default=[], description="Addresses whose X-Forwarded-For is believed."
+    )
+    origins: list[_Name] = Field(
+        default=[], description='Web sites whose scripts may ask (CORS); ["*"] for all.'
+    )
+
+
+class ServiceLedgerModel(LedgerModel):
+    """The record of what was published, by this service and by batch jobs."""
+
+    smallest: int = Field(default=10, ge=1, description="Smaller cells are not compared.")
+
+
+class ServiceModel(_Section):
+    """A service that answers table requests."""
+
+    version: Literal[1] = Field(alias="schema", description="Always 1.")
+    service: AboutModel
+    data: DataModel
+    keys: KeysModel = KeysModel()
+    ptable: PTableModel
+    hierarchies: dict[str, list[str] | str | CodeTreeModel] = Field(
+        default={}, description="Columns from broad to fine, or a code tree."
+    )
+    categories: dict[str, list[str | int | bool] | str] = Field(
+        default={}, description="Categories that may occur, so that empty cells are known."
+    )
+    variable: list[VariableModel] = Field(min_length=1, description="What may be asked for.")
+    rules: RulesModel = RulesModel()
+    limits: LimitsModel = LimitsModel()
+    access: AccessModel = AccessModel()
+    ledger: ServiceLedgerModel | None = None
+
+
+_SECTIONS: dict[str, type[BaseModel]] = {
+    "service": AboutModel,
+    "data": DataModel,
+    "keys": KeysModel,
+    "ptable": PTableModel,
+    "variable": VariableModel,
+    "rules": RulesModel,
+    "limits": LimitsModel,
+    "access": AccessModel,
+    "ledger": ServiceLedgerModel,
+}
+
+
+def known_service_keys() -> dict[str, tuple[str, ...]]:
+    """Return the keys of each section; those of the top level under ``""``.
+
+    Examples
+    --------
+    >>> known_service_keys()["ledger"]
+    ('path', 'url', 'threshold', 'policy', 'smallest', 'history')
+    """
+    keys = {name: tuple(model.model_fields) for name, model in _SECTIONS.items()}
+    top = tuple(field.alias or name for name, field in ServiceModel.model_fields.items())
+    return {"": top, **keys}

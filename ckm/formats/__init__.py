@@ -1,0 +1,29 @@
+"""Published tables in the formats of statistical offices, written and read back.
+
+```python
+import numpy as np
+from ckm import PublishedTable
+from ckm.formats import TableAbout, to_bytes
+
+sex = (np.array([0, 1], np.int32), ["F", "M"])
+table = PublishedTable(dimensions={"sex": sex}, measures={"count": np.array([5, 7])})
+to_bytes(table, "json-stat2", about=TableAbout(title="By sex"))
+```
+"""
+
+from ckm.errors import FormatError
+from ckm.formats.about import TableAbout
+from ckm.formats.files import read_about, read_table, stream, to_bytes, write_table
+from ckm.formats.registry import FORMATS, Format
+
+__all__ = [
+    "FORMATS",
+    "Format",
+    "FormatError",
+    "TableAbout",
+    "read_about",
+    "read_table",
+    "stream",
+    "to_bytes",
+    "write_table",
+]

@@ -1,0 +1,304 @@
+"""What a file says about a table beside its numbers: title, words, what is withheld."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from ckm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ckm.published import PublishedTable
+
+__all__ = ["TableAbout"]
+
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+_DATAFLOW = re.compile(r"[A-Za-z][\w.-]*:[A-Za-z0-9_@$-]+(\([0-9]+(\.[0-9]+)*\))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableAbout:
+    """What is said about a table; every part may be left out.
+
+    It may speak of columns and categories that a table does not have: a file holds what
+    belongs to its table. No format adds a date, a name or a version of its own.
+
+    Parameters
+    ----------
+    id
+        Short name of the table.
+    title
+        Its heading.
+    language
+        Language of all texts, ``"en"``, ``"fr-CH"``.
+    source
+        Who is responsible for the numbers.
+    contact
+        Whom to ask.
+    notes
+        The method in words, each note a text of its own.
+    labels
+        Column → what it is called for readers; dimensions, hierarchies and measures.
+    category_labels
+        Column → category → what it is called for readers.
+    unit
+        What is counted: ``"persons"``.
+    updated
+        Date of the numbers, or a time with its zone; never read from a clock.
+    geography, time
+        The column or hierarchy that tells places, and the one that tells times.
+    totals
+        Column → the category that stands for all others.
+    hierarchies
+        Name → columns from broad to fine, as in the job. JSON-stat and PX make one dimension
+        of them.
+    withheld
+        Column → categories that are not published, such as areas that are too small.
+    withheld_label, suppressed_label
+        How withheld categories and suppressed cells are called.
+    dataflow
+        What SDMX knows the table by: ``"AGENCY:ID(1.0)"``.
+
+    Raises
+    ------
+    ConfigError
+        With all that is wrong.
+
+    Examples
+    --------
+    >>> about = TableAbout(title="Job seekers", labels={"sex": "Sex"}, notes=["Made up."])
+    >>> about.notes
+    ('Made up.',)
+    """
+
+    id: str = ""
+    title: str = ""
+    language: str = "en"
+    source: str = ""
+    contact: str = ""
+    notes: Sequence[str] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    category_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    unit: str = ""
+    updated: dt.date | dt.datetime | None = None
+    geography: str = ""
+    time: str = ""
+    totals: Mapping[str, str] = field(default_factory=dict)
+    hierarchies: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    withheld: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    withheld_label: str = "Not published"
+    suppressed_label: str = "Suppressed"
+    dataflow: str = ""
+
+    def __post_init__(self) -> None:
+        problems: list[str] = []
+        for part in fields(self):
+            checked = _checked(part.name, getattr(self, part.name), problems)
+            object.__setattr__(self, part.name, checked)
+        if not problems:
+            problems += _problems(self)
+        if problems:
+            raise ConfigError("What is said about the table is wrong: " + "; ".join(problems))
+
+
+def _checked(name: str, value: Any, problems: list[str]) -> Any:
+    """Return a part in its own types, tuples and dicts; note what is no text."""
+    if name == "updated":
+        return value
+    if name == "notes":
+        return _texts(name, value, problems)
+    if name in {"labels", "totals"}:
+        pairs = _mapping(name, value, problems)
+        _texts(name, [*pairs, *pairs.values()], problems)
+        return pairs
+    if name in {"hierarchies", "withheld"}:
+        lists = _mapping(name, value, problems)
+        _texts(name, list(lists), problems)
+        return {key: _texts(name, listed, problems) for key, listed in lists.items()}
+    if name == "category_labels":
+        nested = _mapping(name, value, problems)
+        return {column: _checked("labels", pairs, problems) for column, pairs in nested.items()}
+    _texts(name, [value], problems)
+    return value
+
+
+def _texts(name: str, value: object, problems: list[str]) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        problems.append(f"{name} is a list of texts")
+        return ()
+    for text in value:
+        if not isinstance(text, str):
+            problems.append(f"{name} holds texts, not {type(text).__name__!r}")
+        elif not is_text(text):
+            problems.append(f"{name} holds half a character (a lone surrogate)")
+    return tuple(value)
+
+
+def _mapping(name: str, value: object, problems: list[str]) -> dict[Any, Any]:
+    if not isinstance(value, Mapping):
+        problems.append(f"{name} maps columns to what is said of them")
+        return {}
+    return dict(value)
+
+
+def _problems(about: TableAbout) -> list[str]:
+    found = []
+    if not _LANGUAGE.fullmatch(about.language):
+        found.append('language is a code such as "en"')
+    if about.dataflow and not _DATAFLOW.fullmatch(about.dataflow):
+        found.append('dataflow is written "AGENCY:ID(1.0)"')
+    if len(set(about.notes)) < len(about.notes):
+        found.append("notes repeat")
+    when = about.updated
+    if when is not None and not isinstance(when, dt.date):
+        found.append("updated is a date")
+    if isinstance(when, dt.datetime) and when.tzinfo is None:
+        found.append("updated has a time without its zone")
+    if about.geography and about.geography == about.time:
+        found.append("geography and time are the same column")
+    columns = [column for listed in about.hierarchies.values() for column in listed]
+    if len(set(columns)) < len(columns):
+        found.append("a column belongs to two hierarchies")
+    return found
+
+
+def is_text(text: object) -> bool:
+    """Return whether something is a text that can be encoded.
+
+    Parameters
+    ----------
+    text
+        It.
+
+    Examples
+    --------
+    >>> is_text("é"), is_text(chr(0xD800))
+    (True, False)
+    """
+    if not isinstance(text, str):
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def about_table(about: TableAbout, table: PublishedTable) -> TableAbout:
+    """Keep what is said about a table's own columns and categories.
+
+    A name of a category that the table does not show may tell that it is there: it stays out.
+
+    Parameters
+    ----------
+    about
+        What is said, perhaps of many tables.
+    table
+        The table.
+
+    Returns
+    -------
+    TableAbout
+        What a file of the table may hold.
+    """
+    columns = set(table.columns)
+    shown = {name: set(categories) for name, (_, categories) in table.dimensions.items()}
+    hierarchies = {
+        name: listed
+        for name, listed in about.hierarchies.items()
+        if len(listed) > 1 and is_run(listed, list(table.dimensions)) and name not in columns
+    }
+    named = columns | set(hierarchies)
+    kept = {
+        column: {c: label for c, label in pairs.items() if c in shown[column]}
+        for column, pairs in about.category_labels.items()
+        if column in shown
+    }
+    return replace(
+        about,
+        labels={name: label for name, label in about.labels.items() if name in named},
+        category_labels={column: pairs for column, pairs in kept.items() if pairs},
+        geography=about.geography if about.geography in named else "",
+        time=about.time if about.time in named else "",
+        totals={c: t for c, t in about.totals.items() if t in shown.get(c, ())},
+        hierarchies=hierarchies,
+        withheld={c: areas for c, areas in about.withheld.items() if c in shown and areas},
+    )
+
+
+def is_run(part: Sequence[str], whole: Sequence[str]) -> bool:
+    """Return whether texts stand side by side among others, in their order.
+
+    Parameters
+    ----------
+    part, whole
+        The texts, and all of them.
+
+    Examples
+    --------
+    >>> is_run(["b", "c"], ["a", "b", "c"]), is_run(["a", "c"], ["a", "b", "c"])
+    (True, False)
+    """
+    if not part or part[0] not in whole:
+        return False
+    start = list(whole).index(part[0])
+    return list(whole[start : start + len(part)]) == list(part)
+
+
+def to_plain(about: TableAbout) -> dict[str, Any]:
+    """Return what differs from a bare `TableAbout` as JSON values.
+
+    Parameters
+    ----------
+    about
+        What is said.
+
+    Examples
+    --------
+    >>> to_plain(TableAbout(title="Job seekers"))
+    {'title': 'Job seekers'}
+    """
+    bare = TableAbout()
+    plain = {k: v for k, v in asdict(about).items() if v != getattr(bare, k)}
+    if about.updated is not None:
+        plain["updated"] = about.updated.isoformat()
+    return plain
+
+
+def from_plain(plain: Mapping[str, Any]) -> TableAbout:
+    """Undo `to_plain`; keys of later versions are left out.
+
+    Parameters
+    ----------
+    plain
+        JSON values.
+
+    Examples
+    --------
+    >>> from_plain({"title": "Job seekers"}).title
+    'Job seekers'
+    """
+    known = {part.name for part in fields(TableAbout)}
+    kept = {name: value for name, value in plain.items() if name in known}
+    if "updated" in kept:
+        kept["updated"] = read_date(kept["updated"])
+    return TableAbout(**kept)
+
+
+def read_date(text: str) -> dt.date | dt.datetime:
+    """Read a date, or a time with its zone.
+
+    Parameters
+    ----------
+    text
+        In the notation of ISO 8601.
+
+    Examples
+    --------
+    >>> read_date("2027-03-01")
+    datetime.date(2027, 3, 1)
+    """
+    return dt.datetime.fromisoformat(text) if "T" in text else dt.date.fromisoformat(text)

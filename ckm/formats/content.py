@@ -1,0 +1,231 @@
+"""What may go into a file: a table that says what it means, and nothing beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.errors import FormatError
+from ckm.formats.about import is_text
+from ckm.published import PublishedTable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["checked"]
+
+_EXACT = 2**53
+
+
+def checked(table: PublishedTable) -> PublishedTable:
+    """Check a table, and leave out categories that no row shows, since their names may tell.
+
+    Parameters
+    ----------
+    table
+        The table. A masked number (`numpy.ma`) is a suppressed one.
+
+    Returns
+    -------
+    PublishedTable
+        The same rows.
+
+    Raises
+    ------
+    FormatError
+        If columns repeat, differ in length, hold no text, or numbers that are none.
+
+    Examples
+    --------
+    >>> table = PublishedTable(
+    ...     dimensions={"sex": (np.array([2, 0], np.int32), ["F", "X", "M"])},
+    ...     measures={"count": np.array([5, 7])},
+    ... )
+    >>> checked(table).dimensions["sex"][1]
+    ['F', 'M']
+    """
+    _check_columns(table)
+    dimensions = {}
+    for name, (codes, categories) in table.dimensions.items():
+        _check_categories(name, codes, categories, table.n_rows)
+        dimensions[name] = _used(codes, categories)
+    for name, values in table.measures.items():
+        _check_numbers(name, values, table.n_rows)
+    return PublishedTable(dimensions=dimensions, measures=table.measures)
+
+
+def _check_columns(table: PublishedTable) -> None:
+    if not table.measures:
+        raise FormatError("A table has at least one measure.")
+    if len(set(table.columns)) < len(table.columns):
+        raise FormatError("Two columns of the table have the same name.")
+    if not all(map(is_text, table.columns)):
+        raise FormatError("A name of a column is no text that can be encoded.")
+
+
+def _check_categories(
+    name: str, codes: NDArray[np.int32], categories: Sequence[str], size: int
+) -> None:
+    if len(codes) != size:
+        raise FormatError(f"Column {name!r} has {len(codes):,} rows, the table {size:,}.")
+    if len(set(categories)) < len(categories):
+        raise FormatError(
+            f"Categories of column {name!r} repeat: its rows cannot be told apart.",
+            hint="give each category a name of its own",
+        )
+    if not all(map(is_text, categories)):
+        raise FormatError(f"A category of column {name!r} is no text that can be encoded.")
+    if size and not (int(codes.min()) >= 0 and int(codes.max()) < len(categories)):
+        raise FormatError(f"Column {name!r} has rows without a category.")
+
+
+def _used(codes: NDArray[np.int32], categories: Sequence[str]) -> tuple[Any, list[str]]:
+    is_used = np.bincount(codes, minlength=len(categories)) > 0
+    if is_used.all():
+        return codes, list(categories)
+    place = (np.cumsum(is_used) - 1).astype(np.int32)
+    kept = [text for text, keep in zip(categories, is_used, strict=True) if keep]
+    return place[codes], kept
+
+
+def _check_numbers(name: str, values: NDArray[Any], size: int) -> None:
+    if values.dtype not in (np.dtype(np.int64), np.dtype(np.float64)) or values.ndim != 1:
+        raise FormatError(
+            f"Measure {name!r} holds {values.dtype}; counts are int64, others float64."
+        )
+    if len(values) != size:
+        raise FormatError(f"Measure {name!r} has {len(values):,} rows, the table {size:,}.")
+    if values.dtype == np.float64 and not np.isfinite(shown(values)).all():
+        raise FormatError(
+            f"Measure {name!r} holds numbers that are none, or infinite.",
+            hint="mask numbers that are suppressed: numpy.ma.masked_invalid(…)",
+        )
+
+
+def shown(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the numbers with zeros for suppressed ones.
+
+    Parameters
+    ----------
+    values
+        Numbers, perhaps masked.
+
+    Examples
+    --------
+    >>> shown(np.ma.array([3, 8], mask=[False, True])).tolist()
+    [3, 0]
+    """
+    return np.ma.filled(values, 0) if isinstance(values, np.ma.MaskedArray) else values
+
+
+def hidden(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which numbers are suppressed.
+
+    Parameters
+    ----------
+    values
+        Numbers, perhaps masked.
+
+    Examples
+    --------
+    >>> hidden(np.ma.array([3, 8], mask=[False, True])).tolist()
+    [False, True]
+    """
+    return np.asarray(np.ma.getmaskarray(values))
+
+
+def masked(values: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return numbers as they are where none is suppressed, else masked, zeros underneath.
+
+    Parameters
+    ----------
+    values, mask
+        Numbers, and which of them are suppressed.
+
+    Examples
+    --------
+    >>> masked(np.array([3, 8]), np.array([False, False])).tolist()
+    [3, 8]
+    """
+    if not mask.any():
+        return values
+    return np.ma.array(np.where(mask, 0, values).astype(values.dtype), mask=mask)
+
+
+def texts_of(table: PublishedTable, column: str) -> list[str]:
+    """Return the texts of a dimension, row by row.
+
+    Parameters
+    ----------
+    table, column
+        The table, and one of its dimensions.
+    """
+    codes, categories = table.dimensions[column]
+    return list(np.array([*categories, ""], object)[codes])
+
+
+def encoded(texts: Sequence[str]) -> tuple[NDArray[np.int32], list[str]]:
+    """Code texts by first appearance.
+
+    Parameters
+    ----------
+    texts
+        Row by row.
+
+    Examples
+    --------
+    >>> encoded(["b", "a", "b"])
+    (array([0, 1, 0], dtype=int32), ['b', 'a'])
+    """
+    places: dict[str, int] = {}
+    codes = np.fromiter(
+        (places.setdefault(text, len(places)) for text in texts), np.int32, len(texts)
+    )
+    return codes, list(places)
+
+
+def is_weighted(name: str) -> bool:
+    """Return whether a measure holds decimals where its numbers alone do not tell.
+
+    Parameters
+    ----------
+    name
+        Of the measure.
+
+    Examples
+    --------
+    >>> is_weighted("weighted"), is_weighted("count")
+    (True, False)
+    """
+    return name.startswith("weighted")
+
+
+def require_doubles(table: PublishedTable, what: str) -> None:
+    """Refuse whole numbers that a double cannot hold.
+
+    Parameters
+    ----------
+    table
+        The table.
+    what
+        The format, for the message.
+
+    Raises
+    ------
+    FormatError
+        If there is one.
+    """
+    for name, values in table.measures.items():
+        numbers = shown(values)
+        if (
+            values.dtype == np.int64
+            and numbers.size
+            and max(-int(numbers.min()), int(numbers.max())) > _EXACT
+        ):
+            raise FormatError(
+                f"{what} holds whole numbers up to 2^53, measure {name!r} larger ones.",
+                hint="choose CSV or Parquet",
+            )

@@ -1,0 +1,254 @@
+"""CSV: texts in quotation marks, numbers without; an empty number is a suppressed one.
+
+The file is an exact document: texts stand as they are, `=1+1` too. Open it in a spreadsheet
+through its import, with the columns as text, or hand out XLSX instead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.errors import FormatError
+from ckm.formats.about import TableAbout
+from ckm.formats.content import encoded, is_weighted, masked
+from ckm.published import PublishedTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+__all__ = ["read_csv", "write_csv"]
+
+# One field and what ends it: quoted (with "" for a mark inside) or plain.
+_FIELD = re.compile(rb'(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n|\r|\n|\Z)')
+_KNOWN = re.compile(r"(count|weighted)(_published)*")
+_HEAD = 1 << 20
+
+
+def write_csv(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
+    """Write a table as CSV.
+
+    Parameters
+    ----------
+    table, stream, about
+        The table, where to, and what is said about it, of which CSV holds nothing.
+    """
+    del about
+    from pyarrow import csv
+
+    csv.write_csv(plain(table), stream, csv.WriteOptions(quoting_style="needed"))
+
+
+def plain(table: PublishedTable) -> pa.Table:
+    """Return the table as Arrow with its dimensions spelled out.
+
+    Parameters
+    ----------
+    table
+        The table.
+    """
+    import pyarrow as pa
+
+    arrow = table.to_arrow()
+    columns = [
+        column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+        for column in arrow.columns
+    ]
+    return pa.table(columns, names=arrow.column_names)
+
+
+def read_csv(path: Path) -> tuple[PublishedTable, TableAbout]:
+    """Read a table from CSV.
+
+    What stands in quotation marks in the first row is a dimension, the rest are measures.
+    Categories come in the order of their first row. Whole numbers make a count, except in
+    a measure whose name begins with ``weighted``. A file without quotation marks, as other
+    programs save it, has the measures ``count`` and ``weighted`` at its end.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    FormatError
+        If it is no such file.
+    """
+    names, is_dimension = _columns(path)
+    kinds = {name: "text" for name, says in zip(names, is_dimension, strict=True) if says}
+    kinds |= {name: "double" for name in names if name not in kinds and is_weighted(name)}
+    return read_rows(path, names, kinds), TableAbout()
+
+
+def read_rows(path: Path, names: Sequence[str], kinds: Mapping[str, str]) -> PublishedTable:
+    """Read the rows of a CSV file whose columns are known.
+
+    Parameters
+    ----------
+    path
+        The file.
+    names
+        Its columns.
+    kinds
+        Column → ``"text"``, ``"whole"`` or ``"double"``; others are numbers of either kind.
+
+    Raises
+    ------
+    FormatError
+        If the rows do not fit.
+    """
+    arrow = read_texts(path, names, {name: kinds.get(name, "") for name in names})
+    dimensions, measures = {}, {}
+    for name in names:
+        column = arrow[name].combine_chunks()
+        if kinds.get(name) == "text":
+            dimensions[name] = encoded(column.to_pylist())
+        else:
+            measures[name] = _numbers(name, column)
+    return PublishedTable(dimensions=dimensions, measures=measures)
+
+
+def read_texts(path: Path, names: Sequence[str], kinds: Mapping[str, str]) -> pa.Table:
+    """Read a CSV file into Arrow, each column of a given kind, or of what it holds.
+
+    Parameters
+    ----------
+    path, names, kinds
+        See `read_rows`.
+
+    Raises
+    ------
+    FormatError
+        If a row has too many or too few columns, or a number is none.
+    """
+    import pyarrow as pa
+    from pyarrow import csv
+
+    types = {"text": pa.string(), "whole": pa.int64(), "double": pa.float64()}
+    wanted = {name: types[kind] for name, kind in kinds.items() if kind}
+    try:
+        return csv.read_csv(
+            path,
+            read_options=csv.ReadOptions(
+                column_names=list(names), skip_rows_after_names=1, block_size=1 << 26
+            ),
+            parse_options=csv.ParseOptions(
+                newlines_in_values=True, ignore_empty_lines=len(names) > 1
+            ),
+            convert_options=csv.ConvertOptions(
+                column_types=wanted,
+                null_values=[""],
+                true_values=[],
+                false_values=[],
+                timestamp_parsers=[],
+                strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid:
+        raise FormatError(
+            f"The file {path.name!r} is no table: a row has too many or too few columns, a"
+            " number is none, or a text is not in UTF-8.",
+        ) from None
+
+
+def _numbers(name: str, column: pa.Array) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_null(column.type):
+        column = column.cast(pa.int64())
+    if not (pa.types.is_int64(column.type) or pa.types.is_float64(column.type)):
+        raise FormatError(f"Column {name!r} holds texts where numbers are meant.")
+    values = column.fill_null(0).to_numpy(zero_copy_only=False)
+    return masked(values, np.asarray(column.is_null().to_numpy(zero_copy_only=False), bool))
+
+
+def read_header(path: Path) -> list[str]:
+    """Return the names of the columns of a CSV file.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    FormatError
+        If it has none.
+    """
+    return [name for name, _ in _start(path)[0]]
+
+
+def _start(path: Path) -> tuple[list[tuple[str, bool]], list[tuple[bytes, bool]]]:
+    """Return the names of the columns and the first row, and which are quoted."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf")
+    try:
+        header, place = _record(head, 0)
+        names = [(text.decode(), is_quoted) for text, is_quoted in header]
+        first = _record(head, place)[0] if place < len(head) else []
+    except ValueError:
+        raise FormatError(
+            f"The file {path.name!r} does not begin with a row of column names in UTF-8."
+        ) from None
+    if len({name for name, _ in names}) < len(names):
+        raise FormatError(f"Two columns of {path.name!r} have the same name.")
+    return names, first
+
+
+def _columns(path: Path) -> tuple[list[str], list[bool]]:
+    """Return the columns, and which of them are dimensions."""
+    header, first = _start(path)
+    names = [name for name, _ in header]
+    if header[0][1] and len(first) == len(names):
+        return names, [is_quoted for _, is_quoted in first]
+    known = 0
+    while known < len(names) and _KNOWN.fullmatch(names[-1 - known]):
+        known += 1
+    if not known:
+        raise FormatError(
+            f"The file {path.name!r} does not tell its measures from its dimensions.",
+            hint="keep the quotation marks, or keep its metadata beside it (format 'csvw')",
+        )
+    return names, [place < len(names) - known for place in range(len(names))]
+
+
+def _record(text: bytes, place: int) -> tuple[list[tuple[bytes, bool]], int]:
+    """Return the fields of a line, whether each is quoted, and where the next one starts."""
+    found = []
+    while True:
+        match = _FIELD.match(text, place)
+        if match is None:
+            raise ValueError
+        quoted = match[1]
+        found.append(
+            (match[2] if quoted is None else quoted.replace(b'""', b'"'), quoted is not None)
+        )
+        place = match.end()
+        if match[3] != b",":
+            return found, place
+
+
+def read_json(path: Path, data: bytes) -> Any:
+    """Read JSON, or say that it is none.
+
+    Parameters
+    ----------
+    path, data
+        The file, and what it holds.
+
+    Raises
+    ------
+    FormatError
+        If it is no JSON.
+    """
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise FormatError(f"The file {path.name!r} is not JSON.") from None

@@ -1,0 +1,361 @@
+"""A table as a cube, for formats that know nothing else: axes, and the rows' places in it.
+
+Each dimension makes an axis. The columns of a hierarchy that `TableAbout.hierarchies` names
+make one axis together, as readers of PxWeb and JSON-stat expect: its categories are the nodes
+of all levels, each total before its parts. A node goes by its own code, and the tree says the
+rest, wherever codes are unique and each node's parent is in the table; otherwise it goes by
+its path, ``"01/Total"``. Either way the columns come back as they were. Columns of a hierarchy
+that is not named make an axis each, and most of the cube is empty.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.errors import FormatError
+from ckm.formats.about import about_table
+from ckm.formats.content import encoded, require_doubles
+from ckm.published import PublishedTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ckm.formats.about import TableAbout
+
+__all__ = ["MAX_CELLS", "Axis", "Cube"]
+
+MAX_CELLS = 10_000_000
+
+_SEPARATOR = "/"
+_ESCAPES = {"~": "~0", "/": "~1"}
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """An axis of a cube.
+
+    Parameters
+    ----------
+    name
+        Of the dimension or hierarchy.
+    columns
+        The columns that it stands for: one, or those of a hierarchy.
+    ids
+        Its categories.
+    labels
+        Category → its label, where it has one.
+    children
+        Category → the categories just below it.
+    """
+
+    name: str
+    columns: Path
+    ids: Sequence[str]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    children: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def total(self) -> str | None:
+        """The root of the tree, if there is a tree."""
+        below = {child for children in self.children.values() for child in children}
+        return next((node for node in self.children if node not in below), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cube:
+    """A table as a cube.
+
+    Parameters
+    ----------
+    axes
+        Its axes, all but that of the measures.
+    place
+        Of each row of the table: its number among all combinations of categories.
+    about
+        What is said about the table.
+    """
+
+    axes: tuple[Axis, ...]
+    place: NDArray[np.int64]
+    about: TableAbout
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of categories of each axis."""
+        return tuple(len(axis.ids) for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """Number of combinations."""
+        return math.prod(self.shape)
+
+
+def cube_of(table: PublishedTable, about: TableAbout, *, what: str) -> Cube:
+    """Turn a table into a cube.
+
+    Parameters
+    ----------
+    table, about
+        The table, and what is said about it.
+    what
+        The format, for messages.
+
+    Raises
+    ------
+    FormatError
+        If the cube is too large, or two rows of the table are the same cell.
+    """
+    require_doubles(table, what)
+    about = about_table(about, table)
+    axes, codes = _axes(table, about)
+    size = math.prod(len(axis.ids) for axis in axes) * len(table.measures)
+    if size > MAX_CELLS:
+        raise FormatError(
+            f"{what} would hold {size:,} cells, empty ones included; at most {MAX_CELLS:,}"
+            " are written.",
+            hint="name the hierarchies among the columns, or choose CSV or Parquet",
+        )
+    place = np.zeros(table.n_rows, np.int64)
+    for axis, code in zip(axes, codes, strict=True):
+        place = place * len(axis.ids) + code
+    if len(np.unique(place)) < len(place):
+        raise FormatError(
+            f"Two rows of the table are the same cell; {what} holds one.",
+            hint="choose CSV or Parquet",
+        )
+    return Cube(axes=tuple(axes), place=place, about=about)
+
+
+def _axes(table: PublishedTable, about: TableAbout) -> tuple[list[Axis], list[NDArray[Any]]]:
+    first_of = {columns[0]: name for name, columns in about.hierarchies.items()}
+    axes: list[Axis] = []
+    codes: list[NDArray[Any]] = []
+    done: set[str] = set()
+    for column in table.dimensions:
+        if column in done:
+            continue
+        name = first_of.get(column)
+        nested = None if name is None else _nested(table, about, name)
+        if nested is None:
+            axis = Axis(
+                name=column,
+                columns=(column,),
+                ids=list(table.dimensions[column][1]),
+                labels=about.category_labels.get(column, {}),
+            )
+            nested = axis, table.dimensions[column][0]
+        axes.append(nested[0])
+        codes.append(nested[1])
+        done.update(nested[0].columns)
+    return axes, codes
+
+
+def _nested(
+    table: PublishedTable, about: TableAbout, name: str
+) -> tuple[Axis, NDArray[Any]] | None:
+    """Make one axis of a hierarchy's columns; None where they would not come back."""
+    columns = tuple(about.hierarchies[name])
+    coded = [table.dimensions[column] for column in columns]
+    shape = [max(len(categories), 1) for _, categories in coded]
+    if math.prod(shape) >= 2**62:
+        return None
+    key = np.zeros(table.n_rows, np.int64)
+    for (codes, _), size in zip(coded, shape, strict=True):
+        key = key * size + codes
+    keys, first, node = np.unique(key, return_index=True, return_inverse=True)
+    for order in (np.arange(len(keys)), np.argsort(first, kind="stable")):
+        texts = [
+            np.array([*categories, ""], object)[code]
+            for (_, categories), code in zip(
+                coded, np.unravel_index(keys[order], shape), strict=True
+            )
+        ]
+        paths = list(zip(*texts, strict=True))
+        kept = all(
+            encoded([path[depth] for path in paths])[1] == list(table.dimensions[column][1])
+            for depth, column in enumerate(columns)
+        )
+        if kept:
+            place = np.empty(len(keys), np.int64)
+            place[order] = np.arange(len(keys))
+            return _tree(name, columns, paths, about), place[node]
+    return None
+
+
+def _tree(name: str, columns: Path, paths: Sequence[Path], about: TableAbout) -> Axis:
+    total = _total_of(paths)
+    short = [_without(path, total) for path in paths]
+    labels = [
+        about.category_labels.get(columns[len(nodes) - 1], {}).get(nodes[-1])
+        if nodes
+        else about.category_labels.get(columns[0], {}).get(path[0])
+        for nodes, path in zip(short, paths, strict=True)
+    ]
+    if total is not None and _are_codes(short, total):
+        ids = [nodes[-1] if nodes else total for nodes in short]
+        children: dict[str, list[str]] = {}
+        for nodes in short:
+            if nodes:
+                parent = nodes[-2] if len(nodes) > 1 else total
+                children.setdefault(parent, []).append(nodes[-1])
+    else:
+        ids = [_SEPARATOR.join(map(_escape, path)) for path in paths]
+        labels = [
+            label or (nodes[-1] if nodes else None)
+            for label, nodes in zip(labels, short, strict=True)
+        ]
+        children = {}
+    known = {i: label for i, label in zip(ids, labels, strict=True) if label not in (None, i)}
+    return Axis(name=name, columns=columns, ids=ids, labels=known, children=children)
+
+
+def _total_of(paths: Sequence[Path]) -> str | None:
+    """Return what stands for all, where a path consists of nothing else."""
+    for path in paths:
+        if len(set(path)) == 1 and all(path[0] not in _without(p, path[0]) for p in paths):
+            return path[0]
+    return None
+
+
+def _without(path: Path, total: str | None) -> Path:
+    """Leave out the totals at the end of a path."""
+    end = len(path)
+    while end and path[end - 1] == total:
+        end -= 1
+    return path[:end]
+
+
+def _are_codes(short: Sequence[Path], total: str) -> bool:
+    """Return whether nodes may go by their own codes: their paths follow from the tree."""
+    codes = [nodes[-1] for nodes in short if nodes] + [total]
+    whole = set(short)
+    return (
+        len(set(codes)) == len(codes)
+        and not any(mark in code for code in codes for mark in _ESCAPES)
+        and not any(total in nodes for nodes in short)
+        and all(nodes[:-1] in whole for nodes in short if nodes)
+        and len(codes) > 1
+    )
+
+
+def _escape(code: str) -> str:
+    return code.replace("~", "~0").replace("/", "~1")
+
+
+def _unescape(code: str) -> str:
+    return code.replace("~1", "/").replace("~0", "~")
+
+
+def paths_of(axis: Axis) -> list[Path]:
+    """Return the texts of an axis's columns for each of its categories.
+
+    Parameters
+    ----------
+    axis
+        The axis.
+
+    Raises
+    ------
+    FormatError
+        If the categories do not say.
+
+    Examples
+    --------
+    >>> axis = Axis(name="geo", columns=("region", "area"), ids=["1/Total", "1/a"])
+    >>> paths_of(axis)
+    [('1', 'Total'), ('1', 'a')]
+    """
+    width = len(axis.columns)
+    if width == 1:
+        return [(text,) for text in axis.ids]
+    split = [tuple(map(_unescape, text.split(_SEPARATOR))) for text in axis.ids]
+    if all(len(path) == width for path in split):
+        return split
+    above = {child: parent for parent, listed in axis.children.items() for child in listed}
+    total, paths = axis.total, []
+    for text in axis.ids:
+        path: list[str] = []
+        node = text
+        while node != total:
+            path.insert(0, node)
+            if node not in above or len(path) > width:
+                raise FormatError(f"The categories of {axis.name!r} are not those of a tree.")
+            node = above[node]
+        paths.append((*path, *[str(total)] * (width - len(path))))
+    return paths
+
+
+def table_of(
+    axes: Sequence[Axis], place: NDArray[np.int64], measures: Mapping[str, NDArray[Any]]
+) -> PublishedTable:
+    """Turn a cube back into its table.
+
+    Parameters
+    ----------
+    axes, place
+        See `Cube`.
+    measures
+        Measure → its numbers, row by row.
+    """
+    dimensions: dict[str, tuple[NDArray[np.int32], Sequence[str]]] = {}
+    shape = [len(axis.ids) for axis in axes]
+    codes = np.unravel_index(place, shape) if axes and len(place) else [place] * len(axes)
+    for axis, code in zip(axes, codes, strict=True):
+        if len(axis.columns) == 1:
+            dimensions[axis.columns[0]] = (code.astype(np.int32), list(axis.ids))
+            continue
+        paths = paths_of(axis)
+        for depth, column in enumerate(axis.columns):
+            of_node, categories = encoded([path[depth] for path in paths])
+            dimensions[column] = (of_node[code], categories)
+    return PublishedTable(dimensions=dimensions, measures=measures)
+
+
+def labels_of(axis: Axis) -> dict[str, dict[str, str]]:
+    """Return the labels of an axis's columns: column → category → label.
+
+    Parameters
+    ----------
+    axis
+        The axis.
+    """
+    if len(axis.columns) == 1:
+        return {axis.columns[0]: dict(axis.labels)} if axis.labels else {}
+    found: dict[str, dict[str, str]] = {}
+    paths = paths_of(axis)
+    total = _total_of(paths)
+    for text, path in zip(axis.ids, paths, strict=True):
+        label = axis.labels.get(text)
+        if label is None:
+            continue
+        end = _without(path, total)
+        column, code = (axis.columns[len(end) - 1], end[-1]) if end else (axis.columns[0], text)
+        if label != code:
+            found.setdefault(column, {})[code] = label
+    return found
+
+
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """Return a name that no column has.
+
+    Parameters
+    ----------
+    name, taken
+        The name, and those of the columns.
+
+    Examples
+    --------
+    >>> free_name("a", ["a", "b"])
+    'a_'
+    """
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,332 @@
+"""Tables to files and bytes, complete or not at all, and back."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import re
+import secrets
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckm.errors import ConfigError, FormatError, ReleaseError
+from ckm.formats.about import TableAbout
+from ckm.formats.content import checked
+from ckm.formats.csvw import METADATA_SUFFIX
+from ckm.formats.registry import format_named, format_of
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator
+    from typing import IO
+
+    from ckm.formats.registry import Format
+    from ckm.published import PublishedTable
+
+__all__ = ["read_about", "read_table", "stream", "to_bytes", "write_table"]
+
+_IN_MEMORY = 1 << 24
+
+
+def write_table(
+    table: PublishedTable,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002  (the word of jobs and requests)
+    about: TableAbout | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write a table to a file, complete or not at all.
+
+    Parameters
+    ----------
+    table
+        The table. Categories that no row shows are left out.
+    path
+        The file.
+    format
+        A name in `FORMATS`; by default the end of the file's name says.
+    about
+        What is said about the table.
+    overwrite
+        Replace the file if it exists.
+
+    Raises
+    ------
+    FormatError
+        If the format cannot hold the table.
+    ReleaseError
+        If the file exists or cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from ckm import PublishedTable
+    >>> sex = (np.array([0, 1], np.int32), ["F", "M"])
+    >>> table = PublishedTable(dimensions={"sex": sex}, measures={"count": np.array([5, 7])})
+    >>> path = Path(tempfile.mkdtemp()) / "sex.json"
+    >>> write_table(table, path, about=TableAbout(title="By sex"))
+    >>> read_table(path).to_pandas()["count"].tolist()
+    [5, 7]
+    """
+    target = Path(path)
+    kind = format_of(target) if format is None else format_named(format)
+    about = _said(about)
+    table = checked(table)
+    beside = target.with_name(target.name + METADATA_SUFFIX)
+    has_stale = target.suffix.lower() == ".csv" and _exists(beside)
+    if not overwrite and (_exists(target) or has_stale):
+        raise ReleaseError(
+            f"The file {(beside if has_stale else target).name!r} exists.",
+            hint="choose another, or ask to overwrite",
+        )
+    files: dict[Path, Callable[[IO[bytes]], None]] = {}
+    write_sidecar = kind.write_sidecar
+    if write_sidecar is not None:
+        files[beside] = lambda file: write_sidecar(table, file, about, name=target.name)
+    files[target] = lambda file: kind.write(table, file, about)
+    _write_files(files)
+    if has_stale and write_sidecar is None:
+        beside.unlink(missing_ok=True)
+
+
+def _said(about: object) -> TableAbout:
+    if about is None:
+        return TableAbout()
+    if not isinstance(about, TableAbout):
+        raise ConfigError(f"about is a TableAbout, not {type(about).__name__!r}.")
+    return about
+
+
+def _exists(path: Path) -> bool:
+    """Return whether a file is there; a folder that cannot be seen is told of when writing."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def _write_files(files: dict[Path, Callable[[IO[bytes]], None]]) -> None:
+    """Write files under other names first; the last one gets its name when all are there."""
+    drafts = {target: target.with_name(f".{secrets.token_hex(8)}.tmp") for target in files}
+    made: list[Path] = []
+    target = next(iter(files))
+    try:
+        for target, write in files.items():
+            with drafts[target].open("xb") as file:
+                write(file)
+        for target, draft in drafts.items():
+            is_new = not _exists(target)
+            draft.replace(target)
+            made += [target] if is_new else []
+        made.clear()
+    except OSError as error:
+        if isinstance(error, ValueError):
+            raise
+        is_full = error.errno in {errno.ENOSPC, errno.EDQUOT} or "No space left" in str(error)
+        reason = "the disk is full" if is_full else error.strerror or "the disk refused it"
+        raise ReleaseError(
+            f"The file {target.name!r} cannot be written: {reason}.",
+            hint="choose a folder on another disk" if is_full else None,
+        ) from None
+    finally:
+        for path in (*drafts.values(), *made):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+
+def to_bytes(
+    table: PublishedTable,
+    format: str,  # noqa: A002
+    *,
+    about: TableAbout | None = None,
+) -> bytes:
+    r"""Return a table as the bytes of a file, the same whenever it is asked for.
+
+    Parameters
+    ----------
+    table
+        The table.
+    format
+        A name in `FORMATS`. CSVW gives a ZIP archive of its two files.
+    about
+        What is said about the table.
+
+    Raises
+    ------
+    FormatError
+        If the format cannot hold the table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ckm import PublishedTable
+    >>> table = PublishedTable(dimensions={}, measures={"count": np.array([12])})
+    >>> to_bytes(table, "csv")
+    b'"count"\n12\n'
+    """
+    file = io.BytesIO()
+    _write_stream(checked(table), file, format_named(format), _said(about))
+    return file.getvalue()
+
+
+def stream(
+    table: PublishedTable,
+    format: str,  # noqa: A002
+    *,
+    about: TableAbout | None = None,
+    chunk_bytes: int = 1 << 18,
+) -> Iterator[bytes]:
+    r"""Return the bytes of a file in pieces, for a large table.
+
+    The file is made before this returns, beyond 16 MiB on the disk: a table that does not
+    fit raises here, not after half of it was sent.
+
+    Parameters
+    ----------
+    table, format, about
+        See `to_bytes`.
+    chunk_bytes
+        Size of a piece.
+
+    Raises
+    ------
+    FormatError
+        If the format cannot hold the table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ckm import PublishedTable
+    >>> table = PublishedTable(dimensions={}, measures={"count": np.array([12])})
+    >>> list(stream(table, "csv", chunk_bytes=8))
+    [b'"count"\n', b'12\n']
+    """
+    file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  (sent later)
+    pieces = _Pieces(file, chunk_bytes)
+    _write_stream(checked(table), file, format_named(format), _said(about))
+    file.seek(0)
+    return pieces
+
+
+class _Pieces:
+    """The pieces of a file, which is closed at the end, or when nobody wants them any more."""
+
+    def __init__(self, file: tempfile.SpooledTemporaryFile[bytes], size: int) -> None:
+        self._file = file
+        self._size = size
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        piece = b"" if self._file.closed else self._file.read(self._size)
+        if not piece:
+            self.close()
+            raise StopIteration
+        return piece
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._file.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _write_stream(
+    table: PublishedTable, file: IO[bytes], kind: Format, about: TableAbout
+) -> None:
+    if kind.write_sidecar is None:
+        kind.write(table, file, about)
+        return
+    name = re.sub(r"[^\w.-]+", "_", about.id).strip("._") or "table"
+    with zipfile.ZipFile(file, "w") as archive:
+        for suffix in (".csv", f".csv{kind.sidecar}"):
+            entry = zipfile.ZipInfo(name + suffix, date_time=(1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 0
+            with archive.open(entry, "w") as part:
+                if suffix == ".csv":
+                    kind.write(table, part, about)
+                else:
+                    kind.write_sidecar(table, part, about, name=f"{name}.csv")
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002
+) -> PublishedTable:
+    r"""Read a table from a file that `write_table` wrote.
+
+    Parameters
+    ----------
+    path
+        The file.
+    format
+        A name in `FORMATS`; by default the end of the file's name says.
+
+    Raises
+    ------
+    FormatError
+        If the file holds no table of that format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "sex.csv"
+    >>> _ = path.write_text('"sex","count"\n"F",5\n')
+    >>> read_table(path)
+    PublishedTable(sex, count; 1 cells)
+    """
+    return _read(path, format)[0]
+
+
+def read_about(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002
+) -> TableAbout:
+    r"""Read what a file says about its table; `Format.keeps` tells how much that can be.
+
+    Parameters
+    ----------
+    path, format
+        See `read_table`.
+
+    Raises
+    ------
+    FormatError
+        If the file holds no table of that format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "sex.csv"
+    >>> _ = path.write_text('"sex","count"\n"F",5\n')
+    >>> read_about(path) == TableAbout()
+    True
+    """
+    return _read(path, format)[1]
+
+
+def _read(path: str | os.PathLike[str], named: str | None) -> tuple[PublishedTable, TableAbout]:
+    source = Path(path)
+    kind = format_of(source) if named is None else format_named(named)
+    if named is None and kind.name == "csv":
+        has_metadata = source.with_name(source.name + METADATA_SUFFIX).exists()
+        kind = format_named("csvw") if has_metadata else kind
+    if not source.is_file():
+        raise FormatError(f"There is no file {source.name!r}.", hint="check the folder")
+    try:
+        return kind.read(source)
+    except OSError as error:
+        if isinstance(error, ValueError):
+            raise
+        reason = error.strerror or "the disk refused it"
+        raise FormatError(f"The file {source.name!r} cannot be read: {reason}.") from None

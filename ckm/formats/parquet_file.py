@@ -1,0 +1,83 @@
+"""Parquet: dimensions as dictionaries, what is said about the table in the metadata."""
+
+from __future__ import annotations
+
+import json
+from typing import IO, TYPE_CHECKING
+
+import numpy as np
+
+from ckm.errors import FormatError
+from ckm.formats.about import TableAbout, about_table, from_plain, to_plain
+from ckm.formats.content import encoded, masked
+from ckm.published import PublishedTable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+__all__ = ["read_parquet", "write_parquet"]
+
+_KEY = b"table"
+
+
+def write_parquet(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
+    """Write a table as Parquet.
+
+    Parameters
+    ----------
+    table, stream, about
+        The table, where to, and what is said about it.
+    """
+    import pyarrow.parquet as pq
+
+    arrow = table.to_arrow()
+    said = to_plain(about_table(about, table))
+    if said:
+        arrow = arrow.replace_schema_metadata({_KEY: json.dumps(said, ensure_ascii=False)})
+    pq.write_table(arrow, stream, compression="zstd")
+
+
+def read_parquet(path: Path) -> tuple[PublishedTable, TableAbout]:
+    """Read a table from Parquet: texts are dimensions, numbers measures.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    FormatError
+        If it is no Parquet file, or holds something else than a table.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        arrow = pq.read_table(path)
+    except pa.ArrowInvalid:
+        raise FormatError(f"The file {path.name!r} is no Parquet file.") from None
+    dimensions, measures = {}, {}
+    for name, column in zip(arrow.column_names, arrow.columns, strict=True):
+        kind = column.type
+        if pa.types.is_dictionary(kind) or pa.types.is_string(kind):
+            dimensions[name] = _dimension(column)
+        elif pa.types.is_int64(kind) or pa.types.is_float64(kind):
+            values = column.fill_null(0).to_numpy()
+            measures[name] = masked(values, np.asarray(column.is_null().to_numpy(), bool))
+        else:
+            raise FormatError(f"Column {name!r} of {path.name!r} holds {kind}.")
+    said = (arrow.schema.metadata or {}).get(_KEY)
+    about = from_plain(json.loads(said)) if said else TableAbout()
+    return PublishedTable(dimensions=dimensions, measures=measures), about
+
+
+def _dimension(column: pa.ChunkedArray) -> tuple[np.ndarray, list[str]]:
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return encoded(column.to_pylist())
+    whole = column.unify_dictionaries().combine_chunks()
+    return whole.indices.to_numpy().astype(np.int32), whole.dictionary.to_pylist()

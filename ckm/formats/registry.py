@@ -1,0 +1,207 @@
+"""The formats by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import IO, TYPE_CHECKING
+
+from ckm.errors import FormatError
+from ckm.formats.about import TableAbout
+from ckm.formats.csv_text import read_csv, write_csv
+from ckm.formats.csvw import METADATA_SUFFIX, read_csvw, write_metadata
+from ckm.formats.cube import MAX_CELLS
+from ckm.formats.json_stat import write_json_stat
+from ckm.formats.json_stat_reader import read_json_stat
+from ckm.formats.parquet_file import read_parquet, write_parquet
+from ckm.formats.px import write_px
+from ckm.formats.px_reader import read_px
+from ckm.formats.sdmx_csv import read_sdmx_csv, write_sdmx_csv_1, write_sdmx_csv_2
+from ckm.formats.xlsx import MAX_ROWS, write_xlsx
+from ckm.formats.xlsx_reader import read_xlsx
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ckm.published import PublishedTable
+
+__all__ = ["FORMATS", "Format"]
+
+_ALL = frozenset(part.name for part in fields(TableAbout))
+_CUBED = _ALL - {"dataflow", "withheld", "withheld_label", "suppressed_label"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A file format for published tables.
+
+    Parameters
+    ----------
+    name
+        What it is called in jobs and requests.
+    media_type
+        For HTTP.
+    suffixes
+        How its files end; the first is the usual one.
+    write
+        Writes a table and what is said about it to a stream.
+    read
+        Reads both from a file.
+    keeps
+        The parts of `TableAbout` that come back, and ``"categories"`` where their order does.
+    needs_cube
+        Whether a table is laid out as a cube, with a place for cells that it does not list.
+    max_rows, max_cells
+        The most rows of a table, and cells of a cube.
+    sidecar
+        What the name of a second file adds to that of the first.
+    write_sidecar
+        Writes it.
+    """
+
+    name: str
+    media_type: str
+    suffixes: tuple[str, ...]
+    write: Callable[[PublishedTable, IO[bytes], TableAbout], None]
+    read: Callable[[Path], tuple[PublishedTable, TableAbout]]
+    keeps: frozenset[str] = frozenset()
+    needs_cube: bool = False
+    max_rows: int | None = None
+    max_cells: int | None = None
+    sidecar: str = ""
+    write_sidecar: Callable[..., None] | None = None
+
+
+_FORMATS = (
+    Format(
+        name="csv",
+        media_type="text/csv; charset=utf-8",
+        suffixes=(".csv",),
+        write=write_csv,
+        read=read_csv,
+    ),
+    Format(
+        name="parquet",
+        media_type="application/vnd.apache.parquet",
+        suffixes=(".parquet",),
+        write=write_parquet,
+        read=read_parquet,
+        keeps=_ALL | {"categories"},
+    ),
+    Format(
+        name="xlsx",
+        media_type="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        suffixes=(".xlsx",),
+        write=write_xlsx,
+        read=read_xlsx,
+        keeps=_ALL | {"categories"},
+        max_rows=MAX_ROWS,
+    ),
+    Format(
+        name="json-stat2",
+        media_type="application/vnd.json-stat2+json",
+        suffixes=(".json", ".jsonstat"),
+        write=write_json_stat,
+        read=read_json_stat,
+        keeps=_ALL - {"dataflow", "withheld_label", "suppressed_label"} | {"categories"},
+        needs_cube=True,
+        max_cells=MAX_CELLS,
+    ),
+    Format(
+        name="px",
+        media_type="application/octet-stream",
+        suffixes=(".px",),
+        write=write_px,
+        read=read_px,
+        keeps=_CUBED - {"updated"} | {"categories"},
+        needs_cube=True,
+        max_cells=MAX_CELLS,
+    ),
+    Format(
+        name="sdmx-csv",
+        media_type="application/vnd.sdmx.data+csv; version=2.0.0; charset=utf-8",
+        suffixes=(".sdmx.csv",),
+        write=write_sdmx_csv_2,
+        read=read_sdmx_csv,
+        keeps=frozenset({"dataflow"}),
+    ),
+    Format(
+        name="sdmx-csv-1",
+        media_type="application/vnd.sdmx.data+csv; version=1.0.0; charset=utf-8",
+        suffixes=(".sdmx1.csv",),
+        write=write_sdmx_csv_1,
+        read=read_sdmx_csv,
+        keeps=frozenset({"dataflow"}),
+    ),
+    Format(
+        name="csvw",
+        media_type="application/zip",
+        suffixes=(".csv",),
+        write=write_csv,
+        read=read_csvw,
+        keeps=_ALL - {"hierarchies", "dataflow", "suppressed_label"} | {"categories"},
+        sidecar=METADATA_SUFFIX,
+        write_sidecar=write_metadata,
+    ),
+)
+
+FORMATS: dict[str, Format] = {each.name: each for each in _FORMATS}
+
+
+def format_named(name: str) -> Format:
+    """Return a format.
+
+    Parameters
+    ----------
+    name
+        Of the format.
+
+    Raises
+    ------
+    FormatError
+        If there is none of that name.
+
+    Examples
+    --------
+    >>> format_named("px").suffixes
+    ('.px',)
+    """
+    if name not in FORMATS:
+        close = get_close_matches(str(name), FORMATS, n=1)
+        raise FormatError(
+            f"There is no format {name!r}; there are {', '.join(map(repr, FORMATS))}.",
+            hint=f"did you mean {close[0]!r}?" if close else None,
+        )
+    return FORMATS[name]
+
+
+def format_of(path: Path) -> Format:
+    """Return the format of a file by the end of its name, the longest that fits.
+
+    A CSV file with metadata beside it is CSV on the Web when it is read.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    FormatError
+        If no format ends so.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> format_of(Path("jobs.sdmx.csv")).name, format_of(Path("jobs.csv")).name
+    ('sdmx-csv', 'csv')
+    """
+    name = path.name.lower()
+    fitting = [(s, f) for f in FORMATS.values() for s in f.suffixes if name.endswith(s)]
+    if not fitting:
+        known = ", ".join(sorted({s for f in FORMATS.values() for s in f.suffixes}))
+        raise FormatError(
+            f"A table is written to a file that ends in {known}, not {path.name!r}."
+        )
+    return max(fitting, key=lambda pair: len(pair[0]))[1]

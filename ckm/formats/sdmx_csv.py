@@ -1,0 +1,213 @@
+"""SDMX-CSV 2.0 and 1.0: one observation a line, under the ids of a data structure.
+
+Columns and categories are written as they are: name them in the job as the data structure
+does, `total_label="_T"` included. Several measures, or one that is not ``count``, make the
+dimension ``MEASURE``. A published number has the status A (normal) and is F (free); a
+suppressed one is empty, Q (suppressed) and C (confidential). No code of SDMX says that a number
+is protected by noise: the notes, which say so, are the attribute ``COMMENT_DSET`` of the whole
+set and stand in its first line. A cell that the table does not list has no line.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.errors import FormatError
+from ckm.formats.about import TableAbout
+from ckm.formats.content import encoded, hidden, is_weighted, masked
+from ckm.formats.csv_text import read_header, read_texts
+from ckm.published import PublishedTable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+__all__ = ["read_sdmx_csv", "write_sdmx_csv_1", "write_sdmx_csv_2"]
+
+_FIRST = {"2.0": ("STRUCTURE", "STRUCTURE_ID", "ACTION"), "1.0": ("DATAFLOW",)}
+_LAST = ("OBS_VALUE", "OBS_STATUS", "CONF_STATUS")
+_KEPT = {*_FIRST["2.0"], *_FIRST["1.0"], *_LAST}
+_KEPT |= {"MEASURE", "COMMENT_DSET", "SERIES_KEY", "OBS_KEY", "STRUCTURE_NAME"}
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_CODE = re.compile(r"[A-Za-z0-9_@$-]+")
+_SPECIAL = re.compile(r'[",\r\n]|^\s|\s$')
+_SINGLE = "count"
+_CHUNK = 1 << 16
+
+
+def write_sdmx_csv_2(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
+    """Write a table as SDMX-CSV 2.0.
+
+    Parameters
+    ----------
+    table, stream, about
+        The table, where to, and what is said about it.
+
+    Raises
+    ------
+    FormatError
+        If a name of a column cannot be an id of SDMX.
+    """
+    _write(table, stream, about, version="2.0")
+
+
+def write_sdmx_csv_1(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
+    """Write a table as SDMX-CSV 1.0.
+
+    Parameters
+    ----------
+    table, stream, about
+        The table, where to, and what is said about it.
+
+    Raises
+    ------
+    FormatError
+        If a name of a column cannot be an id of SDMX.
+    """
+    _write(table, stream, about, version="1.0")
+
+
+def _write(
+    table: PublishedTable, stream: IO[bytes], about: TableAbout, *, version: str
+) -> None:
+    _check(table)
+    measures = list(table.measures)
+    dataflow = about.dataflow or f"CKM:{_id(about.id)}(1.0)"
+    first = ("dataflow", dataflow, "I") if version == "2.0" else (dataflow,)
+    notes = "\n".join(about.notes)
+    header = [*_FIRST[version], *table.dimensions]
+    header += ["MEASURE"] * (measures != [_SINGLE]) + [*_LAST] + ["COMMENT_DSET"] * bool(notes)
+    stream.write((",".join(header) + "\n").encode())
+    for start in range(0, table.n_rows, _CHUNK):
+        comment = notes if start == 0 else ""
+        stream.write(_lines(table, slice(start, start + _CHUNK), first, comment, bool(notes)))
+
+
+def _lines(
+    table: PublishedTable,
+    rows: slice,
+    first: Sequence[str],
+    comment: str,
+    has_comment: bool,  # noqa: FBT001  (read beside the others)
+) -> bytes:
+    """Join the columns of some rows, all at once."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = list(table.measures)
+    size = len(next(iter(table.measures.values()))[rows])
+    columns = [pa.scalar(text) for text in first]
+    for codes, categories in table.dimensions.values():
+        texts = pa.array([_quoted(text) for text in categories], pa.string())
+        columns.append(texts.take(pa.array(np.repeat(codes[rows], len(names)))))
+    if names != [_SINGLE]:
+        columns.append(pa.array(names * size, pa.string()))
+    numbers = [pa.array(v[rows]).cast(pa.string()) for v in table.measures.values()]
+    is_hidden = np.stack([hidden(v[rows]) for v in table.measures.values()], axis=1).ravel()
+    columns.append(_interleaved(numbers).fill_null(""))
+    columns.append(pa.array(np.where(is_hidden, "Q,C", "A,F"), pa.string()))
+    if has_comment:
+        columns.append(
+            pa.array([_quoted(comment) if comment else "", *[""] * (len(is_hidden) - 1)])
+        )
+    lines = pc.binary_join_element_wise(*columns, ",")
+    return str("\n".join(lines.to_pylist()) + "\n").encode()
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if _SPECIAL.search(text) else text
+
+
+def _check(table: PublishedTable) -> None:
+    for name in table.dimensions:
+        if not _NAME.fullmatch(name) or name in _KEPT:
+            raise FormatError(
+                f"SDMX has no dimension {name!r}: an id has letters, digits, '_' and '-',"
+                " starts with a letter and is no word of SDMX-CSV.",
+                hint="name the columns as the data structure does, or choose CSV",
+            )
+    for name, (_, categories) in table.dimensions.items():
+        if "" in categories:
+            raise FormatError(
+                f"SDMX has no empty category; dimension {name!r} has one.", hint="choose CSV"
+            )
+    for name in table.measures:
+        if not _CODE.fullmatch(name):
+            raise FormatError(f"SDMX has no measure {name!r}: an id has letters and digits.")
+    if not table.n_rows and list(table.measures) != [_SINGLE]:
+        raise FormatError(
+            "SDMX-CSV does not tell the measures of a table without rows.", hint="choose CSV"
+        )
+
+
+def _id(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_@$-]", "_", text) or "TABLE"
+
+
+def _interleaved(columns: Sequence[pa.Array]) -> pa.Array:
+    """Return the columns row by row as one."""
+    import pyarrow as pa
+
+    size = len(columns[0])
+    order = (np.arange(len(columns)) * size + np.arange(size)[:, None]).ravel()
+    return pa.chunked_array(columns).combine_chunks().take(pa.array(order))
+
+
+def read_sdmx_csv(path: Path) -> tuple[PublishedTable, TableAbout]:
+    """Read a table from SDMX-CSV 1.0 or 2.0, as this package writes it.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    FormatError
+        If it is no such file.
+    """
+    names = read_header(path)
+    if names[:1] == ["DATAFLOW"]:
+        start = 1
+    elif names[:1] == ["STRUCTURE"]:
+        start = 3
+    else:
+        raise FormatError(f"The file {path.name!r} is not SDMX-CSV.")
+    if "OBS_VALUE" not in names:
+        raise FormatError(f"The file {path.name!r} has no column OBS_VALUE.")
+    dimensions = names[start : names.index("OBS_VALUE")]
+    arrow = read_texts(path, names, dict.fromkeys(names, "text"))
+    columns = {name: arrow[name].to_pylist() for name in names}
+    which, measures = encoded(columns.get("MEASURE", [_SINGLE] * arrow.num_rows))
+    measures = measures or [_SINGLE]
+    width = len(measures)
+    if "MEASURE" in dimensions:
+        dimensions.remove("MEASURE")
+    if arrow.num_rows % width or (which != np.arange(arrow.num_rows) % width).any():
+        raise FormatError(f"The measures of {path.name!r} do not take turns.")
+    flows = set(columns[names[start - 2 if start == 3 else 0]])
+    said = next(iter(columns.get("COMMENT_DSET", [])), "")
+    return PublishedTable(
+        dimensions={name: encoded(columns[name][::width]) for name in dimensions},
+        measures={
+            name: _numbers(name, columns["OBS_VALUE"][at::width])
+            for at, name in enumerate(measures)
+        },
+    ), TableAbout(dataflow=flows.pop() if len(flows) == 1 else "", notes=[said] if said else [])
+
+
+def _numbers(name: str, texts: Sequence[str]) -> Any:
+    mask = np.array([text == "" for text in texts], bool)
+    present = [text for text in texts if text]
+    is_whole = not is_weighted(name) and not any("." in t or "e" in t for t in present)
+    values = np.zeros(len(texts), np.int64 if is_whole else np.float64)
+    try:
+        values[~mask] = [(int if is_whole else float)(text) for text in present]
+    except (ValueError, OverflowError):
+        raise FormatError(f"Measure {name!r} holds texts where numbers are meant.") from None
+    return masked(values, mask)

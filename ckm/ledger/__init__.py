@@ -1,0 +1,26 @@
+"""The ledger of publications: no table may give away a few records beside earlier ones.
+
+Every published table is recorded with sealed digests of the record sets behind its cells and
+behind what can be derived from them. A table whose cells differ from published ones by very
+few records is refused or flagged, whatever words it was asked in.
+"""
+
+from ckm.ledger.definition import Definition
+from ckm.ledger.entry import Entry
+from ckm.ledger.errors import LedgerError, ThinDifferenceError
+from ckm.ledger.ledger import Ledger, Published, list_published
+from ckm.ledger.pair import CellName, ThinPair
+from ckm.ledger.watch import Watch
+
+__all__ = [
+    "CellName",
+    "Definition",
+    "Entry",
+    "Ledger",
+    "LedgerError",
+    "Published",
+    "ThinDifferenceError",
+    "ThinPair",
+    "Watch",
+    "list_published",
+]

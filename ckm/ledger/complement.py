@@ -1,0 +1,241 @@
+"""Complements: what is left of a published cell without another published cell in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.errors import InternalError
+from tables.sketch import PRIME, Sketch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from tables import Axis, Cells
+
+    Numbers = NDArray[np.int64]
+    Words = NDArray[np.uint64]
+    Columns = Sequence[NDArray[np.integer]]
+
+__all__ = ["Complements", "complement_sketches", "complements"]
+
+_SEED = 20_270_301
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Complements:
+    """Pairs of cells of one table, the one inside the other.
+
+    Parameters
+    ----------
+    whole, part
+        Numbers of the two cells; they differ on one axis only.
+    axis
+        Number of that axis.
+    """
+
+    whole: Numbers
+    part: Numbers
+    axis: Numbers
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+    def __getitem__(self, wanted: NDArray[np.generic]) -> Complements:
+        return Complements(
+            whole=self.whole[wanted], part=self.part[wanted], axis=self.axis[wanted]
+        )
+
+
+def complements(cells: Cells) -> Complements:
+    """Find every cell of a table and every published cell around it along one dimension.
+
+    Parameters
+    ----------
+    cells
+        The cells of the table.
+
+    Returns
+    -------
+    Complements
+        The pairs; subtracting the part from the whole gives what a reader can derive.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, cube, open_source
+    >>> records = pa.table({"sex": ["F", "M"], "key": pa.array([1, 2], pa.uint64())})
+    >>> with open_source(records) as source:
+    ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
+    >>> found = complements(cells)
+    >>> found.whole.tolist(), found.part.tolist()
+    ([2, 2], [0, 1])
+    """
+    found: list[tuple[Numbers, Numbers, Numbers]] = []
+    places = _Places(cells)
+    for number, axis in enumerate(cells.axes):
+        above = _above(axis)
+        rank = above[cells.ranks[number]]
+        while (rank >= 0).any():
+            part = np.flatnonzero(rank >= 0)
+            whole = places.find(part, number, rank[part])
+            part, whole = part[whole >= 0], whole[whole >= 0]
+            found.append((whole, part, np.full(len(part), number)))
+            rank = np.where(rank >= 0, above[rank], -1)
+    if not found:
+        none = np.zeros(0, np.int64)
+        return Complements(whole=none, part=none, axis=none)
+    whole, part, axes = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return Complements(whole=whole, part=part, axis=axes)
+
+
+def complement_sketches(cells: Cells, pairs: Complements) -> Sketch:
+    """Sketch what is left of the whole of every pair without its part.
+
+    Parameters
+    ----------
+    cells
+        The cells, with sketches.
+    pairs
+        From `complements`.
+
+    Returns
+    -------
+    tables.sketch.Sketch
+        One sketch for each pair.
+
+    Examples
+    --------
+    >>> complement_sketches(cells, complements(cells))  # doctest: +SKIP
+    Sketch(width 2)
+    """
+    sketch = cells.sketch
+    if sketch is None:
+        raise InternalError("The cells of a ledger's entry have no sketches.")
+    left = Sketch(
+        lanes=sketch.lanes[pairs.whole] ^ sketch.lanes[pairs.part],
+        powers=(sketch.powers[pairs.whole] - sketch.powers[pairs.part]) % PRIME,
+        member_cell=np.zeros(0, np.int64),
+        member_key=np.zeros(0, np.uint64),
+    )
+    small = np.flatnonzero(left.is_small)
+    if not len(small):
+        return left
+    pair, key = _members(cells, sketch, pairs[small])
+    return left.with_members(small[pair], key)
+
+
+def _members(cells: Cells, sketch: Sketch, pairs: Complements) -> tuple[Numbers, Words]:
+    """Return the members of the finest cells in the whole but outside the part of each pair.
+
+    Those cells have an empty lane where the complement has one, so their members are known.
+    """
+    finest = [min(levels) for levels in zip(*cells.level_sets, strict=True)]
+    nests = [_Nest(axis, fine) for axis, fine in zip(cells.axes, finest, strict=True)]
+    is_finest = np.ones(len(cells), bool)
+    for nest, fine, ranks in zip(nests, finest, cells.ranks, strict=True):
+        is_finest &= nest.level[ranks] == fine
+    at = is_finest[sketch.member_cell]
+    leaf = sketch.member_cell[at]
+    member = sketch.member_key[at]
+    heights = [
+        nest.level[ranks[pairs.whole]] for nest, ranks in zip(nests, cells.ranks, strict=True)
+    ]
+    found_pair, found_key = [], []
+    for levels, mine in _grouped(np.stack(heights, axis=1)):
+        above = [n.up[h][r[leaf]] for n, h, r in zip(nests, levels, cells.ranks, strict=True)]
+        whole = [ranks[pairs.whole[mine]] for ranks in cells.ranks]
+        pair, place = _matches(whole, above)
+        pair = mine[pair]
+        is_outside = np.zeros(len(pair), bool)
+        for number, nest in enumerate(nests):
+            ranks = cells.ranks[number]
+            part = ranks[pairs.part[pair]]
+            inside = nest.up[nest.level[part], ranks[leaf[place]]] == part
+            is_outside |= (pairs.axis[pair] == number) & ~inside
+        found_pair.append(pair[is_outside])
+        found_key.append(member[place[is_outside]])
+    return np.concatenate(found_pair), np.concatenate(found_key)
+
+
+class _Nest:
+    """For every category its finest level, and for those of the table's finest level the
+    categories around them.
+    """  # noqa: D205
+
+    def __init__(self, axis: Axis, finest: int) -> None:
+        self.level = np.zeros(axis.size, np.int64)
+        for height in range(len(axis.levels) - 1, finest - 1, -1):
+            self.level[axis.levels[height].ranks] = height
+        self.up = np.full((len(axis.levels), axis.size), -1, np.int64)
+        leaves = axis.levels[finest].ranks
+        code: NDArray[np.integer] = np.arange(len(leaves))
+        for height, level in enumerate(axis.levels[finest:], start=finest):
+            self.up[height, leaves] = level.ranks[code]
+            code = code if level.up is None else level.up[code]
+
+
+def _grouped(rows: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
+    """Yield each distinct row with the places where it stands."""
+    distinct, place = np.unique(rows, axis=0, return_inverse=True)
+    for number, row in enumerate(distinct):
+        yield row, np.flatnonzero(place.ravel() == number)
+
+
+def _matches(wanted: Columns, given: Columns) -> tuple[Numbers, Numbers]:
+    """Return all places of rows in `wanted` with an equal row in `given`, and of that row."""
+    factors = _factors(len(wanted))
+    sought, known = _number(wanted, factors), _number(given, factors)
+    order = np.argsort(known, kind="stable")
+    low = np.searchsorted(known[order], sought, "left")
+    size = np.searchsorted(known[order], sought, "right") - low
+    first = np.repeat(np.arange(len(sought)), size)
+    within = np.arange(len(first)) - np.repeat(np.cumsum(size) - size, size)
+    return first, order[low[first] + within]
+
+
+def _above(axis: Axis) -> Numbers:
+    """Return for every category, by rank, the next coarser one, or -1 for the total."""
+    above = np.full(axis.size, -1, np.int64)
+    for level, coarser in zip(axis.levels, axis.levels[1:], strict=False):
+        if level.up is None:
+            continue
+        upper = coarser.ranks[level.up].astype(np.int64)
+        is_other = upper != level.ranks  # a leaf may stand in for itself above
+        above[level.ranks[is_other]] = upper[is_other]
+    return above
+
+
+class _Places:
+    """Finds cells by their ranks."""
+
+    def __init__(self, cells: Cells) -> None:
+        self._ranks = [ranks.astype(np.int64) for ranks in cells.ranks]
+        self._factors = _factors(len(cells.axes))
+        self._place = _number(self._ranks, self._factors)
+        self._order = np.argsort(self._place)
+        self._sorted = self._place[self._order]
+
+    def find(self, cells: Numbers, axis: int, ranks: Numbers) -> Numbers:
+        """Return the cells like these but for the rank on one axis, or -1."""
+        shift = (ranks - self._ranks[axis][cells]).astype(np.uint64)
+        moved = self._place[cells] + shift * self._factors[axis]
+        at = np.minimum(np.searchsorted(self._sorted, moved), len(self._sorted) - 1)
+        return np.where(self._sorted[at] == moved, self._order[at], -1)
+
+
+def _factors(columns: int) -> Words:
+    """Return odd factors that number rows modulo 2**64, however many the combinations."""
+    drawn = np.random.default_rng(_SEED).integers(2**63, size=columns, dtype=np.uint64)
+    return drawn * np.uint64(2) + np.uint64(1)
+
+
+def _number(columns: Columns, factors: Words) -> Words:
+    place = np.zeros(len(columns[0]) if columns else 0, np.uint64)
+    for column, factor in zip(columns, factors, strict=True):
+        place += column.astype(np.uint64) * factor
+    return place

@@ -1,0 +1,115 @@
+"""What table was published: its public description, without a number in it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from tables import Request
+
+__all__ = ["Definition"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """The description of a published table.
+
+    Parameters
+    ----------
+    name
+        What the table is called.
+    dimensions
+        Its dimensions.
+    margins
+        Its margins.
+    where
+        Its filter, as it was written.
+    data
+        The version of the records, for example a date; a table of another version is another
+        table.
+    shape
+        Everything else that decides which cells the table has, as one text.
+
+    Examples
+    --------
+    >>> Definition(name="t", dimensions=("sex",)).name
+    't'
+    """
+
+    name: str
+    dimensions: tuple[str, ...] = ()
+    margins: str = "all"
+    where: str | None = None
+    data: str = ""
+    shape: str = ""
+
+    @classmethod
+    def of(
+        cls, request: Request, *, name: str, where: str | None = None, data: str = ""
+    ) -> Self:
+        """Describe a request.
+
+        Parameters
+        ----------
+        request
+            The request.
+        name
+            What the table is called.
+        where
+            The request's filter, as it was written.
+        data
+            The version of the records.
+
+        Examples
+        --------
+        >>> from tables import Request
+        >>> Definition.of(Request(dimensions=["sex"]), name="t").dimensions
+        ('sex',)
+        """
+        hierarchies = {
+            n: (h.columns, None if h.tree is None else sorted(h.tree.parents.items()))
+            for n, h in request.hierarchies.items()
+        }
+        categories = sorted((n, [repr(c) for c in cs]) for n, cs in request.categories.items())
+        shape: list[object] = [repr(request.where), sorted(hierarchies.items()), categories]
+        shape += [request.total_label, request.missing_label, request.weight]
+        margins = request.margins
+        return cls(
+            name=name,
+            dimensions=tuple(request.dimensions),
+            margins=margins if isinstance(margins, str) else json.dumps(margins),
+            where=where,
+            data=data,
+            shape=json.dumps(shape, sort_keys=True),
+        )
+
+    @property
+    def text(self) -> str:
+        """The description as it stands in the ledger."""
+        shown = asdict(self)
+        del shown["shape"]
+        return json.dumps(shown, sort_keys=True, ensure_ascii=False)
+
+    @property
+    def identity(self) -> bytes:
+        """Two definitions with the same identity have the same cells; names do not count."""
+        content = asdict(self)
+        del content["name"]
+        if self.shape:
+            del content["where"]  # the parsed filter is part of the shape
+        return json.dumps(content, sort_keys=True).encode()
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Read a description back.
+
+        Examples
+        --------
+        >>> Definition.read(Definition(name="t").text).name
+        't'
+        """
+        content = json.loads(text)
+        content["dimensions"] = tuple(content["dimensions"])
+        return cls(**content)

@@ -1,0 +1,93 @@
+"""How many records two sets differ by, told from the powers of their sketches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tables.sketch import PRIME
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Residues = NDArray[np.int64]
+
+__all__ = ["differ_by_at_most"]
+
+
+def differ_by_at_most(threshold: int, first: Residues, second: Residues) -> NDArray[np.bool_]:
+    """Tell which pairs of sets differ by at most a few records.
+
+    Parameters
+    ----------
+    threshold
+        The largest difference that counts, less than the number of powers.
+    first, second
+        Powers of sketches, one row for each set; row by row they are compared.
+
+    Returns
+    -------
+    numpy.ndarray of bool
+        True for every pair that differs by at most `threshold` records; for another pair with
+        a probability of about (threshold + 1) / 2**31.
+
+    Notes
+    -----
+    Let u run through what is in the first set alone, v through what is in the second alone.
+    The differences of power sums fix the series F(z) = Π (1 - u z) / Π (1 - v z), since
+    log F(z) = - Σ P_i z**i / i. With a factors above and b below, a + b = threshold, the
+    series is a Padé fraction of type [a/b], so that the determinant of the (b + 1)**2
+    coefficients c[a + 1 + row - column] is zero. One determinant for each b decides.
+
+    References
+    ----------
+    Baker and Graves-Morris (1996), Padé Approximants, 2nd edition, section 1.4.
+
+    Examples
+    --------
+    >>> powers = lambda *members: np.array([[sum(m**i for m in members) for i in (1, 2)]])
+    >>> differ_by_at_most(1, powers(5, 7, 9), powers(5, 9)).tolist()
+    [True]
+    >>> differ_by_at_most(1, powers(5, 7, 9), powers(5, 8)).tolist()
+    [False]
+    """
+    series = _series(threshold, (first - second) % PRIME)
+    found = np.zeros(len(first), bool)
+    for below in range(threshold + 1):
+        above = threshold - below
+        square = [
+            [above + 1 + row - column for column in range(below + 1)]
+            for row in range(below + 1)
+        ]
+        found |= _determinant(series, square) == 0
+    return found
+
+
+def _series(threshold: int, powers: Residues) -> list[Residues]:
+    """Return the coefficients c[0] to c[threshold + 1]: n c[n] = -Σ P_i c[n - i]."""
+    series = [np.ones(len(powers), np.int64)]
+    for n in range(1, threshold + 2):
+        total = np.zeros(len(powers), np.int64)
+        for i in range(1, n + 1):
+            total = (total + powers[:, i - 1] * series[n - i]) % PRIME
+        series.append((PRIME - total) * pow(n, -1, PRIME) % PRIME)
+    return series
+
+
+def _determinant(series: list[Residues], square: list[list[int]]) -> Residues:
+    """Expand row by row over sets of columns; coefficients before the first are zero."""
+    size = len(square)
+    minors: dict[frozenset[int], Residues] = {frozenset(): np.ones_like(series[0])}
+    for row in square:
+        larger: dict[frozenset[int], Residues] = {}
+        for used, minor in minors.items():
+            for column in set(range(size)) - used:
+                if row[column] < 0:
+                    continue
+                swaps = sum(other > column for other in used)
+                term = minor * series[row[column]] % PRIME
+                before = larger.get(used | {column}, 0)
+                larger[used | {column}] = (before + (-term if swaps % 2 else term)) % PRIME
+        minors = larger
+    return minors.get(frozenset(range(size)), np.zeros_like(series[0]))

@@ -1,0 +1,155 @@
+"""A watch beside an engine: it digests the tables that pass, and publishes them or none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckm.ledger.definition import Definition
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from ckm.ledger.entry import Entry
+    from ckm.ledger.ledger import Ledger, Policy
+    from ckm.ledger.pair import ThinPair
+    from tables import Cells, Request
+
+__all__ = ["Watch"]
+
+
+class Watch:
+    """Watch the tables of one request or of one release on their way out.
+
+    Give it to `Engine.tabulate_all`, write the tables where nobody sees them yet, call
+    `publish`, and show them only when it returns. So batch jobs and services do the same.
+
+    Parameters
+    ----------
+    ledger
+        The ledger.
+    history
+        The history that the tables belong to.
+    also
+        Further histories whose tables their readers know.
+    data
+        The version of the records and their keys. Where it is named, a table that is recorded
+        needs no sketches; otherwise they tell whether it is still the same.
+
+    Examples
+    --------
+    >>> watch = Watch(ledger)  # doctest: +SKIP
+    >>> tables = engine.tabulate_all(requests, watch=watch)  # doctest: +SKIP
+    >>> watch.publish(policy="refuse")  # doctest: +SKIP
+    ()
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        history: str = "public",
+        also: Sequence[str] = (),
+        data: str = "",
+    ) -> None:
+        self._ledger = ledger
+        self._history = history
+        self._also = tuple(also)
+        self._data = data
+        self._entries: list[Entry] = []
+
+    def width(self, requests: Mapping[str, Request]) -> int:
+        """Return the width of the sketches that these tables need, 0 when all are recorded.
+
+        Parameters
+        ----------
+        requests
+            Name → request.
+
+        Examples
+        --------
+        >>> watch.width({"t": request})  # doctest: +SKIP
+        2
+        """
+        if not self._data:
+            return self._ledger.width  # the same words may mean other records today
+        definitions = (
+            Definition.of(request, name=name, data=self._data)
+            for name, request in requests.items()
+        )
+        is_known = (self._ledger.is_known(d, history=self._history) for d in definitions)
+        return 0 if all(is_known) else self._ledger.width
+
+    def see(self, name: str, request: Request, cells: Cells, *, where: str | None) -> None:
+        """Digest the cells of a table before they are protected.
+
+        Parameters
+        ----------
+        name
+            What the table is called.
+        request
+            The request.
+        cells
+            Its cells.
+        where
+            The filter as it was written.
+
+        Examples
+        --------
+        >>> watch.see("t", request, cells, where=None)  # doctest: +SKIP
+        """
+        if cells.sketch is None:
+            return
+        definition = Definition.of(request, name=name, where=where, data=self._data)
+        self._entries.append(self._ledger.entry(cells, definition))
+
+    def check(self) -> tuple[ThinPair, ...]:
+        """Find the thin differences of all tables seen; record nothing.
+
+        Returns
+        -------
+        tuple of ThinPair
+            The thin differences, see `Ledger.check`.
+
+        Examples
+        --------
+        >>> watch.check()  # doctest: +SKIP
+        ()
+        """
+        return self._ledger.check(self._entries, history=self._history, also=self._also)
+
+    def publish(
+        self, *, policy: Policy = "refuse", allowed: Collection[ThinPair] = ()
+    ) -> tuple[ThinPair, ...]:
+        """Check and record all tables seen; see `Ledger.publish`.
+
+        Parameters
+        ----------
+        policy
+            ``"refuse"`` or ``"flag"``.
+        allowed
+            Thin differences, from `check`, that refuse nothing.
+
+        Returns
+        -------
+        tuple of ThinPair
+            The thin differences.
+
+        Raises
+        ------
+        ThinDifferenceError, LedgerError
+            Then nothing may be published.
+
+        Examples
+        --------
+        >>> watch.publish()  # doctest: +SKIP
+        ()
+        """
+        pairs = self._ledger.publish(
+            self._entries,
+            policy=policy,
+            history=self._history,
+            also=self._also,
+            allowed=allowed,
+        )
+        self._entries = []
+        return pairs

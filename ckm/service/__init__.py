@@ -1,0 +1,10 @@
+"""A service that answers table requests: over HTTP, and later on pages.
+
+Its parts that need the extra ``[web]`` are imported by ``ckm serve`` alone.
+"""
+
+from ckm.service.answer import Answer, Answerer
+from ckm.service.query import Query, Selection
+from ckm.service.refusal import Refusal
+
+__all__ = ["Answer", "Answerer", "Query", "Refusal", "Selection"]

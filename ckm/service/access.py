@@ -1,0 +1,244 @@
+"""Tokens: shown once, kept as Argon2 hashes in a file that only its owner can read."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import threading
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from ckm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from argon2 import PasswordHasher
+
+__all__ = ["ROLES", "Caller", "TokenEntry", "TokenFile", "Tokens"]
+
+Role = Literal["public", "researcher", "officer"]
+ROLES: tuple[Role, ...] = ("public", "researcher", "officer")
+
+_TOKEN = re.compile(r"ckm_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_OTHERS = 0o077
+_REMEMBERED = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who asks: a token's id, or an address."""
+
+    id: str
+    role: Role = "public"
+    requests_per_hour: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenEntry:
+    """A token as it is kept.
+
+    Parameters
+    ----------
+    id
+        Its public part.
+    hash
+        Argon2id of its secret part.
+    role
+        What it may do.
+    label
+        Whose it is, for people.
+    created
+        When.
+    requests_per_hour
+        Its own budget, instead of its role's.
+    is_revoked
+        Whether it was taken back.
+    """
+
+    id: str
+    hash: str
+    role: Role
+    label: str
+    created: str
+    requests_per_hour: int | None = None
+    is_revoked: bool = False
+
+    def __repr__(self) -> str:
+        return f"TokenEntry({self.id!r}, {self.role!r})"
+
+
+class TokenFile:
+    """The file of tokens.
+
+    Parameters
+    ----------
+    path
+        The file; it is made with the first token.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> file = TokenFile(Path(tempfile.mkdtemp()) / "tokens.json")
+    >>> token = file.add(role="researcher", label="A. Lovelace")
+    >>> [entry.role for entry in file.read()]
+    ['researcher']
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> list[TokenEntry]:
+        """Return the tokens that are kept.
+
+        Raises
+        ------
+        ConfigError
+            If the file cannot be read, or others can read it.
+        """
+        try:
+            if os.name == "posix" and self.path.stat().st_mode & _OTHERS:
+                raise ConfigError(
+                    f"The file of tokens {self.path.name!r} can be read by others.",
+                    hint=f"run: chmod 600 {self.path.name}",
+                )
+            listed = json.loads(self.path.read_text(encoding="utf-8"))["tokens"]
+            return [TokenEntry(**entry) for entry in listed]
+        except FileNotFoundError:
+            return []
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError):
+            raise ConfigError(
+                f"The file of tokens {self.path.name!r} cannot be read.",
+                hint="ckm token add makes one",
+            ) from None
+
+    def add(self, *, role: Role, label: str, requests_per_hour: int | None = None) -> str:
+        """Make a token, keep its hash, and return it; it is not to be had again.
+
+        Parameters
+        ----------
+        role, label, requests_per_hour
+            See `TokenEntry`.
+        """
+        entries = self.read()
+        public, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+        entry = TokenEntry(
+            id=public,
+            hash=_hasher().hash(secret),
+            role=role,
+            label=label,
+            created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            requests_per_hour=requests_per_hour,
+        )
+        self._write([*entries, entry])
+        return f"ckm_{public}_{secret}"
+
+    def revoke(self, public: str) -> bool:
+        """Take a token back; tell whether there was one.
+
+        Parameters
+        ----------
+        public
+            The token's id.
+        """
+        entries = self.read()
+        if not any(e.id == public and not e.is_revoked for e in entries):
+            return False
+        self._write([replace(e, is_revoked=e.is_revoked or e.id == public) for e in entries])
+        return True
+
+    def _write(self, entries: list[TokenEntry]) -> None:
+        text = json.dumps({"schema": 1, "tokens": [asdict(e) for e in entries]}, indent=1)
+        draft = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.tmp")
+        try:
+            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self.path)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise ConfigError(
+                f"The file of tokens {self.path.name!r} cannot be written: {error.strerror}."
+            ) from None
+
+
+class Tokens:
+    """Tells who a token belongs to; looks at the file again when it changed.
+
+    Parameters
+    ----------
+    file
+        The file of tokens.
+    """
+
+    def __init__(self, file: TokenFile) -> None:
+        self._file = file
+        self._lock = threading.Lock()
+        self._stamp: tuple[int, int, int] | None = None
+        self._entries: dict[str, TokenEntry] = {}
+        self._key = secrets.token_bytes(32)
+        self._known: dict[bytes, str] = {}  # keyed digest of a token that was right → its id
+        self._load()
+
+    def caller(self, token: str) -> Caller | None:
+        """Return whose a token is; None for a wrong or a revoked one.
+
+        Parameters
+        ----------
+        token
+            The text after ``Bearer``.
+        """
+        match = _TOKEN.fullmatch(token)
+        if match is None:
+            return None
+        with self._lock:
+            self._load()
+            entry = self._entries.get(match[1])
+            if entry is None or entry.is_revoked:
+                return None
+            digest = hmac.digest(self._key, token.encode(), hashlib.sha256)
+            if self._known.get(digest) != entry.id:
+                if not _is_right(entry.hash, match[2]):
+                    return None
+                if len(self._known) >= _REMEMBERED:
+                    self._known.clear()
+                self._known[digest] = entry.id
+        return Caller(id=entry.id, role=entry.role, requests_per_hour=entry.requests_per_hour)
+
+    def _load(self) -> None:
+        try:
+            status = self._file.path.stat()
+            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+        except OSError:
+            stamp = (0, 0, 0)
+        if stamp != self._stamp:
+            self._entries = {entry.id: entry for entry in self._file.read()}
+            self._known.clear()
+            self._stamp = stamp
+
+    def __repr__(self) -> str:
+        return "Tokens(…)"
+
+
+def _hasher() -> PasswordHasher:
+    from argon2 import PasswordHasher
+
+    # The second of the two parameter sets that OWASP names first: 19 MiB, two passes.
+    return PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
+
+
+def _is_right(hashed: str, secret: str) -> bool:
+    from argon2.exceptions import Argon2Error, InvalidHashError
+
+    try:
+        return bool(_hasher().verify(hashed, secret))
+    except (Argon2Error, InvalidHashError):
+        return False

@@ -1,0 +1,230 @@
+"""The desk: answers callers within their budgets, remembers answers, notes what happened.
+
+Knows nothing of HTTP. The API and the page ask here, so both give the same answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ckm.service.access import Caller, TokenFile, Tokens
+from ckm.service.audit import Audit, shape_of
+from ckm.service.cache import Cache
+from ckm.service.jobs import Jobs
+from ckm.service.metrics import Metrics
+from ckm.service.mistake import Mistake
+from ckm.service.rates import Budget, Rates
+from ckm.service.render import Rendered, render
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from pathlib import Path
+
+    from ckm.config.service import Service
+    from ckm.service.answer import Answerer
+    from ckm.service.jobs import Job
+    from ckm.service.query import Query
+    from ckm.service.refusal import Refusal
+    from ckm.service.rules import RuleSettings
+    from ckm.service.variables import Variable
+
+__all__ = ["Desk"]
+
+
+class Desk:
+    """Where callers are answered.
+
+    Parameters
+    ----------
+    service, answerer
+        The service, and who answers its queries.
+    folder
+        Where large tables are kept.
+    """
+
+    def __init__(self, service: Service, answerer: Answerer, *, folder: Path) -> None:
+        self.service = service
+        self.answerer = answerer
+        self.metrics = Metrics()
+        self.jobs = Jobs(folder, most=service.limits.jobs)
+        self.rendered: Cache[Rendered] = Cache(
+            service.limits.cache_bytes // 2, size=lambda r: len(r.body) + 1000
+        )
+        self._rates = Rates()
+        self._audit = Audit(service.access.audit)
+        path = service.access.tokens
+        self._tokens = None if path is None else Tokens(TokenFile(path))
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """What may be asked for."""
+        return self.answerer.variables
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures that there are."""
+        return ("count", "weighted") if self.answerer.is_weighted else ("count",)
+
+    def identify(self, *, token: str | None, address: str) -> Caller:
+        """Return who asks.
+
+        Parameters
+        ----------
+        token
+            The token given, if one.
+        address
+            The caller's address.
+
+        Raises
+        ------
+        Mistake
+            If the token is wrong, or one is needed.
+        """
+        if token is not None and self._tokens is not None:
+            caller = self._tokens.caller(token)
+            if caller is None:  # guessing has the budget of a stranger
+                self._require_budget(Caller(id=f"wrong token {address}"))
+                raise Mistake("no_token")
+            return caller
+        if self.service.access.mode == "tokens":
+            raise Mistake("no_token")
+        return Caller(id=f"address {address}")
+
+    def budget(self, caller: Caller, *, cost: int = 1) -> Budget:
+        """Take a request from a caller's budget.
+
+        Parameters
+        ----------
+        caller
+            Who asks.
+        cost
+            How many requests this one counts for; 0 only looks.
+        """
+        limits = self.service.limits
+        limit = caller.requests_per_hour or limits.per_hour(caller.role)
+        # Every process counts by itself: all together they stay within the limit.
+        limit = max(1, limit // self.service.workers)
+        return self._rates.take(caller.id, limit=limit, cost=cost)
+
+    def _require_budget(self, caller: Caller) -> None:
+        budget = self.budget(caller)
+        if not budget.is_allowed:
+            raise Mistake("too_many_requests", limit=budget.limit, wait=budget.reset_s)
+
+    def rules(self, caller: Caller, *, is_job: bool = False) -> RuleSettings:
+        """Return the rules for a caller.
+
+        Parameters
+        ----------
+        caller
+            Who asks.
+        is_job
+            Whether the answer may be large.
+        """
+        settings = self.answerer.settings
+        limits = self.service.limits
+        most = settings.maximum_cells
+        if most is not None and caller.role != "public" and limits.cells_researcher:
+            most = max(most, limits.cells_researcher)
+        if most is not None and is_job:
+            most = max(most, limits.large_cells)
+        return replace(settings, maximum_cells=most)
+
+    def serve(
+        self,
+        query: Query,
+        *,
+        format: str,  # noqa: A002  (the word of requests)
+        language: str,
+        caller: Caller,
+        is_job: bool = False,
+    ) -> Rendered | Refusal:
+        """Answer a query with the bytes of a file, or with a refusal.
+
+        Parameters
+        ----------
+        query
+            What is asked for.
+        format, language
+            How it is written.
+        caller
+            Who asks.
+        is_job
+            Whether the answer may be large.
+        """
+        rules = self.rules(caller, is_job=is_job)
+        key: Hashable = (query, format, language, rules)
+        made: Rendered | Refusal | None = self.rendered.get(key)
+        outcome = "repeated"
+        if made is None:
+            answer = self.answerer.answer(query, settings=rules)
+            if answer.refusal is not None:
+                made, outcome = answer.refusal, answer.refusal.reason
+            else:
+                made = render(
+                    answer,
+                    service=self.service,
+                    variables=self.variables,
+                    format=format,
+                    language=language,
+                )
+                outcome = "published"
+                self.rendered.put(key, made)
+        self.metrics.count("ckm_tables_total", outcome=outcome)
+        self._audit.note(
+            who=caller.id, role=caller.role, format=format, outcome=outcome, **shape_of(query)
+        )
+        return made
+
+    def submit(
+        self,
+        query: Query,
+        *,
+        format: str,  # noqa: A002
+        language: str,
+        caller: Caller,
+    ) -> Job:
+        """Ask for a large table.
+
+        Parameters
+        ----------
+        query, format, language, caller
+            As for `serve`.
+        """
+        return self.jobs.submit(
+            lambda: self.serve(
+                query, format=format, language=language, caller=caller, is_job=True
+            ),
+            owner=caller.id,
+        )
+
+    def note_mistake(self, caller: Caller | None, *, route: str, key: str) -> None:
+        """Note a request that was wrong.
+
+        Parameters
+        ----------
+        caller, route, key
+            Who asked where, and what was wrong.
+        """
+        who = None if caller is None else caller.id
+        self._audit.note(who=who, route=route, outcome=f"mistake: {key}")
+
+    def figures(self) -> str:
+        """Return the service's figures for Prometheus."""
+        cubes = self.answerer.cubes
+        gauges = {
+            "ckm_cache_bytes_cells": float(cubes.cache.used),
+            "ckm_cache_bytes_answers": float(self.rendered.used),
+        }
+        for route in ("repeated", "rolled", "scanned"):
+            gauges[f"ckm_cells_{route}"] = float(cubes.routes[route])
+        return self.metrics.text(gauges)
+
+    def close(self) -> None:
+        """Finish what is under way."""
+        self.jobs.close()
+        self._audit.close()
+
+    def __repr__(self) -> str:
+        return f"Desk({self.service.id!r})"

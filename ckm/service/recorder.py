@@ -1,0 +1,118 @@
+"""The service's side of the ledger: every table is recorded before anybody sees it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING
+
+from ckm.ledger import Definition, LedgerError, ThinDifferenceError
+from ckm.service.cache import Cache
+from ckm.service.mistake import Mistake
+from ckm.service.rules.finding import Finding
+
+if TYPE_CHECKING:
+    from ckm.config.job import JobLedger
+    from ckm.ledger import Ledger, ThinPair
+    from ckm.service.ledger_hook import Publication
+    from ckm.service.query import Selection
+
+__all__ = ["Recorder"]
+
+logger = logging.getLogger(__name__)
+
+_MOST_BYTES = 16_000_000
+_FOUND = Finding(rule="thin_difference", tries=("thin_difference_try",))
+
+
+class Recorder:
+    """Records the tables of a service, or refuses them.
+
+    Parameters
+    ----------
+    ledger
+        The open ledger.
+    rules
+        What the service file says of it.
+    name
+        What the service's tables are called there.
+
+    Examples
+    --------
+    >>> Recorder(ledger, service.ledger, name=service.id)  # doctest: +SKIP
+    Recorder('jobseekers')
+    """
+
+    def __init__(self, ledger: Ledger, rules: JobLedger, *, name: str) -> None:
+        self._ledger = ledger
+        self._name = name
+        self._rules = rules
+        self.policy: str = rules.policy
+        self.width = ledger.width
+        # The records do not change while a service runs: what it recorded stays recorded.
+        self._answered: Cache[tuple[Finding | None, int]] = Cache(
+            _MOST_BYTES, size=lambda item: item[1]
+        )
+
+    def review(self, publication: Publication) -> Finding | None:
+        """Return what speaks against a publication; record it where nothing does.
+
+        Parameters
+        ----------
+        publication
+            The table. With the policy to flag it is recorded in any case.
+
+        Raises
+        ------
+        Mistake
+            If the ledger cannot be written; then there is no answer.
+        """
+        query = publication.query
+        key = (publication.selections, query.where, query.margins)
+        known = self._answered.get(key)
+        if known is not None:
+            return known[0]
+        try:
+            pairs = self._publish(publication)
+        except ThinDifferenceError:
+            return _FOUND
+        except LedgerError as error:
+            logger.error("ledger failed", extra={"problem": error.problem})  # noqa: TRY400
+            raise Mistake("busy") from None
+        finding = _FOUND if pairs else None
+        if pairs:
+            self._note(pairs)
+        size = 200 + sum(40 * len(s.ranks) for s in publication.selections)
+        self._answered.put(key, (finding, size))
+        return finding
+
+    def _publish(self, publication: Publication) -> tuple[ThinPair, ...]:
+        cells, is_shown = publication.cells()
+        entry = self._ledger.entry(cells, self._definition(publication), shown=is_shown)
+        return self._ledger.publish(
+            [entry], policy=self._rules.policy, history=self._rules.history
+        )
+
+    def _definition(self, publication: Publication) -> Definition:
+        def codes(selection: Selection) -> list[str]:
+            named = publication.variables[selection.variable].codes
+            return [named[rank] for rank in selection.ranks]
+
+        query = publication.query
+        margins = "chosen" if query.margins is None else json.dumps(sorted(query.margins))
+        shape = [query.where, {s.variable: sorted(codes(s)) for s in publication.selections}]
+        return Definition(
+            name=self._name,
+            dimensions=publication.dimensions,
+            margins=margins,
+            where=query.where,
+            shape=json.dumps(shape, sort_keys=True),
+        )
+
+    def _note(self, pairs: tuple[ThinPair, ...]) -> None:
+        """Tell the office's log which tables are too near, not which cells."""
+        entries = sorted({pair.published.entry or 0 for pair in pairs})
+        logger.warning("thin difference published", extra={"entries": entries[:20]})
+
+    def __repr__(self) -> str:
+        return f"Recorder({self._name!r})"

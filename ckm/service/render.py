@@ -1,0 +1,126 @@
+"""From an answer to the bytes of a file, with what is said about the table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ckm.formats import FORMATS, TableAbout, to_bytes
+from ckm.service.words import say
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckm.config.service import Service
+    from ckm.service.answer import Answer
+    from ckm.service.variables import Variable
+
+__all__ = ["Rendered", "about_answer", "etag_of", "render"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """The bytes of an answer, ready to be sent again."""
+
+    body: bytes = field(repr=False)
+    media_type: str
+    etag: str
+    headers: Mapping[str, str]
+
+
+def etag_of(body: bytes) -> str:
+    """Return the entity tag of some bytes.
+
+    Parameters
+    ----------
+    body
+        The bytes.
+
+    Examples
+    --------
+    >>> etag_of(b"")
+    '"e3b0c44298fc1c149afbf4c8996fb924"'
+    """
+    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+
+
+def about_answer(
+    answer: Answer, *, service: Service, variables: Mapping[str, Variable], language: str
+) -> TableAbout:
+    """Say what an answer's table is about.
+
+    Parameters
+    ----------
+    answer, service, variables
+        The answer, and where it comes from.
+    language
+        ``"en"`` or ``"fr"``.
+    """
+    shown = {s.variable: variables[s.variable] for s in answer.selections}
+    labels = {name: v.offer.labels[language] for name, v in shown.items()}
+    for measure in answer.query.measures:
+        labels.setdefault(measure, say(measure, language))
+    area = service.area if service.area in shown else ""
+    notes = [say("method", language)]
+    notes += [service.description[language]] if service.description else []
+    if answer.flag is not None:
+        notes.append(answer.flag.detail[language])
+    return TableAbout(
+        id=service.id,
+        title=service.title[language],
+        language=language,
+        source=service.source.get(language, ""),
+        contact=service.contact,
+        notes=list(dict.fromkeys(notes)),
+        labels=labels,
+        category_labels={
+            s.variable: {
+                shown[s.variable].codes[r]: shown[s.variable].label(r, language)
+                for r in s.ranks
+            }
+            for s in answer.selections
+        },
+        unit=service.unit.get(language, ""),
+        updated=service.updated,
+        geography=area or "",
+        totals={s.variable: shown[s.variable].total for s in answer.selections if 0 in s.ranks},
+        withheld={area: list(answer.withheld)} if area and answer.withheld else {},
+        withheld_label=say("withheld", language),
+    )
+
+
+def render(
+    answer: Answer,
+    *,
+    service: Service,
+    variables: Mapping[str, Variable],
+    format: str,  # noqa: A002  (the word of requests)
+    language: str,
+) -> Rendered:
+    """Write an answer's table in a format.
+
+    Parameters
+    ----------
+    answer, service, variables
+        The answer, which holds a table, and where it comes from.
+    format
+        One of `ckm.formats.FORMATS`.
+    language
+        ``"en"`` or ``"fr"``.
+    """
+    if answer.table is None:
+        msg = "a refusal has no table"
+        raise TypeError(msg)
+    about = about_answer(answer, service=service, variables=variables, language=language)
+    body = to_bytes(answer.table, format, about=about)
+    kind = FORMATS[format]
+    headers = {"Content-Language": language}
+    if answer.withheld:
+        reasons = Counter(refusal.reason for refusal in answer.withheld.values())
+        headers["CKM-Withheld"] = ", ".join(f"{n}={c}" for n, c in sorted(reasons.items()))
+    if kind.name != "json-stat2":
+        suffix = ".zip" if kind.media_type == "application/zip" else kind.suffixes[0]
+        headers["Content-Disposition"] = f'attachment; filename="{service.id}{suffix}"'
+    return Rendered(body=body, media_type=kind.media_type, etag=etag_of(body), headers=headers)

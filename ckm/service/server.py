@@ -1,0 +1,219 @@
+"""The process of a service: open the data, listen, answer, stop when all is answered."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckm.errors import ConfigError
+from ckm.service.logs import quiet_others
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import uvicorn
+    from starlette.types import ASGIApp
+
+    from ckm.config.service import Service
+    from ckm.service.desk import Desk
+    from ckm.service.ledger_hook import Ledger
+
+__all__ = ["open_desk", "require_private", "run", "serve_desk"]
+
+logger = logging.getLogger(__name__)
+
+_OTHERS = 0o077
+_HEADER_BYTES = 32_768
+_BACKLOG = 512
+
+
+def require_private(service: Service) -> None:
+    """Refuse a secret that others can read.
+
+    Parameters
+    ----------
+    service
+        The service.
+
+    Raises
+    ------
+    ConfigError
+        If its file is readable by the group or by all.
+    """
+    path = service.job.keys.secret
+    if os.name == "posix" and path is not None and path.stat().st_mode & _OTHERS:
+        raise ConfigError(
+            f"The secret file {path.name!r} can be read by others; the service does not start.",
+            hint=f"run: chmod 600 {path.name}",
+        )
+
+
+@contextlib.contextmanager
+def open_desk(
+    service: Service, *, folder: Path | None = None, ledger: Ledger | None = None
+) -> Iterator[Desk]:
+    """Open the data of a service and the desk that answers about them.
+
+    Parameters
+    ----------
+    service
+        The service.
+    folder
+        Where large tables are kept; a temporary one by default.
+    ledger
+        The record of publications, instead of that of the service file.
+
+    Raises
+    ------
+    ConfigError, tables.TablesError
+        If the service cannot start: with the reason.
+    """
+    from ckm.opening import load_ptable, open_engine, opened_ledger
+    from ckm.service.answer import Answerer
+    from ckm.service.desk import Desk
+    from ckm.service.recorder import Recorder
+
+    require_private(service)
+    limits = service.limits
+    own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
+    try:
+        with (
+            open_engine(
+                service.job,
+                load_ptable(service.job),
+                memory_limit=limits.memory_limit,
+                threads=limits.threads,
+            ) as engine,
+            opened_ledger(None if ledger else service.ledger, service.job) as opened,
+        ):
+            if opened is not None and service.ledger is not None:
+                ledger = Recorder(opened, service.ledger, name=service.id)
+            desk = Desk(
+                service,
+                Answerer(service, engine, ledger=ledger),
+                folder=(own or Path(str(folder))) / "jobs",
+            )
+            try:
+                yield desk
+            finally:
+                desk.close()
+    finally:
+        if own is not None:
+            shutil.rmtree(own, ignore_errors=True)
+
+
+def run(service: Service, *, ready: Callable[[str], None]) -> None:
+    """Serve until asked to stop; what is being answered then is answered first.
+
+    Parameters
+    ----------
+    service
+        The service.
+    ready
+        Called with the address when callers are answered.
+
+    Raises
+    ------
+    ConfigError
+        If the address cannot be used, or the service cannot start.
+    """
+    quiet_others()
+    sock = _listen(service)
+    host, port = sock.getsockname()[:2]
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    with tempfile.TemporaryDirectory(prefix="ckm-service-") as folder:
+        told = partial(ready, address)
+        if service.workers > 1:
+            from ckm.service.workers import run_workers
+
+            require_private(service)
+            run_workers(service, sock, Path(folder), ready=told)
+        else:
+            serve_desk(service, sock, folder=Path(folder), ready=told)
+
+
+def serve_desk(
+    service: Service, sock: socket.socket, *, folder: Path, ready: Callable[[], object]
+) -> None:
+    """Open a service in this process and answer at a socket until asked to stop.
+
+    Parameters
+    ----------
+    service
+        The service.
+    sock
+        The socket that listens.
+    folder
+        Where large tables are kept.
+    ready
+        Called when callers are answered.
+    """
+    import uvicorn
+
+    from ckm.service.api import make_app
+
+    quiet_others()
+    with open_desk(service, folder=folder) as desk:
+        server = uvicorn.Server(_config(service, make_app(desk)))
+        with _ours_to_stop():
+            ready()
+            server.run(sockets=[sock])
+
+
+def _config(service: Service, app: ASGIApp) -> uvicorn.Config:
+    from uvicorn import Config
+
+    limits, access = service.limits, service.access
+    return Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        proxy_headers=bool(access.trusted_proxies),
+        forwarded_allow_ips=list(access.trusted_proxies) or None,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=int(2 * limits.seconds) + 5,
+        h11_max_incomplete_event_size=_HEADER_BYTES,
+        http="h11",
+        ws="none",
+        lifespan="off",
+    )
+
+
+def _listen(service: Service) -> socket.socket:
+    family = socket.AF_INET6 if ":" in service.listen else socket.AF_INET
+    # Named, so that answers are sent at once (asyncio sets TCP_NODELAY for TCP alone).
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((service.listen, service.port))
+        sock.listen(_BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise ConfigError(
+            f"The service cannot listen on {service.listen}, port {service.port}:"
+            f" {error.strerror or 'no such address'}.",
+            hint="choose another with listen and port in [service]",
+        ) from None
+    return sock
+
+
+@contextlib.contextmanager
+def _ours_to_stop() -> Iterator[None]:
+    """Let the web server alone hear the request to stop; it answers what runs first."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

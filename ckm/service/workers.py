@@ -1,0 +1,127 @@
+"""Several processes for one service: they share a socket, and one that dies is replaced."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ckm.config.service import Service
+
+__all__ = ["run_workers"]
+
+logger = logging.getLogger(__name__)
+
+_TICK_S = 0.2
+_SOON_S = 5.0
+
+
+def run_workers(
+    service: Service, sock: socket.socket, folder: Path, *, ready: Callable[[], None]
+) -> None:
+    """Start the workers of a service, and keep as many until asked to stop.
+
+    Parameters
+    ----------
+    service
+        The service.
+    sock
+        The socket that listens.
+    folder
+        Where large tables are kept.
+    ready
+        Called when all of them answer.
+
+    Raises
+    ------
+    ConfigError
+        If a worker cannot start.
+    """
+    stops: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda n, _: stops.append(n)) for number in numbers]
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    command = [sys.executable, "-m", "ckm.service.workers"]
+    command += [str(service.job.path), str(folder), str(sock.fileno()), str(writing)]
+
+    def start() -> tuple[subprocess.Popen[bytes], float]:
+        # In a session of their own, so that Ctrl-C reaches them by way of us alone.
+        worker = subprocess.Popen(  # noqa: S603  (ours)
+            command, pass_fds=(sock.fileno(), writing), start_new_session=True
+        )
+        return worker, time.monotonic()
+
+    workers = [start() for _ in range(service.workers)]
+    answering = 0
+    try:
+        while not stops:
+            time.sleep(_TICK_S)
+            with contextlib.suppress(BlockingIOError):
+                answering += len(os.read(reading, 1000))
+                if answering == service.workers:
+                    ready()
+            is_starting = answering < service.workers
+            workers = [_kept(*worker, start, is_starting=is_starting) for worker in workers]
+    finally:
+        for worker, _ in workers:
+            worker.terminate()
+        for worker, _ in workers:
+            worker.wait()
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+        os.close(reading)
+        os.close(writing)
+
+
+def _kept(
+    worker: subprocess.Popen[bytes],
+    born: float,
+    start: Callable[[], tuple[subprocess.Popen[bytes], float]],
+    *,
+    is_starting: bool,
+) -> tuple[subprocess.Popen[bytes], float]:
+    """Return a worker that lives, or the one that takes its place."""
+    if worker.poll() is None:
+        return worker, born
+    if is_starting or time.monotonic() - born < _SOON_S:
+        raise ConfigError(
+            "A worker of the service did not start.", hint="its reason stands above"
+        )
+    logger.warning("worker replaced")
+    return start()
+
+
+def _work(path: str, folder: str, listening: str, telling: str) -> None:
+    from ckm.config.service import read_service
+    from ckm.service.logs import log_as_json
+    from ckm.service.server import serve_desk
+
+    log_as_json()
+    sock = socket.socket(fileno=int(listening))
+    try:
+        serve_desk(
+            read_service(path),
+            sock,
+            folder=Path(folder),
+            ready=lambda: os.write(int(telling), b"."),
+        )
+    except ValueError as error:  # of ours: it holds no data
+        logger.error("%s", getattr(error, "problem", "worker failed"))  # noqa: TRY400
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    _work(*sys.argv[1:])

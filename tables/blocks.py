@@ -1,0 +1,263 @@
+"""Cells as numbers: grouping them, rolling them up, and sums that no order can change.
+
+Counts, keys and weights are added up as integers, so that cells rolled up from other cells
+are the cells that a scan of the records would have found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tables.cells import Cells
+from tables.sketch import Sketch, join_sketches
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from tables.axes import Axis
+
+    Codes = NDArray[np.int32]
+    Sums = NDArray[np.int64]
+
+__all__ = [
+    "WEIGHT_DECIMALS",
+    "Block",
+    "from_limbs",
+    "group",
+    "lay_out",
+    "limbs_of",
+    "modulo_sql",
+    "roll_up",
+    "shown_cells",
+]
+
+WEIGHT_DECIMALS = 15
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Block:
+    """Cells of one combination of levels, in the order of their codes."""
+
+    codes: tuple[Codes, ...]
+    count: Sums
+    key: NDArray[np.uint64]
+    weight: tuple[Sums, ...]
+    sketch: Sketch | None = None
+
+    def take(self, places: Sums) -> Block:
+        """Return some of the cells, each once."""
+        return Block(
+            tuple(code[places] for code in self.codes),
+            self.count[places],
+            self.key[places],
+            tuple(limb[places] for limb in self.weight),
+            None if self.sketch is None else self.sketch.take(places),
+        )
+
+
+def roll_up(
+    axes: tuple[Axis, ...],
+    finest: Block,
+    level_sets: Sequence[tuple[int, ...]],
+    key_range: int,
+    *,
+    start: tuple[int, ...] | None = None,
+) -> dict[tuple[int, ...], Block]:
+    """Compute every wanted combination of levels from the smallest finer one at hand.
+
+    Parameters
+    ----------
+    axes
+        The axes of the cells.
+    finest
+        Cells that are as fine as any wanted ones.
+    level_sets
+        The wanted combinations of levels.
+    key_range
+        Keys lie in [0, key_range).
+    start
+        The levels of `finest`; by default the finest of every axis.
+    """
+    blocks = {(0,) * len(axes) if start is None else start: finest}
+    for levels in sorted(level_sets, key=lambda s: (sum(s), s)):
+        if levels in blocks:
+            continue
+        parent = min(
+            (p for p in blocks if all(a <= b for a, b in zip(p, levels, strict=True))),
+            key=lambda p: (len(blocks[p].count), p),
+        )
+        codes = []
+        for axis, have, want, code in zip(
+            axes, parent, levels, blocks[parent].codes, strict=True
+        ):
+            for level in axis.levels[have:want]:
+                code = code if level.up is None else level.up[code]  # noqa: PLW2901
+            codes.append(code)
+        sizes = tuple(axis.levels[want].size for axis, want in zip(axes, levels, strict=True))
+        coarser = replace(blocks[parent], codes=tuple(codes))
+        blocks[levels] = group(coarser, sizes, key_range)
+    return blocks
+
+
+def lay_out(
+    axes: tuple[Axis, ...],
+    shown: Sequence[Block],
+    level_sets: Sequence[tuple[int, ...]],
+    *,
+    key_range: int,
+) -> Cells:
+    """Lay the cells of some combinations of levels out as one list.
+
+    Parameters
+    ----------
+    axes
+        The axes of the cells.
+    shown
+        The cells of each combination of levels, coded by rank.
+    level_sets
+        The combinations of levels.
+    key_range
+        Keys lie in [0, key_range).
+    """
+    sketches = [block.sketch for block in shown if block.sketch is not None]
+    limbs = [np.concatenate(parts) for parts in zip(*(b.weight for b in shown), strict=True)]
+    return Cells(
+        axes=axes,
+        ranks=tuple(np.concatenate([b.codes[a] for b in shown]) for a in range(len(axes))),
+        count=np.concatenate([block.count for block in shown]),
+        cell_key=np.concatenate([block.key for block in shown]),
+        key_range=key_range,
+        weight=from_limbs(limbs[:3]) if limbs else None,
+        weighted_count=limbs[3] if limbs else None,
+        level_sets=tuple(level_sets),
+        sketch=join_sketches(sketches) if sketches else None,
+    )
+
+
+def group(
+    cells: Block, sizes: tuple[int, ...], key_range: int, *, is_distinct: bool = False
+) -> Block:
+    """Sum cells with equal codes, or only sort cells known to be distinct."""
+    total = 1
+    for size in sizes:
+        total *= max(size, 1)
+    place = np.zeros(len(cells.count), np.int64)
+    if total < 2**62:
+        for code, size in zip(cells.codes, sizes, strict=True):
+            place = place * size + code
+    else:  # too many combinations to number: renumber axis by axis
+        for code, size in zip(cells.codes, sizes, strict=True):
+            _, place = np.unique(place * size + code, return_inverse=True)
+        total = int(place.max(initial=-1)) + 1
+    if total > 8 * len(place) + 1024:
+        occupied, place = np.unique(place, return_inverse=True)
+        total = len(occupied)
+    first = np.full(total, -1, np.int64)
+    first[place[::-1]] = np.arange(len(place))[::-1]
+    kept = np.flatnonzero(first >= 0)
+    first = first[kept]
+    codes = tuple(code[first] for code in cells.codes)
+    if is_distinct:
+        return cells.take(first)
+    return Block(
+        codes,
+        _sum_at(place, cells.count, total)[kept],
+        _sum_keys(place, cells.key, total, key_range)[kept],
+        tuple(_sum_at(place, limb, total)[kept] for limb in cells.weight),
+        None if cells.sketch is None else cells.sketch.merge(place),
+    )
+
+
+def _sum_at(place: Sums, values: Sums, total: int) -> Sums:
+    sums = np.zeros(total, np.int64)
+    np.add.at(sums, place, values)
+    return sums
+
+
+def _sum_keys(
+    place: Sums, keys: NDArray[np.uint64], total: int, key_range: int
+) -> NDArray[np.uint64]:
+    """Sum keys modulo `key_range`, exactly."""
+    sums = np.zeros(total, np.uint64)
+    if key_range == 2**64:
+        np.add.at(sums, place, keys)
+        return sums
+    if key_range <= 2**32:
+        np.add.at(sums, place, keys)
+        return sums % np.uint64(key_range)
+    # Sums of keys overflow 64 bits: sum the halves, then shift the high one back in.
+    modulus = np.uint64(key_range)
+    low = np.zeros(total, np.uint64)
+    np.add.at(sums, place, keys >> np.uint64(32))
+    np.add.at(low, place, keys & np.uint64(2**32 - 1))
+    sums %= modulus
+    for _ in range(32):
+        sums = _add_modulo(sums, sums, modulus)
+    return _add_modulo(sums, low % modulus, modulus)
+
+
+def _add_modulo(
+    a: NDArray[np.uint64], b: NDArray[np.uint64], modulus: np.uint64
+) -> NDArray[np.uint64]:
+    """Return (a + b) mod modulus for a, b < modulus, where the sum may pass 2**64."""
+    return np.where(a >= modulus - b, a - (modulus - b), a + b)
+
+
+def shown_cells(
+    axes: tuple[Axis, ...], levels: tuple[int, ...], block: Block, *, is_whole: bool = False
+) -> Block:
+    """Return the block's published cells, coded by their rank on each axis.
+
+    Parameters
+    ----------
+    axes, levels, block
+        Cells of one combination of levels.
+    is_whole
+        Keep the categories that a finer level shows, too.
+    """
+    pairs = [axis.levels[level] for axis, level in zip(axes, levels, strict=True)]
+    if not is_whole and not all(level.is_shown.all() for level in pairs):
+        keep = np.ones(len(block.count), bool)
+        for level, code in zip(pairs, block.codes, strict=True):
+            keep &= level.is_shown[code]
+        block = block.take(np.flatnonzero(keep))
+    ranks = tuple(level.ranks[code] for level, code in zip(pairs, block.codes, strict=True))
+    return replace(block, codes=ranks)
+
+
+def modulo_sql(expression: str, key_range: int) -> str:
+    """Return the SQL of an expression modulo the range of keys."""
+    if key_range & (key_range - 1) == 0:
+        return f"(({expression})::HUGEINT & {key_range - 1}::HUGEINT)::UBIGINT"
+    return f"(({expression})::HUGEINT % {key_range}::HUGEINT)::UBIGINT"
+
+
+def limbs_of(sums: pa.ChunkedArray) -> tuple[Sums, ...]:
+    """Split 128-bit sums into three integers that can be summed on without overflow."""
+    import pyarrow as pa
+
+    array = sums.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks else pa.array([], sums.type)
+    raw = np.frombuffer(array.buffers()[1] or b"", np.uint64)
+    raw = raw[2 * array.offset : 2 * (array.offset + len(array))]
+    low, high = raw[0::2], raw[1::2].astype(np.int64)
+    half = np.uint64(2**32 - 1)
+    return (low & half).astype(np.int64), (low >> np.uint64(32)).astype(np.int64), high
+
+
+def from_limbs(limbs: Sequence[Sums]) -> NDArray[np.float64]:
+    """Join the integers and scale them back; equal sums give equal floats."""
+    low, middle, high = limbs
+    middle = middle + (low >> 32)
+    low = low & (2**32 - 1)
+    high = high + (middle >> 32)
+    middle = middle & (2**32 - 1)
+    joined = high.astype(float) * 2.0**64 + (middle.astype(float) * 2.0**32 + low.astype(float))
+    return np.asarray(joined / 10.0**WEIGHT_DECIMALS)

@@ -1,0 +1,176 @@
+"""The service file and the commands around it: every problem at once, with the way out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from ckm.cli.app import app
+from ckm.config.problems import JobError
+from ckm.config.service import is_service_file, read_service, service_schema
+from ckm.config.service_model import RulesModel
+from ckm.service.rules import RuleSettings
+from tests.unit.ckm.service.conftest import write_service
+
+
+@pytest.fixture
+def file(tmp_path):
+    return write_service(tmp_path, more="", persons=1000)
+
+
+def problems(file, *changes, more=""):
+    """Change the text of the file and return the problems that it has then."""
+    text = file.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    file.write_text(text + more)
+    with pytest.raises(JobError) as caught:
+        read_service(file)
+    return {problem.line(): problem.hint for problem in caught.value.problems}
+
+
+def test_a_service_is_read_with_its_words_paths_and_defaults(file):
+    service = read_service(file)
+    assert service.title == {"en": "Job seekers", "fr": "Demandeurs d'emploi"}
+    assert service.area == "geo"
+    assert service.job.keys.secret == file.parent / "secret.key"
+    assert service.variables["sex"].categories["F"]["fr"] == "Femmes"
+    assert service.access.mode == "open"
+    assert service.limits.per_hour("officer") > service.limits.per_hour("public")
+    assert is_service_file(file)
+    assert not is_service_file(file.parent / "nothing.toml")
+
+
+def test_all_problems_are_told_at_once_with_hints(file):
+    found = problems(
+        file,
+        ('title = { en = "Job seekers", fr = "Demandeurs d\'emploi" }\n', "titel = 1\n"),
+        ("is_area = true", "is_areal = true"),
+        more="[limits]\nseconds = 0\n[rules]\nsparsity_a = 3\n[acess]\nmode = 'open'\n",
+    )
+    assert found["[service] key 'titel' is unknown."] == "did you mean 'title'?"
+    assert found["[[variable]] 'geo': key 'is_areal' is unknown."] == "did you mean 'is_area'?"
+    assert "[service] title is missing." in found
+    assert found["The key 'acess' is unknown."] == "did you mean 'access'?"
+    assert any(line.startswith("[limits] seconds must be greater than 0") for line in found)
+    assert any(line.startswith("[rules] sparsity_a") for line in found)
+
+
+def test_contradictions_between_sections_are_told_at_once(file):
+    found = problems(
+        file,
+        ('name = "category"', 'name = "sex"'),
+        ("levels = { region", "levels = { regio"),
+        more="""
+[rules]
+mandatory = ["geoo"]
+small_areas = ["comune"]
+[access]
+mode = "tokens"
+audit = "nowhere/audit.log"
+[ledger]
+path = "nowhere/ledger.db"
+""",
+    )
+    assert "[[variable]] the name 'sex' occurs more than once." in found
+    assert found["[categories] 'category' is no variable of the service."]
+    assert found["[[variable]] 'geo': 'regio' is no level of it."] == "did you mean 'region'?"
+    assert found["[rules] 'geoo' is no variable of the service."] == "did you mean 'geo'?"
+    assert found["[rules] 'comune' is no level of the area variable."]
+    assert any("file of tokens" in line for line in found)
+    assert any("audit log" in line for line in found)
+    assert any("[ledger]" in line for line in found)
+
+
+def test_what_tells_persons_apart_is_no_variable(file):
+    found = problems(file, more='[[variable]]\nname = "person_id"\n')
+    assert any("tells persons apart" in line for line in found)
+
+
+def test_a_code_list_comes_from_a_file(file):
+    (file.parent / "sex.csv").write_text("code,en,fr\nF,Women,Femmes\nM,,\n", encoding="utf-8")
+    text = file.read_text()
+    start = text.index("categories = { F")
+    line = text[start : text.index("\n", start)]
+    file.write_text(text.replace(line, 'codelist = "sex.csv"'))
+    categories = read_service(file).variables["sex"].categories
+    assert categories == {"F": {"en": "Women", "fr": "Femmes"}, "M": {"en": "M", "fr": "M"}}
+    (file.parent / "sex.csv").write_text("code;en\n")
+    assert any("codelist must be a CSV file" in line for line in problems(file))
+
+
+def test_the_rules_of_the_file_have_the_defaults_of_the_rules():
+    assert RuleSettings.of(RulesModel().model_dump()) == RuleSettings()
+    assert set(RulesModel.model_fields) == set(RuleSettings.__slots__)
+    assert service_schema()["properties"]["rules"]
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as caught:
+        app(list(map(str, arguments)))
+    return caught.value.code
+
+
+def test_check_looks_at_a_service_as_at_a_job(file, capsys):
+    assert run("check", file, "--log-format", "text") == 0
+    assert "is a sound service" in capsys.readouterr().err
+    text = file.read_text()
+    file.write_text(text.replace('name = "zone_2024"', 'name = "zone_2025"'))
+    assert run("check", file) == 2
+    assert "zone_2025" in capsys.readouterr().err
+
+
+def test_serve_has_a_dry_run(file, capsys):
+    assert run("serve", file, "--dry-run") == 0
+    assert "nothing was opened" in capsys.readouterr().err
+
+
+def test_tokens_are_made_listed_and_taken_back(file, capsys):
+    assert run("token", "add", file, "--label", "A") == 2
+    file.write_text(file.read_text() + '[access]\nmode = "tokens"\ntokens = "tokens.json"\n')
+    assert run("token", "add", file, "--label", "A", "--role", "officer", "--dry-run") == 0
+    assert not (file.parent / "tokens.json").exists()
+    capsys.readouterr()
+    assert run("token", "add", file, "--label", "A", "--role", "officer") == 0
+    token = capsys.readouterr().out.strip()
+    public, secret = token.split("_")[1], token.split("_", 2)[2]
+    assert run("token", "list", file) == 0
+    shown = capsys.readouterr().out
+    assert public in shown
+    assert "officer" in shown
+    assert secret not in shown
+    assert run("token", "revoke", file, public) == 0
+    assert run("token", "revoke", file, public) == 2
+
+
+def test_without_the_extra_serve_says_what_to_install(file):
+    code = (
+        "import sys; sys.modules['fastapi'] = None\n"
+        "import importlib.util as u\n"
+        "find = u.find_spec\n"
+        "u.find_spec = lambda n, *a: None if n in ('fastapi', 'uvicorn') else find(n, *a)\n"
+        "from ckm.cli.app import app; app(sys.argv[1:])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "serve", str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "ckm-engine[web]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_command_line_loads_no_web_server():
+    code = (
+        "import ckm.cli.app, sys\n"
+        "print([n for n in ('fastapi', 'uvicorn', 'argon2', 'starlette') if n in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,228 @@
+"""Real processes: the batch job and two servers, before and after a restart, and their end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+
+import httpx
+import pyarrow.parquet as pq
+import pytest
+
+from tests.unit.ckm.service.conftest import SECRET, cells_of, write_service
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+
+QUERY = (
+    "codelist[geo]=geo.department&valuecodes[geo]=*&valuecodes[sex]=*&valuecodes[category]=*"
+)
+
+JOB = """
+schema = 1
+[data]
+path = "people.parquet"
+id = "person_id"
+[keys]
+secret = "secret.key"
+[ptable]
+path = "pt.parquet"
+[hierarchies]
+territory = ["region", "department"]
+[categories]
+sex = ["F", "M"]
+category = ["A", "B", "C", "D", "E"]
+[[table]]
+name = "everything"
+dimensions = ["territory", "sex", "category"]
+"""
+
+
+class Process:
+    """A server process; its log is kept."""
+
+    def __init__(self, path, *options):
+        command = [sys.executable, "-m", "ckm", "serve", str(path), "--port", "0", *options]
+        self.process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.log = []
+        self.address = None
+        for line in self.process.stderr:
+            self.log.append(line)
+            event = json.loads(line)
+            if event["event"] == "serving":
+                self.address = event["message"].rpartition(" ")[2]
+                break
+        assert self.address, "".join(self.log)
+        self.reader = threading.Thread(target=lambda: self.log.extend(self.process.stderr))
+        self.reader.start()
+
+    def get(self, path, **options):
+        return httpx.get(self.address + path, timeout=60, **options)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(60)
+        self.reader.join(10)
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return code
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_service(tmp_path, persons=4000)
+    return tmp_path
+
+
+@pytest.fixture
+def start(folder):
+    started = []
+
+    def make(*options, path=None):
+        started.append(Process(path or folder / "service.toml", *options))
+        return started[-1]
+
+    yield make
+    for process in started:
+        if process.process.poll() is None:
+            process.stop()
+
+
+def released(folder):
+    """Release the table in a process of its own; return codes → number."""
+    (folder / "job.toml").write_text(JOB)
+    command = [sys.executable, "-m", "ckm", "release", "job.toml", "-o", "out"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = pq.read_table(folder / "out" / "public" / "everything.parquet").to_pylist()
+    return {
+        (f"{row['region']}/{row['department']}", row["sex"], row["category"]): row["count"]
+        for row in rows
+        if row["department"] != "Total"
+    }
+
+
+@pytest.mark.slow
+def test_a_cell_is_the_same_number_from_the_job_and_two_servers_before_and_after_a_restart(
+    folder, start
+):
+    wanted = released(folder)
+    answers = []
+    one, two = start(), start()
+    two.get(f"/tables/jobseekers/data?{QUERY}&valuecodes[age_tree]=Total")
+    answers += [
+        cells_of(server.get(f"/tables/jobseekers/data?{QUERY}")) for server in (one, two)
+    ]
+    assert one.stop() == 0
+    again = start()
+    again.get(
+        "/tables/jobseekers/data?valuecodes[geo]=*&valuecodes[sex]=*&valuecodes[category]=*"
+    )
+    answers.append(cells_of(again.get(f"/tables/jobseekers/data?{QUERY}")))
+    assert answers[0] == answers[1] == answers[2]
+    assert len(answers[0]) > 100
+    for (area, sex, category, _), number in answers[0].items():
+        assert wanted.get((area, sex, category), 0) == number
+    assert sum(answers[0].values()) > 0
+
+
+@pytest.mark.slow
+def test_a_server_that_is_asked_to_stop_answers_what_it_was_asked(start):
+    server = start()
+    host, port = server.address.removeprefix("http://").split(":")
+    url = "/tables/jobseekers/data?valuecodes[geo]=*&valuecodes[sex]=*&outputformat=xlsx"
+    connections = [socket.create_connection((host, int(port))) for _ in range(4)]
+    for connection in connections:
+        connection.sendall(f"GET {url} HTTP/1.1\r\nhost: it\r\n\r\n".encode())
+    time.sleep(0.3)
+    assert server.stop() == 0
+    for connection in connections:
+        with connection:
+            assert connection.recv(100).startswith(b"HTTP/1.1 200 OK")
+    assert json.loads(server.log[-1])["event"] == "stopped"
+
+
+@pytest.mark.slow
+def test_several_workers_give_one_service(folder, start):
+    text = (folder / "service.toml").read_text()
+    (folder / "many.toml").write_text(text.replace("[service]", "[service]\nworkers = 2"))
+    server = start(path=folder / "many.toml")
+    answers = {server.get(f"/tables/jobseekers/data?{QUERY}").text for _ in range(8)}
+    assert len(answers) == 1
+    asked = httpx.post(
+        server.address + "/requests", json={"dimensions": ["sex"], "wait": False}, timeout=60
+    )
+    for _ in range(200):
+        told = server.get(asked.headers["location"])
+        if told.json()["status"] == "done":
+            break
+        time.sleep(0.05)
+    assert told.json()["status"] == "done"
+    assert server.stop() == 0
+
+
+@pytest.mark.slow
+def test_hostile_connections_leave_the_server_standing_and_its_secrets_unsaid(start):
+    server = start()
+    host, port = server.address.removeprefix("http://").split(":")
+    raw = [
+        b"\0" * 5000,
+        b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 20_000 + b"\r\n",
+        b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\n\r\n",
+        b"POST /requests HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999\r\n\r\n",
+        b"POST /requests HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n",
+        b"POST /requests HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nFFFFFFF\r\n",
+        b"GET /tables/../../etc/passwd HTTP/1.1\r\nhost: x\r\n\r\n",
+        b"GET /codelists/%2e%2e%2f%2e%2e%2fetc%2fpasswd HTTP/1.1\r\nhost: x\r\n\r\n",
+    ]
+    told = b""
+    for request in raw * 3:
+        with socket.create_connection((host, int(port)), timeout=5) as connection:
+            try:
+                connection.sendall(request)
+                connection.shutdown(socket.SHUT_WR)
+                told += connection.recv(65_536)
+            except OSError:
+                pass
+    statuses = Counter(
+        server.get("/tables/jobseekers/data", params={"filter": text}).status_code
+        for text in (
+            "sex = 'F'; DROP TABLE people",
+            "sex = 'F' OR 1=1",
+            "sex = '' UNION SELECT person_id FROM ckm_records",
+            "person_id = 'J00000001'",
+            "sex = '\0'",
+            "`x`` = 1",
+        )
+    )
+    assert set(statuses) <= {200, 400, 403}
+    assert statuses[400] >= 4
+    assert server.get("/health").json() == {"status": "ok"}
+    assert server.stop() == 0
+    said = told.decode("latin-1") + "".join(server.log)
+    assert SECRET.hex() not in said
+    assert "J0000" not in said
+    assert "root:" not in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.slow
+def test_a_service_with_a_secret_that_others_can_read_does_not_start(folder):
+    (folder / "secret.key").chmod(0o644)
+    done = subprocess.run(
+        [sys.executable, "-m", "ckm", "serve", str(folder / "service.toml"), "--port", "0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "chmod 600" in done.stderr
