@@ -172,7 +172,8 @@ def _show(voice: Voice, found: Comparison) -> None:
         f"S: the sensitive counts, 1 to {most}    "
         "given away: certainly in S with one record more\n"
         f"All tables together, each of {found.tally.distinct:,} distinct cells once."
-        + "\nMore figures: on a wider terminal, or with -o map.csv" * (not is_wide),
+        + "\nMore figures: on a wider terminal, or with -o map.csv"
+        * (not is_wide),
         markup=False,
     )
 
