@@ -226,6 +226,9 @@ class Answerer:
         active = tuple(s for s in query.selections if any(s.ranks))
         used = tuple(self._levels(s) for s in active)
         where = self._conditions(query.where)
+        for chosen in query.within:
+            members = self._prepared.members(chosen.variable, chosen.ranks)
+            where |= frozenset() if members is None else {members}
         area = next((p for p, s in enumerate(active) if s.variable == self.service.area), None)
         if area is not None:
             only = self._prepared.members(active[area].variable, active[area].ranks)
@@ -254,7 +257,7 @@ class Answerer:
         return Shape(
             cells=query.cells * len(query.measures),
             categories=categories,
-            filtered=self.filter_variables(query.where),
+            filtered=self.filter_variables(query.where) | {s.variable for s in query.within},
             levels=levels,
             area=self.service.area,
         )

@@ -1,0 +1,140 @@
+"""Other tables to try where one is not published, each one step away from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from ckm.service.selection import codelists_of
+from reports.service import Try
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ckm.service.page.asked import Asked, Wanted
+    from ckm.service.refusal import Refusal
+    from ckm.service.variables import Variable
+
+__all__ = ["tries_of"]
+
+_MOST = 6
+
+
+def tries_of(
+    refusal: Refusal,
+    asked: Asked,
+    variables: Mapping[str, Variable],
+    *,
+    area: str | None,
+    mandatory: Sequence[str],
+    language: str,
+) -> tuple[Try, ...]:
+    """Return tables that follow what a rule advises.
+
+    Parameters
+    ----------
+    refusal, asked
+        Why a table is not published, and its address.
+    variables, area, mandatory
+        What there is: all variables, that of areas, those no table may lack.
+    language
+        ``"en"`` or ``"fr"``.
+    """
+    steps = _Steps(asked, variables, mandatory, language)
+    one = refusal.dimension
+    reason = refusal.reason
+    if reason == "mandatory":
+        made = steps.add(one)
+    elif reason in {"maximum_variables", "exclusive"}:
+        made = steps.leave_out(None)
+    elif reason == "maximum_variables_small_areas":
+        made = chain(steps.coarser(area), steps.leave_out(None))
+    elif reason in {"minimum_population", "empty"}:
+        made = chain(steps.coarser(area), steps.unfilter())
+    elif reason == "thin_difference":
+        made = chain(steps.all_categories(), steps.unfilter())
+    elif reason in {"maximum_cells", "maximum_categories"}:
+        made = chain(steps.coarser(one), steps.leave_out(one))
+    else:
+        made = chain(steps.coarser(one), steps.coarser(area), steps.leave_out(one))
+    return tuple({step.href: step for step in made}.values())[:_MOST]
+
+
+class _Steps:
+    """Addresses one step away from another."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        variables: Mapping[str, Variable],
+        mandatory: Sequence[str],
+        language: str,
+    ) -> None:
+        self._asked, self._variables = asked, variables
+        self._mandatory, self._language = mandatory, language
+        self._shown = [name for name, wanted in asked.wanted.items() if wanted.is_shown]
+
+    def coarser(self, one: str | None) -> Iterator[Try]:
+        """Show a variable, or any, by the next coarser level, all of its categories."""
+        for name in self._shown if one is None else [one]:
+            wanted = self._asked.of(name)
+            variable = self._variables[name]
+            level = self._level(name, wanted)
+            if name in self._shown and level + 1 < len(variable.level_names):
+                codelist = _list_at(variable, level + 1)
+                yield self._try(
+                    "coarser",
+                    self._asked.put(
+                        name, replace(wanted, codes=(), codelist=codelist, find="")
+                    ),
+                    name,
+                    variable.level_label(level + 1, self._language),
+                )
+
+    def leave_out(self, one: str | None) -> Iterator[Try]:
+        """Leave a variable out, or any that may be left out."""
+        if len(self._shown) < 2:
+            return
+        for name in self._shown if one is None else [one]:
+            if name in self._shown and name not in self._mandatory:
+                left = {n: w for n, w in self._asked.wanted.items() if n != name}
+                yield self._try("without", replace(self._asked, wanted=left), name)
+
+    def add(self, one: str | None) -> Iterator[Try]:
+        """Add a variable at its coarsest level."""
+        if one is not None:
+            variable = self._variables[one]
+            codelist = _list_at(variable, len(variable.level_names) - 1)
+            wanted = replace(self._asked.of(one), codelist=codelist)
+            yield self._try("with", self._asked.put(one, wanted), one)
+
+    def unfilter(self) -> Iterator[Try]:
+        """Count everybody."""
+        shown = {name: self._asked.wanted[name] for name in self._shown}
+        if shown and (self._asked.where or len(shown) < len(self._asked.wanted)):
+            yield self._try("unfiltered", replace(self._asked, where="", wanted=shown))
+
+    def all_categories(self) -> Iterator[Try]:
+        """Take all categories of the variables that are shown."""
+        if any(self._asked.of(name).codes for name in self._shown):
+            wanted = {
+                name: replace(w, codes=(), codelist=w.codelist or name)
+                if name in self._shown
+                else w
+                for name, w in self._asked.wanted.items()
+            }
+            yield self._try("all", replace(self._asked, wanted=wanted))
+
+    def _level(self, name: str, wanted: Wanted) -> int:
+        level = codelists_of(self._variables[name]).get(wanted.codelist or name)
+        return -1 if level is None and not wanted.codes else level or 0
+
+    def _try(self, kind: str, asked: Asked, name: str = "", level: str = "") -> Try:
+        label = self._variables[name].offer.labels[self._language] if name else ""
+        href = replace(asked, sort=0, first=0).href()
+        return Try(kind=kind, href=href, variable=label, level=level)  # type: ignore[arg-type]
+
+
+def _list_at(variable: Variable, level: int) -> str:
+    return next(name for name, at in codelists_of(variable).items() if at == level)
