@@ -200,6 +200,16 @@ class Answerer:
             flag = None if objection is None else explained(objection, self.variables)
         return self._assembled(query, plan, protected, withheld, flag)
 
+    def refuses_shape(self, query: Query) -> bool:
+        """Return whether a rule refuses a query for its shape, before anything is counted.
+
+        Parameters
+        ----------
+        query
+            What is asked for.
+        """
+        return judge_shape(self._shape(query, self._plan(query)), self.settings) is not None
+
     def filter_variables(self, where: str | None) -> frozenset[str]:
         """Return the variables that a filter speaks of.
 

@@ -15,8 +15,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "all_levels": ("All levels", "Tous les niveaux"),
     "both": ("Both", "Les deux"),
     "not_shown": ("Not in the table", "Pas dans le tableau"),
-    "with_total": ("In the table, with the total", "Dans le tableau, avec l'ensemble"),
-    "without_total": ("In the table, without the total", "Dans le tableau, sans l'ensemble"),
+    "with_total": ("With the total", "Avec l'ensemble"),
+    "without_total": ("Without the total", "Sans l'ensemble"),
     "automatic": ("Automatic", "Automatique"),
     "withheld": ("Not published", "Non publié"),
     "method": (

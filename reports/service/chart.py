@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from reports.drawing import Drawing, Scale, ticks
@@ -15,12 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["chart"]
 
 _WIDTH = 860.0
-_NAMES = 230.0
-_GAP = 24.0
+_GAP = 30.0
 _STEP = 22.0
-_MOST_ROWS = 40
-_MOST_PANELS = 5
+_BELOW = 62.0
+_IN_A_ROW = 4
+_MOST_BARS = 240
 _LONGEST = 34
+_SIGN = 6.6  # about the width of a character
 
 
 def chart(words: Words, grid: Grid) -> str | None:
@@ -38,8 +40,8 @@ def chart(words: Words, grid: Grid) -> str | None:
     Examples
     --------
     >>> from reports.languages import words_of
-    >>> from reports.service.facts import Column, Grid, Row
-    >>> rows = tuple(Row(heads=(sex,), numbers=(n,)) for sex, n in (("F", 12), ("M", 9)))
+    >>> from reports.service.facts import Column, Grid, Head, Row
+    >>> rows = tuple(Row(heads=(Head(label=sex),), numbers=(n,)) for sex, n in (("F", 12), ("M", 9)))
     >>> sex, count = Column(heading="Sex", href=""), Column(heading="Count", href="")
     >>> grid = Grid(
     ...     labels=(), measure="Count", across="", heads=(sex,), columns=(count,),
@@ -48,36 +50,34 @@ def chart(words: Words, grid: Grid) -> str | None:
     >>> chart(words_of("en"), grid).count("<rect")
     2
     """  # fmt: skip
-    rows = [row for row in grid.rows if not row.is_total] or list(grid.rows)
-    places = [p for p, column in enumerate(grid.columns) if not column.is_total]
-    places = (places or list(range(len(grid.columns))))[:_MOST_PANELS]
-    if len(rows) < 2 or not places or len(grid.rows) < grid.n_rows or len(rows) > _MOST_ROWS:
+    rows = [row for row in grid.rows if not row.has_parts] or list(grid.rows)
+    columns = [p for p, column in enumerate(grid.columns) if not column.has_parts]
+    if len(rows) < 2 or not columns or len(grid.rows) < grid.n_rows:
         return None
-    wide = (_WIDTH - _NAMES - _GAP * len(places)) / len(places)
-    top = 40.0 if len(places) > 1 or grid.across else 16.0
-    low = top + _STEP * len(rows)
-    drawing = Drawing("chart", size=(_WIDTH, low + 40))
-    at = ticks(0, max(1.0, *(row.numbers[p] for row in rows for p in places)), number=3)
-    for place, row in enumerate(rows):
-        drawing.text((_NAMES - 8, top + place * _STEP + 15), _name(row), anchor="end")
-    for number, place in enumerate(places):
-        left = _NAMES + number * (wide + _GAP)
+    if len(rows) * len(columns) > _MOST_BARS:
+        return None
+    names = [_name(row) for row in rows]
+    margin = 16 + _SIGN * max(map(len, names))
+    n_beside = min(len(columns), _IN_A_ROW)
+    wide = (_WIDTH - margin - _GAP * n_beside) / n_beside
+    high = _STEP * len(rows)
+    each = high + _BELOW
+    drawing = Drawing("chart", size=(_WIDTH, each * math.ceil(len(columns) / n_beside)))
+    at = ticks(0, max(1.0, *(row.numbers[p] for row in rows for p in columns)), number=3)
+    for place, column in enumerate(columns):
+        down, beside = divmod(place, n_beside)
+        top = down * each + 26
+        left = margin + beside * (wide + _GAP)
         along = Scale((0, at[-1]), (left, left + wide))
-        _panel(
-            drawing,
-            words,
-            along,
-            at=at,
-            numbers=[row.numbers[place] for row in rows],
-            span=(top, low),
-        )
-        if len(places) > 1 or grid.across:
-            name = _cut(grid.columns[place].heading, int(wide / 6.6))
-            drawing.text((left, top - 12), name, css="t strong")
-    drawing.text(((_NAMES + _WIDTH - _GAP) / 2, low + 34), grid.measure, anchor="middle")
-    return drawing.finish(
-        grid.caption, _told(words, rows, [grid.columns[p] for p in places], places)
-    )
+        numbers = [row.numbers[column] for row in rows]
+        if beside == 0:
+            for line, name in enumerate(names):
+                drawing.text((margin - 8, top + line * _STEP + 15), name, anchor="end")
+        _panel(drawing, words, along, at=at, numbers=numbers, top=top)
+        heading = grid.columns[column].heading
+        drawing.text((left, top - 11), _cut(heading, int(wide / _SIGN)), css="t strong")
+    told = [grid.columns[p] for p in columns]
+    return drawing.finish(grid.caption, _told(words, rows, told, columns))
 
 
 def _panel(
@@ -87,15 +87,16 @@ def _panel(
     *,
     at: Sequence[float],
     numbers: Sequence[float],
-    span: tuple[float, float],
+    top: float,
 ) -> None:
-    top, low = span
+    low = top + _STEP * len(numbers)
     for number in at:
         drawing.line((along(number), low), (along(number), top - 4), css="grid")
-    # The labels of neighbours must not touch: the first and the last will do in a narrow panel.
-    shown = at if (along(at[-1]) - along(0)) / len(at) > 52 else [at[0], at[-1]]
-    for number in shown:
-        drawing.text((along(number), low + 15), words.numbers.count(number), anchor="middle")
+    # Labels of neighbours must not touch: the ends will do in a narrow panel.
+    is_narrow = (along(at[-1]) - along(0)) / (len(at) - 1) < 62
+    for number in [at[0], at[-1]] if is_narrow else at:
+        anchor = "start" if number == 0 else "end" if number == at[-1] else "middle"
+        drawing.text((along(number), low + 15), words.numbers.count(number), anchor=anchor)
     for place, number in enumerate(numbers):
         bar = (along(0), top + place * _STEP + 3, along(number) - along(0), _STEP - 6)
         drawing.rect(bar, css="drawn")
@@ -115,7 +116,7 @@ def _told(
 
     def said(cell: tuple[float, Row, Column]) -> str:
         number, row, column = cell
-        heads = ", ".join(row.heads)
+        heads = _heads(row)
         name = f"{heads}, {column.heading}" if len(columns) > 1 else heads
         return f"{name} ({words.numbers.count(number)})"
 
@@ -129,7 +130,11 @@ def _told(
 
 
 def _name(row: Row) -> str:
-    return _cut(", ".join(row.heads), _LONGEST)
+    return _cut(_heads(row), _LONGEST)
+
+
+def _heads(row: Row) -> str:
+    return ", ".join(head.label for head in row.heads)
 
 
 def _cut(text: str, longest: int) -> str:

@@ -12,6 +12,7 @@ __all__ = [
     "Field",
     "Grid",
     "Group",
+    "Head",
     "PageFacts",
     "Problem",
     "Row",
@@ -132,21 +133,44 @@ class Withheld:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column: its heading, the address that sorts by it, and how it is sorted."""
+    """A column: its heading, the address that sorts by it, and how it is sorted.
+
+    `has_parts` tells that parts of what it counts stand in columns beside it.
+    """
 
     heading: str
     href: str
     order: Order = "none"
-    is_total: bool = False
+    has_parts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """A category that a row is about.
+
+    Parameters
+    ----------
+    label
+        The category.
+    level
+        Its level, where several are shown.
+    depth
+        How far it is indented.
+    """
+
+    label: str
+    level: str = ""
+    depth: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A row: what it is about, its numbers, and whether it is a total."""
+    """A row: what it is about, its numbers, whether it is a total, or has parts beside it."""
 
-    heads: tuple[str, ...]
+    heads: tuple[Head, ...]
     numbers: tuple[float, ...]
     is_total: bool = False
+    has_parts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ckm.formats import FORMATS
+from ckm.service.page.asked import query_of
 from ckm.service.page.form import across_choices, field_of, measure_choices
 from ckm.service.page.grid import grid_of
 from ckm.service.page.tries import tries_of
@@ -85,7 +86,9 @@ def page_facts(desk: Desk, asked: Asked, outcome: Outcome, *, language: str) -> 
             if other != language
         },
         language_given=language if asked.language else "",
-        fields=tuple(
+        fields=()
+        if outcome.status == 401
+        else tuple(
             field_of(variable, asked.of(name), ident=idents[name], language=language)
             for name, variable in variables.items()
         ),
@@ -143,10 +146,17 @@ def _unpublished(refusal: Refusal, desk: Desk, asked: Asked, language: str) -> U
         area=desk.service.area,
         mandatory=desk.service.rules["mandatory"],
         language=language,
+        is_fine=lambda other: _is_fine(desk, other),
     )
     return Unpublished(
         detail=refusal.detail[language], advice=refusal.tries[language], tries=tries
     )
+
+
+def _is_fine(desk: Desk, asked: Asked) -> bool:
+    """Return whether no rule speaks against the shape of a table."""
+    query, wrong = query_of(asked, desk.variables, measures=desk.measures)
+    return not wrong and not desk.answerer.refuses_shape(query)
 
 
 def _withheld(answer: Answer, desk: Desk, language: str) -> tuple[Withheld, ...]:

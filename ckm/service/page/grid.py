@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.service.words import say
-from reports.service import Choice, Column, Grid, Row
+from reports.service import Choice, Column, Grid, Head, Row
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -119,11 +119,12 @@ def _columns(
     if layout.across is None:
         return [Column(heading=name, href="") for name in measures]
     variable = variables[layout.across.variable]
+    finest = _finest(variable, layout.across)
     return [
         Column(
             heading=label if len(measures) == 1 else f"{label}, {name}",
             href="",
-            is_total=rank == 0 and len(layout.across.ranks) > 1,
+            has_parts=int(variable.level_of[rank]) > finest,
         )
         for rank in layout.across.ranks
         for label in [variable.label(rank, language)]
@@ -159,25 +160,45 @@ def _rows(
 ) -> tuple[Row, ...]:
     shape = tuple(len(s.ranks) for s in layout.down)
     chosen = np.arange(len(layout.numbers)) if order is None else order
+    heads = [_heads(variables[s.variable], s, language) for s in layout.down]
+    finest = [_finest(variables[s.variable], s) for s in layout.down]
     rows = []
     for number in chosen[span[0] : span[1]].tolist():
         index = np.unravel_index(number, shape) if shape else ()
         ranks = [s.ranks[int(at)] for s, at in zip(layout.down, index, strict=True)]
-        heads = (
-            variables[s.variable].label(rank, language)
-            for s, rank in zip(layout.down, ranks, strict=True)
-        )
-        several = [len(s.ranks) > 1 for s in layout.down]
+        above = [
+            int(variables[s.variable].level_of[rank]) > low
+            for s, rank, low in zip(layout.down, ranks, finest, strict=True)
+        ]
         rows.append(
             Row(
-                heads=tuple(heads),
+                heads=tuple(h[rank] for h, rank in zip(heads, ranks, strict=True)),
                 numbers=tuple(layout.numbers[number].tolist()),
-                is_total=any(
-                    rank == 0 and many for rank, many in zip(ranks, several, strict=True)
-                ),
+                is_total=any(r == 0 and a for r, a in zip(ranks, above, strict=True)),
+                has_parts=any(above),
             )
         )
     return tuple(rows)
+
+
+def _finest(variable: Variable, selection: Selection) -> int:
+    return int(variable.level_of[list(selection.ranks)].min())
+
+
+def _heads(variable: Variable, selection: Selection, language: str) -> dict[int, Head]:
+    """Return how the categories of a variable stand at the left, with levels where needed."""
+    levels = {rank: int(variable.level_of[rank]) for rank in selection.ranks}
+    used = sorted({level for rank, level in levels.items() if rank}, reverse=True)
+    if len(used) < 2:
+        return {r: Head(label=variable.label(r, language)) for r in selection.ranks}
+    return {
+        rank: Head(
+            label=variable.label(rank, language),
+            level=variable.level_label(level, language) if rank else "",
+            depth=used.index(level) if rank else 0,
+        )
+        for rank, level in levels.items()
+    }
 
 
 def _sort_href(asked: Asked, place: int) -> str:

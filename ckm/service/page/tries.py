@@ -10,11 +10,14 @@ from ckm.service.selection import codelists_of
 from reports.service import Try
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ckm.service.page.asked import Asked, Wanted
     from ckm.service.refusal import Refusal
     from ckm.service.variables import Variable
+    from reports.service.facts import Kind
+
+    Step = tuple[Asked, Try]
 
 __all__ = ["tries_of"]
 
@@ -29,6 +32,7 @@ def tries_of(
     area: str | None,
     mandatory: Sequence[str],
     language: str,
+    is_fine: Callable[[Asked], bool],
 ) -> tuple[Try, ...]:
     """Return tables that follow what a rule advises.
 
@@ -40,6 +44,8 @@ def tries_of(
         What there is: all variables, that of areas, those no table may lack.
     language
         ``"en"`` or ``"fr"``.
+    is_fine
+        Tells whether the shape of a table breaks no rule; where none is, all are returned.
     """
     steps = _Steps(asked, variables, mandatory, language)
     one = refusal.dimension
@@ -58,7 +64,9 @@ def tries_of(
         made = chain(steps.coarser(one), steps.leave_out(one))
     else:
         made = chain(steps.coarser(one), steps.coarser(area), steps.leave_out(one))
-    return tuple({step.href: step for step in made}.values())[:_MOST]
+    found = list(made)
+    fine = [step for step in found if is_fine(step[0])]
+    return tuple({made.href: made for _, made in fine or found}.values())[:_MOST]
 
 
 class _Steps:
@@ -75,13 +83,13 @@ class _Steps:
         self._mandatory, self._language = mandatory, language
         self._shown = [name for name, wanted in asked.wanted.items() if wanted.is_shown]
 
-    def coarser(self, one: str | None) -> Iterator[Try]:
+    def coarser(self, one: str | None) -> Iterator[Step]:
         """Show a variable, or any, by the next coarser level, all of its categories."""
         for name in self._shown if one is None else [one]:
             wanted = self._asked.of(name)
             variable = self._variables[name]
             level = self._level(name, wanted)
-            if name in self._shown and level + 1 < len(variable.level_names):
+            if name in self._shown and level + 1 < len(variable.level_names) > 1:
                 codelist = _list_at(variable, level + 1)
                 yield self._try(
                     "coarser",
@@ -92,7 +100,7 @@ class _Steps:
                     variable.level_label(level + 1, self._language),
                 )
 
-    def leave_out(self, one: str | None) -> Iterator[Try]:
+    def leave_out(self, one: str | None) -> Iterator[Step]:
         """Leave a variable out, or any that may be left out."""
         if len(self._shown) < 2:
             return
@@ -101,7 +109,7 @@ class _Steps:
                 left = {n: w for n, w in self._asked.wanted.items() if n != name}
                 yield self._try("without", replace(self._asked, wanted=left), name)
 
-    def add(self, one: str | None) -> Iterator[Try]:
+    def add(self, one: str | None) -> Iterator[Step]:
         """Add a variable at its coarsest level."""
         if one is not None:
             variable = self._variables[one]
@@ -109,13 +117,13 @@ class _Steps:
             wanted = replace(self._asked.of(one), codelist=codelist)
             yield self._try("with", self._asked.put(one, wanted), one)
 
-    def unfilter(self) -> Iterator[Try]:
+    def unfilter(self) -> Iterator[Step]:
         """Count everybody."""
         shown = {name: self._asked.wanted[name] for name in self._shown}
         if shown and (self._asked.where or len(shown) < len(self._asked.wanted)):
             yield self._try("unfiltered", replace(self._asked, where="", wanted=shown))
 
-    def all_categories(self) -> Iterator[Try]:
+    def all_categories(self) -> Iterator[Step]:
         """Take all categories of the variables that are shown."""
         if any(self._asked.of(name).codes for name in self._shown):
             wanted = {
@@ -127,13 +135,17 @@ class _Steps:
             yield self._try("all", replace(self._asked, wanted=wanted))
 
     def _level(self, name: str, wanted: Wanted) -> int:
-        level = codelists_of(self._variables[name]).get(wanted.codelist or name)
-        return -1 if level is None and not wanted.codes else level or 0
+        """Return the level that is shown; of all levels, the one below the coarsest."""
+        variable = self._variables[name]
+        level = codelists_of(variable).get(wanted.codelist or name)
+        if level is None and not wanted.codes:
+            return len(variable.level_names) - 2
+        return level or 0
 
-    def _try(self, kind: str, asked: Asked, name: str = "", level: str = "") -> Try:
+    def _try(self, kind: Kind, asked: Asked, name: str = "", level: str = "") -> Step:
         label = self._variables[name].offer.labels[self._language] if name else ""
-        href = replace(asked, sort=0, first=0).href()
-        return Try(kind=kind, href=href, variable=label, level=level)  # type: ignore[arg-type]
+        plain = replace(asked, sort=0, first=0)
+        return plain, Try(kind=kind, href=plain.href(), variable=label, level=level)
 
 
 def _list_at(variable: Variable, level: int) -> str:
