@@ -41,7 +41,8 @@ def chart(words: Words, grid: Grid) -> str | None:
     --------
     >>> from reports.languages import words_of
     >>> from reports.service.facts import Column, Grid, Head, Row
-    >>> rows = tuple(Row(heads=(Head(label=sex),), numbers=(n,)) for sex, n in (("F", 12), ("M", 9)))
+    >>> numbers = {"F": 12, "M": 9}
+    >>> rows = tuple(Row(heads=(Head(label=s),), numbers=(n,)) for s, n in numbers.items())
     >>> sex, count = Column(heading="Sex", href=""), Column(heading="Count", href="")
     >>> grid = Grid(
     ...     labels=(), measure="Count", across="", heads=(sex,), columns=(count,),

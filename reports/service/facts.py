@@ -124,11 +124,12 @@ class Unpublished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withheld:
-    """Areas that are not published for one reason."""
+    """Areas that are not published for one reason, and tables to try."""
 
     detail: str
     advice: tuple[str, ...]
     areas: tuple[str, ...]
+    tries: tuple[Try, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ckm.service.mistake import Mistake
     from ckm.service.page.asked import Asked
     from ckm.service.refusal import Refusal
+    from reports.service import Try
 
 __all__ = ["Outcome", "page_facts"]
 
@@ -118,7 +119,7 @@ def _with_table(
     return replace(
         facts,
         grid=grid_of(answer, asked, desk.variables, language=language),
-        withheld=_withheld(answer, desk, language),
+        withheld=_withheld(answer, desk, asked, language),
         restrictions=_restrictions(answer, desk, language),
         downloads=_downloads(desk, asked),
         notes=tuple(notes),
@@ -139,7 +140,15 @@ def _problem(mistake: Mistake, idents: dict[str, str], language: str) -> Problem
 
 
 def _unpublished(refusal: Refusal, desk: Desk, asked: Asked, language: str) -> Unpublished:
-    tries = tries_of(
+    return Unpublished(
+        detail=refusal.detail[language],
+        advice=refusal.tries[language],
+        tries=_tries(refusal, desk, asked, language),
+    )
+
+
+def _tries(refusal: Refusal, desk: Desk, asked: Asked, language: str) -> tuple[Try, ...]:
+    return tries_of(
         refusal,
         asked,
         desk.variables,
@@ -147,9 +156,6 @@ def _unpublished(refusal: Refusal, desk: Desk, asked: Asked, language: str) -> U
         mandatory=desk.service.rules["mandatory"],
         language=language,
         is_fine=lambda other: _is_fine(desk, other),
-    )
-    return Unpublished(
-        detail=refusal.detail[language], advice=refusal.tries[language], tries=tries
     )
 
 
@@ -159,22 +165,25 @@ def _is_fine(desk: Desk, asked: Asked) -> bool:
     return not wrong and not desk.answerer.refuses_shape(query)
 
 
-def _withheld(answer: Answer, desk: Desk, language: str) -> tuple[Withheld, ...]:
+def _withheld(answer: Answer, desk: Desk, asked: Asked, language: str) -> tuple[Withheld, ...]:
     """Gather the areas that are not published by reason, most areas first."""
     area = desk.service.area
     by_reason: dict[int, tuple[Refusal, list[str]]] = {}
     for code, refusal in answer.withheld.items():
         by_reason.setdefault(id(refusal), (refusal, []))[1].append(code)
-    variable = desk.variables[area] if area is not None else None
+    if area is None:
+        return ()
+    variable = desk.variables[area]
+    ranks = {code: rank for rank, code in enumerate(variable.codes)}
     found = []
     for refusal, codes in sorted(by_reason.values(), key=lambda pair: -len(pair[1])):
-        ranks = [] if variable is None else [variable.codes.index(code) for code in codes]
-        names = [variable.label(rank, language) for rank in ranks] if variable else codes
+        names = [variable.label(ranks[code], language) for code in codes]
         found.append(
             Withheld(
                 detail=refusal.detail[language],
                 advice=refusal.tries[language],
                 areas=tuple(names),
+                tries=_tries(refusal, desk, asked, language),
             )
         )
     return tuple(found)
