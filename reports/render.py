@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from reports.report import Edition
 
-__all__ = ["comparison_report", "environment", "release_report"]
+__all__ = ["comparison_report", "environment", "release_report", "without_controls"]
 
 _FILE = re.compile(r"[\w.-]+\.html")
 #: What HTML cannot hold.
@@ -141,7 +141,7 @@ def _report(
         edition=edition,
         language=language,
         title=context["title"],
-        html=_CONTROLS.sub("\ufffd", html),
+        html=without_controls(html),
         facts=facts,
     )
 
@@ -191,7 +191,24 @@ def environment(language: str) -> Environment:
     )
     made.filters["css_text"] = lambda text: Markup(_css_text(text))  # noqa: S704
     made.filters["drawing"] = Markup
+    made.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
     return made
+
+
+def without_controls(html: str) -> str:
+    r"""Replace characters that HTML cannot hold.
+
+    Parameters
+    ----------
+    html
+        The page.
+
+    Examples
+    --------
+    >>> without_controls("a\x00b")
+    'a�b'
+    """
+    return _CONTROLS.sub("\ufffd", html)
 
 
 def _css_text(text: str) -> str:

@@ -195,6 +195,7 @@ class Answerer:
             flag = None if objection is None else explained(objection, self.variables)
         return self._assembled(query, plan, protected, withheld, flag)
 
+<<<<<<< HEAD
     def _publication(
         self, query: Query, plan: _Plan, found: PreparedCells, withheld: Mapping[int, Finding]
     ) -> Publication:
@@ -209,6 +210,17 @@ class Answerer:
             prepared=self._prepared,
             variables=self.variables,
         )
+=======
+    def refuses_shape(self, query: Query) -> bool:
+        """Return whether a rule refuses a query for its shape, before anything is counted.
+
+        Parameters
+        ----------
+        query
+            What is asked for.
+        """
+        return judge_shape(self._shape(query, self._plan(query)), self.settings) is not None
+>>>>>>> help-page
 
     def filter_variables(self, where: str | None) -> frozenset[str]:
         """Return the variables that a filter speaks of.
@@ -236,6 +248,9 @@ class Answerer:
         active = tuple(s for s in query.selections if any(s.ranks))
         used = tuple(self._levels(s) for s in active)
         where = self._conditions(query.where)
+        for chosen in query.within:
+            members = self._prepared.members(chosen.variable, chosen.ranks)
+            where |= frozenset() if members is None else {members}
         area = next((p for p, s in enumerate(active) if s.variable == self.service.area), None)
         if area is not None:
             only = self._prepared.members(active[area].variable, active[area].ranks)
@@ -264,7 +279,7 @@ class Answerer:
         return Shape(
             cells=query.cells * len(query.measures),
             categories=categories,
-            filtered=self.filter_variables(query.where),
+            filtered=self.filter_variables(query.where) | {s.variable for s in query.within},
             levels=levels,
             area=self.service.area,
         )

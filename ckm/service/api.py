@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -28,14 +28,16 @@ from ckm.service.asking import (
 from ckm.service.bodies import RequestBody, SelectionBody, parse_body
 from ckm.service.edge import Edge, language_of
 from ckm.service.mistake import Mistake
+from ckm.service.page import Page
 from ckm.service.problem import problem_of_mistake, problem_of_refusal
 from ckm.service.query import query_of_request
 from ckm.service.refusal import Refusal
 from ckm.service.render import Rendered, etag_of
 from ckm.service.selection import codelists_of
+from ckm.service.sending import answered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from starlette.types import ASGIApp
 
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from ckm.service.query import Query
 
 __all__ = ["make_app"]
+
+Made = TypeVar("Made")
 
 _QUEUE = 16  # requests that may wait for each one that is worked on
 _DATA = ("lang", "outputformat", "filter", "heading", "stub")
@@ -80,6 +84,7 @@ def make_app(desk: Desk) -> ASGIApp:
             response_class=Response,
             status_code=route.status,
         )
+    Page(api).add_to(app)
     app.add_exception_handler(Mistake, api.mistaken)
     app.add_exception_handler(HTTPException, api.not_served)
     app.add_exception_handler(RequestValidationError, api.not_valid)
@@ -128,7 +133,7 @@ class _Api:
             page=page,
             size=size,
         )
-        return _answered(request, _json(listed, language))
+        return answered(request, _json(listed, language))
 
     async def get_table(self, request: Request, table_id: str) -> Response:
         parameters_of(request, known=("lang",))
@@ -192,7 +197,7 @@ class _Api:
 
     async def get_data(self, request: Request, table_id: str) -> Response:
         parameters = parameters_of(request, known=_DATA, is_deep=True)
-        caller, language = await self._enter(request)
+        caller, language = await self.enter(request)
         self._require_table(table_id)
         wishes = wishes_of_parameters(parameters)
         plain = parameters.plain
@@ -211,7 +216,7 @@ class _Api:
 
     async def post_data(self, request: Request, table_id: str) -> Response:
         plain = parameters_of(request, known=("lang", "outputformat", "filter")).plain
-        caller, language = await self._enter(request)
+        caller, language = await self.enter(request)
         self._require_table(table_id)
         body = parse_body(await request.body(), SelectionBody)
         placed = body.placement
@@ -228,7 +233,7 @@ class _Api:
 
     async def post_request(self, request: Request) -> Response:
         parameters_of(request, known=("lang",))
-        caller, language = await self._enter(request)
+        caller, language = await self.enter(request)
         body = parse_body(await request.body(), RequestBody)
         form = format_of(body.format)
         query = query_of_request(
@@ -246,12 +251,12 @@ class _Api:
         self.desk.answerer.filter_variables(query.where)  # a wrong filter is told at once
         job = self.desk.submit(query, format=form, language=language, caller=caller)
         told = _job_json(job, language)
-        headers = {"Location": f"/requests/{job.id}", **self._budget_headers(request)}
+        headers = {"Location": f"/requests/{job.id}", **self.budget_headers(request)}
         return Response(json.dumps(told), 202, headers, media_type="application/json")
 
     async def get_request(self, request: Request, request_id: str) -> Response:
         parameters_of(request, known=("lang",))
-        caller, language = await self._enter(request, cost=0)
+        caller, language = await self.enter(request, cost=0)
         job = self.desk.jobs.find(request_id, owner=caller.id)
         headers = {"Cache-Control": "no-store"}
         told = json.dumps(_job_json(job, language), ensure_ascii=False)
@@ -259,15 +264,15 @@ class _Api:
 
     async def get_result(self, request: Request, request_id: str) -> Response:
         parameters_of(request, known=("lang",))
-        caller, _ = await self._enter(request, cost=0)
+        caller, _ = await self.enter(request, cost=0)
         job = self.desk.jobs.find(request_id, owner=caller.id)
         if job.status != "done":
             raise Mistake("no_job")
-        return _answered(request, self.desk.jobs.result(job))
+        return answered(request, self.desk.jobs.result(job))
 
     async def delete_request(self, request: Request, request_id: str) -> Response:
         parameters_of(request, known=("lang",))
-        caller, _ = await self._enter(request, cost=0)
+        caller, _ = await self.enter(request, cost=0)
         self.desk.jobs.cancel(self.desk.jobs.find(request_id, owner=caller.id))
         return Response(status_code=204)
 
@@ -284,7 +289,7 @@ class _Api:
     async def get_metrics(self, request: Request) -> Response:
         parameters_of(request, known=())
         if address_of(request) not in {"127.0.0.1", "::/64"}:
-            caller, _ = await self._enter(request, cost=0)
+            caller, _ = await self.enter(request, cost=0)
             if caller.role != "officer":
                 raise Mistake("not_allowed")
         return Response(self.desk.figures(), media_type="text/plain; version=0.0.4")
@@ -297,7 +302,7 @@ class _Api:
         caller = getattr(request.state, "caller", None)
         route = getattr(request.scope.get("route"), "path", "other")
         self.desk.note_mistake(caller, route=route, key=mistake.key)
-        headers = self._budget_headers(request)
+        headers = self.budget_headers(request)
         return problem_of_mistake(mistake, language, headers=headers)
 
     async def not_served(self, request: Request, error: Exception) -> Response:
@@ -316,10 +321,10 @@ class _Api:
 
     async def _open(self, request: Request) -> str:
         """Let a caller read descriptions, which cost nothing; return the language."""
-        _, language = await self._enter(request, cost=0)
+        _, language = await self.enter(request, cost=0)
         return language
 
-    async def _enter(self, request: Request, *, cost: int = 1) -> tuple[Caller, str]:
+    async def enter(self, request: Request, *, cost: int = 1) -> tuple[Caller, str]:
         """Return who asks and in which language, within the budget."""
         desk = self.desk
         language = language_wanted(request, desk.service.languages)
@@ -335,13 +340,25 @@ class _Api:
             raise Mistake("too_many_requests", limit=budget.limit, wait=budget.reset_s)
         return caller, language
 
-    def _budget_headers(self, request: Request) -> dict[str, str]:
+    def budget_headers(self, request: Request) -> dict[str, str]:
         budget = getattr(request.state, "budget", None)
         return {} if budget is None else budget.headers()
 
     def _require_table(self, name: str) -> None:
         if name != self.desk.service.id:
             raise Mistake("no_table", name=name, known=[self.desk.service.id])
+
+    async def work(self, task: Callable[[], Made]) -> Made:
+        """Do what takes time beside the others, within the time there is."""
+        if self._workers.statistics().tasks_waiting > self._most_waiting:
+            raise Mistake("busy")
+        try:
+            with anyio.fail_after(2 * self.desk.service.limits.seconds):
+                return await anyio.to_thread.run_sync(
+                    task, limiter=self._workers, abandon_on_cancel=True
+                )
+        except TimeoutError:
+            raise Mistake("too_slow") from None
 
     async def _table(
         self,
@@ -350,23 +367,15 @@ class _Api:
         wanted: tuple[str, str, Caller],
     ) -> Response:
         form, language, caller = wanted
-        if self._workers.statistics().tasks_waiting > self._most_waiting:
-            raise Mistake("busy")
 
         def work() -> Rendered | Refusal:
             return self.desk.serve(query(), format=form, language=language, caller=caller)
 
-        try:
-            with anyio.fail_after(2 * self.desk.service.limits.seconds):
-                made = await anyio.to_thread.run_sync(
-                    work, limiter=self._workers, abandon_on_cancel=True
-                )
-        except TimeoutError:
-            raise Mistake("too_slow") from None
-        headers = self._budget_headers(request)
+        made = await self.work(work)
+        headers = self.budget_headers(request)
         if isinstance(made, Refusal):
             return problem_of_refusal(made, language, headers=headers)
-        return _answered(request, made, more=headers)
+        return answered(request, made, more=headers)
 
     def _told(
         self, request: Request, key: tuple[str, ...], describe: Callable[[], Any]
@@ -375,7 +384,7 @@ class _Api:
         made = self._described.get(key)
         if made is None:
             made = self._described[key] = _json(describe(), key[-1])
-        return _answered(request, made)
+        return answered(request, made)
 
 
 def _json(document: Any, language: str) -> Rendered:
@@ -386,27 +395,6 @@ def _json(document: Any, language: str) -> Rendered:
         etag=etag_of(body),
         headers={"Content-Language": language},
     )
-
-
-def _answered(
-    request: Request, made: Rendered, *, more: dict[str, str] | None = None
-) -> Response:
-    """Send an answer, or only say that the caller has it already."""
-    headers = {
-        "ETag": made.etag,
-        "Cache-Control": "no-cache",
-        "Vary": "Accept-Language, Authorization",
-        **made.headers,
-        **(more or {}),
-    }
-    if _has_already(request.headers.getlist("if-none-match"), made.etag):
-        return Response(status_code=304, headers=headers)
-    return Response(made.body, headers=headers, media_type=made.media_type)
-
-
-def _has_already(given: Sequence[str], etag: str) -> bool:
-    tags = [tag.strip().removeprefix("W/") for line in given for tag in line.split(",")]
-    return "*" in tags or etag in tags
 
 
 def _whole(plain: Any, name: str, *, default: int, most: int) -> int:

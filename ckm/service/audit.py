@@ -67,5 +67,6 @@ def shape_of(query: Query) -> dict[str, Any]:
         "variables": {s.variable: len(s.ranks) for s in query.selections},
         "measures": list(query.measures),
         "where": query.where,
+        "within": {s.variable: len(s.ranks) for s in query.within},
         "cells": query.cells,
     }

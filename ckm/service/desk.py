@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.config.service import Service
-    from ckm.service.answer import Answerer
+    from ckm.service.answer import Answer, Answerer
     from ckm.service.jobs import Job
     from ckm.service.query import Query
     from ckm.service.refusal import Refusal
@@ -171,11 +171,29 @@ class Desk:
                 )
                 outcome = "published"
                 self.rendered.put(key, made)
+        self._note(query, caller, form=format, outcome=outcome)
+        return made
+
+    def show(self, query: Query, *, caller: Caller) -> Answer:
+        """Answer a query with a table for the eye, or with a refusal in it.
+
+        Parameters
+        ----------
+        query
+            What is asked for.
+        caller
+            Who asks.
+        """
+        answer = self.answerer.answer(query, settings=self.rules(caller))
+        outcome = "published" if answer.refusal is None else answer.refusal.reason
+        self._note(query, caller, form="page", outcome=outcome)
+        return answer
+
+    def _note(self, query: Query, caller: Caller, *, form: str, outcome: str) -> None:
         self.metrics.count("ckm_tables_total", outcome=outcome)
         self._audit.note(
-            who=caller.id, role=caller.role, format=format, outcome=outcome, **shape_of(query)
+            who=caller.id, role=caller.role, format=form, outcome=outcome, **shape_of(query)
         )
-        return made
 
     def submit(
         self,

@@ -39,12 +39,15 @@ class Query:
         ``"count"``, ``"weighted"``.
     margins
         The combinations of levels that are shown, one level per selection; None for all.
+    within
+        Who is counted: records in one of the categories, for every variable named.
     """
 
     selections: tuple[Selection, ...] = ()
     where: str | None = None
     measures: tuple[str, ...] = ("count",)
     margins: frozenset[tuple[int, ...]] | None = None
+    within: tuple[Selection, ...] = ()
 
     @property
     def cells(self) -> int:

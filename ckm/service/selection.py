@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ckm.service.variables import Variable
 
-__all__ = ["codelists_of", "ranks_of", "split_codes"]
+__all__ = ["codelists_of", "parts_of", "ranks_of", "split_codes"]
 
 _CALL = re.compile(r"(top|bottom|range|from|to)\((.*)\)", re.IGNORECASE | re.DOTALL)
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -105,7 +105,7 @@ def ranks_of(
     for code in codes or ():
         found |= dict.fromkeys(_selected(variable, listed, code, is_level=level is not None))
     if is_single:
-        found = dict.fromkeys(_finest(variable, list(found)))
+        found = dict.fromkeys(parts_of(variable, list(found), 0))
     if not found:
         raise Mistake("nothing_selected", variable=variable.name)
     return tuple(found)
@@ -166,14 +166,24 @@ def _place(variable: Variable, listed: list[int], code: str) -> int:
     return listed.index(rank)
 
 
-def _finest(variable: Variable, ranks: list[int]) -> list[int]:
-    """Return the listed finest categories within some categories."""
+def parts_of(variable: Variable, ranks: Sequence[int], level: int) -> list[int]:
+    """Return the listed categories of a level within some categories.
+
+    Parameters
+    ----------
+    variable
+        The variable.
+    ranks
+        Categories of any levels.
+    level
+        A level, 0 for the finest.
+    """
     inside = np.zeros(variable.axis.size, bool)
-    inside[ranks] = True
-    levels = variable.axis.levels
-    for above, level in zip(levels[:0:-1], levels[-2::-1], strict=True):
-        up = np.zeros(level.size, np.int32) if level.up is None else level.up
-        inside[level.ranks[inside[above.ranks[up]]]] = True
-    finest = np.zeros(variable.axis.size, bool)
-    finest[levels[0].ranks] = True
-    return np.flatnonzero(inside & finest & variable.is_listed).tolist()
+    inside[list(ranks)] = True
+    levels = variable.axis.levels[level:]
+    for above, below in zip(levels[:0:-1], levels[-2::-1], strict=True):
+        up = np.zeros(below.size, np.int32) if below.up is None else below.up
+        inside[below.ranks[inside[above.ranks[up]]]] = True
+    wanted = np.zeros(variable.axis.size, bool)
+    wanted[levels[0].ranks] = True
+    return np.flatnonzero(inside & wanted & variable.is_listed).tolist()

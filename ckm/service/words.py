@@ -13,6 +13,11 @@ WORDS: dict[str, tuple[str, str]] = {
     "weighted": ("Weighted count", "Effectif pondéré"),
     "measure": ("Measure", "Mesure"),
     "all_levels": ("All levels", "Tous les niveaux"),
+    "both": ("Both", "Les deux"),
+    "not_shown": ("Not in the table", "Pas dans le tableau"),
+    "with_total": ("With the total", "Avec l'ensemble"),
+    "without_total": ("Without the total", "Sans l'ensemble"),
+    "automatic": ("Automatic", "Automatique"),
     "withheld": ("Not published", "Non publié"),
     "method": (
         (

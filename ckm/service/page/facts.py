@@ -1,0 +1,220 @@
+"""From an answer, or from what is wrong, to the facts of the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ckm.formats import FORMATS
+from ckm.service.page.asked import query_of
+from ckm.service.page.form import across_choices, field_of, measure_choices
+from ckm.service.page.grid import grid_of
+from ckm.service.page.tries import tries_of
+from ckm.service.words import say
+from reports.service import Download, PageFacts, Problem, Unpublished, Withheld
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckm.service.answer import Answer
+    from ckm.service.desk import Desk
+    from ckm.service.mistake import Mistake
+    from ckm.service.page.asked import Asked
+    from ckm.service.refusal import Refusal
+    from reports.service import Try
+
+__all__ = ["Outcome", "page_facts"]
+
+_FIRST = ("csv", "xlsx")
+_NAMES = {
+    "csv": "CSV",
+    "xlsx": "Excel (XLSX)",
+    "json-stat2": "JSON-stat 2.0",
+    "parquet": "Parquet",
+    "px": "PX",
+    "sdmx-csv": "SDMX-CSV 2.0",
+    "sdmx-csv-1": "SDMX-CSV 1.0",
+    "csvw": "CSVW (ZIP)",
+}
+_MOST_LISTED = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a request: nothing was asked, mistakes, a refusal or an answer."""
+
+    mistakes: Sequence[Mistake] = ()
+    answer: Answer | None = None
+    refusal: Refusal | None = None
+
+    @property
+    def refused(self) -> Refusal | None:
+        """Why there is no table."""
+        return self.answer.refusal if self.answer is not None else self.refusal
+
+    @property
+    def status(self) -> int:
+        """The status code of HTTP."""
+        if self.mistakes:
+            return self.mistakes[0].status
+        return 200 if self.refused is None else 403
+
+
+def page_facts(desk: Desk, asked: Asked, outcome: Outcome, *, language: str) -> PageFacts:
+    """Gather all that the page shows.
+
+    Parameters
+    ----------
+    desk
+        Where requests are answered.
+    asked, outcome
+        The address, and what came of it.
+    language
+        ``"en"`` or ``"fr"``.
+    """
+    service, variables = desk.service, desk.variables
+    idents = {name: f"v{place}" for place, name in enumerate(variables, start=1)}
+    facts = PageFacts(
+        title=service.title[language],
+        description=service.description.get(language, ""),
+        source=service.source.get(language, ""),
+        unit=service.unit.get(language, ""),
+        contact=service.contact,
+        updated="" if service.updated is None else service.updated.isoformat(),
+        languages={
+            other: replace(asked, language=other).href()
+            for other in service.languages
+            if other != language
+        },
+        language_given=language if asked.language else "",
+        fields=()
+        if outcome.status == 401
+        else tuple(
+            field_of(variable, asked.of(name), ident=idents[name], language=language)
+            for name, variable in variables.items()
+        ),
+        filter=asked.where,
+        columns=tuple(
+            dict.fromkeys(column for v in variables.values() for column in v.axis.columns)
+        ),
+        across=across_choices(asked, variables, language=language),
+        measures=measure_choices(_chosen(desk, asked), desk.measures, language=language),
+        problems=tuple(_problem(m, idents, language) for m in outcome.mistakes),
+        permalink=replace(asked, sort=0, first=0).href(),
+        notes=(say("method", language),),
+    )
+    if outcome.refused is not None:
+        return replace(facts, unpublished=_unpublished(outcome.refused, desk, asked, language))
+    if outcome.answer is None:
+        return facts
+    return _with_table(facts, outcome.answer, desk, asked, language)
+
+
+def _with_table(
+    facts: PageFacts, answer: Answer, desk: Desk, asked: Asked, language: str
+) -> PageFacts:
+    notes = list(facts.notes)
+    if answer.flag is not None:
+        notes.append(answer.flag.detail[language])
+    return replace(
+        facts,
+        grid=grid_of(answer, asked, desk.variables, language=language),
+        withheld=_withheld(answer, desk, asked, language),
+        restrictions=_restrictions(answer, desk, language),
+        downloads=_downloads(desk, asked),
+        notes=tuple(notes),
+    )
+
+
+def _chosen(desk: Desk, asked: Asked) -> tuple[str, ...]:
+    if "*" in asked.measures or len(asked.measures) > 1:
+        return desk.measures
+    return asked.measures or desk.measures[:1]
+
+
+def _problem(mistake: Mistake, idents: dict[str, str], language: str) -> Problem:
+    field_id = idents.get(str(mistake.filled.get("variable", "")), "")
+    if mistake.key in {"bad_filter", "no_weight"}:
+        field_id = "filter" if mistake.key == "bad_filter" else "measures"
+    return Problem(text=mistake.words(language), field=field_id, suggestion=mistake.suggestion)
+
+
+def _unpublished(refusal: Refusal, desk: Desk, asked: Asked, language: str) -> Unpublished:
+    return Unpublished(
+        detail=refusal.detail[language],
+        advice=refusal.tries[language],
+        tries=_tries(refusal, desk, asked, language),
+    )
+
+
+def _tries(refusal: Refusal, desk: Desk, asked: Asked, language: str) -> tuple[Try, ...]:
+    return tries_of(
+        refusal,
+        asked,
+        desk.variables,
+        area=desk.service.area,
+        mandatory=desk.service.rules["mandatory"],
+        language=language,
+        is_fine=lambda other: _is_fine(desk, other),
+    )
+
+
+def _is_fine(desk: Desk, asked: Asked) -> bool:
+    """Return whether no rule speaks against the shape of a table."""
+    query, wrong = query_of(asked, desk.variables, measures=desk.measures)
+    return not wrong and not desk.answerer.refuses_shape(query)
+
+
+def _withheld(answer: Answer, desk: Desk, asked: Asked, language: str) -> tuple[Withheld, ...]:
+    """Gather the areas that are not published by reason, most areas first."""
+    area = desk.service.area
+    by_reason: dict[int, tuple[Refusal, list[str]]] = {}
+    for code, refusal in answer.withheld.items():
+        by_reason.setdefault(id(refusal), (refusal, []))[1].append(code)
+    if area is None:
+        return ()
+    variable = desk.variables[area]
+    ranks = {code: rank for rank, code in enumerate(variable.codes)}
+    found = []
+    for refusal, codes in sorted(by_reason.values(), key=lambda pair: -len(pair[1])):
+        names = [variable.label(ranks[code], language) for code in codes]
+        found.append(
+            Withheld(
+                detail=refusal.detail[language],
+                advice=refusal.tries[language],
+                areas=tuple(names),
+                tries=_tries(refusal, desk, asked, language),
+            )
+        )
+    return tuple(found)
+
+
+def _restrictions(answer: Answer, desk: Desk, language: str) -> tuple[tuple[str, str], ...]:
+    """Say in words who is counted."""
+    said = []
+    for chosen in answer.query.within:
+        variable = desk.variables[chosen.variable]
+        names = [variable.label(rank, language) for rank in chosen.ranks[:_MOST_LISTED]]
+        more = [] if len(chosen.ranks) <= _MOST_LISTED else ["…"]
+        said.append((variable.offer.labels[language], ", ".join([*names, *more])))
+    if answer.query.where:
+        said.append((answer.query.where, ""))
+    return tuple(said)
+
+
+def _downloads(desk: Desk, asked: Asked) -> tuple[Download, ...]:
+    plain = replace(asked, sort=0, first=0)
+    names = sorted(FORMATS, key=lambda name: (name not in _FIRST, name))
+    return tuple(
+        Download(
+            label=_NAMES.get(name, name),
+            href=plain.href(outputFormat=name),
+            file=desk.service.id
+            + (
+                ".zip"
+                if FORMATS[name].media_type == "application/zip"
+                else FORMATS[name].suffixes[0]
+            ),
+        )
+        for name in names
+    )

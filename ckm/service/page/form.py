@@ -1,0 +1,186 @@
+"""The form of the page: variables, levels and categories to choose from."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+from ckm.service.mistake import Mistake
+from ckm.service.selection import codelists_of, ranks_of
+from ckm.service.words import say
+from reports.service import Choice, Field, Group
+
+if TYPE_CHECKING:
+    from ckm.service.page.asked import Asked, Wanted
+    from ckm.service.variables import Variable
+
+__all__ = ["across_choices", "field_of", "measure_choices"]
+
+_MOST_TICKS = 40  # categories of a level that all stand on the page
+
+
+def field_of(variable: Variable, wanted: Wanted, *, ident: str, language: str) -> Field:
+    """Describe what can be chosen of a variable, and what is.
+
+    Parameters
+    ----------
+    variable, wanted
+        The variable, and what is wanted of it.
+    ident
+        Its id on the page.
+    language
+        ``"en"`` or ``"fr"``.
+    """
+    ticked, others = _ticked(variable, wanted)
+    groups: list[Group] = []
+    on_page: set[int] = set()
+    n_found = n_large = 0
+    is_large = False
+    depth = len(variable.level_names)
+    for level in range(depth, -1, -1):
+        ranks = [0] if level == depth else [r for r in variable.ranks(level).tolist() if r]
+        ranks = [rank for rank in ranks if rank not in on_page]
+        label = variable.level_label(level, language) if depth > 1 and level < depth else ""
+        if len(ranks) > _MOST_TICKS:
+            is_large = True
+            n_large += len(ranks)
+            found = _found(variable, ranks, wanted.find, language) if wanted.find else []
+            n_found += len(found)
+            ranks = sorted({*found[:_MOST_TICKS], *ticked.intersection(ranks)})[
+                : 5 * _MOST_TICKS
+            ]
+        on_page |= set(ranks)
+        if ranks:
+            choices = (
+                Choice(
+                    value=variable.codes[rank],
+                    label=variable.label(rank, language),
+                    is_chosen=rank in ticked,
+                )
+                for rank in ranks
+            )
+            groups.append(Group(label=label, choices=tuple(choices)))
+    left = [variable.codes[rank] for rank in sorted(ticked - on_page)]
+    return Field(
+        id=ident,
+        name=variable.name,
+        label=variable.offer.labels[language],
+        is_hierarchy=depth > 1,
+        shows=_shows(variable, wanted, language),
+        groups=_merged(groups),
+        codes=", ".join(map(_bracketed, [*others, *left])) if is_large or others else None,
+        find=wanted.find,
+        n_found=n_found,
+        n_categories=n_large,
+    )
+
+
+def _ticked(variable: Variable, wanted: Wanted) -> tuple[set[int], list[str]]:
+    """Return the categories that stand for themselves, and the expressions."""
+    ticked, others = set(), []
+    for code in wanted.codes:
+        rank = variable.rank(code)
+        if rank is not None:
+            ticked.add(rank)
+            continue
+        try:
+            ranks = ranks_of(variable, codes=[code], codelist=wanted.codelist or None)
+        except Mistake:
+            ranks = ()
+        if 0 < len(ranks) <= _MOST_TICKS:
+            ticked |= set(ranks)
+        else:
+            others.append(code)
+    return ticked, others
+
+
+def _bracketed(code: str) -> str:
+    return f"[{code}]" if "," in code else code
+
+
+def _merged(groups: list[Group]) -> tuple[Group, ...]:
+    """Put the total beside the first level."""
+    if len(groups) < 2 or groups[0].label or groups[1].label:
+        return tuple(groups)
+    both = (*groups[0].choices, *groups[1].choices)
+    return (Group(label="", choices=both), *groups[2:])
+
+
+def _found(variable: Variable, ranks: list[int], text: str, language: str) -> list[int]:
+    wanted = _plain(text)
+    return [
+        rank
+        for rank in ranks
+        if wanted in _plain(variable.label(rank, language))
+        or wanted in _plain(variable.codes[rank])
+    ]
+
+
+def _plain(text: str) -> str:
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(sign for sign in apart if not unicodedata.combining(sign))
+
+
+def _shows(variable: Variable, wanted: Wanted, language: str) -> tuple[Choice, ...]:
+    lists = codelists_of(variable)
+    chosen = (wanted.codelist or variable.name) if wanted.is_shown else ""
+    choices = [
+        Choice(value="", label=say("not_shown", language), is_chosen=chosen not in lists)
+    ]
+    for name, level in lists.items():
+        if level is not None and len(lists) > 2:
+            label = variable.level_label(level, language)
+        else:
+            alone = len(lists) == 2
+            words = ("with_total", "without_total") if alone else ("all_levels", "all_levels")
+            label = say(words[level is not None], language)
+        choices.append(Choice(value=name, label=label, is_chosen=name == chosen))
+    return tuple(choices)
+
+
+def across_choices(
+    asked: Asked, variables: dict[str, Variable], *, language: str
+) -> tuple[Choice, ...]:
+    """Return what can stand across the columns.
+
+    Parameters
+    ----------
+    asked, variables
+        The address, and what may be asked for.
+    language
+        ``"en"`` or ``"fr"``.
+    """
+    first = Choice(value="", label=say("automatic", language), is_chosen=not asked.heading)
+    return (
+        first,
+        *(
+            Choice(
+                value=name,
+                label=variable.offer.labels[language],
+                is_chosen=name == asked.heading,
+            )
+            for name, variable in variables.items()
+        ),
+    )
+
+
+def measure_choices(
+    chosen: tuple[str, ...], measures: tuple[str, ...], *, language: str
+) -> tuple[Choice, ...]:
+    """Return which numbers can be shown; nothing where there is no choice.
+
+    Parameters
+    ----------
+    chosen, measures
+        Those shown, and those there are.
+    language
+        ``"en"`` or ``"fr"``.
+    """
+    if len(measures) < 2:
+        return ()
+    single = [
+        Choice(value=name, label=say(name, language), is_chosen=chosen == (name,))
+        for name in measures
+    ]
+    both = Choice(value="*", label=say("both", language), is_chosen=len(chosen) > 1)
+    return (*single, both)

@@ -1,0 +1,224 @@
+"""The table of the page: what stands in rows and columns, in which order, on which page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.service.words import say
+from reports.service import Choice, Column, Grid, Head, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ckm.service.answer import Answer
+    from ckm.service.page.asked import Asked
+    from ckm.service.query import Selection
+    from ckm.service.variables import Variable
+
+__all__ = ["grid_of"]
+
+_MOST_ACROSS = 12  # categories across the columns where nobody asked
+_MOST_COLUMNS = 60
+_MOST_ROWS, _FEWEST_ROWS, _NUMBERS = 100, 20, 1200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """Variables down the rows, and perhaps one across the columns."""
+
+    down: tuple[Selection, ...]
+    across: Selection | None
+    numbers: NDArray[Any]  # rows by columns; a column for each category across and measure
+
+
+def grid_of(
+    answer: Answer, asked: Asked, variables: Mapping[str, Variable], *, language: str
+) -> Grid:
+    """Lay an answer out for the page.
+
+    Parameters
+    ----------
+    answer
+        The answer, which holds a table.
+    asked, variables
+        The address, and what may be asked for.
+    language
+        ``"en"`` or ``"fr"``.
+    """
+    layout = _laid_out(answer, asked)
+    measures = [say(name, language) for name in answer.query.measures]
+    heads = [variables[s.variable].offer.labels[language] for s in layout.down]
+    columns = _columns(layout, measures, variables, language)
+    order = _order(layout, asked.sort, variables, language)
+    n_rows = len(layout.numbers)
+    most = max(_FEWEST_ROWS, min(_MOST_ROWS, _NUMBERS // max(1, len(columns))))
+    first = min(asked.first // most, (n_rows - 1) // most) * most
+    titled = [Column(heading=name, href="") for name in heads] + columns
+    sorted_by = abs(asked.sort) if order is not None else 0
+    titled = [
+        replace(
+            column,
+            href=_sort_href(asked, place),
+            order="none" if place != sorted_by else _word(asked.sort),
+        )
+        for place, column in enumerate(titled, start=1)
+    ]
+    labels = [variables[s.variable].offer.labels[language] for s in answer.selections]
+    across = layout.across
+    return Grid(
+        labels=tuple(labels) or (say("total", language),),
+        measure=", ".join(measures),
+        across="" if across is None else variables[across.variable].offer.labels[language],
+        heads=tuple(titled[: len(heads)]),
+        columns=tuple(titled[len(heads) :]),
+        rows=_rows(layout, order, (first, first + most), variables, language),
+        n_rows=n_rows,
+        first=first + 1,
+        pages=_pages(asked, n_rows, most, first),
+    )
+
+
+def _laid_out(answer: Answer, asked: Asked) -> _Layout:
+    table = answer.table
+    assert table is not None  # noqa: S101  (the caller looked)
+    selections = answer.selections
+    shape = tuple(len(s.ranks) for s in selections)
+    whole = np.stack(
+        [np.asarray(table.measures[name]).reshape(shape) for name in answer.query.measures],
+        axis=-1,
+    )
+    place = _across(selections, asked, n_measures=whole.shape[-1])
+    if place is None:
+        return _Layout(down=selections, across=None, numbers=whole.reshape(-1, whole.shape[-1]))
+    moved = np.moveaxis(whole, place, -2)
+    return _Layout(
+        down=(*selections[:place], *selections[place + 1 :]),
+        across=selections[place],
+        numbers=moved.reshape(-1, shape[place] * whole.shape[-1]),
+    )
+
+
+def _across(selections: Sequence[Selection], asked: Asked, *, n_measures: int) -> int | None:
+    sizes = [len(s.ranks) for s in selections]
+    for place, selection in enumerate(selections):
+        if selection.variable == asked.heading:
+            return place if sizes[place] * n_measures <= _MOST_COLUMNS else None
+    if len(selections) < 2 or n_measures > 1 or sizes[-1] > _MOST_ACROSS:
+        return None
+    return len(selections) - 1
+
+
+def _columns(
+    layout: _Layout, measures: list[str], variables: Mapping[str, Variable], language: str
+) -> list[Column]:
+    if layout.across is None:
+        return [Column(heading=name, href="") for name in measures]
+    variable = variables[layout.across.variable]
+    finest = _finest(variable, layout.across)
+    return [
+        Column(
+            heading=label if len(measures) == 1 else f"{label}, {name}",
+            href="",
+            has_parts=int(variable.level_of[rank]) > finest,
+        )
+        for rank in layout.across.ranks
+        for label in [variable.label(rank, language)]
+        for name in measures
+    ]
+
+
+def _order(
+    layout: _Layout, sort: int, variables: Mapping[str, Variable], language: str
+) -> NDArray[np.int64] | None:
+    """Return the rows in the order asked for; None for the order of the categories."""
+    place, n_heads = abs(sort) - 1, len(layout.down)
+    if sort == 0 or place >= n_heads + layout.numbers.shape[1]:
+        return None
+    if place >= n_heads:
+        keys = layout.numbers[:, place - n_heads]
+    else:
+        selection = layout.down[place]
+        labels = [variables[selection.variable].label(r, language) for r in selection.ranks]
+        ordered = {text: n for n, text in enumerate(sorted(set(labels), key=str.casefold))}
+        shape = tuple(len(s.ranks) for s in layout.down)
+        codes = np.array([ordered[text] for text in labels])
+        keys = codes[np.indices(shape)[place].ravel()]
+    return np.argsort(-keys if sort < 0 else keys, kind="stable")
+
+
+def _rows(
+    layout: _Layout,
+    order: NDArray[np.int64] | None,
+    span: tuple[int, int],
+    variables: Mapping[str, Variable],
+    language: str,
+) -> tuple[Row, ...]:
+    shape = tuple(len(s.ranks) for s in layout.down)
+    chosen = np.arange(len(layout.numbers)) if order is None else order
+    heads = [_heads(variables[s.variable], s, language) for s in layout.down]
+    finest = [_finest(variables[s.variable], s) for s in layout.down]
+    rows = []
+    for number in chosen[span[0] : span[1]].tolist():
+        index = np.unravel_index(number, shape) if shape else ()
+        ranks = [s.ranks[int(at)] for s, at in zip(layout.down, index, strict=True)]
+        above = [
+            int(variables[s.variable].level_of[rank]) > low
+            for s, rank, low in zip(layout.down, ranks, finest, strict=True)
+        ]
+        rows.append(
+            Row(
+                heads=tuple(h[rank] for h, rank in zip(heads, ranks, strict=True)),
+                numbers=tuple(layout.numbers[number].tolist()),
+                is_total=any(r == 0 and a for r, a in zip(ranks, above, strict=True)),
+                has_parts=any(above),
+            )
+        )
+    return tuple(rows)
+
+
+def _finest(variable: Variable, selection: Selection) -> int:
+    return int(variable.level_of[list(selection.ranks)].min())
+
+
+def _heads(variable: Variable, selection: Selection, language: str) -> dict[int, Head]:
+    """Return how the categories of a variable stand at the left, with levels where needed."""
+    levels = {rank: int(variable.level_of[rank]) for rank in selection.ranks}
+    used = sorted({level for rank, level in levels.items() if rank}, reverse=True)
+    if len(used) < 2:
+        return {r: Head(label=variable.label(r, language)) for r in selection.ranks}
+    return {
+        rank: Head(
+            label=variable.label(rank, language),
+            level=variable.level_label(level, language) if rank else "",
+            depth=used.index(level) if rank else 0,
+        )
+        for rank, level in levels.items()
+    }
+
+
+def _sort_href(asked: Asked, place: int) -> str:
+    return replace(asked, sort=-place if asked.sort == place else place, first=0).href()
+
+
+def _word(sort: int) -> Any:
+    return "descending" if sort < 0 else "ascending"
+
+
+def _pages(asked: Asked, n_rows: int, most: int, first: int) -> tuple[Choice, ...]:
+    """Return the pages around this one, the first and the last; empty ones for gaps."""
+    last, here = (n_rows - 1) // most, first // most
+    if last <= 0:
+        return ()
+    shown = sorted(page for page in {0, last, *range(here - 2, here + 3)} if 0 <= page <= last)
+    pages: list[Choice] = []
+    for before, page in zip([-1, *shown], shown, strict=False):
+        if page > before + 1:
+            pages.append(Choice(value="", label="…"))
+        href = replace(asked, first=page * most).href()
+        pages.append(Choice(value=href, label=str(page + 1), is_chosen=page == here))
+    return tuple(pages)

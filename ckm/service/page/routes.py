@@ -1,0 +1,156 @@
+"""The page over HTTP: its address, the files beside it, and what goes wrong."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from starlette.responses import Response
+
+from ckm.service.asking import format_of
+from ckm.service.edge import language_of
+from ckm.service.mistake import Mistake
+from ckm.service.page.asked import asked_of, query_of
+from ckm.service.page.facts import Outcome, page_facts
+from ckm.service.refusal import Refusal
+from ckm.service.render import Rendered, etag_of
+from ckm.service.sending import answered
+from reports.service import ASSETS, asset, service_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fastapi import FastAPI
+    from starlette.requests import Request
+
+    from ckm.service.access import Caller
+    from ckm.service.desk import Desk
+    from ckm.service.page.asked import Asked
+    from ckm.service.query import Query
+
+__all__ = ["Front", "Page"]
+
+Made = TypeVar("Made")
+
+_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:;"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_MEDIA = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+_FOR_EVER = "public, max-age=31536000, immutable"
+
+
+class Front(Protocol):
+    """What the API and the page share: who asks, within which budget, and the workers."""
+
+    desk: Desk
+
+    async def enter(self, request: Request, *, cost: int = 1) -> tuple[Caller, str]:
+        """Return who asks and in which language, within the budget."""
+
+    async def work(self, task: Callable[[], Made]) -> Made:
+        """Do what takes time beside the others."""
+
+    def budget_headers(self, request: Request) -> dict[str, str]:
+        """Return what is left of the caller's budget."""
+
+
+class Page:
+    """The page of a service.
+
+    Parameters
+    ----------
+    front
+        Where the page stands.
+    """
+
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._desk = front.desk
+
+    def add_to(self, app: FastAPI) -> None:
+        """Add the routes to an application.
+
+        Parameters
+        ----------
+        app
+            The application.
+        """
+        app.add_route("/", self.get_page, include_in_schema=False)
+        app.add_route("/static/{name}", self.get_asset, include_in_schema=False)
+
+    async def get_asset(self, request: Request) -> Response:
+        """Send the style sheet or the script."""
+        name = request.path_params["name"]
+        if name not in ASSETS:
+            raise Mistake("not_found")
+        body, version = asset(name)
+        is_current = request.query_params.get("v") == version
+        headers = {"Cache-Control": _FOR_EVER if is_current else "no-cache"}
+        kind = _MEDIA[name.rpartition(".")[2]]
+        made = Rendered(body=body, media_type=kind, etag=f'"{version}"', headers=headers)
+        return answered(request, made)
+
+    async def get_page(self, request: Request) -> Response:
+        """Answer with the page, or with a file of its table."""
+        language = language_of(request.scope, self._desk.service.languages)
+        items = request.query_params.multi_items()
+        try:
+            asked, wrong = asked_of(items, self._desk.variables)
+        except Mistake as mistake:
+            asked, wrong = asked_of([], self._desk.variables)[0], [mistake]
+        outcome = Outcome(mistakes=wrong)
+        try:
+            caller, language = await self._front.enter(request, cost=int(asked.is_table))
+            form = request.query_params.get("outputFormat")
+            if asked.is_table and not wrong:
+                found = await self._front.work(
+                    partial(self._found, asked, form, caller, language)
+                )
+                if isinstance(found, Rendered):
+                    return answered(request, found, more=self._front.budget_headers(request))
+                outcome = found
+        except Mistake as mistake:
+            outcome = Outcome(mistakes=[*wrong, mistake])
+        who = getattr(request.state, "caller", None)
+        for wrong_one in outcome.mistakes:
+            self._desk.note_mistake(who, route="/", key=wrong_one.key)
+        make = partial(page_facts, self._desk, asked, outcome, language=language)
+        html = await self._front.work(lambda: service_page(make(), language=language))
+        return self._sent(request, html.encode("utf-8", "replace"), outcome, language)
+
+    def _found(
+        self, asked: Asked, form: str | None, caller: Caller, language: str
+    ) -> Outcome | Rendered:
+        query, wrong = query_of(asked, self._desk.variables, measures=self._desk.measures)
+        wrong += self._wrong_filter(query)
+        if wrong:
+            return Outcome(mistakes=wrong)
+        if not form:
+            return Outcome(answer=self._desk.show(query, caller=caller))
+        made = self._desk.serve(query, format=format_of(form), language=language, caller=caller)
+        if isinstance(made, Refusal):
+            return Outcome(refusal=made)
+        return made
+
+    def _wrong_filter(self, query: Query) -> list[Mistake]:
+        try:
+            self._desk.answerer.filter_variables(query.where)
+        except Mistake as mistake:
+            return [mistake]
+        return []
+
+    def _sent(self, request: Request, body: bytes, outcome: Outcome, language: str) -> Response:
+        headers = {
+            "Content-Language": language,
+            "Content-Security-Policy": _POLICY,
+            **self._front.budget_headers(request),
+        }
+        kind = "text/html; charset=utf-8"
+        if outcome.status == 200:
+            made = Rendered(body=body, media_type=kind, etag=etag_of(body), headers=headers)
+            return answered(request, made)
+        headers["Cache-Control"] = "no-store"
+        if outcome.status == 401:
+            headers["WWW-Authenticate"] = 'Bearer realm="ckm"'
+        return Response(body, outcome.status, headers, media_type=kind)

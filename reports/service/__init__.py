@@ -1,0 +1,37 @@
+"""The page of a service: from plain facts to HTML; nothing is computed or counted here."""
+
+from reports.service.facts import (
+    Choice,
+    Column,
+    Download,
+    Field,
+    Grid,
+    Group,
+    Head,
+    PageFacts,
+    Problem,
+    Row,
+    Try,
+    Unpublished,
+    Withheld,
+)
+from reports.service.page import ASSETS, asset, service_page
+
+__all__ = [
+    "ASSETS",
+    "Choice",
+    "Column",
+    "Download",
+    "Field",
+    "Grid",
+    "Group",
+    "Head",
+    "PageFacts",
+    "Problem",
+    "Row",
+    "Try",
+    "Unpublished",
+    "Withheld",
+    "asset",
+    "service_page",
+]

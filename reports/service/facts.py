@@ -1,0 +1,280 @@
+"""What the page of a service needs to know, in plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+__all__ = [
+    "Choice",
+    "Column",
+    "Download",
+    "Field",
+    "Grid",
+    "Group",
+    "Head",
+    "PageFacts",
+    "Problem",
+    "Row",
+    "Try",
+    "Unpublished",
+    "Withheld",
+]
+
+Order: TypeAlias = Literal["none", "ascending", "descending"]
+Kind: TypeAlias = Literal["coarser", "without", "unfiltered", "with", "all"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One of several things to choose: what is sent, what is read, whether it is chosen."""
+
+    value: str
+    label: str
+    is_chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The categories of one level; `label` is empty where there is but one."""
+
+    label: str
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """What can be chosen of one variable.
+
+    Parameters
+    ----------
+    id
+        Unique on the page.
+    name, label
+        The variable.
+    is_hierarchy
+        Whether it has several levels.
+    shows
+        Ways to show it; the first leaves it out.
+    groups
+        Categories to tick.
+    codes
+        What stands in the field for codes; None for no such field.
+    find
+        What is searched for among the categories.
+    n_found, n_categories
+        How many were found, and how many there are.
+    """
+
+    id: str
+    name: str
+    label: str
+    is_hierarchy: bool
+    shows: tuple[Choice, ...]
+    groups: tuple[Group, ...]
+    codes: str | None = None
+    find: str = ""
+    n_found: int = 0
+    n_categories: int = 0
+
+    @property
+    def n_chosen(self) -> int:
+        """How many of the categories that stand on the page are ticked."""
+        return sum(choice.is_chosen for group in self.groups for choice in group.choices)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What is wrong with a request, and the id of the field to look at."""
+
+    text: str
+    field: str = ""
+    suggestion: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try:
+    """Another table to ask for, and its address.
+
+    Parameters
+    ----------
+    kind
+        What differs: a coarser level, a variable less, no filter, a variable more, all
+        categories.
+    variable, level
+        Which, in words.
+    href
+        The address.
+    """
+
+    kind: Kind
+    href: str
+    variable: str = ""
+    level: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpublished:
+    """Why there is no table, what the rule advises, and tables to try."""
+
+    detail: str
+    advice: tuple[str, ...]
+    tries: tuple[Try, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withheld:
+    """Areas that are not published for one reason, and tables to try."""
+
+    detail: str
+    advice: tuple[str, ...]
+    areas: tuple[str, ...]
+    tries: tuple[Try, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column: its heading, the address that sorts by it, and how it is sorted.
+
+    `has_parts` tells that parts of what it counts stand in columns beside it.
+    """
+
+    heading: str
+    href: str
+    order: Order = "none"
+    has_parts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """A category that a row is about.
+
+    Parameters
+    ----------
+    label
+        The category.
+    level
+        Its level, where several are shown.
+    depth
+        How far it is indented.
+    """
+
+    label: str
+    level: str = ""
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A row: what it is about, its numbers, whether it is a total, or has parts beside it."""
+
+    heads: tuple[Head, ...]
+    numbers: tuple[float, ...]
+    is_total: bool = False
+    has_parts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """A table, or one page of it.
+
+    Parameters
+    ----------
+    labels
+        Its variables.
+    measure
+        What its numbers are.
+    across
+        The variable across the columns, in words; empty for none.
+    heads, columns
+        Columns of texts and of numbers.
+    rows
+        The rows of this page.
+    n_rows
+        Rows of all pages.
+    first
+        Number of the first row, from 1.
+    pages
+        Number of a page → its address; the page shown has none.
+    """
+
+    labels: tuple[str, ...]
+    measure: str
+    across: str
+    heads: tuple[Column, ...]
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    n_rows: int
+    first: int = 1
+    pages: tuple[Choice, ...] = ()
+
+    @property
+    def caption(self) -> str:
+        """What it shows, in a line."""
+        return " × ".join(self.labels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    """A file of the table."""
+
+    label: str
+    href: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageFacts:
+    """All that a page shows.
+
+    Parameters
+    ----------
+    title, description, source, unit, contact, updated
+        Of the service.
+    languages
+        Language → the address of the same page in it.
+    language_given
+        The language, where the address names it.
+    fields
+        The variables.
+    filter
+        The filter in words of its language.
+    columns
+        An example for the filter: names of what it may speak of.
+    across, measures
+        What stands across the columns; which numbers. Empty where there is no choice.
+    problems
+        What is wrong.
+    unpublished, withheld
+        What is not published, and why.
+    restrictions
+        Who is counted: a variable and its categories, in words.
+    grid
+        The table.
+    downloads, permalink
+        Addresses of files and of the page itself.
+    notes
+        What has to be known about the numbers.
+    """
+
+    title: str
+    description: str
+    source: str
+    unit: str
+    contact: str
+    updated: str
+    languages: dict[str, str]
+    fields: tuple[Field, ...]
+    language_given: str = ""
+    filter: str = ""
+    columns: tuple[str, ...] = ()
+    across: tuple[Choice, ...] = ()
+    measures: tuple[Choice, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    unpublished: Unpublished | None = None
+    withheld: tuple[Withheld, ...] = ()
+    restrictions: tuple[tuple[str, str], ...] = ()
+    grid: Grid | None = None
+    downloads: tuple[Download, ...] = ()
+    permalink: str = ""
+    notes: tuple[str, ...] = field(default=())

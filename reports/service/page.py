@@ -1,0 +1,92 @@
+"""From facts to the page of a service, and the files that stand beside it."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reports.errors import ReportError
+from reports.languages import LANGUAGES, words_of
+from reports.render import environment, without_controls
+from reports.service.chart import chart
+
+if TYPE_CHECKING:
+    from reports.languages import Words
+    from reports.service.facts import PageFacts, Try
+
+__all__ = ["ASSETS", "asset", "service_page"]
+
+#: File → its parts among the templates.
+ASSETS = {"page.css": ("style.css", "service.css"), "page.js": ("service.js",)}
+
+_TEMPLATES = Path(__file__).parent.parent / "templates"
+
+
+def service_page(facts: PageFacts, *, language: str) -> str:
+    """Make the page of a service.
+
+    Parameters
+    ----------
+    facts
+        All that it shows.
+    language
+        ``"en"`` or ``"fr"``.
+
+    Examples
+    --------
+    >>> from reports.service.facts import PageFacts
+    >>> texts = dict(description="", source="", unit="", contact="", updated="")
+    >>> facts = PageFacts(title="Job seekers", languages={}, fields=(), **texts)
+    >>> "<h1>Job seekers</h1>" in service_page(facts, language="en")
+    True
+    """
+    words = words_of(language)
+    html = (
+        environment(language)
+        .get_template("service.html")
+        .render(
+            facts=facts,
+            language=language,
+            names=LANGUAGES,
+            numbers=words.numbers,
+            versions={name: asset(name)[1] for name in ASSETS},
+            try_words=lambda other: _try_words(words, other),
+            picture=None if facts.grid is None else chart(words, facts.grid),
+        )
+    )
+    return without_controls(html)
+
+
+@cache
+def asset(name: str) -> tuple[bytes, str]:
+    """Give the content of a file beside the page, and what names its version.
+
+    Parameters
+    ----------
+    name
+        One of `ASSETS`.
+
+    Examples
+    --------
+    >>> len(asset("page.js")[1])
+    16
+    """
+    if name not in ASSETS:
+        raise ReportError(f"There is no file {name!r}.", hint=f"take one of {list(ASSETS)}")
+    content = b"\n".join((_TEMPLATES / part).read_bytes() for part in ASSETS[name])
+    return content, hashlib.sha256(content).hexdigest()[:16]
+
+
+def _try_words(words: Words, other: Try) -> str:
+    says = {
+        "coarser": words.say(
+            "Show “%(variable)s” by “%(level)s”", variable=other.variable, level=other.level
+        ),
+        "without": words.say("Leave out “%(variable)s”", variable=other.variable),
+        "unfiltered": words.say("Count everybody: remove the filter"),
+        "with": words.say("Add “%(variable)s”", variable=other.variable),
+        "all": words.say("Take all categories"),
+    }
+    return says[other.kind]
