@@ -195,7 +195,6 @@ class Answerer:
             flag = None if objection is None else explained(objection, self.variables)
         return self._assembled(query, plan, protected, withheld, flag)
 
-<<<<<<< HEAD
     def _publication(
         self, query: Query, plan: _Plan, found: PreparedCells, withheld: Mapping[int, Finding]
     ) -> Publication:
@@ -210,7 +209,7 @@ class Answerer:
             prepared=self._prepared,
             variables=self.variables,
         )
-=======
+
     def refuses_shape(self, query: Query) -> bool:
         """Return whether a rule refuses a query for its shape, before anything is counted.
 
@@ -220,7 +219,6 @@ class Answerer:
             What is asked for.
         """
         return judge_shape(self._shape(query, self._plan(query)), self.settings) is not None
->>>>>>> help-page
 
     def filter_variables(self, where: str | None) -> frozenset[str]:
         """Return the variables that a filter speaks of.
