@@ -179,8 +179,10 @@ def measure_choices(
     if len(measures) < 2:
         return ()
     single = [
-        Choice(value=name, label=say(name, language), is_chosen=chosen == (name,))
-        for name in measures
+        Choice(
+            value=name if place else "", label=say(name, language), is_chosen=chosen == (name,)
+        )
+        for place, name in enumerate(measures)
     ]
     both = Choice(value="*", label=say("both", language), is_chosen=len(chosen) > 1)
     return (*single, both)
