@@ -1,4 +1,4 @@
-"""The service and its ledger: what is recorded, refused, flagged, and shared with batch jobs."""
+"""The service and its ledger: what is recorded, refused, flagged, shared with batch jobs."""
 
 from __future__ import annotations
 
