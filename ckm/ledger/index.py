@@ -79,6 +79,8 @@ class Index:
         place = np.cumsum(is_new) - 1 + len(self)
         new = np.flatnonzero(is_new)
         words, sets = _words(entry, is_new)
+        if not len(new):
+            return
         self._push(
             np.concatenate([entry.identity[new], words]),
             place[np.concatenate([new, sets])].astype(np.uint32),
@@ -144,12 +146,16 @@ class Index:
     def _find(self, words: Words) -> tuple[Numbers, NDArray[np.uint32]]:
         """Return which words are in the index, and for each the sets that have them."""
         queries, sets = [np.zeros(0, np.int64)], [np.zeros(0, np.uint32)]
+        order = np.argsort(words)  # lookups in order stay near each other in memory
+        words = words[order]
         for known, places in self._runs:
             low = np.searchsorted(known, words, "left")
-            size = np.searchsorted(known, words, "right") - low
-            query = np.repeat(np.arange(len(words)), size)
+            met = np.flatnonzero(known[np.minimum(low, len(known) - 1)] == words)
+            low = low[met]
+            size = np.searchsorted(known, words[met], "right") - low
+            query = np.repeat(np.arange(len(met)), size)
             within = np.arange(len(query)) - np.repeat(np.cumsum(size) - size, size)
-            queries.append(query)
+            queries.append(order[met[query]])
             sets.append(places[low[query] + within])
         return np.concatenate(queries), np.concatenate(sets)
 

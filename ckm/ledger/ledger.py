@@ -286,7 +286,7 @@ class Ledger:
         """
         with self._lock:
             self._refresh()
-            return self._compare(entries, history, also)[1]
+            return self._compare(entries, history, also, _MOST_NAMED)[1]
 
     def publish(
         self,
@@ -296,6 +296,7 @@ class Ledger:
         history: str = "public",
         also: Sequence[str] = (),
         allowed: Collection[ThinPair] = (),
+        most: int = _MOST_NAMED,
     ) -> tuple[ThinPair, ...]:
         """Check tables and record them, all or none, before anybody sees them.
 
@@ -312,11 +313,13 @@ class Ledger:
             Further histories whose tables their readers know.
         allowed
             Thin differences, from `check`, that refuse nothing.
+        most
+            How many thin differences are named; all of them count.
 
         Returns
         -------
         tuple of ThinPair
-            The thin differences, the first 10,000 of them.
+            The thin differences, the first of them.
 
         Raises
         ------
@@ -337,7 +340,7 @@ class Ledger:
             self._refresh()  # most of the work while others may still write
             with self._store.writing():
                 self._refresh()
-                fresh, pairs = self._compare(entries, history, also)
+                fresh, pairs = self._compare(entries, history, also, most)
                 refused = [pair for pair in pairs if pair not in borne]
                 if refused and policy == "refuse":
                     raise ThinDifferenceError(refused)
@@ -404,7 +407,7 @@ class Ledger:
         return f"Ledger(threshold {self.threshold})"
 
     def _compare(
-        self, entries: Sequence[Entry], history: str, also: Sequence[str]
+        self, entries: Sequence[Entry], history: str, also: Sequence[str], most: int
     ) -> tuple[list[Entry], tuple[ThinPair, ...]]:
         """Return the entries that are not recorded yet, and the thin differences they add."""
         fresh: list[Entry] = []
@@ -412,7 +415,7 @@ class Ledger:
         pending = Index(self.width)
         others = [self._index(h) for h in dict.fromkeys(also) if h != history]
         mine = self._index(history)
-        for entry in entries:
+        for left, entry in zip(reversed(range(len(entries))), entries, strict=True):
             is_known = mine.knows(entry) | pending.knows(entry)
             if is_known.all() and self._is_among(entry, fresh, history):
                 continue
@@ -421,8 +424,9 @@ class Ledger:
             for index in (mine, *others, pending):
                 found = index.pairs(entry, threshold=self.threshold, is_known=is_known)
                 given = fresh if index is pending else None
-                pairs += self._named(entry, found, given, most=_MOST_NAMED - len(pairs))
-            pending.add(entry, number=len(fresh))
+                pairs += self._named(entry, found, given, most=most - len(pairs))
+            if left:  # for those that follow
+                pending.add(entry, number=len(fresh))
             fresh.append(entry)
         return fresh, tuple(pairs)
 

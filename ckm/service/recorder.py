@@ -22,6 +22,7 @@ __all__ = ["Recorder"]
 logger = logging.getLogger(__name__)
 
 _MOST_BYTES = 16_000_000
+_MOST_NAMED = 20
 _FOUND = Finding(rule="thin_difference", tries=("thin_difference_try",))
 
 
@@ -90,7 +91,10 @@ class Recorder:
         cells, is_shown = publication.cells()
         entry = self._ledger.entry(cells, self._definition(publication), shown=is_shown)
         return self._ledger.publish(
-            [entry], policy=self._rules.policy, history=self._rules.history
+            [entry],
+            policy=self._rules.policy,
+            history=self._rules.history,
+            most=_MOST_NAMED,
         )
 
     def _definition(self, publication: Publication) -> Definition:
@@ -112,7 +116,7 @@ class Recorder:
     def _note(self, pairs: tuple[ThinPair, ...]) -> None:
         """Tell the office's log which tables are too near, not which cells."""
         entries = sorted({pair.published.entry or 0 for pair in pairs})
-        logger.warning("thin difference published", extra={"entries": entries[:20]})
+        logger.warning("thin difference published", extra={"entries": entries})
 
     def __repr__(self) -> str:
         return f"Recorder({self._name!r})"
