@@ -28,6 +28,7 @@ _DEEP = re.compile(r"(valuecodes|codelist|find)\[([^\[\]]{1,2000})\]")
 _PLAIN = {"lang", "filter", "heading", "sort", "rows", "outputFormat"}
 _SORT = re.compile(r"-?[0-9]{1,3}")
 _MOST = 1000
+_MOST_EXPRESSIONS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +148,7 @@ def asked_of(
     Raises
     ------
     Mistake
-        If there are too many.
+        If there are too many, or too many patterns among them.
     """
     if len(items) > _MOST:
         raise Mistake("bad_request", detail=f"more than {_MOST} parameters.")
@@ -189,6 +190,10 @@ def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
     for text in given.get("valuecodes", []):
         is_code = variable.rank(text) is not None
         codes |= dict.fromkeys([text] if is_code else split_codes(text))
+    others = sum(variable.rank(code) is None for code in codes)
+    if others > _MOST_EXPRESSIONS:  # each is compared with every category
+        detail = f"more than {_MOST_EXPRESSIONS} patterns."
+        raise Mistake("bad_request", detail=detail)
     lists = given.get("codelist")
     return Wanted(
         codes=tuple(codes),

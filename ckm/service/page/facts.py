@@ -99,7 +99,7 @@ def page_facts(desk: Desk, asked: Asked, outcome: Outcome, *, language: str) -> 
         ),
         across=across_choices(asked, variables, language=language),
         measures=measure_choices(_chosen(desk, asked), desk.measures, language=language),
-        problems=tuple(_problem(m, idents, language) for m in outcome.mistakes),
+        problems=tuple(_problem(m, idents, language) for m in outcome.mistakes[:_MOST_LISTED]),
         permalink=replace(asked, sort=0, first=0).href(),
         notes=(say("method", language),),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import unicodedata
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["across_choices", "field_of", "measure_choices"]
 
+_EXPRESSION = re.compile(r"[*?(]")
 _MOST_TICKS = 40  # categories of a level that all stand on the page
 
 
@@ -83,10 +86,10 @@ def _ticked(variable: Variable, wanted: Wanted) -> tuple[set[int], list[str]]:
         if rank is not None:
             ticked.add(rank)
             continue
-        try:
-            ranks = ranks_of(variable, codes=[code], codelist=wanted.codelist or None)
-        except Mistake:
-            ranks = ()
+        ranks: tuple[int, ...] = ()
+        if _EXPRESSION.search(code):
+            with contextlib.suppress(Mistake):
+                ranks = ranks_of(variable, codes=[code], codelist=wanted.codelist or None)
         if 0 < len(ranks) <= _MOST_TICKS:
             ticked |= set(ranks)
         else:

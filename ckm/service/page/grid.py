@@ -11,7 +11,7 @@ from ckm.service.words import say
 from reports.service import Choice, Column, Grid, Head, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -160,7 +160,7 @@ def _rows(
 ) -> tuple[Row, ...]:
     shape = tuple(len(s.ranks) for s in layout.down)
     chosen = np.arange(len(layout.numbers)) if order is None else order
-    heads = [_heads(variables[s.variable], s, language) for s in layout.down]
+    makers = [_head_maker(variables[s.variable], s, language) for s in layout.down]
     finest = [_finest(variables[s.variable], s) for s in layout.down]
     rows = []
     for number in chosen[span[0] : span[1]].tolist():
@@ -172,7 +172,7 @@ def _rows(
         ]
         rows.append(
             Row(
-                heads=tuple(h[rank] for h, rank in zip(heads, ranks, strict=True)),
+                heads=tuple(make(rank) for make, rank in zip(makers, ranks, strict=True)),
                 numbers=tuple(layout.numbers[number].tolist()),
                 is_total=any(r == 0 and a for r, a in zip(ranks, above, strict=True)),
                 has_parts=any(above),
@@ -185,20 +185,23 @@ def _finest(variable: Variable, selection: Selection) -> int:
     return int(variable.level_of[list(selection.ranks)].min())
 
 
-def _heads(variable: Variable, selection: Selection, language: str) -> dict[int, Head]:
-    """Return how the categories of a variable stand at the left, with levels where needed."""
-    levels = {rank: int(variable.level_of[rank]) for rank in selection.ranks}
-    used = sorted({level for rank, level in levels.items() if rank}, reverse=True)
-    if len(used) < 2:
-        return {r: Head(label=variable.label(r, language)) for r in selection.ranks}
-    return {
-        rank: Head(
-            label=variable.label(rank, language),
-            level=variable.level_label(level, language) if rank else "",
-            depth=used.index(level) if rank else 0,
+def _head_maker(
+    variable: Variable, selection: Selection, language: str
+) -> Callable[[int], Head]:
+    """Return what says how a category stands at the left, with its level where needed."""
+    levels = set(variable.level_of[[r for r in selection.ranks if r]].tolist())
+    used = sorted(levels, reverse=True)
+
+    def head(rank: int) -> Head:
+        label = variable.label(rank, language)
+        if rank == 0 or len(used) < 2:
+            return Head(label=label)
+        level = int(variable.level_of[rank])
+        return Head(
+            label=label, level=variable.level_label(level, language), depth=used.index(level)
         )
-        for rank, level in levels.items()
-    }
+
+    return head
 
 
 def _sort_href(asked: Asked, place: int) -> str:
