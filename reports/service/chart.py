@@ -20,9 +20,9 @@ _GAP = 30.0
 _STEP = 22.0
 _BELOW = 62.0
 _IN_A_ROW = 4
-_MOST_BARS = 240
+_MOST_ROWS, _MOST_BARS = 40, 240
 _LONGEST = 34
-_SIGN = 6.6  # about the width of a character
+_SIGN = 7.6  # a character is hardly wider
 
 
 def chart(words: Words, grid: Grid) -> str | None:
@@ -55,7 +55,7 @@ def chart(words: Words, grid: Grid) -> str | None:
     columns = [p for p, column in enumerate(grid.columns) if not column.has_parts]
     if len(rows) < 2 or not columns or len(grid.rows) < grid.n_rows:
         return None
-    if len(rows) * len(columns) > _MOST_BARS:
+    if len(rows) > _MOST_ROWS or len(rows) * len(columns) > _MOST_BARS:
         return None
     names = [_name(row) for row in rows]
     margin = 16 + _SIGN * max(map(len, names))
