@@ -69,7 +69,7 @@ class Recorder:
             If the ledger cannot be written; then there is no answer.
         """
         query = publication.query
-        key = (publication.selections, query.where, query.margins)
+        key = (publication.selections, query.where, query.within, query.margins)
         known = self._answered.get(key)
         if known is not None:
             return known[0]
@@ -104,12 +104,18 @@ class Recorder:
 
         query = publication.query
         margins = "chosen" if query.margins is None else json.dumps(sorted(query.margins))
-        shape = [query.where, {s.variable: sorted(codes(s)) for s in publication.selections}]
+        within = {s.variable: sorted(codes(s)) for s in query.within}
+        shape = [
+            query.where,
+            {s.variable: sorted(codes(s)) for s in publication.selections},
+            within,
+        ]
+        counted = [f"{name} in {json.dumps(texts)}" for name, texts in within.items()]
         return Definition(
             name=self._name,
             dimensions=publication.dimensions,
             margins=margins,
-            where=query.where,
+            where=" and ".join([*([query.where] if query.where else []), *counted]) or None,
             shape=json.dumps(shape, sort_keys=True),
         )
 

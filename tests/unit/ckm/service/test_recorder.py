@@ -140,6 +140,21 @@ def test_a_repetition_is_answered_and_recorded_once_also_after_a_restart(folder,
     assert entry.definition.dimensions == ("sex",)
 
 
+def test_who_is_counted_tells_tables_apart(folder, opened):
+    """Women by category is another table than men by category, though its cells are alike."""
+    desk = opened()
+    sexes = query_of_request(desk.variables, dimensions=["sex"], select={"sex": ["F", "M"]})
+    (chosen,) = sexes.selections
+    base = query_of_request(desk.variables, dimensions=["category"])
+    for rank in chosen.ranks:
+        query = replace(base, within=(replace(chosen, ranks=(rank,)),))
+        assert reason(desk.answerer.answer(query)) is None
+    assert [entry.definition.where for entry in recorded(folder)] == [
+        'sex in ["F"]',
+        'sex in ["M"]',
+    ]
+
+
 def test_the_routes_of_cells_do_not_matter(folder, opened):
     """A table that is rolled up is recorded as one that is scanned."""
     first, second = opened(), opened()
