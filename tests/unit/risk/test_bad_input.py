@@ -692,10 +692,12 @@ RESULTS = {
     *("Accuracy", "CredibleIntervals", "CredibleSet", "InverseMatrix", "MapDesign", "MapLine"),
     *("RiskError", "RiskUtilityMap", "StatisticError", "WorstPosterior", "percentage"),
     *("DifferencingFigures", "Leakage", "Oracle"),
+    *("NAMES", "REASONS"),
     *("CLASSES", "DEFINITIONS", "Additivity", "Association", "Distribution", "Entry"),
     *("Measure", "NoiseDistribution", "RecordLine", "RowTest", "Utility", "UtilityRecord"),
     # take Pairs, which are checked when they are made
-    *("changed_by_row", "deviations", "distances", "distributions", "noise_distribution"),
+    *("bias", "changed_by_row", "deviations", "distances", "distributions"),
+    "noise_distribution",
     *("ranks", "significance", "summaries", "variation"),
 }
 

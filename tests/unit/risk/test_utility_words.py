@@ -50,6 +50,8 @@ def _every_case():
     yield from zeros(one)
     yield from significance(one)
     yield from significance(none, ptable=still)
+    lopsided = PTable.from_units([{0: 8}, {-1: 6, 3: 2}], key_range=8)
+    yield from significance(_pairs([1], [0]), ptable=lopsided)
     yield from ranks(one)
     yield from ranks(_pairs([1, 1], [1, 2]))
     yield from ranks(_pairs([1, 2], [1, 1]))
