@@ -12,12 +12,14 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from ckm.manifest import engine_version
 from ckm.service import openapi, pxweb
 from ckm.service.asking import (
     address_of,
     format_of,
+    is_local,
     language_wanted,
     parameters_of,
     query_of_wishes,
@@ -79,12 +81,14 @@ def make_app(desk: Desk) -> ASGIApp:
             methods=[route.method],
             summary=route.summary,
             responses=openapi.responses(route),
-            openapi_extra=openapi.details(route, service.id),
+            openapi_extra=openapi.details(route, service),
             operation_id=route.handler,
             response_class=Response,
             status_code=route.status,
         )
     Page(api).add_to(app)
+    told = openapi.finished(app.openapi(), service)
+    app.openapi = lambda: told  # type: ignore[method-assign]
     app.add_exception_handler(Mistake, api.mistaken)
     app.add_exception_handler(HTTPException, api.not_served)
     app.add_exception_handler(RequestValidationError, api.not_valid)
@@ -129,7 +133,7 @@ class _Api:
             self.desk.service,
             self.desk.variables,
             language=language,
-            query=plain.get("query", "")[:1000],
+            query=_text(plain, "query", most=1000),
             page=page,
             size=size,
         )
@@ -147,9 +151,11 @@ class _Api:
         )
 
     async def get_metadata(self, request: Request, table_id: str) -> Response:
-        parameters_of(request, known=("lang", "outputformat"))
+        plain = parameters_of(request, known=("lang", "outputformat")).plain
         language = await self._open(request)
         self._require_table(table_id)
+        if format_of(plain.get("outputformat")) != "json-stat2":
+            raise Mistake("bad_parameter", name="outputFormat", known=["json-stat2"])
         desk = self.desk
         return self._told(
             request,
@@ -288,7 +294,7 @@ class _Api:
 
     async def get_metrics(self, request: Request) -> Response:
         parameters_of(request, known=())
-        if address_of(request) not in {"127.0.0.1", "::/64"}:
+        if not is_local(request):
             caller, _ = await self.enter(request, cost=0)
             if caller.role != "officer":
                 raise Mistake("not_allowed")
@@ -310,7 +316,9 @@ class _Api:
         key = {404: "not_found", 405: "method_not_allowed"}.get(status, "bad_request")
         filled = {"detail": ""} if key == "bad_request" else {}
         language = language_of(request.scope, self.desk.service.languages)
-        headers = getattr(error, "headers", None)
+        headers = dict(getattr(error, "headers", None) or {})
+        if status == 405:  # the framework names the methods of one route, not of the address
+            headers["Allow"] = ", ".join(_methods_at(request))
         return problem_of_mistake(Mistake(key, **filled), language, headers=headers)
 
     async def not_valid(self, request: Request, error: Exception) -> Response:
@@ -395,6 +403,24 @@ def _json(document: Any, language: str) -> Rendered:
         etag=etag_of(body),
         headers={"Content-Language": language},
     )
+
+
+def _methods_at(request: Request) -> list[str]:
+    """Return the methods that the address of a request knows."""
+    found = {
+        method
+        for route in request.app.routes
+        if route.matches(request.scope)[0] is not Match.NONE
+        for method in route.methods or ()
+    }
+    return sorted(found)
+
+
+def _text(plain: Any, name: str, *, most: int) -> str:
+    text = str(plain.get(name, ""))
+    if len(text) > most:
+        raise Mistake("bad_parameter", name=name)
+    return text
 
 
 def _whole(plain: Any, name: str, *, default: int, most: int) -> int:

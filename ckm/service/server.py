@@ -171,6 +171,8 @@ def serve_desk(
 def _config(service: Service, app: ASGIApp) -> uvicorn.Config:
     from uvicorn import Config
 
+    from ckm.service.connection import connection_class
+
     limits, access = service.limits, service.access
     return Config(
         app,
@@ -183,7 +185,7 @@ def _config(service: Service, app: ASGIApp) -> uvicorn.Config:
         timeout_keep_alive=15,
         timeout_graceful_shutdown=int(2 * limits.seconds) + 5,
         h11_max_incomplete_event_size=_HEADER_BYTES,
-        http="h11",
+        http=connection_class(limits.seconds),
         ws="none",
         lifespan="off",
     )
