@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
 from ckm.manifest import engine_version
@@ -92,6 +93,7 @@ def make_app(desk: Desk) -> ASGIApp:
     app.add_exception_handler(Mistake, api.mistaken)
     app.add_exception_handler(HTTPException, api.not_served)
     app.add_exception_handler(RequestValidationError, api.not_valid)
+    app.add_exception_handler(ClientDisconnect, api.not_whole)
     app.add_exception_handler(Exception, api.mistaken)
     made: ASGIApp = app
     if service.access.origins:
@@ -324,6 +326,10 @@ class _Api:
     async def not_valid(self, request: Request, error: Exception) -> Response:
         del error  # its text repeats what was sent
         return await self.mistaken(request, Mistake("bad_body", detail=""))
+
+    async def not_whole(self, request: Request, error: Exception) -> Response:
+        del error  # nobody hears the answer; the audit log has it
+        return await self.mistaken(request, Mistake("bad_request", detail="it broke off."))
 
     # --- steps ---
 
