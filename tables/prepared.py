@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from tables.axes import Axis
     from tables.cells import Cells
+    from tables.deadline import Deadline
     from tables.sketch import Sketch
     from tables.source import Source
 
@@ -165,6 +166,7 @@ class Prepared:
         *,
         where: frozenset[Condition] = frozenset(),
         timeout_s: float | None = None,
+        deadline: Deadline | None = None,
     ) -> PreparedCells:
         """Find cells in the coded records.
 
@@ -175,12 +177,14 @@ class Prepared:
         where
             Conditions that the records must meet.
         timeout_s
-            Stop after so many seconds.
+            Stop each query after so many seconds.
+        deadline
+            When the work that this is part of must end.
 
         Raises
         ------
         StoppedError
-            If the time is over.
+            If the time is over, or the work was called off.
         """
         names = sorted(levels)
         columns = [f"{self._aliases[name]}_{levels[name]}" for name in names]
@@ -196,7 +200,8 @@ class Prepared:
         records = self._table + (f" WHERE {' AND '.join(filters)}" if filters else "")
         sql = f"SELECT {', '.join(selected)} FROM {records}"
         sql += f" GROUP BY {', '.join(columns)}" if columns else " HAVING count(*) > 0"
-        answer = self._source.aside(sql, timeout_s=timeout_s)
+        limits: dict[str, Any] = {"timeout_s": timeout_s, "deadline": deadline}
+        answer = self._source.aside(sql, **limits)
         weight: tuple[Any, ...] = ()
         if self.is_weighted:
             weight = (*limbs_of(answer["w"]), answer["m"].to_numpy())
@@ -205,7 +210,7 @@ class Prepared:
             answer["n"].to_numpy(),
             answer["k"].to_numpy(),
             weight,
-            self._sketch(answer, columns, records, timeout_s) if self._width else None,
+            self._sketch(answer, columns, records, limits) if self._width else None,
         )
         return PreparedCells(levels={n: levels[n] for n in names}, where=where, block=block)
 
@@ -298,7 +303,11 @@ class Prepared:
         return answer
 
     def _sketch(
-        self, answer: pa.Table, columns: Sequence[str], records: str, timeout_s: float | None
+        self,
+        answer: pa.Table,
+        columns: Sequence[str],
+        records: str,
+        limits: Mapping[str, Any],
     ) -> Sketch:
         """Return the sketches of an answer, with the members of small sets."""
         import pyarrow as pa
@@ -316,7 +325,7 @@ class Prepared:
             f"ELSE members END AS keys FROM {records}) AS r "
             f"JOIN {self._source.beside} AS b ON {' AND '.join(same) or 'true'}",
             beside=beside,
-            timeout_s=timeout_s,
+            **limits,
         )
         return sketch.with_members(found["row"].to_numpy(), found["key"].to_numpy())
 

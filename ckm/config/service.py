@@ -57,6 +57,7 @@ class ServiceLimits:
     requests_per_hour: int
     requests_per_hour_researcher: int
     requests_per_hour_officer: int
+    requests_per_day: int | None
     cells_researcher: int | None
     request_bytes: int
     seconds: float
@@ -65,6 +66,10 @@ class ServiceLimits:
     cache_bytes: int
     large_cells: int
     jobs: int
+    job_seconds: float
+    job_hours: float
+    job_bytes: int
+    connections: int
     memory_limit: str | None
     threads: int | None
 
@@ -90,6 +95,7 @@ class ServiceAccess:
     mode: Literal["open", "tokens"]
     tokens: Path | None
     audit: Path | None
+    budgets: Path | None
     trusted_proxies: tuple[str, ...]
     origins: tuple[str, ...]
 
@@ -346,12 +352,15 @@ class _Builder:
                 where, "the file of tokens can be read by others.", f"chmod 600 {tokens.name}"
             )
         audit = None if access.audit is None else self.path.parent / access.audit
-        if audit is not None and not audit.parent.is_dir():
-            self._add(where, "the folder of the audit log does not exist.")
+        budgets = None if access.budgets is None else self.path.parent / access.budgets
+        for path, what in ((audit, "audit log"), (budgets, "file of budgets")):
+            if path is not None and not path.parent.is_dir():
+                self._add(where, f"the folder of the {what} does not exist.")
         return ServiceAccess(
             mode=access.mode,
             tokens=tokens,
             audit=audit,
+            budgets=budgets,
             trusted_proxies=tuple(access.trusted_proxies),
             origins=tuple(access.origins),
         )

@@ -27,7 +27,7 @@ from ckm.service.rules import (
     judge_shape,
 )
 from ckm.service.variables import offered_variables
-from tables import FilterError
+from tables import Deadline, FilterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,7 +141,13 @@ class Answerer:
         self._ledger = ledger
         self._sensitive = [v.name for v in service.variables.values() if v.is_sensitive]
 
-    def answer(self, query: Query, *, settings: RuleSettings | None = None) -> Answer:
+    def answer(
+        self,
+        query: Query,
+        *,
+        settings: RuleSettings | None = None,
+        deadline: Deadline | None = None,
+    ) -> Answer:
         """Answer a query.
 
         Parameters
@@ -150,14 +156,17 @@ class Answerer:
             What is asked for.
         settings
             The rules; by default those of the service.
+        deadline
+            When the work must end.
 
         Raises
         ------
         Mistake
             If the filter or the measures are wrong.
         tables.StoppedError
-            If it takes too long.
+            If it takes too long, or was called off.
         """
+        deadline = deadline or Deadline()
         rules = settings or self.settings
         rules = replace(
             rules, maximum_cells=min(rules.maximum_cells or _MOST_CELLS, _MOST_CELLS)
@@ -173,10 +182,11 @@ class Answerer:
         wanted = dict.fromkeys([*plan.shown(), *(levels for pair in inner for levels in pair)])
         names = [selection.variable for selection in plan.active]
         finest = {name: levels[0] for name, levels in zip(names, plan.used, strict=True)}
-        found = self.cubes.find(finest, where=plan.where)
+        found = self.cubes.find(finest, where=plan.where, deadline=deadline)
         cells = self._prepared.cells_by_level(
             found.without_sketch(), names, level_sets=list(wanted)
         )
+        deadline.require()
         protected = {
             levels: (part.ranks, self._engine.protect(part, measures=_measures(query)))
             for levels, part in cells.items()
@@ -187,6 +197,7 @@ class Answerer:
         withheld = self._withheld(plan, findings)
         if findings and all(f is not None for f in findings):
             return self._refused(query, commonest(findings))
+        deadline.require()  # what is recorded is answered
         flag = None
         if self._ledger is not None:
             objection = self._ledger.review(self._publication(query, plan, found, withheld))

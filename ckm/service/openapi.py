@@ -132,9 +132,10 @@ _PROBLEMS = {
     403: "The table is not published, by a rule; or the role does not allow it.",
     404: "There is no such thing.",
     405: "The method is not allowed.",
+    408: "The request took too long to arrive.",
     413: "The request is too large.",
     422: "The body cannot be read.",
-    429: "Too many requests in an hour.",
+    429: "Too many requests in an hour, or in a day.",
     500: "The service made a mistake.",
     503: "The service is busy, or the table took too long.",
 }
@@ -153,8 +154,11 @@ _PROBLEM = {
     },
 }
 _RATE = {
-    name: {"schema": {"type": "integer"}}
-    for name in ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+    **{name: {"schema": _TEXT} for name in ("RateLimit-Policy", "RateLimit")},
+    **{
+        name: {"schema": {"type": "integer"}}
+        for name in ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+    },
 }
 _DEEP = {"type": "object", "additionalProperties": _TEXT}
 _PARAMETERS: dict[str, dict[str, Any]] = {

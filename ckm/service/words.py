@@ -165,6 +165,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "This method is not allowed here.",
         "Cette méthode n'est pas admise ici.",
     ),
+    "slow_request": (
+        "The request took too long to arrive.",
+        "La requête a mis trop de temps à arriver.",
+    ),
     "too_large": (
         "The request has more than {limit} bytes.",
         "La requête dépasse {limit} octets.",
@@ -175,8 +179,8 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "not_allowed": ("Your role does not allow this.", "Votre rôle ne le permet pas."),
     "too_many_requests": (
-        "You have asked {limit} times in an hour; wait {wait} seconds.",
-        "Vous avez fait {limit} demandes en une heure ; attendez {wait} secondes.",
+        "You have used up your {limit} requests; wait {wait} seconds.",
+        "Vous avez épuisé vos {limit} demandes ; attendez {wait} secondes.",
     ),
     "busy": (
         "The service is busy; try again soon.",
@@ -185,6 +189,18 @@ WORDS: dict[str, tuple[str, str]] = {
     "too_slow": (
         "The table took too long to find.",
         "Le tableau a pris trop de temps.",
+    ),
+    "stopping": (
+        "The service was stopped before the table was found.",
+        "Le service a été arrêté avant que le tableau ne soit prêt.",
+    ),
+    "gone": (
+        "The connection was closed before the answer.",
+        "La connexion a été fermée avant la réponse.",
+    ),
+    "too_many_bytes": (
+        "The table has more than {limit} bytes.",
+        "Le tableau dépasse {limit} octets.",
     ),
     "too_slow_try": (
         "ask for fewer variables, or for a larger kind of area",

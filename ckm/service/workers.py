@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
+from ckm.service.server import grace_s, serve_desk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,14 +77,29 @@ def run_workers(
             is_starting = answering < service.workers
             workers = [_kept(*worker, start, is_starting=is_starting) for worker in workers]
     finally:
-        for worker, _ in workers:
-            worker.terminate()
-        for worker, _ in workers:
-            worker.wait()
+        _stop([worker for worker, _ in workers], stops, within_s=grace_s(service) + _SOON_S)
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
         os.close(reading)
         os.close(writing)
+
+
+def _stop(workers: list[subprocess.Popen[bytes]], stops: list[int], *, within_s: float) -> None:
+    """Ask workers to stop; ask again when we are asked again; end those that do not hear."""
+    end = time.monotonic() + within_s
+    for worker in workers:
+        worker.terminate()
+    heard = len(stops)
+    while any(worker.poll() is None for worker in workers):
+        if len(stops) > max(1, heard):
+            heard = len(stops)
+            end = min(end, time.monotonic() + _SOON_S)
+            for worker in workers:
+                worker.terminate()
+        if time.monotonic() > end:
+            for worker in workers:
+                worker.kill()
+        time.sleep(_TICK_S / 4)
 
 
 def _kept(
@@ -107,7 +123,6 @@ def _kept(
 def _work(path: str, folder: str, listening: str, telling: str) -> None:
     from ckm.config.service import read_service
     from ckm.service.logs import log_as_json
-    from ckm.service.server import serve_desk
 
     log_as_json()
     sock = socket.socket(fileno=int(listening))
