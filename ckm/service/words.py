@@ -134,6 +134,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "The selection {name!r} of {variable!r} cannot be read.",
         "La sélection {name!r} de {variable!r} est illisible.",
     ),
+    "too_many_patterns": (
+        "More than {limit} patterns select from {variable!r}; give codes, or fewer patterns.",
+        "Plus de {limit} motifs choisissent dans {variable!r} ; donnez des codes, ou moins.",
+    ),
     "nothing_selected": (
         "Nothing of {variable!r} is selected.",
         "Rien n'est sélectionné pour {variable!r}.",
