@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from ckm.service.variables import Variable
 
-__all__ = ["MOST_PATTERNS", "codelists_of", "parts_of", "ranks_of", "split_codes"]
+__all__ = ["codelists_of", "most_patterns", "parts_of", "ranks_of", "split_codes"]
 
-#: Expressions among the codes of one variable.
-MOST_PATTERNS = 50
+_MOST_PATTERNS = 50
+_MOST_LOOKS = 1_000_000
 
 _CALL = re.compile(r"(top|bottom|range|from|to)\((.*)\)", re.IGNORECASE | re.DOTALL)
 _MOST_STARS = 4
@@ -77,6 +77,22 @@ def codelists_of(variable: Variable) -> dict[str, int | None]:
     return lists
 
 
+def most_patterns(variable: Variable) -> int:
+    """Return how many patterns may select from a variable; each looks at every category.
+
+    Parameters
+    ----------
+    variable
+        The variable.
+
+    Returns
+    -------
+    int
+        50, and fewer where there are more than 20,000 categories.
+    """
+    return max(1, min(_MOST_PATTERNS, _MOST_LOOKS // len(variable.codes)))
+
+
 def ranks_of(
     variable: Variable,
     *,
@@ -115,8 +131,9 @@ def ranks_of(
             found[rank] = None
             continue
         patterns += 1
-        if patterns > MOST_PATTERNS:  # each may look at every category
-            raise Mistake("too_many_patterns", variable=variable.name, limit=MOST_PATTERNS)
+        if patterns > most_patterns(variable):
+            limit = most_patterns(variable)
+            raise Mistake("too_many_patterns", variable=variable.name, limit=limit)
         found |= dict.fromkeys(_selected(listing, code))
     if is_single:
         found = dict.fromkeys(parts_of(variable, list(found), 0))

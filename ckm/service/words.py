@@ -38,6 +38,14 @@ WORDS: dict[str, tuple[str, str]] = {
         "choose fewer categories, or fewer variables",
         "choisissez moins de modalités ou moins de variables",
     ),
+    "maximum_levels": (
+        "The levels asked for have {found} combinations; that is too much at once.",
+        "Les niveaux demandés ont {found} combinaisons ; c'est trop à la fois.",
+    ),
+    "maximum_levels_try": (
+        "choose categories of one level of each variable",
+        "choisissez des modalités d'un seul niveau de chaque variable",
+    ),
     "maximum_categories": (
         "{dimension} has {found} categories; a table has at most {limit} of one variable.",
         "{dimension} a {found} modalités ; un tableau en a au plus {limit} par variable.",

@@ -16,8 +16,8 @@ from ckm.service.mistake import Mistake
 from ckm.service.pxweb import CONTENTS
 from ckm.service.query import Query, Selection
 from ckm.service.selection import (
-    MOST_PATTERNS,
     codelists_of,
+    most_patterns,
     parts_of,
     ranks_of,
     split_codes,
@@ -196,8 +196,9 @@ def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
         is_code = variable.rank(text) is not None
         codes |= dict.fromkeys([text] if is_code else split_codes(text))
     others = sum(variable.rank(code) is None for code in codes)
-    if others > MOST_PATTERNS:
-        raise Mistake("too_many_patterns", variable=variable.name, limit=MOST_PATTERNS)
+    most = most_patterns(variable)
+    if others > most:
+        raise Mistake("too_many_patterns", variable=variable.name, limit=most)
     lists = given.get("codelist")
     return Wanted(
         codes=tuple(codes),
