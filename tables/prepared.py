@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["CODED", "LEVEL", "Prepared", "PreparedCells"]
 
 CODED = "ckm_prepared"
+_MOST_COMPARISONS = 100
 LEVEL = "ckm level "  # what the level of a coding is called, beside data columns
 
 
@@ -139,11 +140,16 @@ class Prepared:
         Raises
         ------
         FilterError
-            If it cannot be parsed or does not fit the columns.
+            If it cannot be parsed, does not fit the columns, or has more than 100 comparisons.
         """
         if where is None:
             return frozenset()
         parsed = parse_filter(where) if isinstance(where, str) else where
+        if parsed.comparisons > _MOST_COMPARISONS:  # each looks at every category
+            raise FilterError(
+                f"A filter has at most {_MOST_COMPARISONS} comparisons.",
+                hint="list values: code in ('a', 'b')",
+            )
         for problem, hint in parsed.problems(self.kinds):
             raise FilterError(problem, hint=hint or None)
         return conditions_of(parsed, self._places, self.kinds, self._judge)
@@ -357,12 +363,18 @@ class Prepared:
 
     def _judge(
         self, column: str, sql: str, parameters: Mapping[str, object]
-    ) -> list[tuple[int, bool | None]]:
-        """Tell for which categories of a column's place an expression over it holds."""
+    ) -> tuple[list[int], list[int]]:
+        """Tell for which categories of a column's place an expression holds, or is unknown."""
         dimension, level = self._places[column]
         coding = f"{self._table}_{self._aliases[dimension]}"
         place = quote(f"{LEVEL}{level}")
-        return self._source.fetch(f"SELECT DISTINCT {place}, {sql} FROM {coding}", parameters)
+        found = self._source.aside(
+            f"SELECT DISTINCT {place} AS place, {sql} AS holds FROM {coding}", parameters
+        )
+        places, holds = found["place"].to_numpy(), found["holds"]
+        is_unknown = holds.is_null().to_numpy()
+        is_true = holds.fill_null(False).to_numpy()  # noqa: FBT003
+        return places[is_true].tolist(), places[is_unknown].tolist()
 
 
 def _finest(axis: Axis, levels: Sequence[int]) -> NDArray[np.int64]:

@@ -136,6 +136,7 @@ class Source:
     def aside(
         self,
         sql: str,
+        parameters: Mapping[str, object] | None = None,
         *,
         beside: pa.Table | None = None,
         timeout_s: float | None = None,
@@ -145,7 +146,7 @@ class Source:
 
         Parameters
         ----------
-        sql
+        sql, parameters
             The query.
         beside
             As for `arrow`.
@@ -170,7 +171,7 @@ class Source:
             ):
                 if beside is not None:
                     cursor.register(self.beside, beside)
-                return cursor.sql(sql).to_arrow_table()
+                return cursor.sql(sql, params=parameters or None).to_arrow_table()
         except KeyboardInterrupt:
             raise StoppedError(
                 "The table took too long to find.",

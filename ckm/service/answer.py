@@ -186,11 +186,11 @@ class Answerer:
         cells = self._prepared.cells_by_level(
             found.without_sketch(), names, level_sets=list(wanted)
         )
-        deadline.require()
-        protected = {
-            levels: (part.ranks, self._engine.protect(part, measures=_measures(query)))
-            for levels, part in cells.items()
-        }
+        protected = {}
+        for levels, part in cells.items():
+            deadline.require()
+            numbers = self._engine.protect(part, measures=_measures(query))
+            protected[levels] = (part.ranks, numbers)
         findings = judge_areas(
             self._slices(plan, inner, protected), rules, sensitive=self._sensitive
         )
@@ -279,9 +279,13 @@ class Answerer:
         return (*sorted({int(level_of[rank]) for rank in ranks}), *totals)
 
     def _shape(self, query: Query, plan: _Plan) -> Shape:
-        categories, levels = {}, {}
+        categories, levels, sizes = {}, {}, []
         for selection, used in zip(plan.active, plan.used, strict=True):
             variable = self.variables[selection.variable]
+            # Of areas of one level, those asked for are counted; else all categories are.
+            is_few = variable.name == self.service.area and len(used) == 1
+            most = len(selection.ranks) if is_few else variable.axis.size
+            sizes.append(tuple(min(most, variable.axis.levels[at].size) for at in used))
             below = [level for level in used if level < len(variable.level_names)]
             categories[variable.name] = sum(len(variable.ranks(level)) for level in below)
             levels[variable.name] = tuple(variable.level_names[level] for level in below)
@@ -291,6 +295,7 @@ class Answerer:
             filtered=self.filter_variables(query.where) | {s.variable for s in query.within},
             levels=levels,
             area=self.service.area,
+            sizes=tuple(sizes),
         )
 
     def _slices(

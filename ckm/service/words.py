@@ -38,6 +38,14 @@ WORDS: dict[str, tuple[str, str]] = {
         "choose fewer categories, or fewer variables",
         "choisissez moins de modalités ou moins de variables",
     ),
+    "maximum_levels": (
+        "The levels asked for have {found} combinations; that is too much at once.",
+        "Les niveaux demandés ont {found} combinaisons ; c'est trop à la fois.",
+    ),
+    "maximum_levels_try": (
+        "choose categories of one level of each variable",
+        "choisissez des modalités d'un seul niveau de chaque variable",
+    ),
     "maximum_categories": (
         "{dimension} has {found} categories; a table has at most {limit} of one variable.",
         "{dimension} a {found} modalités ; un tableau en a au plus {limit} par variable.",
@@ -133,6 +141,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "bad_expression": (
         "The selection {name!r} of {variable!r} cannot be read.",
         "La sélection {name!r} de {variable!r} est illisible.",
+    ),
+    "too_many_patterns": (
+        "More than {limit} patterns select from {variable!r}; give codes, or fewer patterns.",
+        "Plus de {limit} motifs choisissent dans {variable!r} ; donnez des codes, ou moins.",
     ),
     "nothing_selected": (
         "Nothing of {variable!r} is selected.",
