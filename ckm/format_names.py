@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["FORMAT_NAMES"]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["FORMAT_NAMES", "without_repeats"]
 
 #: In the order of `ckm.formats.FORMATS`.
 FORMAT_NAMES = (
@@ -15,3 +20,20 @@ FORMAT_NAMES = (
     "sdmx-csv-1",
     "csvw",
 )
+
+
+def without_repeats(formats: Iterable[str]) -> tuple[str, ...]:
+    """Return formats, each once; CSV on the Web writes the file of CSV itself.
+
+    Parameters
+    ----------
+    formats
+        Names of formats.
+
+    Examples
+    --------
+    >>> without_repeats(["px", "csv", "csvw", "px"])
+    ('px', 'csvw')
+    """
+    names = list(dict.fromkeys(formats))
+    return tuple(name for name in names if name != "csv" or "csvw" not in names)

@@ -176,9 +176,7 @@ class TableModel(_Section):
 class VariableModel(_Section):
     """The words for a dimension or a column."""
 
-    name: str = Field(
-        min_length=1, description="A dimension, or a column of a hierarchy."
-    )
+    name: str = Field(min_length=1, description="A dimension, or a column of a hierarchy.")
     labels: _Text | None = Field(default=None, description="What readers see.")
     is_area: bool = Field(default=False, description="Whether it tells places.")
     levels: dict[str, _Text] = Field(

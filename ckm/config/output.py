@@ -1,4 +1,4 @@
-"""From the sections ``[output]`` and ``[[variable]]`` of a job to what its files are and say."""
+"""From ``[output]`` and ``[[variable]]`` to what the files of a job are and say."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from ckm.config.job import JobOutput, JobVariable
 from ckm.config.problems import did_you_mean
 from ckm.config.words import read_codelist, texts_of
-from ckm.format_names import FORMAT_NAMES
+from ckm.format_names import FORMAT_NAMES, without_repeats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from ckm.config.model import JobModel, OutputModel, TextModel, VariableModel
 
     Add = Callable[[str, str, str | None], None]
 
-__all__ = ["build_output", "build_variables", "in_language", "without_repeats"]
+__all__ = ["build_output", "build_variables", "in_language"]
 
 
 def in_language(text: str | TextModel | None, language: str) -> str:
@@ -37,23 +37,6 @@ def in_language(text: str | TextModel | None, language: str) -> str:
     'Sex'
     """
     return texts_of(text).get(language, "")
-
-
-def without_repeats(formats: Iterable[str]) -> tuple[str, ...]:
-    """Return formats, each once; CSV on the Web writes the file of CSV itself.
-
-    Parameters
-    ----------
-    formats
-        Names of formats.
-
-    Examples
-    --------
-    >>> without_repeats(["px", "csv", "csvw", "px"])
-    ('px', 'csvw')
-    """
-    names = list(dict.fromkeys(formats))
-    return tuple(name for name in names if name != "csv" or "csvw" not in names)
 
 
 def build_output(model: OutputModel, *, add: Add) -> JobOutput:

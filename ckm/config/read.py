@@ -132,9 +132,7 @@ def read_noise_spec(path: Path | str) -> NoiseSpec:
         model = PTableModel.model_validate(section)
     except ValidationError as error:
         problems += [
-            problem_from_pydantic(
-                {**e, "loc": ("ptable", *e["loc"])}, sections=known, names={}
-            )
+            problem_from_pydantic({**e, "loc": ("ptable", *e["loc"])}, sections=known, names={})
             for e in error.errors(include_url=False, include_input=False)
         ]
         raise JobError(path.name, problems) from None

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING, TypeAlias
 
-from ckm.config.model import TextModel
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from ckm.config.model import TextModel
 
 __all__ = ["LANGUAGES", "Texts", "read_codelist", "texts_of"]
 

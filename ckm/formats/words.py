@@ -20,7 +20,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "count": ("Count", "Effectif"),
     "weighted": ("Weighted count", "Effectif pondéré"),
     "withheld": ("Not published", "Non publié"),
-    "suppressed": ("Suppressed", "Secret"),
+    "suppressed": ("Suppressed", "Secret statistique"),
     "method": (
         (
             "Small noise protects these counts. The same cell is the same number in every"
