@@ -34,7 +34,7 @@ class _FormatName(click.Choice[str]):
         close = difflib.get_close_matches(str(value), FORMAT_NAMES, n=1)
         known = f"known are {', '.join(FORMAT_NAMES)}"
         way = f"did you mean {close[0]!r}?" if close else known
-        self.fail(f"there is no format {value!r}; {way}", param, ctx)
+        raise click.BadParameter(f"there is no format {value!r}; {way}", ctx=ctx, param=param)
 
 
 def limit_options(command: click.decorators.FC) -> click.decorators.FC:

@@ -138,7 +138,7 @@ def is_service_file(path: Path) -> bool:
         document = _parse(path, _read_text(path, kind="service"))
     except ValueError:
         return False
-    return "service" in document or "variable" in document
+    return "service" in document or ("variable" in document and "table" not in document)
 
 
 def service_schema() -> dict[str, Any]:
