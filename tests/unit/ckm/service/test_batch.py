@@ -191,9 +191,7 @@ def test_the_service_tells_of_no_category_that_its_published_count_does_not_show
     opened = Served(path, tmp_path / "jobs")
     try:
         answers = [
-            opened.web.post(
-                "/requests", json={"dimensions": ["rare", "sex"], "format": kind}
-            )
+            opened.web.post("/requests", json={"dimensions": ["rare", "sex"], "format": kind})
             for kind in FORMAT_NAMES
         ]
         answers += [
