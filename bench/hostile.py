@@ -216,7 +216,7 @@ def _slow(port: int, number: int, token: str, report: Report) -> None:
                 report.wrong.append(f"slow connection {number} is kept")
         except (BrokenPipeError, ConnectionResetError):
             pass
-    if told and not told.startswith((b"HTTP/1.1 400", b"HTTP/1.1 401")):
+    if told and not told.startswith((b"HTTP/1.1 401", b"HTTP/1.1 408")):
         report.wrong.append(f"a slow request got {told[:100]!r}")
 
 

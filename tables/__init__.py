@@ -8,6 +8,7 @@ from tables.axes import Axis, Level
 from tables.cells import Cells
 from tables.conditions import Condition
 from tables.cube import cube
+from tables.deadline import Deadline
 from tables.errors import (
     DataError,
     FilterError,
@@ -34,6 +35,7 @@ __all__ = [
     "CodeTree",
     "Condition",
     "DataError",
+    "Deadline",
     "Filter",
     "FilterError",
     "HashedKeys",

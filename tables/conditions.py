@@ -107,7 +107,7 @@ def conditions_of(
     where: Filter,
     places: Mapping[str, tuple[str, int]],
     kinds: Mapping[str, str],
-    judge: Callable[[str, str, Mapping[str, object]], Iterable[tuple[int, bool | None]]],
+    judge: Callable[[str, str, Mapping[str, object]], tuple[Iterable[int], Iterable[int]]],
 ) -> frozenset[Condition]:
     """Code a filter; parts joined by ``and`` at the top become conditions of their own.
 
@@ -120,8 +120,8 @@ def conditions_of(
     kinds
         Column → kind, see `tables.filters`.
     judge
-        Called with a column, an SQL expression over it and its parameters; gives every
-        category of the column's place with whether the expression holds, None for unknown.
+        Called with a column, an SQL expression over it and its parameters; gives the
+        categories of the column's place for which it holds, and those for which it is unknown.
     """
 
     def code(node: Node) -> _Tree:
@@ -132,12 +132,8 @@ def conditions_of(
                 return _Not(code(part))
         parameters: dict[str, object] = {}
         sql = Filter(node).sql(kinds, parameters)
-        verdicts = list(judge(node.column, sql, parameters))
-        return _Among(
-            *places[node.column],
-            holds=frozenset(category for category, holds in verdicts if holds),
-            unknown=frozenset(category for category, holds in verdicts if holds is None),
-        )
+        holds, unknown = judge(node.column, sql, parameters)
+        return _Among(*places[node.column], holds=frozenset(holds), unknown=frozenset(unknown))
 
     return frozenset(Condition(code(node)) for node in _conjuncts(where.tree))
 

@@ -117,6 +117,11 @@ class Filter:
         """The columns that the filter reads."""
         return frozenset(_columns(self.tree))
 
+    @property
+    def comparisons(self) -> int:
+        """How many comparisons with columns the filter has."""
+        return len(_columns(self.tree))
+
     def problems(self, types: Mapping[str, str]) -> list[tuple[str, str]]:
         """Tell what does not fit the columns, as (problem, hint) pairs.
 

@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 
     from tables.axes import Axis
     from tables.cells import Cells
+    from tables.deadline import Deadline
     from tables.sketch import Sketch
     from tables.source import Source
 
 __all__ = ["CODED", "LEVEL", "Prepared", "PreparedCells"]
 
 CODED = "ckm_prepared"
+_MOST_COMPARISONS = 100
 LEVEL = "ckm level "  # what the level of a coding is called, beside data columns
 
 
@@ -138,11 +140,16 @@ class Prepared:
         Raises
         ------
         FilterError
-            If it cannot be parsed or does not fit the columns.
+            If it cannot be parsed, does not fit the columns, or has more than 100 comparisons.
         """
         if where is None:
             return frozenset()
         parsed = parse_filter(where) if isinstance(where, str) else where
+        if parsed.comparisons > _MOST_COMPARISONS:  # each looks at every category
+            raise FilterError(
+                f"A filter has at most {_MOST_COMPARISONS} comparisons.",
+                hint="list values: code in ('a', 'b')",
+            )
         for problem, hint in parsed.problems(self.kinds):
             raise FilterError(problem, hint=hint or None)
         return conditions_of(parsed, self._places, self.kinds, self._judge)
@@ -165,6 +172,7 @@ class Prepared:
         *,
         where: frozenset[Condition] = frozenset(),
         timeout_s: float | None = None,
+        deadline: Deadline | None = None,
     ) -> PreparedCells:
         """Find cells in the coded records.
 
@@ -175,12 +183,14 @@ class Prepared:
         where
             Conditions that the records must meet.
         timeout_s
-            Stop after so many seconds.
+            Stop each query after so many seconds.
+        deadline
+            When the work that this is part of must end.
 
         Raises
         ------
         StoppedError
-            If the time is over.
+            If the time is over, or the work was called off.
         """
         names = sorted(levels)
         columns = [f"{self._aliases[name]}_{levels[name]}" for name in names]
@@ -196,7 +206,8 @@ class Prepared:
         records = self._table + (f" WHERE {' AND '.join(filters)}" if filters else "")
         sql = f"SELECT {', '.join(selected)} FROM {records}"
         sql += f" GROUP BY {', '.join(columns)}" if columns else " HAVING count(*) > 0"
-        answer = self._source.aside(sql, timeout_s=timeout_s)
+        limits: dict[str, Any] = {"timeout_s": timeout_s, "deadline": deadline}
+        answer = self._source.aside(sql, **limits)
         weight: tuple[Any, ...] = ()
         if self.is_weighted:
             weight = (*limbs_of(answer["w"]), answer["m"].to_numpy())
@@ -205,7 +216,7 @@ class Prepared:
             answer["n"].to_numpy(),
             answer["k"].to_numpy(),
             weight,
-            self._sketch(answer, columns, records, timeout_s) if self._width else None,
+            self._sketch(answer, columns, records, limits) if self._width else None,
         )
         return PreparedCells(levels={n: levels[n] for n in names}, where=where, block=block)
 
@@ -298,7 +309,11 @@ class Prepared:
         return answer
 
     def _sketch(
-        self, answer: pa.Table, columns: Sequence[str], records: str, timeout_s: float | None
+        self,
+        answer: pa.Table,
+        columns: Sequence[str],
+        records: str,
+        limits: Mapping[str, Any],
     ) -> Sketch:
         """Return the sketches of an answer, with the members of small sets."""
         import pyarrow as pa
@@ -316,7 +331,7 @@ class Prepared:
             f"ELSE members END AS keys FROM {records}) AS r "
             f"JOIN {self._source.beside} AS b ON {' AND '.join(same) or 'true'}",
             beside=beside,
-            timeout_s=timeout_s,
+            **limits,
         )
         return sketch.with_members(found["row"].to_numpy(), found["key"].to_numpy())
 
@@ -348,12 +363,18 @@ class Prepared:
 
     def _judge(
         self, column: str, sql: str, parameters: Mapping[str, object]
-    ) -> list[tuple[int, bool | None]]:
-        """Tell for which categories of a column's place an expression over it holds."""
+    ) -> tuple[list[int], list[int]]:
+        """Tell for which categories of a column's place an expression holds, or is unknown."""
         dimension, level = self._places[column]
         coding = f"{self._table}_{self._aliases[dimension]}"
         place = quote(f"{LEVEL}{level}")
-        return self._source.fetch(f"SELECT DISTINCT {place}, {sql} FROM {coding}", parameters)
+        found = self._source.aside(
+            f"SELECT DISTINCT {place} AS place, {sql} AS holds FROM {coding}", parameters
+        )
+        places, holds = found["place"].to_numpy(), found["holds"]
+        is_unknown = holds.is_null().to_numpy()
+        is_true = holds.fill_null(False).to_numpy()  # noqa: FBT003
+        return places[is_true].tolist(), places[is_unknown].tolist()
 
 
 def _finest(axis: Axis, levels: Sequence[int]) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import duckdb
 
 from tables.csvfiles import create_csv_view, file_list, sql_text
+from tables.deadline import Deadline
 from tables.errors import RequestError, SourceError, StoppedError, unknown_name
 from tables.files import attach, check_same_columns, file_format, find_files
 from tables.filters import quote
@@ -133,41 +134,50 @@ class Source:
                     self._connection.unregister(self.beside)
 
     def aside(
-        self, sql: str, *, beside: pa.Table | None = None, timeout_s: float | None = None
+        self,
+        sql: str,
+        parameters: Mapping[str, object] | None = None,
+        *,
+        beside: pa.Table | None = None,
+        timeout_s: float | None = None,
+        deadline: Deadline | None = None,
     ) -> pa.Table:
         """Run a query beside others, on a connection of its own; stop it when time is over.
 
         Parameters
         ----------
-        sql
+        sql, parameters
             The query.
         beside
             As for `arrow`.
         timeout_s
             Seconds; without limit by default.
+        deadline
+            When the work that this is part of must end.
 
         Raises
         ------
         StoppedError
-            If the time is over.
+            If the time is over, or the work was called off.
         """
+        deadline = deadline or Deadline()
+        deadline.require()
         with self._aside:
             cursor = self._connection.cursor()
-        timer = threading.Timer(timeout_s or 0, cursor.interrupt)
         try:
-            if timeout_s is not None:
-                timer.start()
-            with _Guard(self.label):
+            with (
+                deadline.interrupting(cursor.interrupt, within_s=timeout_s),
+                _Guard(self.label),
+            ):
                 if beside is not None:
                     cursor.register(self.beside, beside)
-                return cursor.sql(sql).to_arrow_table()
+                return cursor.sql(sql, params=parameters or None).to_arrow_table()
         except KeyboardInterrupt:
             raise StoppedError(
                 "The table took too long to find.",
                 hint="ask for fewer variables, or for a larger kind of area",
             ) from None
         finally:
-            timer.cancel()
             cursor.close()
 
     def new_name(self, stem: str) -> str:

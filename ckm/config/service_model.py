@@ -13,6 +13,7 @@ from ckm.config.model import (
     KeysModel,
     LedgerModel,
     PTableModel,
+    TextModel,
     _Section,
 )
 
@@ -23,13 +24,6 @@ _Count = Annotated[int, Field(ge=1)]
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Permille = Annotated[float, Field(ge=0, le=1000)]
 _Off = Literal[False]
-
-
-class TextModel(_Section):
-    """A text in both languages."""
-
-    en: _Name
-    fr: _Name
 
 
 _Text = _Name | TextModel
@@ -120,6 +114,9 @@ class LimitsModel(_Section):
     requests_per_hour: _Count = Field(default=1000, description="Of one token or address.")
     requests_per_hour_researcher: _Count = Field(default=5000, description="Of a researcher.")
     requests_per_hour_officer: _Count = Field(default=50_000, description="Of an officer.")
+    requests_per_day: _Count | None = Field(
+        default=None, description="Of one token or address, whatever its role."
+    )
     cells_researcher: _Count | None = Field(
         default=None, description="maximum_cells of researchers and officers."
     )
@@ -134,6 +131,12 @@ class LimitsModel(_Section):
         default=1_000_000, description="Cells of a job; above maximum_cells, answers wait."
     )
     jobs: int = Field(default=32, ge=1, description="Jobs that are kept or wait.")
+    job_seconds: float = Field(default=300.0, gt=0, description="Longest a job may work.")
+    job_hours: float = Field(default=24.0, gt=0, description="How long results are kept.")
+    job_bytes: int = Field(
+        default=1_000_000_000, ge=1, description="Bytes of all results together."
+    )
+    connections: int = Field(default=512, ge=1, description="Connections of one process.")
     memory_limit: _Name | None = Field(default=None, description='DuckDB memory: "2GB".')
     threads: _Count | None = Field(default=None, description="DuckDB threads; all by default.")
 
@@ -146,6 +149,9 @@ class AccessModel(_Section):
     )
     tokens: _Name | None = Field(default=None, description="The file of hashed tokens.")
     audit: _Name | None = Field(default=None, description="The file of the audit log.")
+    budgets: _Name | None = Field(
+        default=None, description="The file of used budgets, so that a restart keeps them."
+    )
     trusted_proxies: list[_Name] = Field(
         default=[], description="Addresses whose X-Forwarded-For is believed."
     )

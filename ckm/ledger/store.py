@@ -73,6 +73,9 @@ class Store(Protocol):
     def has(self, history: str, digest: bytes) -> bool:
         """Whether a history has an entry of this definition."""
 
+    def numbers(self, history: str, digest: bytes) -> tuple[int, ...]:
+        """Return the numbers of a history's entries of this definition, in order."""
+
     def close(self) -> None:
         """Close the connection."""
 
@@ -213,6 +216,12 @@ class Database:
         """Whether a history has an entry of this definition."""
         sql = "SELECT 1 FROM ckm_ledger_entry WHERE history = ? AND digest = ? LIMIT 1"
         return bool(self._fetch(sql, (history, digest)))
+
+    def numbers(self, history: str, digest: bytes) -> tuple[int, ...]:
+        """Return the numbers of the entries of this definition."""
+        sql = "SELECT number FROM ckm_ledger_entry WHERE history = ? AND digest = ?"
+        found = self._fetch(f"{sql} ORDER BY number", (history, digest))
+        return tuple(int(number) for (number,) in found)
 
     def close(self) -> None:
         """Close the connection."""

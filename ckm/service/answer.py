@@ -27,7 +27,7 @@ from ckm.service.rules import (
     judge_shape,
 )
 from ckm.service.variables import offered_variables
-from tables import FilterError
+from tables import Deadline, FilterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,7 +141,13 @@ class Answerer:
         self._ledger = ledger
         self._sensitive = [v.name for v in service.variables.values() if v.is_sensitive]
 
-    def answer(self, query: Query, *, settings: RuleSettings | None = None) -> Answer:
+    def answer(
+        self,
+        query: Query,
+        *,
+        settings: RuleSettings | None = None,
+        deadline: Deadline | None = None,
+    ) -> Answer:
         """Answer a query.
 
         Parameters
@@ -150,14 +156,17 @@ class Answerer:
             What is asked for.
         settings
             The rules; by default those of the service.
+        deadline
+            When the work must end.
 
         Raises
         ------
         Mistake
             If the filter or the measures are wrong.
         tables.StoppedError
-            If it takes too long.
+            If it takes too long, or was called off.
         """
+        deadline = deadline or Deadline()
         rules = settings or self.settings
         rules = replace(
             rules, maximum_cells=min(rules.maximum_cells or _MOST_CELLS, _MOST_CELLS)
@@ -173,20 +182,22 @@ class Answerer:
         wanted = dict.fromkeys([*plan.shown(), *(levels for pair in inner for levels in pair)])
         names = [selection.variable for selection in plan.active]
         finest = {name: levels[0] for name, levels in zip(names, plan.used, strict=True)}
-        found = self.cubes.find(finest, where=plan.where)
+        found = self.cubes.find(finest, where=plan.where, deadline=deadline)
         cells = self._prepared.cells_by_level(
             found.without_sketch(), names, level_sets=list(wanted)
         )
-        protected = {
-            levels: (part.ranks, self._engine.protect(part, measures=_measures(query)))
-            for levels, part in cells.items()
-        }
+        protected = {}
+        for levels, part in cells.items():
+            deadline.require()
+            numbers = self._engine.protect(part, measures=_measures(query))
+            protected[levels] = (part.ranks, numbers)
         findings = judge_areas(
             self._slices(plan, inner, protected), rules, sensitive=self._sensitive
         )
         withheld = self._withheld(plan, findings)
         if findings and all(f is not None for f in findings):
             return self._refused(query, commonest(findings))
+        deadline.require()  # what is recorded is answered
         flag = None
         if self._ledger is not None:
             objection = self._ledger.review(self._publication(query, plan, found, withheld))
@@ -268,9 +279,13 @@ class Answerer:
         return (*sorted({int(level_of[rank]) for rank in ranks}), *totals)
 
     def _shape(self, query: Query, plan: _Plan) -> Shape:
-        categories, levels = {}, {}
+        categories, levels, sizes = {}, {}, []
         for selection, used in zip(plan.active, plan.used, strict=True):
             variable = self.variables[selection.variable]
+            # Of areas of one level, those asked for are counted; else all categories are.
+            is_few = variable.name == self.service.area and len(used) == 1
+            most = len(selection.ranks) if is_few else variable.axis.size
+            sizes.append(tuple(min(most, variable.axis.levels[at].size) for at in used))
             below = [level for level in used if level < len(variable.level_names)]
             categories[variable.name] = sum(len(variable.ranks(level)) for level in below)
             levels[variable.name] = tuple(variable.level_names[level] for level in below)
@@ -280,6 +295,7 @@ class Answerer:
             filtered=self.filter_variables(query.where) | {s.variable for s in query.within},
             levels=levels,
             area=self.service.area,
+            sizes=tuple(sizes),
         )
 
     def _slices(

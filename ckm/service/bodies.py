@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
 from ckm.formats import FORMATS
 from ckm.service.mistake import Mistake
@@ -13,7 +13,7 @@ from ckm.service.mistake import Mistake
 __all__ = ["RequestBody", "SelectionBody", "parse_body"]
 
 _Text = Annotated[str, Field(max_length=2000)]
-_Codes = Annotated[list[_Text], Field(max_length=100_000)]
+_Codes = Annotated[list[_Text], FailFast(), Field(max_length=100_000)]
 
 
 class _Body(BaseModel):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ckm.service.cache import Cache
 from ckm.service.mistake import Mistake
+from tables import Deadline, StoppedError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -22,6 +23,7 @@ __all__ = ["Cubes"]
 
 # A scan beats rolling up from more cells than this.
 _MOST_CELLS = 250_000
+_TICK_S = 0.1  # how soon somebody who waits notices that the work was called off
 
 
 class Cubes:
@@ -36,7 +38,7 @@ class Cubes:
     scans
         Scans at a time.
     timeout_s
-        The longest time of a scan, and of waiting for one.
+        The longest time to find cells, where no deadline is given.
     """
 
     def __init__(
@@ -50,7 +52,13 @@ class Cubes:
         self._lock = threading.Lock()
         self._under_way: dict[Hashable, Future[PreparedCells]] = {}
 
-    def find(self, levels: Mapping[str, int], *, where: frozenset[Condition]) -> PreparedCells:
+    def find(
+        self,
+        levels: Mapping[str, int],
+        *,
+        where: frozenset[Condition],
+        deadline: Deadline | None = None,
+    ) -> PreparedCells:
         """Return the cells over some levels that meet some conditions.
 
         Parameters
@@ -59,50 +67,77 @@ class Cubes:
             Variable → level.
         where
             The conditions.
+        deadline
+            When the work must end.
 
         Raises
         ------
         Mistake
             If too many others are being looked for.
         tables.StoppedError
-            If it takes too long.
+            If it takes too long, or was called off.
         """
+        deadline = deadline or Deadline(self._timeout_s)
         key = (frozenset(levels.items()), where)
-        found = self.cache.get(key)
-        if found is not None:
-            self.routes["repeated"] += 1
-            return found
-        with self._lock:  # the same cells are looked for once
-            waiting = self._under_way.get(key)
+        while True:
+            deadline.require()
+            found = self.cache.get(key)
+            if found is not None:
+                self.routes["repeated"] += 1
+                return found
+            with self._lock:  # the same cells are looked for once
+                waiting = self._under_way.get(key)
+                if waiting is None:
+                    mine: Future[PreparedCells] = Future()
+                    self._under_way[key] = mine
             if waiting is None:
-                mine: Future[PreparedCells] = Future()
-                self._under_way[key] = mine
-        if waiting is not None:
-            return waiting.result(timeout=2 * self._timeout_s)
+                return self._found(key, mine, levels, where, deadline)
+            try:
+                return waiting.result(timeout=deadline.left_s(_TICK_S))
+            except StoppedError:
+                raise
+            except TimeoutError:  # not yet, or the other was called off
+                continue
+
+    def _found(
+        self,
+        key: tuple[frozenset[tuple[str, int]], frozenset[Condition]],
+        mine: Future[PreparedCells],
+        levels: Mapping[str, int],
+        where: frozenset[Condition],
+        deadline: Deadline,
+    ) -> PreparedCells:
+        """Look for cells, and tell those who wait for the same."""
         try:
-            found = self._look(levels, where)
+            found = self._look(levels, where, deadline)
             self.cache.put(key, found)
             mine.set_result(found)
         except BaseException as error:
-            mine.set_exception(error)
+            mine.set_exception(TimeoutError() if deadline.is_over else error)
             raise
         finally:
             with self._lock:
                 del self._under_way[key]
         return found
 
-    def _look(self, levels: Mapping[str, int], where: frozenset[Condition]) -> PreparedCells:
+    def _look(
+        self, levels: Mapping[str, int], where: frozenset[Condition], deadline: Deadline
+    ) -> PreparedCells:
         parent = self.cache.find(lambda cells: cells.covers(levels, where), cost=len)
         if parent is not None and len(parent) <= _MOST_CELLS:
             self.routes["rolled"] += 1
             return self._prepared.roll(parent, levels, where=where)
-        if not self._scans.acquire(timeout=self._timeout_s):
-            raise Mistake("busy")
+        self._wait_for_scan(deadline)
         try:
             self.routes["scanned"] += 1
-            return self._prepared.scan(levels, where=where, timeout_s=self._timeout_s)
+            return self._prepared.scan(levels, where=where, deadline=deadline)
         finally:
             self._scans.release()
+
+    def _wait_for_scan(self, deadline: Deadline) -> None:
+        while not self._scans.acquire(timeout=deadline.left_s(_TICK_S)):
+            if deadline.is_over:
+                raise Mistake("busy")
 
     def __repr__(self) -> str:
         return "Cubes(…)"

@@ -28,8 +28,22 @@ if TYPE_CHECKING:
     from ckm.service.refusal import Refusal
     from ckm.service.rules import RuleSettings
     from ckm.service.variables import Variable
+    from tables import Deadline
 
-__all__ = ["Desk"]
+__all__ = ["Desk", "budgets_of"]
+
+
+def budgets_of(service: Service, folder: Path) -> Path:
+    """Return the file in which all processes of a service count requests.
+
+    Parameters
+    ----------
+    service
+        The service.
+    folder
+        Where large tables are kept, and the file if the service names none.
+    """
+    return service.access.budgets or folder / "budgets.db"
 
 
 class Desk:
@@ -47,11 +61,18 @@ class Desk:
         self.service = service
         self.answerer = answerer
         self.metrics = Metrics()
-        self.jobs = Jobs(folder, most=service.limits.jobs)
-        self.rendered: Cache[Rendered] = Cache(
-            service.limits.cache_bytes // 2, size=lambda r: len(r.body) + 1000
+        limits = service.limits
+        self.jobs = Jobs(
+            folder,
+            most=limits.jobs,
+            seconds=limits.job_seconds,
+            most_bytes=limits.job_bytes,
+            most_s=3600 * limits.job_hours,
         )
-        self._rates = Rates()
+        self.rendered: Cache[Rendered] = Cache(
+            limits.cache_bytes // 2, size=lambda r: len(r.body) + 1000
+        )
+        self._rates = Rates(budgets_of(service, folder))
         self._audit = Audit(service.access.audit)
         path = service.access.tokens
         self._tokens = None if path is None else Tokens(TokenFile(path))
@@ -84,7 +105,7 @@ class Desk:
         if token is not None and self._tokens is not None:
             caller = self._tokens.caller(token)
             if caller is None:  # guessing has the budget of a stranger
-                self._require_budget(Caller(id=f"wrong token {address}"))
+                self.require(self.budget(Caller(id=f"wrong token {address}")))
                 raise Mistake("no_token")
             return caller
         if self.service.access.mode == "tokens":
@@ -103,12 +124,23 @@ class Desk:
         """
         limits = self.service.limits
         limit = caller.requests_per_hour or limits.per_hour(caller.role)
-        # Every process counts by itself: all together they stay within the limit.
-        limit = max(1, limit // self.service.workers)
-        return self._rates.take(caller.id, limit=limit, cost=cost)
+        return self._rates.take(
+            caller.id, limit=limit, per_day=limits.requests_per_day, cost=cost
+        )
 
-    def _require_budget(self, caller: Caller) -> None:
-        budget = self.budget(caller)
+    def require(self, budget: Budget) -> None:
+        """Raise if a request is not within its budget.
+
+        Parameters
+        ----------
+        budget
+            What `budget` returned.
+
+        Raises
+        ------
+        Mistake
+            With the requests of the window that is used up, and how long to wait.
+        """
         if not budget.is_allowed:
             raise Mistake("too_many_requests", limit=budget.limit, wait=budget.reset_s)
 
@@ -139,6 +171,7 @@ class Desk:
         language: str,
         caller: Caller,
         is_job: bool = False,
+        deadline: Deadline | None = None,
     ) -> Rendered | Refusal:
         """Answer a query with the bytes of a file, or with a refusal.
 
@@ -152,13 +185,15 @@ class Desk:
             Who asks.
         is_job
             Whether the answer may be large.
+        deadline
+            When the work must end.
         """
         rules = self.rules(caller, is_job=is_job)
         key: Hashable = (query, format, language, rules)
         made: Rendered | Refusal | None = self.rendered.get(key)
         outcome = "repeated"
         if made is None:
-            answer = self.answerer.answer(query, settings=rules)
+            answer = self.answerer.answer(query, settings=rules, deadline=deadline)
             if answer.refusal is not None:
                 made, outcome = answer.refusal, answer.refusal.reason
             else:
@@ -174,7 +209,7 @@ class Desk:
         self._note(query, caller, form=format, outcome=outcome)
         return made
 
-    def show(self, query: Query, *, caller: Caller) -> Answer:
+    def show(self, query: Query, *, caller: Caller, deadline: Deadline | None = None) -> Answer:
         """Answer a query with a table for the eye, or with a refusal in it.
 
         Parameters
@@ -183,8 +218,10 @@ class Desk:
             What is asked for.
         caller
             Who asks.
+        deadline
+            When the work must end.
         """
-        answer = self.answerer.answer(query, settings=self.rules(caller))
+        answer = self.answerer.answer(query, settings=self.rules(caller), deadline=deadline)
         outcome = "published" if answer.refusal is None else answer.refusal.reason
         self._note(query, caller, form="page", outcome=outcome)
         return answer
@@ -211,8 +248,13 @@ class Desk:
             As for `serve`.
         """
         return self.jobs.submit(
-            lambda: self.serve(
-                query, format=format, language=language, caller=caller, is_job=True
+            lambda deadline: self.serve(
+                query,
+                format=format,
+                language=language,
+                caller=caller,
+                is_job=True,
+                deadline=deadline,
             ),
             owner=caller.id,
         )
@@ -240,8 +282,9 @@ class Desk:
         return self.metrics.text(gauges)
 
     def close(self) -> None:
-        """Finish what is under way."""
-        self.jobs.close()
+        """End the job under way, drop those that wait, and close the files."""
+        self.jobs.close(seconds=0)  # nobody can fetch what it would still make
+        self._rates.close()
         self._audit.close()
 
     def __repr__(self) -> str:

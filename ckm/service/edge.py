@@ -117,7 +117,7 @@ class Edge:
                 left = max(0.0, deadline - time.monotonic())
                 message = await asyncio.wait_for(receive(), left)
             except TimeoutError:
-                raise Mistake("bad_request", detail="it takes too long to arrive.") from None
+                raise Mistake("slow_request") from None
             if message["type"] == "http.request":
                 taken += len(message.get("body", b""))
                 is_whole = not message.get("more_body", False)

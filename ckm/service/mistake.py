@@ -20,6 +20,7 @@ _STATUS = {
     "no_job": 404,
     "not_found": 404,
     "method_not_allowed": 405,
+    "slow_request": 408,
     "too_large": 413,
     "bad_body": 422,
     "no_token": 401,

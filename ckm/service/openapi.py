@@ -143,16 +143,20 @@ _PROBLEMS = {
     401: "A valid token is needed.",
     403: "The table is not published, by a rule; or the role does not allow it.",
     404: "There is no such thing.",
+    408: "The request took too long to arrive.",
     413: "The request is too large.",
     422: "The body cannot be read.",
-    429: "Too many requests in an hour.",
+    429: "Too many requests in an hour, or in a day.",
     500: "The service made a mistake.",
     503: "The service is busy, or the table took too long.",
 }
 _ALWAYS = {400, 413, 500, 503}
 _RATE = {
-    name: {"schema": {"type": "integer"}}
-    for name in ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+    **{name: {"schema": _TEXT} for name in ("RateLimit-Policy", "RateLimit")},
+    **{
+        name: {"schema": {"type": "integer"}}
+        for name in ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+    },
 }
 _LANGUAGE = {
     "Content-Language": {"schema": {"type": "string", "enum": ["en", "fr"]}, "required": True}
@@ -257,7 +261,7 @@ def _problems_of(route: Route) -> set[int]:
     if "{" in route.path:
         may.add(404)
     if route.body is not None:
-        may.add(422)
+        may |= {408, 422}
     return may
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -132,7 +133,8 @@ def _ranks_of(variable: Variable, codes: Sequence[str]) -> list[int]:
             raise Mistake("no_category", variable=variable.name, name=code)
         ranks.append(rank)
     if len(set(ranks)) < len(ranks):
-        twice = next(c for c, r in zip(codes, ranks, strict=True) if ranks.count(r) > 1)
+        times = Counter(ranks)
+        twice = next(c for c, r in zip(codes, ranks, strict=True) if times[r] > 1)
         raise Mistake("repeated", name=twice)
     if not ranks:
         raise Mistake("nothing_selected", variable=variable.name)

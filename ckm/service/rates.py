@@ -1,20 +1,50 @@
-"""How often somebody may ask: so many times in an hour, counted in windows of an hour."""
+"""How often somebody may ask: so many times in an hour, and in a day.
+
+The counts stand in a small SQLite file that all processes of a service share.
+"""
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 import threading
 import time
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ckm.service.budget_file import open_budgets, prune
+from ckm.service.mistake import Mistake
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
-__all__ = ["Budget", "Rates"]
+__all__ = ["Budget", "Rates", "Share"]
 
-_WINDOW_S = 3600.0
-_MOST_CALLERS = 100_000
+logger = logging.getLogger(__name__)
+
+_WINDOWS = {"hour": 3600, "day": 86_400}
+_PRUNED_EVERY = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What is left of one window.
+
+    Parameters
+    ----------
+    window
+        ``"hour"`` or ``"day"``.
+    limit, remaining
+        Requests of the window, and those left.
+    reset_s
+        Seconds until the next window.
+    """
+
+    window: str
+    limit: int
+    remaining: int
+    reset_s: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,22 +53,42 @@ class Budget:
 
     Parameters
     ----------
-    limit, remaining
-        Requests of the window, and those left.
-    reset_s
-        Seconds until the next window.
+    shares
+        What is left, by window.
     is_allowed
         Whether this request is within the budget.
     """
 
-    limit: int
-    remaining: int
-    reset_s: int
+    shares: tuple[Share, ...]
     is_allowed: bool
+
+    @property
+    def tightest(self) -> Share:
+        """The window with the fewest requests left; of several, the one that lasts longest."""
+        return min(self.shares, key=lambda share: (share.remaining, -share.reset_s))
+
+    @property
+    def limit(self) -> int:
+        """Requests of the tightest window."""
+        return self.tightest.limit
+
+    @property
+    def remaining(self) -> int:
+        """Requests left in it."""
+        return self.tightest.remaining
+
+    @property
+    def reset_s(self) -> int:
+        """Seconds until the next one."""
+        return self.tightest.reset_s
 
     def headers(self) -> dict[str, str]:
         """Return the headers that tell a caller."""
+        policy = [f'"{s.window}";q={s.limit};w={_WINDOWS[s.window]}' for s in self.shares]
+        left = [f'"{s.window}";r={s.remaining};t={s.reset_s}' for s in self.shares]
         told = {
+            "RateLimit-Policy": ", ".join(policy),
+            "RateLimit": ", ".join(left),
             "RateLimit-Limit": str(self.limit),
             "RateLimit-Remaining": str(self.remaining),
             "RateLimit-Reset": str(self.reset_s),
@@ -51,8 +101,15 @@ class Rates:
 
     Parameters
     ----------
+    path
+        The file that holds the counts; memory by default.
     clock
-        Tells the time in seconds.
+        Tells the time in seconds, the same in all processes.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be used.
 
     Examples
     --------
@@ -61,35 +118,88 @@ class Rates:
     [True, True, False]
     """
 
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, path: Path | None = None, *, clock: Callable[[], float] = time.time
+    ) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._windows: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._connection = open_budgets(path)
+        self._taken = 0
 
-    def take(self, caller: str, *, limit: int, cost: int = 1) -> Budget:
-        """Count a request.
+    def take(
+        self, caller: str, *, limit: int, per_day: int | None = None, cost: int = 1
+    ) -> Budget:
+        """Count a request, unless a window has no room for it.
 
         Parameters
         ----------
         caller
             Who asks.
-        limit
-            Requests per hour.
+        limit, per_day
+            Requests per hour, and per day.
         cost
             How many requests this one counts for; 0 only looks.
+
+        Raises
+        ------
+        Mistake
+            If it cannot be counted; then there is no answer.
         """
-        now = self._clock()
+        limits = {"hour": limit} | ({} if per_day is None else {"day": per_day})
         with self._lock:
-            start, used = self._windows.pop(caller, (now, 0))
-            if now - start >= _WINDOW_S:
-                start, used = now, 0
-            is_allowed = used + cost <= limit
-            used += cost if is_allowed else 0
-            self._windows[caller] = (start, used)
-            while len(self._windows) > _MOST_CALLERS:
-                self._windows.popitem(last=False)
-        reset = max(1, int(start + _WINDOW_S - now + 0.999))
-        return Budget(limit=limit, remaining=limit - used, reset_s=reset, is_allowed=is_allowed)
+            try:
+                return self._take(caller, limits, cost)
+            except sqlite3.Error as error:
+                if self._connection.in_transaction:
+                    self._connection.rollback()
+                logger.error("budgets failed", extra={"error": type(error).__name__})  # noqa: TRY400
+                raise Mistake("busy") from None
+
+    def _take(self, caller: str, limits: Mapping[str, int], cost: int) -> Budget:
+        run = self._connection.execute
+        if cost:
+            run("BEGIN IMMEDIATE")
+        now = self._clock()
+        rows = run('SELECT "window", until, used FROM used WHERE caller = ?', (caller,))
+        known = {window: (until, used) for window, until, used in rows}
+        counts = {}
+        for window in limits:
+            until, used = known.get(window, (0.0, 0))
+            # A window that ends too late was written by a clock that was wrong.
+            if not now < until <= now + _WINDOWS[window] + 1:
+                until, used = now + _WINDOWS[window], 0
+            counts[window] = (until, used)
+        is_allowed = all(used + cost <= limits[w] for w, (_, used) in counts.items())
+        if cost and is_allowed:
+            counts = {w: (until, used + cost) for w, (until, used) in counts.items()}
+            for window, (until, used) in counts.items():
+                run(
+                    "INSERT OR REPLACE INTO used VALUES (?, ?, ?, ?)",
+                    (caller, window, until, used),
+                )
+        if cost:
+            self._prune(now)
+            run("COMMIT")
+        shares = (
+            Share(
+                window=window,
+                limit=limits[window],
+                remaining=max(0, limits[window] - used),
+                reset_s=max(1, min(int(until - now + 0.999), _WINDOWS[window])),
+            )
+            for window, (until, used) in counts.items()
+        )
+        return Budget(shares=tuple(shares), is_allowed=is_allowed)
+
+    def _prune(self, now: float) -> None:
+        self._taken += 1
+        if self._taken % _PRUNED_EVERY == 0:
+            prune(self._connection, now)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
 
     def __repr__(self) -> str:
-        return f"Rates({len(self._windows)} callers)"
+        return "Rates(…)"

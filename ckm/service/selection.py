@@ -8,6 +8,8 @@ lies between, ends included. Brackets keep commas together: ``[range(1,9)],12``.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,9 +21,13 @@ if TYPE_CHECKING:
 
     from ckm.service.variables import Variable
 
-__all__ = ["codelists_of", "parts_of", "ranks_of", "split_codes"]
+__all__ = ["codelists_of", "most_patterns", "parts_of", "ranks_of", "split_codes"]
+
+_MOST_PATTERNS = 50
+_MOST_LOOKS = 1_000_000
 
 _CALL = re.compile(r"(top|bottom|range|from|to)\((.*)\)", re.IGNORECASE | re.DOTALL)
+_MOST_STARS = 4
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
@@ -71,6 +77,22 @@ def codelists_of(variable: Variable) -> dict[str, int | None]:
     return lists
 
 
+def most_patterns(variable: Variable) -> int:
+    """Return how many patterns may select from a variable; each looks at every category.
+
+    Parameters
+    ----------
+    variable
+        The variable.
+
+    Returns
+    -------
+    int
+        50, and fewer where there are more than 20,000 categories.
+    """
+    return max(1, min(_MOST_PATTERNS, _MOST_LOOKS // len(variable.codes)))
+
+
 def ranks_of(
     variable: Variable,
     *,
@@ -100,10 +122,19 @@ def ranks_of(
     if codelist is not None and codelist not in lists:
         raise Mistake("bad_codelist", variable=variable.name, name=codelist, known=list(lists))
     level = lists[codelist] if codelist is not None else None
-    listed = variable.ranks(level).tolist()
-    found: dict[int, None] = dict.fromkeys(listed) if codes is None else {}
+    listing = _Listing(variable, variable.ranks(level).tolist(), is_level=level is not None)
+    found: dict[int, None] = dict.fromkeys(listing.ranks) if codes is None else {}
+    patterns = 0
     for code in codes or ():
-        found |= dict.fromkeys(_selected(variable, listed, code, is_level=level is not None))
+        rank = listing.rank(code)
+        if rank is not None:
+            found[rank] = None
+            continue
+        patterns += 1
+        if patterns > most_patterns(variable):
+            limit = most_patterns(variable)
+            raise Mistake("too_many_patterns", variable=variable.name, limit=limit)
+        found |= dict.fromkeys(_selected(listing, code))
     if is_single:
         found = dict.fromkeys(parts_of(variable, list(found), 0))
     if not found:
@@ -111,59 +142,83 @@ def ranks_of(
     return tuple(found)
 
 
-def _selected(variable: Variable, listed: list[int], code: str, *, is_level: bool) -> list[int]:
-    rank = variable.rank(code)
-    if rank is not None and (not is_level or rank in listed):
-        return [rank]
+@dataclass(frozen=True)
+class _Listing:
+    """The categories of a code list, in their order."""
+
+    variable: Variable
+    ranks: list[int]
+    is_level: bool
+
+    @cached_property
+    def places(self) -> dict[int, int]:
+        return {rank: place for place, rank in enumerate(self.ranks)}
+
+    def rank(self, code: str) -> int | None:
+        """Return the category of a code, where the list has it."""
+        rank = self.variable.rank(code)
+        return None if rank is None or (self.is_level and rank not in self.places) else rank
+
+    def place(self, code: str) -> int:
+        rank = self.variable.rank(code)
+        if rank is None or rank not in self.places:
+            raise Mistake("no_category", variable=self.variable.name, name=code)
+        return self.places[rank]
+
+
+def _selected(listing: _Listing, code: str) -> list[int]:
     call = _CALL.fullmatch(code)
     if call is not None:
-        return _called(variable, listed, code, (call[1].lower(), split_codes(call[2])))
+        return _called(listing, code, (call[1].lower(), split_codes(call[2])))
     if "*" in code or "?" in code:
-        return _matching(variable, listed, code)
-    known = [variable.codes[r] for r in listed[:5000]]
+        return _matching(listing, code)
+    variable = listing.variable
+    known = [variable.codes[r] for r in listing.ranks[:5000]]
     raise Mistake("no_category", variable=variable.name, name=code, known=known)
 
 
-def _matching(variable: Variable, listed: list[int], code: str) -> list[int]:
+def _matching(listing: _Listing, code: str) -> list[int]:
     if set(code) == {"*"}:
-        return listed
-    parts = (
-        "[\\s\\S]*" if s == "*" else "[\\s\\S]" if s == "?" else re.escape(s)
-        for s in re.sub(r"\*+", "*", code)
-    )
-    if code.count("*") > 4:  # so that no pattern takes long
-        raise Mistake("bad_expression", variable=variable.name, name=code)
+        return listing.ranks
+    code = re.sub(r"\*+", "*", code)
+    parts = [
+        "".join("[\\s\\S]" if sign == "?" else re.escape(sign) for sign in part)
+        for part in code.split("*")
+    ]
+    if len(parts) > _MOST_STARS + 1:
+        raise Mistake("bad_expression", variable=listing.variable.name, name=code)
+    if len(parts) > 1:
+        # A part is found where it comes first, for good, so that no pattern takes long.
+        inner = "".join(f"(?>[\\s\\S]*?{part})" for part in parts[1:-1])
+        parts = [parts[0], inner, f"[\\s\\S]*{parts[-1]}"]
     pattern = re.compile("".join(parts))
-    return [rank for rank in listed if pattern.fullmatch(variable.codes[rank])]
+    first, last = re.split(r"[*?]", code)[0], re.split(r"[*?]", code)[-1]
+    codes = listing.variable.codes
+    likely = (
+        r for r in listing.ranks if codes[r].startswith(first) and codes[r].endswith(last)
+    )
+    return [rank for rank in likely if pattern.fullmatch(codes[rank])]
 
 
-def _called(
-    variable: Variable, listed: list[int], code: str, call: tuple[str, list[str]]
-) -> list[int]:
+def _called(listing: _Listing, code: str, call: tuple[str, list[str]]) -> list[int]:
     """Return what ``top``, ``bottom``, ``range``, ``from`` or ``to`` select."""
     word, given = call
+    ranks = listing.ranks
     if word in {"top", "bottom"}:
         if not 1 <= len(given) <= 2 or not all(_NUMBER.fullmatch(n) for n in given):
-            raise Mistake("bad_expression", variable=variable.name, name=code)
+            raise Mistake("bad_expression", variable=listing.variable.name, name=code)
         count, offset = int(given[0]), int(given[1]) if len(given) > 1 else 0
         if word == "top":
-            return listed[offset : offset + count]
-        return listed[::-1][offset : offset + count][::-1]
+            return ranks[offset : offset + count]
+        return ranks[::-1][offset : offset + count][::-1]
     if len(given) != (2 if word == "range" else 1):
-        raise Mistake("bad_expression", variable=variable.name, name=code)
-    places = [_place(variable, listed, end) for end in given]
+        raise Mistake("bad_expression", variable=listing.variable.name, name=code)
+    places = [listing.place(end) for end in given]
     if word == "from":
-        return listed[places[0] :]
+        return ranks[places[0] :]
     if word == "to":
-        return listed[: places[0] + 1]
-    return listed[places[0] : places[1] + 1]
-
-
-def _place(variable: Variable, listed: list[int], code: str) -> int:
-    rank = variable.rank(code)
-    if rank is None or rank not in listed:
-        raise Mistake("no_category", variable=variable.name, name=code)
-    return listed.index(rank)
+        return ranks[: places[0] + 1]
+    return ranks[places[0] : places[1] + 1]
 
 
 def parts_of(variable: Variable, ranks: Sequence[int], level: int) -> list[int]:

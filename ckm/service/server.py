@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import shutil
 import signal
 import socket
 import tempfile
+import threading
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +20,7 @@ from ckm.service.logs import quiet_others
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import FrameType
 
     import uvicorn
     from starlette.types import ASGIApp
@@ -26,13 +29,14 @@ if TYPE_CHECKING:
     from ckm.service.desk import Desk
     from ckm.service.ledger_hook import Ledger
 
-__all__ = ["open_desk", "require_private", "run", "serve_desk"]
+__all__ = ["grace_s", "open_desk", "require_private", "run", "serve_desk"]
 
 logger = logging.getLogger(__name__)
 
 _OTHERS = 0o077
 _HEADER_BYTES = 32_768
 _BACKLOG = 512
+_MORE_S = 5.0
 
 
 def require_private(service: Service) -> None:
@@ -131,6 +135,7 @@ def run(service: Service, *, ready: Callable[[str], None]) -> None:
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     with tempfile.TemporaryDirectory(prefix="ckm-service-") as folder:
         told = partial(ready, address)
+        _require_budgets(service)
         if service.workers > 1:
             from ckm.service.workers import run_workers
 
@@ -138,6 +143,14 @@ def run(service: Service, *, ready: Callable[[str], None]) -> None:
             run_workers(service, sock, Path(folder), ready=told)
         else:
             serve_desk(service, sock, folder=Path(folder), ready=told)
+
+
+def _require_budgets(service: Service) -> None:
+    """Refuse a file of budgets that cannot be used, before records are read."""
+    from ckm.service.rates import Rates
+
+    if service.access.budgets is not None:
+        Rates(service.access.budgets).close()
 
 
 def serve_desk(
@@ -156,22 +169,49 @@ def serve_desk(
     ready
         Called when callers are answered.
     """
-    import uvicorn
-
     from ckm.service.api import make_app
 
     quiet_others()
     with open_desk(service, folder=folder) as desk:
-        server = uvicorn.Server(_config(service, make_app(desk)))
+        server = _server(_config(service, make_app(desk)))
         with _ours_to_stop():
             ready()
             server.run(sockets=[sock])
 
 
+def grace_s(service: Service) -> float:
+    """Return how long answers under way may take once the service is asked to stop.
+
+    Parameters
+    ----------
+    service
+        The service.
+    """
+    return service.limits.seconds + _MORE_S
+
+
+def _server(config: uvicorn.Config) -> uvicorn.Server:
+    from uvicorn import Server
+
+    class _Server(Server):
+        """A server that stops at once when it is asked a second time, by either signal."""
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            self.force_exit = self.should_exit
+            super().handle_exit(sig, frame)
+            if self.force_exit:
+                # What is under way is called off; nobody waits for what does not hear.
+                last = threading.Timer(_MORE_S, os._exit, args=(1,))
+                last.daemon = True
+                last.start()
+
+    return _Server(config)
+
+
 def _config(service: Service, app: ASGIApp) -> uvicorn.Config:
     from uvicorn import Config
 
-    from ckm.service.connection import connection_class
+    from ckm.service.wire import wire_of
 
     limits, access = service.limits, service.access
     return Config(
@@ -183,9 +223,9 @@ def _config(service: Service, app: ASGIApp) -> uvicorn.Config:
         proxy_headers=bool(access.trusted_proxies),
         forwarded_allow_ips=list(access.trusted_proxies) or None,
         timeout_keep_alive=15,
-        timeout_graceful_shutdown=int(2 * limits.seconds) + 5,
+        timeout_graceful_shutdown=math.ceil(grace_s(service)),
         h11_max_incomplete_event_size=_HEADER_BYTES,
-        http=connection_class(limits.seconds),
+        http=wire_of(most=limits.connections, body_s=limits.seconds + _MORE_S),
         ws="none",
         lifespan="off",
     )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from ckm.formats import words
+
 __all__ = ["LANGUAGES", "WORDS", "say"]
 
-LANGUAGES = ("en", "fr")
+LANGUAGES = words.LANGUAGES
 
 #: Key → English, French. Braces are filled in.
 WORDS: dict[str, tuple[str, str]] = {
-    "total": ("Total", "Ensemble"),
-    "count": ("Count", "Effectif"),
-    "weighted": ("Weighted count", "Effectif pondéré"),
+    **words.WORDS,
     "measure": ("Measure", "Mesure"),
     "all_levels": ("All levels", "Tous les niveaux"),
     "both": ("Both", "Les deux"),
@@ -18,17 +18,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "with_total": ("With the total", "Avec l'ensemble"),
     "without_total": ("Without the total", "Sans l'ensemble"),
     "automatic": ("Automatic", "Automatique"),
-    "withheld": ("Not published", "Non publié"),
-    "method": (
-        (
-            "Small noise protects these counts. The same cell is the same number in every"
-            " table; parts need not add up to their total."
-        ),
-        (
-            "Un léger bruit protège ces effectifs. Une même case a la même valeur dans tous"
-            " les tableaux ; la somme des parties peut différer du total."
-        ),
-    ),
     # --- refusals: what, and what to try instead ---
     "maximum_cells": (
         "The answer would have {found} cells; at most {limit} are given.",
@@ -37,6 +26,14 @@ WORDS: dict[str, tuple[str, str]] = {
     "maximum_cells_try": (
         "choose fewer categories, or fewer variables",
         "choisissez moins de modalités ou moins de variables",
+    ),
+    "maximum_levels": (
+        "The levels asked for have {found} combinations; that is too much at once.",
+        "Les niveaux demandés ont {found} combinaisons ; c'est trop à la fois.",
+    ),
+    "maximum_levels_try": (
+        "choose categories of one level of each variable",
+        "choisissez des modalités d'un seul niveau de chaque variable",
     ),
     "maximum_categories": (
         "{dimension} has {found} categories; a table has at most {limit} of one variable.",
@@ -134,6 +131,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "The selection {name!r} of {variable!r} cannot be read.",
         "La sélection {name!r} de {variable!r} est illisible.",
     ),
+    "too_many_patterns": (
+        "More than {limit} patterns select from {variable!r}; give codes, or fewer patterns.",
+        "Plus de {limit} motifs choisissent dans {variable!r} ; donnez des codes, ou moins.",
+    ),
     "nothing_selected": (
         "Nothing of {variable!r} is selected.",
         "Rien n'est sélectionné pour {variable!r}.",
@@ -165,6 +166,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "This method is not allowed here.",
         "Cette méthode n'est pas admise ici.",
     ),
+    "slow_request": (
+        "The request took too long to arrive.",
+        "La requête a mis trop de temps à arriver.",
+    ),
     "too_large": (
         "The request has more than {limit} bytes.",
         "La requête dépasse {limit} octets.",
@@ -175,8 +180,8 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "not_allowed": ("Your role does not allow this.", "Votre rôle ne le permet pas."),
     "too_many_requests": (
-        "You have asked {limit} times in an hour; wait {wait} seconds.",
-        "Vous avez fait {limit} demandes en une heure ; attendez {wait} secondes.",
+        "You have used up your {limit} requests; wait {wait} seconds.",
+        "Vous avez épuisé vos {limit} demandes ; attendez {wait} secondes.",
     ),
     "busy": (
         "The service is busy; try again soon.",
@@ -185,6 +190,18 @@ WORDS: dict[str, tuple[str, str]] = {
     "too_slow": (
         "The table took too long to find.",
         "Le tableau a pris trop de temps.",
+    ),
+    "stopping": (
+        "The service was stopped before the table was found.",
+        "Le service a été arrêté avant que le tableau ne soit prêt.",
+    ),
+    "gone": (
+        "The connection was closed before the answer.",
+        "La connexion a été fermée avant la réponse.",
+    ),
+    "too_many_bytes": (
+        "The table has more than {limit} bytes.",
+        "Le tableau dépasse {limit} octets.",
     ),
     "too_slow_try": (
         "ask for fewer variables, or for a larger kind of area",

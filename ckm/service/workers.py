@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
+from ckm.service.server import grace_s, serve_desk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 _TICK_S = 0.2
 _SOON_S = 5.0
+_PATIENCE_S = 60.0
 
 
 def run_workers(
@@ -78,14 +80,29 @@ def run_workers(
             is_starting = answering < service.workers
             workers = [_kept(*worker, start, is_starting=is_starting) for worker in workers]
     finally:
-        for worker, _ in workers:
-            worker.terminate()
-        for worker, _ in workers:
-            worker.wait()
+        _stop([worker for worker, _ in workers], stops, within_s=grace_s(service) + _SOON_S)
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
         for handle in (reading, writing, living, alive):
             os.close(handle)
+
+
+def _stop(workers: list[subprocess.Popen[bytes]], stops: list[int], *, within_s: float) -> None:
+    """Ask workers to stop; ask again when we are asked again; end those that do not hear."""
+    end = time.monotonic() + within_s
+    for worker in workers:
+        worker.terminate()
+    heard = len(stops)
+    while any(worker.poll() is None for worker in workers):
+        if len(stops) > max(1, heard):
+            heard = len(stops)
+            end = min(end, time.monotonic() + _SOON_S)
+            for worker in workers:
+                worker.terminate()
+        if time.monotonic() > end:
+            for worker in workers:
+                worker.kill()
+        time.sleep(_TICK_S / 4)
 
 
 def _kept(
@@ -109,15 +126,14 @@ def _kept(
 def _stop_when_alone(living: int) -> None:
     """Stop as if asked to when the process that started this one is gone, however it went."""
     os.read(living, 1)
-    while True:
+    while True:  # a signal during the start is lost, and a second one soon cuts answers off
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(_TICK_S)
+        time.sleep(_PATIENCE_S)
 
 
 def _work(path: str, folder: str, listening: str, telling: str, living: str) -> None:
     from ckm.config.service import read_service
     from ckm.service.logs import log_as_json
-    from ckm.service.server import serve_desk
 
     log_as_json()
     threading.Thread(target=_stop_when_alone, args=(int(living),), daemon=True).start()

@@ -15,7 +15,13 @@ from urllib.parse import urlencode
 from ckm.service.mistake import Mistake
 from ckm.service.pxweb import CONTENTS
 from ckm.service.query import Query, Selection
-from ckm.service.selection import codelists_of, parts_of, ranks_of, split_codes
+from ckm.service.selection import (
+    codelists_of,
+    most_patterns,
+    parts_of,
+    ranks_of,
+    split_codes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +34,6 @@ _DEEP = re.compile(r"(valuecodes|codelist|find)\[([^\[\]]{1,2000})\]")
 _PLAIN = {"lang", "filter", "heading", "sort", "rows", "outputFormat"}
 _SORT = re.compile(r"-?[0-9]{1,3}")
 _MOST = 1000
-_MOST_EXPRESSIONS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,9 +196,9 @@ def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
         is_code = variable.rank(text) is not None
         codes |= dict.fromkeys([text] if is_code else split_codes(text))
     others = sum(variable.rank(code) is None for code in codes)
-    if others > _MOST_EXPRESSIONS:  # each is compared with every category
-        detail = f"more than {_MOST_EXPRESSIONS} patterns."
-        raise Mistake("bad_request", detail=detail)
+    most = most_patterns(variable)
+    if others > most:
+        raise Mistake("too_many_patterns", variable=variable.name, limit=most)
     lists = given.get("codelist")
     return Wanted(
         codes=tuple(codes),
@@ -251,10 +256,11 @@ def _shown_ranks(variable: Variable, wanted: Wanted) -> tuple[int, ...]:
         return ranks_of(variable, codes=None, codelist=codelist)
     ranks: set[int] = set()
     for code in wanted.codes:
-        if level is not None and variable.rank(code) is None:
+        rank = variable.rank(code)
+        if rank is not None:
+            ranks.add(rank)
+        else:  # a pattern, of which there are few
             ranks |= set(ranks_of(variable, codes=[code], codelist=codelist))
-        else:
-            ranks |= set(ranks_of(variable, codes=[code]))
     if level is None:
         return tuple(sorted(ranks))
     if ranks == {0}:
@@ -268,12 +274,12 @@ def _listed(variable: Variable, level: int) -> list[int]:
 
 def _parts(variable: Variable, ranks: Iterable[int], level: int) -> set[int]:
     at_level = set(_listed(variable, level))
-    found: set[int] = set()
-    for rank in ranks:
-        if rank == 0 or rank in at_level or int(variable.level_of[rank]) < level:
-            found.add(rank)
-        else:
-            found |= set(parts_of(variable, [rank], level))
+    found = {
+        rank
+        for rank in ranks
+        if rank == 0 or rank in at_level or int(variable.level_of[rank]) < level
+    }
+    found |= set(parts_of(variable, [*(set(ranks) - found)], level))
     if not found:
         raise Mistake("nothing_selected", variable=variable.name)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
@@ -18,19 +18,16 @@ from ckm.service.sending import answered
 from reports.service import ASSETS, asset, service_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fastapi import FastAPI
     from starlette.requests import Request
 
     from ckm.service.access import Caller
-    from ckm.service.desk import Desk
+    from ckm.service.front import Front
     from ckm.service.page.asked import Asked
     from ckm.service.query import Query
+    from tables import Deadline
 
-__all__ = ["Front", "Page"]
-
-Made = TypeVar("Made")
+__all__ = ["Page"]
 
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:;"
@@ -38,21 +35,6 @@ _POLICY = (
 )
 _MEDIA = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 _FOR_EVER = "public, max-age=31536000, immutable"
-
-
-class Front(Protocol):
-    """What the API and the page share: who asks, within which budget, and the workers."""
-
-    desk: Desk
-
-    async def enter(self, request: Request, *, cost: int = 1) -> tuple[Caller, str]:
-        """Return who asks and in which language, within the budget."""
-
-    async def work(self, task: Callable[[], Made]) -> Made:
-        """Do what takes time beside the others."""
-
-    def budget_headers(self, request: Request) -> dict[str, str]:
-        """Return what is left of the caller's budget."""
 
 
 class Page:
@@ -105,7 +87,7 @@ class Page:
             form = request.query_params.get("outputFormat")
             if asked.is_table and not wrong:
                 found = await self._front.work(
-                    partial(self._found, asked, form, caller, language)
+                    request, partial(self._found, asked, form, caller, language)
                 )
                 if isinstance(found, Rendered):
                     return answered(request, found, more=self._front.budget_headers(request))
@@ -116,19 +98,32 @@ class Page:
         for wrong_one in outcome.mistakes:
             self._desk.note_mistake(who, route="/", key=wrong_one.key)
         make = partial(page_facts, self._desk, asked, outcome, language=language)
-        html = await self._front.work(lambda: service_page(make(), language=language))
+        html = await self._front.work(
+            request, lambda _: service_page(make(), language=language)
+        )
         return self._sent(request, html.encode("utf-8", "replace"), outcome, language)
 
     def _found(
-        self, asked: Asked, form: str | None, caller: Caller, language: str
+        self,
+        asked: Asked,
+        form: str | None,
+        caller: Caller,
+        language: str,
+        deadline: Deadline,
     ) -> Outcome | Rendered:
         query, wrong = query_of(asked, self._desk.variables, measures=self._desk.measures)
         wrong += self._wrong_filter(query)
         if wrong:
             return Outcome(mistakes=wrong)
         if not form:
-            return Outcome(answer=self._desk.show(query, caller=caller))
-        made = self._desk.serve(query, format=format_of(form), language=language, caller=caller)
+            return Outcome(answer=self._desk.show(query, caller=caller, deadline=deadline))
+        made = self._desk.serve(
+            query,
+            format=format_of(form),
+            language=language,
+            caller=caller,
+            deadline=deadline,
+        )
         if isinstance(made, Refusal):
             return Outcome(refusal=made)
         return made

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ckm.service.rules.finding import Finding
 
@@ -13,6 +16,10 @@ if TYPE_CHECKING:
     from ckm.service.rules.settings import RuleSettings
 
 __all__ = ["Shape", "judge_shape"]
+
+_MOST_COMBINATIONS = 10_000
+_MOST_COUNTED = 20_000_000  # cells of all combinations of levels together
+_MOST_OF_ONE = 1_000_000  # more categories do not make more cells: persons do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +39,8 @@ class Shape:
         Variable → the names of the levels asked for.
     area
         The variable of areas, or None.
+    sizes
+        For every variable the number of categories of each level asked for, the total's too.
     """
 
     cells: int
@@ -39,6 +48,7 @@ class Shape:
     filtered: frozenset[str] = frozenset()
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     area: str | None = None
+    sizes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def variables(self) -> frozenset[str]:
@@ -133,6 +143,21 @@ def _cells(shape: Shape, settings: RuleSettings) -> Iterator[Finding]:
         )
 
 
+def _levels(shape: Shape, settings: RuleSettings) -> Iterator[Finding]:
+    """Bound the work: levels multiply, and every combination of them is counted."""
+    del settings  # whatever they say
+    found = math.prod(len(sizes) for sizes in shape.sizes)
+    is_heavy = found > _MOST_COMBINATIONS
+    if not is_heavy:
+        products = np.ones(1)
+        for sizes in shape.sizes:
+            products = np.outer(products, np.array(sizes, float)).ravel()
+        is_heavy = float(np.minimum(products, _MOST_OF_ONE).sum()) > _MOST_COUNTED
+    if is_heavy:
+        tries = ("maximum_levels_try", "maximum_variables_try")
+        yield Finding(rule="maximum_levels", tries=tries, filled={"found": found})
+
+
 _RULES: tuple[Callable[[Shape, RuleSettings], Iterator[Finding]], ...] = (
     _mandatory,
     _exclusive,
@@ -140,4 +165,5 @@ _RULES: tuple[Callable[[Shape, RuleSettings], Iterator[Finding]], ...] = (
     _variables,
     _categories,
     _cells,
+    _levels,
 )

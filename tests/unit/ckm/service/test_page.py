@@ -414,7 +414,7 @@ def test_looking_at_the_form_costs_nothing_and_tables_have_a_budget(special):
     answer = web.get(TWO)
     tree = page(answer, 429)
     assert answer.headers["retry-after"]
-    assert "2 times in an hour" in " ".join(texts(tree, "//section[@role='alert']"))
+    assert "used up your 2 requests" in " ".join(texts(tree, "//section[@role='alert']"))
 
 
 def test_who_has_no_token_sees_nothing_of_the_table(special, tmp_path):

@@ -102,7 +102,7 @@ def finished(jobs, job):
 
 def test_a_job_is_its_owners_alone_and_ends_with_its_table(tmp_path):
     jobs = Jobs(tmp_path / "jobs", most=3)
-    job = jobs.submit(lambda: MADE, owner="me")
+    job = jobs.submit(lambda _: MADE, owner="me")
     done = finished(jobs, job)
     assert done.status == "done"
     assert jobs.result(done) == MADE
@@ -115,7 +115,7 @@ def test_a_job_is_its_owners_alone_and_ends_with_its_table(tmp_path):
 def test_a_job_that_fails_says_so_and_nothing_of_the_error(tmp_path, caplog):
     jobs = Jobs(tmp_path, most=3)
 
-    def work():
+    def work(_):
         raise ValueError("record 17 of J00000017")
 
     done = finished(jobs, jobs.submit(work, owner="me"))
@@ -127,12 +127,12 @@ def test_a_job_that_was_given_up_leaves_nothing(tmp_path):
     jobs = Jobs(tmp_path, most=3)
     start, go = threading.Event(), threading.Event()
 
-    def work():
+    def work(_):
         start.set()
         go.wait(10)
         return MADE
 
-    job, waiting = jobs.submit(work, owner="me"), jobs.submit(lambda: MADE, owner="me")
+    job, waiting = jobs.submit(work, owner="me"), jobs.submit(lambda _: MADE, owner="me")
     start.wait(10)
     jobs.cancel(job)
     jobs.cancel(waiting)
@@ -146,9 +146,9 @@ def test_jobs_are_bounded(tmp_path):
     jobs = Jobs(tmp_path, most=2)
     go = threading.Event()
     for _ in range(2):
-        jobs.submit(lambda: go.wait(10) and MADE, owner="me")
+        jobs.submit(lambda _: go.wait(10) and MADE, owner="me")
     with pytest.raises(Mistake) as caught:
-        jobs.submit(lambda: MADE, owner="me")
+        jobs.submit(lambda _: MADE, owner="me")
     assert caught.value.key == "busy"
     go.set()
     jobs.close()
