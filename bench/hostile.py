@@ -242,9 +242,11 @@ def main() -> None:
         world = plant(Path(name), seed=given.seed)
         service = Service(world.folder)
         started = time.process_time()
-        report = attack(world, service, seed=given.seed, number=given.requests)
+        try:
+            report = attack(world, service, seed=given.seed, number=given.requests)
+        finally:
+            code = service.stop()
         mine = time.process_time() - started
-        code = service.stop()
     for kind in sorted({kind for kind, _ in report.kinds}):
         found = {status: n for (k, status), n in sorted(report.kinds.items()) if k == kind}
         print(f"{kind:10} {found} cut off {report.cut[kind]}")
