@@ -111,7 +111,7 @@ def check(answer, log):
         assert error not in log
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(url=addresses(), method=st.sampled_from(["GET"] * 8 + ["DELETE", "PUT", "HEAD"]))
 def test_any_address_gets_a_documented_answer(served, url, method):
     answer = served.web.ask(method, url)
@@ -119,7 +119,7 @@ def test_any_address_gets_a_documented_answer(served, url, method):
         check(answer, "")
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(body=bodies(), path=st.sampled_from([DATA, "/requests"]))
 def test_any_body_gets_a_documented_answer(served, body, path):
     check(served.web.post(path, json=body), "")
