@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -255,6 +256,7 @@ class _Places:
         return np.where(self._sorted[at] == moved, self._order[at], -1)
 
 
+@cache
 def _factors(columns: int) -> Words:
     """Return odd factors that number rows modulo 2**64, however many the combinations."""
     drawn = np.random.default_rng(_SEED).integers(2**63, size=columns, dtype=np.uint64)

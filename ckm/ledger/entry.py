@@ -142,26 +142,30 @@ class Entry:
         Record(…)
         """
         new = np.flatnonzero(is_new)
-        lanes = self.lanes[new]
-        set_, lane = np.nonzero(lanes)
-        small = np.flatnonzero((lanes == 0).any(axis=1))
-        owner, key = self._members(new[small])
-        owner = small[owner]
-        words = self.seal.digests(
-            np.concatenate([lanes[set_, lane], key]),
-            np.concatenate([lane, np.full(len(key), _MEMBER)]),
-        )
-        lanes = np.zeros_like(lanes)
-        lanes[set_, lane] = words[: len(set_)]
+        owners, words, purposes = self._words(new)
+        order = np.argsort(owners, kind="stable")  # two runs in order: quick
         return Record(
             definition=self.definition,
             others=self.identity[~is_new] if len(new) else self.identity[:0],
             identity=self.identity[new],
-            lanes=lanes,
             powers=self.powers[new].astype(np.uint32),
-            member_set=owner,
-            member=words[len(set_) :],
+            words=self.seal.digests(words[order], purposes[order]),
+            sizes=np.bincount(owners, minlength=len(new)).astype(np.uint8),
             **names_of(self.cells, self.cell[new], self.axis[new], self.whole[new]),
+        )
+
+    def _words(self, sets: Numbers) -> tuple[Numbers, Words, Numbers]:
+        """Return, still bare, by what sets meet others: places in `sets`, words, purposes."""
+        lanes = self.lanes[sets]
+        owners, lane = np.nonzero(lanes)
+        small = np.flatnonzero((lanes == 0).any(axis=1))
+        if not len(small):
+            return owners, lanes[owners, lane], lane
+        member_of, key = self._members(sets[small])
+        return (
+            np.concatenate([owners, small[member_of]]),
+            np.concatenate([lanes[owners, lane], key]),
+            np.concatenate([lane, np.full(len(key), _MEMBER)]),
         )
 
     def _members(self, sets: Numbers) -> tuple[Numbers, Words]:

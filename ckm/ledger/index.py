@@ -43,7 +43,7 @@ class Index:
 
     def __init__(self, width: int) -> None:
         self._width = width
-        self._identities, self._words = Runs(), Runs()
+        self._identities, self._near = Runs(), Runs()
         self._identity = _Grown(np.zeros(0, np.uint64))
         self._powers = _Grown(np.zeros((0, width + 1), np.uint32))
         self._entry = _Grown(np.zeros(0, np.uint32))
@@ -86,7 +86,7 @@ class Index:
         place = (np.cumsum(is_new) - 1 + len(self)).astype(np.uint32)
         words, sets = _words(record, is_new)
         self._identities.add(record.identity[new], place[new])
-        self._words.add(words, place[sets])
+        self._near.add(words, place[sets])
         self._identity.extend(record.identity[new])
         self._powers.extend(record.powers[new])
         self._entry.extend(np.full(len(new), number, np.uint32))
@@ -115,6 +115,8 @@ class Index:
         --------
         >>> index.pairs(record, threshold=1, is_known=is_known)  # doctest: +SKIP
         """
+        if not len(self) or is_known.all():
+            return [], [], []
         words, sets = _words(record, ~is_known)
         shown = np.sort(np.concatenate([record.identity, record.others]))
         order = np.argsort(words)
@@ -134,7 +136,7 @@ class Index:
 
     def _meet(self, words: Words, sets: Numbers, shown: Words) -> Words:
         """Return pairs of sets that share a word, as one number each, unless both are shown."""
-        query, other = self._words.find(words)
+        query, other = self._near.find(words)
         pairs = _distinct(sets[query].astype(np.uint64) << np.uint64(32) | other)
         theirs: Words = self._identity.values[_theirs(pairs)]
         at = np.minimum(np.searchsorted(shown, theirs), len(shown) - 1)
@@ -148,10 +150,11 @@ class Index:
 
 def _words(record: Record, is_wanted: NDArray[np.bool_]) -> tuple[Words, Numbers]:
     """Return the digests by which near sets meet, and whose they are."""
-    sets, lane = np.nonzero((record.lanes != 0) & is_wanted[:, None])
-    members = is_wanted[record.member_set]
-    words = np.concatenate([record.lanes[sets, lane], record.member[members]])
-    return words, np.concatenate([sets, record.member_set[members]])
+    owners = record.owners
+    if is_wanted.all():
+        return record.words, owners
+    wanted = is_wanted[owners]
+    return record.words[wanted], owners[wanted]
 
 
 def _theirs(pairs: Words) -> Numbers:

@@ -23,7 +23,7 @@ __all__ = ["Record", "names_of"]
 
 _LENGTH = 8
 _ARRAYS = (
-    *("others", "identity", "lanes", "powers", "member_set", "member"),
+    *("others", "identity", "powers", "words", "sizes"),
     *("cell", "axis", "whole", "ranks"),
 )
 
@@ -43,12 +43,13 @@ class Record:
         no set.
     identity
         For every new set its keyed digest; equal sets have equal digests.
-    lanes
-        For every new set the keyed digests of its lanes, 0 for an empty one.
     powers
         For every new set the powers of its sketch.
-    member_set, member
-        The keyed digests of the smallest record keys of sets with an empty lane.
+    words
+        Set by set the keyed digests of its lanes that are not empty and, if one is, of its
+        smallest record keys.
+    sizes
+        How many words every set has.
     cell, axis, whole
         What every set is: a cell of the table; or, where `axis` is not -1, the category
         `whole` of that axis without this cell.
@@ -61,10 +62,9 @@ class Record:
     definition: Definition
     others: Words
     identity: Words
-    lanes: Words
     powers: NDArray[np.uint32]
-    member_set: Whole
-    member: Words
+    words: Words
+    sizes: NDArray[np.uint8]
     cell: Whole
     axis: Whole
     whole: Whole
@@ -76,6 +76,11 @@ class Record:
 
     def __repr__(self) -> str:
         return f"Record({self.definition.name!r})"
+
+    @property
+    def owners(self) -> Whole:
+        """The set of every word."""
+        return np.repeat(np.arange(len(self)), self.sizes)
 
     def name(self, number: int, *, entry: int | None = None) -> CellName:
         """Name a set in the words of categories.
