@@ -22,7 +22,6 @@ _PURPOSE = "ckm cell key mix v1"
 _START = np.array(
     [0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573], np.uint64
 )
-
 _HALVES = (0, 1, 0, 1)
 
 
@@ -106,7 +105,8 @@ def siphash(
         state[0] ^= block
     state[2] ^= np.uint64(0xFF)
     _rounds(state, spare, rounds[1])
-    return state[0] ^ state[1] ^ state[2] ^ state[3]
+    hashes: NDArray[np.uint64] = state[0] ^ state[1] ^ state[2] ^ state[3]
+    return hashes
 
 
 def _rounds(state: list[NDArray[np.uint64]], spare: NDArray[np.uint64], count: int) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ckm.ledger.definition import Definition
 from ckm.ledger.errors import LedgerError
 from ckm.ledger.index import Index
 from ckm.ledger.pair import ThinPair
+from ckm.ledger.pending import Pending
 from ckm.ledger.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from ckm.ledger.entry import Entry
@@ -22,8 +24,10 @@ if TYPE_CHECKING:
     from ckm.ledger.pair import CellName
     from ckm.ledger.seal import Seal
     from ckm.ledger.store import Row, Store
+    from ckm.ledger.writer import Submission
 
-    Words = NDArray[np.uint64]
+    Source = tuple[Index, Pending | None]
+    Mask = NDArray[np.bool_]
 
 __all__ = ["Histories"]
 
@@ -94,7 +98,9 @@ class Histories:
         return self._indexes.setdefault(history, Index(self._width))
 
     def record(self, entry: Entry, history: str) -> Record:
-        """Return what a table would add to a history.
+        """Return what a table would add to a history, as far as is known in memory.
+
+        Sets that were recorded since the last look count as new, which does no harm.
 
         Parameters
         ----------
@@ -106,50 +112,46 @@ class Histories:
         return entry.record(~self.index(history).knows(entry.identity))
 
     def compare(
-        self,
-        records: Sequence[Record],
-        *,
-        history: str,
-        also: Sequence[str],
-        threshold: int,
-        most: int,
+        self, submission: Submission, *, accepted: Pending, threshold: int
     ) -> tuple[list[int], list[ThinPair]]:
-        """Find the thin differences that tables would add.
+        """Find the thin differences that a submission would add.
 
         Parameters
         ----------
-        records
-            From `record`; each is also compared with those before it.
-        history, also
-            The history they would belong to, and others that their readers know.
+        submission
+            The tables; each is also compared with those before it.
+        accepted
+            Tables about to be written before these.
         threshold
             The largest difference that counts.
-        most
-            How many are named.
 
         Returns
         -------
         tuple of list
             The places of the tables that are not recorded yet, and the first thin differences.
         """
+        history, records = submission.history, submission.records
         fresh: list[int] = []
         pairs: list[ThinPair] = []
-        pending = Index(self._width)
-        others = [self.index(h) for h in dict.fromkeys(also) if h != history]
-        mine = self.index(history)
+        own = Pending(self._width)
+        mine = [*self._sources(history, accepted), (own.index(history), own)]
+        others = [
+            source
+            for name in dict.fromkeys(submission.also)
+            if name != history
+            for source in self._sources(name, accepted)
+        ]
         for place, record in enumerate(records):
-            is_known = mine.knows(record.identity) | pending.knows(record.identity)
-            before = [records[p].definition for p in fresh]
-            if is_known.all() and self._is_among(record.definition, before, history):
+            is_known = _known(record, mine)
+            if is_known.all() and self._is_among(record.definition, (accepted, own), history):
                 continue
-            for index in others:
-                is_known |= index.knows(record.identity)
-            for index in (mine, *others, pending):
+            is_known |= _known(record, others)
+            for index, pending in (*mine, *others):
                 found = index.pairs(record, threshold=threshold, is_known=is_known)
-                given = records if index is pending else None
-                pairs += self._named(record, found, given, most=most - len(pairs))
+                most = submission.most - len(pairs)
+                pairs += self._named(record, found, pending, most=most)
             if place < len(records) - 1:  # for those that follow
-                pending.add(record, number=place)
+                own.add(record, history)
             fresh.append(place)
         return fresh, pairs
 
@@ -174,10 +176,14 @@ class Histories:
             yield from self._named(record, found, None, most=len(found[0]), number=row.number)
             index.add(record, number=row.number)
 
-    def _is_among(self, wanted: Definition, before: Sequence[Definition], history: str) -> bool:
+    def _sources(self, history: str, accepted: Pending) -> list[Source]:
+        """Return the sets of a history that are recorded, and those about to be."""
+        return [(self.index(history), None), (accepted.index(history), accepted)]
+
+    def _is_among(self, wanted: Definition, waiting: Sequence[Pending], history: str) -> bool:
         """Tell whether this very table is recorded, or about to be."""
         identity = wanted.identity
-        return any(known.identity == identity for known in before) or self._store.has(
+        return any(pending.has(identity, history) for pending in waiting) or self._store.has(
             history, self._seal.digest(identity)
         )
 
@@ -185,7 +191,7 @@ class Histories:
         self,
         record: Record,
         found: Pairs,
-        given: Sequence[Record] | None,
+        pending: Pending | None,
         *,
         most: int,
         number: int | None = None,
@@ -196,8 +202,8 @@ class Histories:
         for table, one in sorted({(table, one) for _, table, one in rows}):
             published[table, one] = (
                 self._opened_record(table).name(one, entry=table)
-                if given is None
-                else given[table].name(one)
+                if pending is None
+                else pending.records[table].name(one)
             )
         return [
             ThinPair(cell=record.name(new, entry=number), published=published[table, one])
@@ -228,3 +234,11 @@ class Histories:
                 hint="restore the ledger from a copy",
             )
         return Record.unpack(text, Definition.read(row.definition))
+
+
+def _known(record: Record, sources: Sequence[Source]) -> Mask:
+    """Tell which new sets of a table some indexes have."""
+    is_known = np.zeros(len(record), bool)
+    for index, _ in sources:
+        is_known |= index.knows(record.identity)
+    return is_known

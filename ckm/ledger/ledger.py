@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from ckm.errors import ConfigError
 from ckm.ledger.definition import Definition
 from ckm.ledger.entry import Entry
-from ckm.ledger.errors import LedgerError, ThinDifferenceError
+from ckm.ledger.errors import LedgerError
 from ckm.ledger.histories import Histories
 from ckm.ledger.seal import Seal
 from ckm.ledger.store import Row, open_store
+from ckm.ledger.writer import Submission, Writer
 from tables.sketch import MAX_WIDTH
 
 if TYPE_CHECKING:
@@ -108,8 +108,9 @@ class Ledger:
         self.width = width
         self._with_complements = with_complements
         self._smallest = smallest
-        self._lock = threading.RLock()
         self._histories = Histories(store, seal=seal, width=width)
+        self._writer = Writer(store, self._histories, threshold=threshold, width=width)
+        self._is_loaded = False
 
     @classmethod
     def open(
@@ -279,10 +280,8 @@ class Ledger:
         >>> ledger.check([entry])  # doctest: +SKIP
         ()
         """
-        with self._lock:
-            self._histories.refresh()
-            records = [self._histories.record(entry, history) for entry in entries]
-            return self._compared(records, history, also, _MOST_NAMED)[1]
+        submission = self._submission(entries, history, also, with_rows=False)
+        return self._writer.check(submission)
 
     def publish(
         self,
@@ -331,20 +330,12 @@ class Ledger:
         """
         if policy not in {"refuse", "flag"}:
             raise ConfigError(f"The policy is 'refuse' or 'flag', not {policy!r}.")
-        refusing = set(allowed) if policy == "refuse" else None
-        with self._lock:
-            self._histories.refresh()
-            records = [self._histories.record(entry, history) for entry in entries]
-            fresh, pairs = self._compared(records, history, also, most, refusing)
-            if fresh:
-                rows = {place: self._row(records[place], history) for place in fresh}
-                with self._store.writing():
-                    if self._histories.refresh():  # others wrote meanwhile
-                        fresh, pairs = self._compared(records, history, also, most, refusing)
-                    numbers = [self._store.insert(rows[place]) for place in fresh]
-                for number, place in zip(numbers, fresh, strict=True):
-                    self._histories.take(number, records[place], history)
-        logger.info("recorded in the ledger", extra={"tables": len(fresh), "history": history})
+        submission = self._submission(entries, history, also)
+        submission.allowed = set(allowed) if policy == "refuse" else None
+        submission.most = most
+        pairs = self._writer.write(submission)
+        tables = len(submission.fresh)
+        logger.info("recorded in the ledger", extra={"tables": tables, "history": history})
         return pairs
 
     def audit(
@@ -395,26 +386,28 @@ class Ledger:
     def __repr__(self) -> str:
         return f"Ledger(threshold {self.threshold})"
 
-    def _compared(
+    def _submission(
         self,
-        records: Sequence[Record],
+        entries: Sequence[Entry],
         history: str,
         also: Sequence[str],
-        most: int,
-        allowed: Collection[ThinPair] | None = None,
-    ) -> tuple[list[int], tuple[ThinPair, ...]]:
-        """Return which tables are not recorded yet, and the thin differences they add.
-
-        Where `allowed` is given, raise for any other.
-        """
-        fresh, pairs = self._histories.compare(
-            records, history=history, also=also, threshold=self.threshold, most=most
+        *,
+        with_rows: bool = True,
+    ) -> Submission:
+        if not self._is_loaded:
+            self._writer.refresh()
+            self._is_loaded = True
+        # All but the comparison is done while others may write.
+        records = [self._histories.record(entry, history) for entry in entries]
+        rows = [self._row(record, history) for record in records] if with_rows else []
+        return Submission(
+            records=records,
+            rows=rows,
+            history=history,
+            also=also,
+            allowed=None,
+            most=_MOST_NAMED,
         )
-        if allowed is not None:
-            refused = [pair for pair in pairs if pair not in allowed]
-            if refused:
-                raise ThinDifferenceError(refused)
-        return fresh, tuple(pairs)
 
     def _row(self, record: Record, history: str) -> Row:
         """Seal what the ledger keeps of a table."""

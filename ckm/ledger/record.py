@@ -78,7 +78,7 @@ class Record:
         return f"Record({self.definition.name!r})"
 
     @property
-    def owners(self) -> Whole:
+    def owners(self) -> NDArray[np.int64]:
         """The set of every word."""
         return np.repeat(np.arange(len(self)), self.sizes)
 

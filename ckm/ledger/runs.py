@@ -27,7 +27,7 @@ class Runs:
     """
 
     def __init__(self) -> None:
-        self._runs: list[tuple[Words, Places]] = []
+        self._runs: tuple[tuple[Words, Places], ...] = ()
 
     def add(self, words: Words, places: Places) -> None:
         """Add words; runs of like size become one, so that there are few.
@@ -39,11 +39,13 @@ class Runs:
         """
         if not len(words):
             return
-        while self._runs and len(self._runs[-1][0]) < 2 * len(words):
-            known, owners = self._runs.pop()
+        runs = list(self._runs)
+        while runs and len(runs[-1][0]) < 2 * len(words):
+            known, owners = runs.pop()
             words, places = np.concatenate([known, words]), np.concatenate([owners, places])
         order = np.argsort(words)
-        self._runs.append((words[order], places[order]))
+        # Whole and at once: other threads may be looking words up.
+        self._runs = (*runs, (words[order], places[order]))
 
     def has(self, words: Words) -> NDArray[np.bool_]:
         """Tell which words are there.
