@@ -97,7 +97,7 @@ class Histories:
         """
         return self._indexes.setdefault(history, Index(self._width))
 
-    def record(self, entry: Entry, history: str) -> Record:
+    def draft(self, entry: Entry, history: str) -> Record:
         """Return what a table would add to a history, as far as is known in memory.
 
         Sets that were recorded since the last look count as new, which does no harm.
@@ -110,6 +110,28 @@ class Histories:
             The history.
         """
         return entry.record(~self.index(history).knows(entry.identity))
+
+    def record(self, number: int) -> Record:
+        """Return a record.
+
+        Parameters
+        ----------
+        number
+            Its number.
+
+        Raises
+        ------
+        LedgerError
+            If it is gone or was altered.
+        """
+        record = self._opened.get(number)
+        if record is None:
+            for row in self._store.rows(number=number):
+                record = self._unseal(row)
+                self._keep(number, record)
+        if record is None:
+            raise LedgerError("An entry of the ledger is gone.", hint="restore the ledger")
+        return record
 
     def compare(
         self, submission: Submission, *, accepted: Pending, threshold: int
@@ -201,7 +223,7 @@ class Histories:
         published: dict[tuple[int, int], CellName] = {}
         for table, one in sorted({(table, one) for _, table, one in rows}):
             published[table, one] = (
-                self._opened_record(table).name(one, entry=table)
+                self.record(table).name(one, entry=table)
                 if pending is None
                 else pending.records[table].name(one)
             )
@@ -209,16 +231,6 @@ class Histories:
             ThinPair(cell=record.name(new, entry=number), published=published[table, one])
             for new, table, one in rows
         ]
-
-    def _opened_record(self, number: int) -> Record:
-        record = self._opened.get(number)
-        if record is None:
-            for row in self._store.rows(number=number):
-                record = self._unseal(row)
-                self._keep(number, record)
-        if record is None:
-            raise LedgerError("An entry of the ledger is gone.", hint="restore the ledger")
-        return record
 
     def _keep(self, number: int, record: Record) -> None:
         self._opened[number] = record

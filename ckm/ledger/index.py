@@ -119,10 +119,9 @@ class Index:
             return [], [], []
         words, sets = _words(record, ~is_known)
         shown = np.sort(np.concatenate([record.identity, record.others]))
-        order = np.argsort(words)
         pairs = np.zeros(0, np.uint64)
         for start in range(0, len(words), _CHUNK):
-            part = order[start : start + _CHUNK]
+            part = slice(start, start + _CHUNK)
             met = self._meet(words[part], sets[part], shown)
             is_near = self._differ_by_few(record, met, threshold)
             pairs = np.concatenate([pairs, met[is_near]])

@@ -398,7 +398,7 @@ class Ledger:
             self._writer.refresh()
             self._is_loaded = True
         # All but the comparison is done while others may write.
-        records = [self._histories.record(entry, history) for entry in entries]
+        records = [self._histories.draft(entry, history) for entry in entries]
         rows = [self._row(record, history) for record in records] if with_rows else []
         return Submission(
             records=records,
