@@ -66,7 +66,7 @@ class Answer:
     refusal
         Why there is no table.
     flag
-        What the ledger remarked, where its policy is to flag.
+        What the ledger remarked, where its policy is to flag; not for readers.
     """
 
     query: Query
@@ -199,7 +199,7 @@ class Answerer:
         self, query: Query, plan: _Plan, found: PreparedCells, withheld: Mapping[int, Finding]
     ) -> Publication:
         return Publication(
-            query=query,
+            query=self._of_active(query, plan),
             selections=tuple(
                 _without(s, withheld) if s.variable == self.service.area else s
                 for s in plan.active
@@ -209,6 +209,25 @@ class Answerer:
             prepared=self._prepared,
             variables=self.variables,
         )
+
+    def _of_active(self, query: Query, plan: _Plan) -> Query:
+        """Leave out the variables that are summed over, and margins that show none of them.
+
+        With them the same levels could mean two tables, by the order of the variables.
+        """
+        if query.margins is None:
+            return replace(query, selections=plan.active)
+        tops = {
+            place: int(self.variables[selection.variable].level_of[0])
+            for place, selection in enumerate(query.selections)
+            if selection not in plan.active
+        }
+        shown = frozenset(
+            tuple(level for place, level in enumerate(levels) if place not in tops)
+            for levels in query.margins
+            if all(levels[place] == top for place, top in tops.items())
+        )
+        return replace(query, selections=plan.active, margins=shown)
 
     def refuses_shape(self, query: Query) -> bool:
         """Return whether a rule refuses a query for its shape, before anything is counted.
@@ -274,13 +293,31 @@ class Answerer:
             below = [level for level in used if level < len(variable.level_names)]
             categories[variable.name] = sum(len(variable.ranks(level)) for level in below)
             levels[variable.name] = tuple(variable.level_names[level] for level in below)
+        filtered = self._filtered(query)
+        for name, names in filtered.items():
+            levels[name] = (*levels.get(name, ()), *names)
         return Shape(
             cells=query.cells * len(query.measures),
             categories=categories,
-            filtered=self.filter_variables(query.where) | {s.variable for s in query.within},
+            filtered=frozenset(filtered),
             levels=levels,
             area=self.service.area,
         )
+
+    def _filtered(self, query: Query) -> dict[str, tuple[str, ...]]:
+        """Return the variables of a filter, each with the levels that it looks at."""
+        found: dict[str, set[int]] = {}
+        for condition in self._conditions(query.where):
+            for name, level in condition.places:
+                found.setdefault(name, set()).add(level)
+        for chosen in query.within:
+            level_of = self.variables[chosen.variable].level_of
+            found.setdefault(chosen.variable, set()).update(level_of[list(chosen.ranks)])
+        return {
+            name: tuple(names[level] for level in sorted(levels) if level < len(names))
+            for name, levels in found.items()
+            for names in (self.variables[name].level_names,)
+        }
 
     def _slices(
         self, plan: _Plan, inner: list[tuple[Levels, Levels]], protected: Protected

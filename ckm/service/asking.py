@@ -27,6 +27,7 @@ __all__ = [
     "Wish",
     "address_of",
     "format_of",
+    "is_local",
     "language_wanted",
     "parameters_of",
     "query_of_wishes",
@@ -37,6 +38,8 @@ __all__ = [
 
 _DEEP = re.compile(r"(valuecodes|codelist|outputvalues)\[([^\[\]]{1,2000})\]", re.IGNORECASE)
 _MOST_PARAMETERS = 200
+_LOCAL = {"127.0.0.1", "::/64"}
+_HANDED_ON = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 _OUTPUT_VALUES = ("aggregated", "single")
 
 
@@ -87,9 +90,23 @@ def address_of(request: Request) -> str:
         address = ipaddress.ip_address(host)
     except ValueError:
         return host[:100]
+    if address.version == 6 and address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)  # of a socket that listens for both kinds
     if address.version == 6:
         return str(ipaddress.ip_network(f"{address}/64", strict=False))
     return str(address)
+
+
+def is_local(request: Request) -> bool:
+    """Return whether a request comes from this machine, and no proxy handed it on.
+
+    Parameters
+    ----------
+    request
+        The request.
+    """
+    is_handed_on = any(name in request.headers for name in _HANDED_ON)
+    return address_of(request) in _LOCAL and not is_handed_on
 
 
 def parameters_of(

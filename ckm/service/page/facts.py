@@ -113,16 +113,12 @@ def page_facts(desk: Desk, asked: Asked, outcome: Outcome, *, language: str) -> 
 def _with_table(
     facts: PageFacts, answer: Answer, desk: Desk, asked: Asked, language: str
 ) -> PageFacts:
-    notes = list(facts.notes)
-    if answer.flag is not None:
-        notes.append(answer.flag.detail[language])
     return replace(
         facts,
         grid=grid_of(answer, asked, desk.variables, language=language),
         withheld=_withheld(answer, desk, asked, language),
         restrictions=_restrictions(answer, desk, language),
         downloads=_downloads(desk, asked),
-        notes=tuple(notes),
     )
 
 
