@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 Texts = dict[str, str]
+Role = Literal["public", "researcher", "officer"]
 _LANGUAGES = ("en", "fr")
 _OTHERS_MAY_READ = 0o077
 
@@ -57,6 +58,7 @@ class ServiceLimits:
     requests_per_hour: int
     requests_per_hour_researcher: int
     requests_per_hour_officer: int
+    thin_difference_cost: int
     cells_researcher: int | None
     request_bytes: int
     seconds: float
@@ -92,6 +94,7 @@ class ServiceAccess:
     audit: Path | None
     trusted_proxies: tuple[str, ...]
     origins: tuple[str, ...]
+    filters: Role = "public"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,6 +357,7 @@ class _Builder:
             audit=audit,
             trusted_proxies=tuple(access.trusted_proxies),
             origins=tuple(access.origins),
+            filters=access.filters,
         )
 
 

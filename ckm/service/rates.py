@@ -89,7 +89,30 @@ class Rates:
             while len(self._windows) > _MOST_CALLERS:
                 self._windows.popitem(last=False)
         reset = max(1, int(start + _WINDOW_S - now + 0.999))
-        return Budget(limit=limit, remaining=limit - used, reset_s=reset, is_allowed=is_allowed)
+        return Budget(
+            limit=limit, remaining=max(limit - used, 0), reset_s=reset, is_allowed=is_allowed
+        )
+
+    def charge(self, caller: str, *, cost: int) -> None:
+        """Take more from a caller's budget, even more than is left.
+
+        Parameters
+        ----------
+        caller
+            Who asks.
+        cost
+            How many requests it counts for.
+
+        Examples
+        --------
+        >>> rates = Rates(clock=lambda: 0.0)
+        >>> rates.charge("me", cost=2)
+        >>> rates.take("me", limit=2).is_allowed
+        False
+        """
+        with self._lock:
+            start, used = self._windows.get(caller, (self._clock(), 0))
+            self._windows[caller] = (start, used + cost)
 
     def __repr__(self) -> str:
         return f"Rates({len(self._windows)} callers)"

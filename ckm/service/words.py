@@ -173,6 +173,11 @@ WORDS: dict[str, tuple[str, str]] = {
         "A valid token is needed: Authorization: Bearer …",
         "Un jeton valide est nécessaire : Authorization: Bearer …",
     ),
+    "no_filters": (
+        "Filters, and tables of some categories alone, are for the role {role}.",
+        "Les filtres, et les tableaux de certaines modalités seules, sont réservés au rôle"
+        " {role}.",
+    ),
     "not_allowed": ("Your role does not allow this.", "Votre rôle ne le permet pas."),
     "too_many_requests": (
         "You have asked {limit} times in an hour; wait {wait} seconds.",

@@ -46,6 +46,7 @@ class Outcome:
     mistakes: Sequence[Mistake] = ()
     answer: Answer | None = None
     refusal: Refusal | None = None
+    may_filter: bool = True
 
     @property
     def refused(self) -> Refusal | None:
@@ -96,7 +97,9 @@ def page_facts(desk: Desk, asked: Asked, outcome: Outcome, *, language: str) -> 
         filter=asked.where,
         columns=tuple(
             dict.fromkeys(column for v in variables.values() for column in v.axis.columns)
-        ),
+        )
+        if outcome.may_filter and outcome.status != 401
+        else (),
         across=across_choices(asked, variables, language=language),
         measures=measure_choices(_chosen(desk, asked), desk.measures, language=language),
         problems=tuple(_problem(m, idents, language) for m in outcome.mistakes[:_MOST_LISTED]),

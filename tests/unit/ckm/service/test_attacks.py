@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-import json
-import logging
 from dataclasses import replace
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from ckm.config.service import read_service
@@ -131,7 +125,11 @@ def test_figures_are_not_for_those_beyond_this_machine(served, address, headers,
 def test_addresses_of_a_socket_for_both_kinds_have_budgets_of_their_own(served):
     app = make_app(served.desk)
     left = [
-        int(Web(app, address=f"::ffff:198.51.100.{n}").get("/tables/jobseekers/data").headers["RateLimit-Remaining"])
+        int(
+            Web(app, address=f"::ffff:198.51.100.{n}")
+            .get("/tables/jobseekers/data")
+            .headers["RateLimit-Remaining"]
+        )
         for n in (7, 8)
     ]
     assert left[0] == left[1]
