@@ -126,7 +126,7 @@ class RulesModel(_Section):
         default=45, description="Share of such groups that is borne."
     )
     judge_filters: bool = Field(
-        default=False, description="Variables of a filter count as if the table showed them."
+        default=True, description="Variables of a filter count as if the table showed them."
     )
 
 

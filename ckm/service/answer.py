@@ -170,13 +170,14 @@ class Answerer:
         finding = judge_shape(self._shape(query, plan), rules)
         if finding is not None:
             return self._refused(query, finding)
+        behind: list[Finding | None] = []
+        if rules.judge_filters and (query.where is not None or query.within):
+            wider = self._widened(plan)  # first: the cells wanted are rolled up from these
+            behind = self._judged(wider, self._counted(wider, ())[1], rules)
         found, protected = self._counted(plan, plan.shown(), measures=_measures(query))
         findings = self._judged(plan, protected, rules)
-        if rules.judge_filters and (query.where is not None or query.within):
-            wider = self._widened(plan)
-            _, beside = self._counted(wider, ())
-            judged = zip(findings, self._judged(wider, beside, rules), strict=True)
-            findings = [mine or other for mine, other in judged]
+        if behind:
+            findings = [mine or other for mine, other in zip(findings, behind, strict=True)]
         withheld = self._withheld(plan, findings)
         if findings and all(f is not None for f in findings):
             return self._refused(query, commonest(findings))

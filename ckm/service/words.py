@@ -174,9 +174,8 @@ WORDS: dict[str, tuple[str, str]] = {
         "Un jeton valide est nécessaire : Authorization: Bearer …",
     ),
     "no_filters": (
-        "Filters, and tables of some categories alone, are for the role {role}.",
-        "Les filtres, et les tableaux de certaines modalités seules, sont réservés au rôle"
-        " {role}.",
+        "Who filters, or counts some categories alone, needs the role {role}.",
+        "Pour filtrer, ou ne compter que certaines modalités, il faut le rôle {role}.",
     ),
     "not_allowed": ("Your role does not allow this.", "Votre rôle ne le permet pas."),
     "too_many_requests": (

@@ -1,4 +1,4 @@
-"""Attacks on a service: what somebody who knows all that is public tries, to learn one person."""
+"""Attacks on a service, by somebody who knows all that is public and wants one person."""
 
 from __future__ import annotations
 
