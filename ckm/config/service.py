@@ -34,6 +34,7 @@ __all__ = [
     "service_schema",
 ]
 
+Role = Literal["public", "researcher", "officer"]
 _OTHERS_MAY_READ = 0o077
 
 
@@ -57,6 +58,7 @@ class ServiceLimits:
     requests_per_hour_researcher: int
     requests_per_hour_officer: int
     requests_per_day: int | None
+    thin_difference_cost: int
     cells_researcher: int | None
     request_bytes: int
     seconds: float
@@ -97,6 +99,7 @@ class ServiceAccess:
     budgets: Path | None
     trusted_proxies: tuple[str, ...]
     origins: tuple[str, ...]
+    filters: Role = "public"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -344,6 +347,7 @@ class _Builder:
             budgets=budgets,
             trusted_proxies=tuple(access.trusted_proxies),
             origins=tuple(access.origins),
+            filters=access.filters,
         )
 
 

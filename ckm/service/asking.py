@@ -38,6 +38,7 @@ __all__ = [
 
 _DEEP = re.compile(r"(valuecodes|codelist|outputvalues)\[([^\[\]]{1,2000})\]", re.IGNORECASE)
 _MOST_PARAMETERS = 200
+_HANDED_ON = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 _OUTPUT_VALUES = ("aggregated", "single")
 
 
@@ -94,7 +95,7 @@ def address_of(request: Request) -> str:
 
 
 def is_local(request: Request) -> bool:
-    """Tell whether a request comes from this very machine.
+    """Tell whether a request comes from this very machine, and no proxy handed it on.
 
     Parameters
     ----------
@@ -102,7 +103,8 @@ def is_local(request: Request) -> bool:
         The request.
     """
     address = _address(request.client.host) if request.client is not None else None
-    return address is not None and address.is_loopback
+    is_handed_on = any(name in request.headers for name in _HANDED_ON)
+    return address is not None and address.is_loopback and not is_handed_on
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

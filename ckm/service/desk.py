@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ckm.service.access import Caller, TokenFile, Tokens
+from ckm.service.access import ROLES, Caller, TokenFile, Tokens
 from ckm.service.audit import Audit, shape_of
 from ckm.service.cache import Cache
 from ckm.service.jobs import Jobs
@@ -44,6 +44,9 @@ def budgets_of(service: Service, folder: Path) -> Path:
         Where large tables are kept, and the file if the service names none.
     """
     return service.access.budgets or folder / "budgets.db"
+
+
+_THIN = "thin_difference"
 
 
 class Desk:
@@ -144,6 +147,34 @@ class Desk:
         if not budget.is_allowed:
             raise Mistake("too_many_requests", limit=budget.limit, wait=budget.reset_s)
 
+    def may_filter(self, caller: Caller) -> bool:
+        """Return whether a caller may say who is counted.
+
+        Parameters
+        ----------
+        caller
+            Who asks.
+        """
+        return ROLES.index(caller.role) >= ROLES.index(self.service.access.filters)
+
+    def require_filters(self, query: Query, caller: Caller) -> None:
+        """Refuse a filter of a caller who may not filter.
+
+        Parameters
+        ----------
+        query
+            What is asked for.
+        caller
+            Who asks.
+
+        Raises
+        ------
+        Mistake
+            If the query counts some persons alone, and the caller may not ask so.
+        """
+        if (query.where is not None or query.within) and not self.may_filter(caller):
+            raise Mistake("no_filters", role=self.service.access.filters)
+
     def rules(self, caller: Caller, *, is_job: bool = False) -> RuleSettings:
         """Return the rules for a caller.
 
@@ -188,6 +219,7 @@ class Desk:
         deadline
             When the work must end.
         """
+        self.require_filters(query, caller)
         rules = self.rules(caller, is_job=is_job)
         key: Hashable = (query, format, language, rules)
         made: Rendered | Refusal | None = self.rendered.get(key)
@@ -195,7 +227,7 @@ class Desk:
         if made is None:
             answer = self.answerer.answer(query, settings=rules, deadline=deadline)
             if answer.refusal is not None:
-                made, outcome = answer.refusal, answer.refusal.reason
+                made, outcome = answer.refusal, _outcome_of(answer)
             else:
                 made = render(
                     answer,
@@ -204,7 +236,7 @@ class Desk:
                     format=format,
                     language=language,
                 )
-                outcome = "published"
+                outcome = _outcome_of(answer)
                 self.rendered.put(key, made)
         self._note(query, caller, form=format, outcome=outcome)
         return made
@@ -221,12 +253,14 @@ class Desk:
         deadline
             When the work must end.
         """
+        self.require_filters(query, caller)
         answer = self.answerer.answer(query, settings=self.rules(caller), deadline=deadline)
-        outcome = "published" if answer.refusal is None else answer.refusal.reason
-        self._note(query, caller, form="page", outcome=outcome)
+        self._note(query, caller, form="page", outcome=_outcome_of(answer))
         return answer
 
     def _note(self, query: Query, caller: Caller, *, form: str, outcome: str) -> None:
+        if outcome == _THIN:  # an answer about a few persons: none may have many of them
+            self._rates.charge(caller.id, cost=self.service.limits.thin_difference_cost)
         self.metrics.count("ckm_tables_total", outcome=outcome)
         self._audit.note(
             who=caller.id, role=caller.role, format=form, outcome=outcome, **shape_of(query)
@@ -247,6 +281,7 @@ class Desk:
         query, format, language, caller
             As for `serve`.
         """
+        self.require_filters(query, caller)
         return self.jobs.submit(
             lambda deadline: self.serve(
                 query,
@@ -289,3 +324,10 @@ class Desk:
 
     def __repr__(self) -> str:
         return f"Desk({self.service.id!r})"
+
+
+def _outcome_of(answer: Answer) -> str:
+    """Return what came of a query, for the audit log and the figures."""
+    if answer.refusal is not None:
+        return answer.refusal.reason
+    return "published" if answer.flag is None else "flagged"

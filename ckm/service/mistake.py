@@ -24,6 +24,7 @@ _STATUS = {
     "too_large": 413,
     "bad_body": 422,
     "no_token": 401,
+    "no_filters": 403,
     "not_allowed": 403,
     "too_many_requests": 429,
     "busy": 503,

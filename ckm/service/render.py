@@ -66,8 +66,6 @@ def about_answer(
     area = service.area if service.area in shown else ""
     notes = [say("method", language)]
     notes += [service.description[language]] if service.description else []
-    if answer.flag is not None:
-        notes.append(answer.flag.detail[language])
     return TableAbout(
         id=service.id,
         title=service.title[language],

@@ -178,6 +178,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "A valid token is needed: Authorization: Bearer …",
         "Un jeton valide est nécessaire : Authorization: Bearer …",
     ),
+    "no_filters": (
+        "Who filters, or counts some categories alone, needs the role {role}.",
+        "Pour filtrer, ou ne compter que certaines modalités, il faut le rôle {role}.",
+    ),
     "not_allowed": ("Your role does not allow this.", "Votre rôle ne le permet pas."),
     "too_many_requests": (
         "You have used up your {limit} requests; wait {wait} seconds.",

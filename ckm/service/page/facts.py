@@ -46,6 +46,7 @@ class Outcome:
     mistakes: Sequence[Mistake] = ()
     answer: Answer | None = None
     refusal: Refusal | None = None
+    may_filter: bool = True
 
     @property
     def refused(self) -> Refusal | None:
@@ -96,7 +97,9 @@ def page_facts(desk: Desk, asked: Asked, outcome: Outcome, *, language: str) -> 
         filter=asked.where,
         columns=tuple(
             dict.fromkeys(column for v in variables.values() for column in v.axis.columns)
-        ),
+        )
+        if outcome.may_filter and outcome.status != 401
+        else (),
         across=across_choices(asked, variables, language=language),
         measures=measure_choices(_chosen(desk, asked), desk.measures, language=language),
         problems=tuple(_problem(m, idents, language) for m in outcome.mistakes[:_MOST_LISTED]),
@@ -113,16 +116,12 @@ def page_facts(desk: Desk, asked: Asked, outcome: Outcome, *, language: str) -> 
 def _with_table(
     facts: PageFacts, answer: Answer, desk: Desk, asked: Asked, language: str
 ) -> PageFacts:
-    notes = list(facts.notes)
-    if answer.flag is not None:
-        notes.append(answer.flag.detail[language])
     return replace(
         facts,
         grid=grid_of(answer, asked, desk.variables, language=language),
         withheld=_withheld(answer, desk, asked, language),
         restrictions=_restrictions(answer, desk, language),
         downloads=_downloads(desk, asked),
-        notes=tuple(notes),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,8 @@ class Page:
         who = getattr(request.state, "caller", None)
         for wrong_one in outcome.mistakes:
             self._desk.note_mistake(who, route="/", key=wrong_one.key)
+        may_filter = who is not None and self._desk.may_filter(who)
+        outcome = replace(outcome, may_filter=may_filter)
         make = partial(page_facts, self._desk, asked, outcome, language=language)
         html = await self._front.work(
             request, lambda _: service_page(make(), language=language)

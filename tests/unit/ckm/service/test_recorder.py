@@ -21,6 +21,8 @@ from tables import RequestError, Secret
 from tests.unit.ckm.service.conftest import SECRET, Web, write_service
 
 LEDGER = """
+[rules]
+judge_filters = false
 [ledger]
 path = "ledger.db"
 """
