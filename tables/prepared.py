@@ -13,7 +13,6 @@ import numpy as np
 
 from tables.blocks import Block, group, lay_out, limbs_of, modulo_sql, roll_up, shown_cells
 from tables.conditions import Condition, conditions_of, members
-from tables.errors import FilterError
 from tables.filters import Filter, parse_filter, quote
 from tables.sketch import merged_columns, read_sketch
 
@@ -143,8 +142,8 @@ class Prepared:
         if where is None:
             return frozenset()
         parsed = parse_filter(where) if isinstance(where, str) else where
-        for problem, hint in parsed.problems(self.kinds):
-            raise FilterError(problem, hint=hint or None)
+        for error in parsed.errors(self.kinds):
+            raise error
         return conditions_of(parsed, self._places, self.kinds, self._judge)
 
     def members(self, dimension: str, ranks: Iterable[int]) -> Condition | None:

@@ -16,6 +16,7 @@ from ckm.service.mistake import Mistake
 from ckm.service.pxweb import CONTENTS
 from ckm.service.query import Query, Selection
 from ckm.service.selection import codelists_of, parts_of, ranks_of, split_codes
+from ckm.service.words import Phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -151,7 +152,9 @@ def asked_of(
         If there are too many, or too many patterns among them.
     """
     if len(items) > _MOST:
-        raise Mistake("bad_request", detail=f"more than {_MOST} parameters.")
+        raise Mistake(
+            "bad_request", detail=Phrase(key="many_parameters", filled={"limit": _MOST})
+        )
     mistakes: list[Mistake] = []
     deep: dict[str, dict[str, list[str]]] = {}
     plain: dict[str, str] = {}
@@ -192,7 +195,7 @@ def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
         codes |= dict.fromkeys([text] if is_code else split_codes(text))
     others = sum(variable.rank(code) is None for code in codes)
     if others > _MOST_EXPRESSIONS:  # each is compared with every category
-        detail = f"more than {_MOST_EXPRESSIONS} patterns."
+        detail = Phrase(key="many_patterns", filled={"limit": _MOST_EXPRESSIONS})
         raise Mistake("bad_request", detail=detail)
     lists = given.get("codelist")
     return Wanted(

@@ -83,7 +83,7 @@ def _exclusive(shape: Shape, settings: RuleSettings) -> Iterator[Finding]:
                 rule="exclusive",
                 dimension=together[-1],
                 tries=("exclusive_try",),
-                filled={"group": ", ".join(group)},
+                filled={"group": tuple(group)},
             )
 
 
