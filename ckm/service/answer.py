@@ -129,6 +129,7 @@ class Answerer:
         self.variables = offered_variables(service, engine, self._prepared)
         self.settings = RuleSettings.of(service.rules)
         self.is_weighted = self._prepared.is_weighted
+        self.kinds = self._prepared.kinds
         limits = service.limits
         self.cubes = Cubes(
             self._prepared,

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["ASSETS", "asset", "service_page"]
 
 #: File → its parts among the templates.
-ASSETS = {"page.css": ("style.css", "service.css"), "page.js": ("service.js",)}
+ASSETS = {
+    "page.css": ("style.css", "service.css"),
+    "page.js": ("service.js",),
+    "icon.svg": ("icon.svg",),
+}
 
 _TEMPLATES = Path(__file__).parent.parent / "templates"
 

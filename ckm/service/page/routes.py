@@ -33,10 +33,15 @@ __all__ = ["Front", "Page"]
 Made = TypeVar("Made")
 
 _POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:;"
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self';"
+    " connect-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-_MEDIA = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+_MEDIA = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 

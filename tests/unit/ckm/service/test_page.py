@@ -98,7 +98,7 @@ def test_categories_of_a_variable_that_is_not_shown_say_who_is_counted(web):
     where = page(web.get("/?codelist[category]=category&filter=sex = 'F'"))
     assert table(within) == table(where)
     assert table(within) != table(page(web.get("/?codelist[category]=category")))
-    assert "Counted are only: Sex \N{EN DASH} Women" in " ".join(texts(within, "//main"))
+    assert "Only counted: Sex \N{EN DASH} Women" in " ".join(texts(within, "//main"))
     alone = page(web.get("/?codelist[sex]=&valuecodes[sex]=F"))
     assert set(table(alone).values()) == {table(within)["Total", "Count"]}
 
@@ -236,13 +236,13 @@ def test_a_refusal_says_why_and_offers_tables_that_the_shape_rules_allow(web):
     ):
         tree = page(web.get(url), 403)
         assert not tree.xpath("//table")
-        assert reason in " ".join(texts(tree, "//*[@class='verdict']"))
+        assert reason in " ".join(texts(tree, "//*[@class='why']"))
         hrefs = tree.xpath("//ul[@class='tries']//a/@href")
         assert hrefs
         for href in hrefs:
             assert "at most 5,000" not in web.get(urljoin("/", href)).text
     french = page(web.get(MANY + "&lang=fr"), 403)
-    assert "cases" in " ".join(texts(french, "//*[@class='verdict']"))
+    assert "cases" in " ".join(texts(french, "//*[@class='why']"))
 
 
 def test_a_download_that_is_refused_is_a_page_that_says_so(web):
