@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from reports.languages import Words
     from reports.service.facts import Grid, Row
 
-__all__ = ["chart"]
+__all__ = ["charts"]
 
 _WIDTH = 860.0
 _GAP = 30.0
-_BELOW = 40.0
+_BELOW = 24.0
 _LINE = 14.0
 _STEP, _STEP_OF_TWO = 22.0, 32.0
 _BESIDE = (4, 3, 2)
@@ -37,8 +37,24 @@ class _Plot:
     panels: tuple[tuple[str, tuple[float, ...]], ...]
 
 
-def chart(words: Words, grid: Grid) -> str | None:
-    """Draw the numbers of a table; None where there is nothing to compare.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Frame:
+    """What all panels share: names in lines, sizes, the end of the scale."""
+
+    names: tuple[list[str], ...]
+    step: float
+    margin: float
+    beside: int
+    most: float
+
+    @property
+    def wide(self) -> float:
+        """The width of a panel."""
+        return (_WIDTH - self.margin - _GAP * self.beside) / self.beside
+
+
+def charts(words: Words, grid: Grid) -> tuple[str, ...]:
+    """Draw the numbers of a table, some panels in each drawing; none without a comparison.
 
     Totals are left out where they have parts, as their bars would dwarf all others. Of more
     columns than can be looked at, the total alone is drawn.
@@ -61,33 +77,50 @@ def chart(words: Words, grid: Grid) -> str | None:
     ...     labels=(), measure="Count", across="", heads=(sex,), columns=(count,),
     ...     rows=rows, n_rows=2, drawn=rows, n_leaves=2,
     ... )
-    >>> chart(words_of("en"), grid).count("<rect")
-    2
+    >>> [drawing.count("<rect") for drawing in charts(words_of("en"), grid)]
+    [2]
     """  # fmt: skip
     plot = _plot(grid)
     if plot is None:
-        return None
-    names = [_lines(name, _LONGEST, most=2) for name in plot.names]
-    step = _STEP if all(len(lines) == 1 for lines in names) else _STEP_OF_TWO
+        return ()
+    frame = _frame(plot)
+    parts = [
+        _Plot(names=plot.names, panels=plot.panels[start : start + frame.beside])
+        for start in range(0, len(plot.panels), frame.beside)
+    ]
+    return tuple(
+        _drawn(words, part, frame, ident=f"chart{place}").finish(
+            grid.caption, _told(words, part)
+        )
+        for place, part in enumerate(parts, start=1)
+    )
+
+
+def _frame(plot: _Plot) -> _Frame:
+    names = tuple(_lines(name, _LONGEST, most=2) for name in plot.names)
     margin = 16 + _WIDE_SIGN * max(len(line) for lines in names for line in lines)
-    beside = _beside([heading for heading, _ in plot.panels], _WIDTH - margin)
-    wide = (_WIDTH - margin - _GAP * beside) / beside
-    headings = [_lines(heading, _signs(wide), most=3) for heading, _ in plot.panels]
-    above = 12 + _LINE * max(map(len, headings))
-    each = above + step * len(names) + _BELOW
-    drawing = Drawing("chart", size=(_WIDTH, each * math.ceil(len(headings) / beside)))
-    top_number = max(1.0, *(max(numbers) for _, numbers in plot.panels))
+    return _Frame(
+        names=names,
+        step=_STEP if all(len(lines) == 1 for lines in names) else _STEP_OF_TWO,
+        margin=margin,
+        beside=_beside([heading for heading, _ in plot.panels], _WIDTH - margin),
+        most=max(1.0, *(max(numbers) for _, numbers in plot.panels)),
+    )
+
+
+def _drawn(words: Words, plot: _Plot, frame: _Frame, *, ident: str) -> Drawing:
+    headings = [_lines(text, _signs(frame.wide), most=3) for text, _ in plot.panels]
+    top = 12 + _LINE * max(map(len, headings))
+    low = top + frame.step * len(frame.names)
+    drawing = Drawing(ident, size=(_WIDTH, low + _BELOW))
+    _names(drawing, frame, top)
     for place, (lines, (_, numbers)) in enumerate(zip(headings, plot.panels, strict=True)):
-        down, at = divmod(place, beside)
-        top = down * each + above
-        left = margin + at * (wide + _GAP)
-        if at == 0:
-            _names(drawing, names, step=step, corner=(margin - 8, top))
+        left = frame.margin + place * (frame.wide + _GAP)
         for line, text in enumerate(reversed(lines)):
             drawing.text((left, top - 11 - line * _LINE), text, css="t strong")
-        box = (left, top, left + wide, top + step * len(names))
-        _panel(drawing, words, box, numbers=numbers, most=top_number)
-    return drawing.finish(grid.caption, _told(words, plot))
+        box = (left, top, left + frame.wide, low)
+        _panel(drawing, words, box, numbers=numbers, most=frame.most)
+    return drawing
 
 
 def _plot(grid: Grid) -> _Plot | None:
@@ -140,18 +173,12 @@ def _lines(text: str, longest: int, *, most: int) -> list[str]:
     return textwrap.wrap(text, longest, max_lines=most, placeholder="…") or [text[:longest]]
 
 
-def _names(
-    drawing: Drawing,
-    names: Sequence[Sequence[str]],
-    *,
-    step: float,
-    corner: tuple[float, float],
-) -> None:
-    for place, lines in enumerate(names):
-        middle = corner[1] + (place + 0.5) * step + 4
+def _names(drawing: Drawing, frame: _Frame, top: float) -> None:
+    for place, lines in enumerate(frame.names):
+        middle = top + (place + 0.5) * frame.step + 4
         for line, text in enumerate(lines):
             down = (line - (len(lines) - 1) / 2) * _LINE
-            drawing.text((corner[0], middle + down), text, anchor="end")
+            drawing.text((frame.margin - 8, middle + down), text, anchor="end")
 
 
 def _panel(

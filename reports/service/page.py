@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from reports.errors import ReportError
 from reports.languages import LANGUAGES, words_of
 from reports.render import environment, without_controls
-from reports.service.chart import chart
+from reports.service.chart import charts
 
 if TYPE_CHECKING:
     from reports.languages import Words
@@ -57,7 +57,7 @@ def service_page(facts: PageFacts, *, language: str) -> str:
             numbers=words.numbers,
             versions={name: asset(name)[1] for name in ASSETS},
             try_words=lambda other: _try_words(words, other),
-            picture=None if facts.grid is None else chart(words, facts.grid),
+            pictures=() if facts.grid is None else charts(words, facts.grid),
         )
     )
     return without_controls(html)
