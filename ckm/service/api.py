@@ -324,15 +324,17 @@ class _Api:
         _, language = await self.enter(request, cost=0)
         return language
 
-    async def enter(self, request: Request, *, cost: int = 1) -> tuple[Caller, str]:
+    async def enter(
+        self, request: Request, *, cost: int = 1, session: str | None = None
+    ) -> tuple[Caller, str]:
         """Return who asks and in which language, within the budget."""
         desk = self.desk
         language = language_wanted(request, desk.service.languages)
         token, address = token_of(request), address_of(request)
-        if token is None:
+        if token is None and session is None:
             caller = desk.identify(token=None, address=address)
         else:
-            identify = partial(desk.identify, token=token, address=address)
+            identify = partial(desk.identify, token=token, address=address, session=session)
             caller = await anyio.to_thread.run_sync(identify)
         request.state.caller = caller
         request.state.budget = budget = desk.budget(caller, cost=cost)

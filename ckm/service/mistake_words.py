@@ -138,6 +138,22 @@ MISTAKES: dict[str, tuple[str, str]] = {
         "A valid token is needed, in the header “Authorization” after “Bearer”.",
         "Un jeton valide est nécessaire, dans l'en-tête « Authorization » après « Bearer ».",
     ),
+    "sign_in_needed": (
+        "Only people with a token see tables here: sign in.",
+        "Seules les personnes munies d'un jeton voient des tableaux ici : connectez-vous.",
+    ),
+    "wrong_token": (
+        "This is no valid token.",
+        "Ce n'est pas un jeton valide.",
+    ),
+    "stale_form": (
+        "The form is out of date, or your browser keeps no cookies; send it again.",
+        "Le formulaire est périmé, ou votre navigateur refuse les cookies ; renvoyez-le.",
+    ),
+    "too_many_attempts": (
+        "There were too many wrong tokens; wait {wait} seconds.",
+        "Il y a eu trop de jetons erronés ; attendez {wait} secondes.",
+    ),
     "not_allowed": ("Your role does not allow this.", "Votre rôle ne le permet pas."),
     "too_many_requests": (
         "You have asked {limit} times in an hour; wait {wait} seconds.",

@@ -57,6 +57,9 @@ _PLAIN: dict[str, tuple[str, str]] = {
     "without_total": ("Without the total", "Sans l'ensemble"),
     "automatic": ("Automatic", "Automatique"),
     "withheld": ("Not published", "Non publié"),
+    "role_public": ("the public", "le public"),
+    "role_researcher": ("researcher", "chercheur ou chercheuse"),
+    "role_officer": ("officer of the service", "responsable du service"),
     "method": (
         (
             "Small noise protects these counts. The same cell is the same number in every"

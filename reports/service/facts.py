@@ -15,7 +15,9 @@ __all__ = [
     "Head",
     "PageFacts",
     "Problem",
+    "Reader",
     "Row",
+    "SignInFacts",
     "Try",
     "Unpublished",
     "Withheld",
@@ -242,6 +244,51 @@ class Download:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Who signed in.
+
+    Parameters
+    ----------
+    role
+        In words.
+    n_left, limit
+        Requests left in this hour, and requests in an hour.
+    most_cells
+        Cells of the largest table.
+    proof, back
+        What the form for signing out shows, and the words of this address.
+    """
+
+    role: str
+    n_left: int
+    limit: int
+    most_cells: int | None
+    proof: str
+    back: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInFacts:
+    """What the page for signing in shows.
+
+    Parameters
+    ----------
+    title, contact
+        Of the service.
+    proof, back
+        What the form shows, and the words of the address to go back to.
+    problem
+        Why a token did not do.
+    """
+
+    title: str
+    proof: str
+    back: str = ""
+    problem: str = ""
+    contact: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PageFacts:
     """All that a page shows.
 
@@ -275,6 +322,8 @@ class PageFacts:
         Addresses of files and of the page itself.
     notes
         What has to be known about the numbers.
+    sign_in, reader
+        Where to sign in, or who did.
     """
 
     title: str
@@ -300,3 +349,5 @@ class PageFacts:
     downloads: tuple[Download, ...] = ()
     permalink: str = ""
     notes: tuple[str, ...] = field(default=())
+    sign_in: str = ""
+    reader: Reader | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from ckm.formats import FORMATS
 from ckm.service.page.asked import query_of
@@ -19,19 +20,21 @@ from ckm.service.page.starts import starts_of
 from ckm.service.page.tries import tries_of
 from ckm.service.render import file_name
 from ckm.service.words import say
-from reports.service import Download, PageFacts, Problem, Unpublished, Withheld
+from reports.service import Download, PageFacts, Problem, Reader, Unpublished, Withheld
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckm.service.access import Caller
     from ckm.service.answer import Answer
     from ckm.service.desk import Desk
     from ckm.service.mistake import Mistake
     from ckm.service.page.asked import Asked
+    from ckm.service.rates import Budget
     from ckm.service.refusal import Refusal
     from reports.service import Choice, Try
 
-__all__ = ["Outcome", "page_facts"]
+__all__ = ["Outcome", "Visitor", "page_facts"]
 
 _FIRST = ("csv", "xlsx")
 _NAMES = {
@@ -68,7 +71,30 @@ class Outcome:
         return 200 if self.refused is None else 403
 
 
-def page_facts(desk: Desk, asked: Asked, outcome: Outcome, *, language: str) -> PageFacts:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visitor:
+    """Who looks at the page.
+
+    Parameters
+    ----------
+    can_sign_in
+        Whether there are tokens to sign in with.
+    address
+        The words of the address, for the way back.
+    caller, budget, leaving
+        Who signed in, what is left of the budget, and what the form for signing out shows.
+    """
+
+    can_sign_in: bool = False
+    address: str = ""
+    caller: Caller | None = None
+    budget: Budget | None = None
+    leaving: str = ""
+
+
+def page_facts(
+    desk: Desk, asked: Asked, outcome: Outcome, *, language: str, visitor: Visitor | None = None
+) -> PageFacts:
     """Gather all that the page shows.
 
     Parameters
@@ -79,7 +105,10 @@ def page_facts(desk: Desk, asked: Asked, outcome: Outcome, *, language: str) -> 
         The address, and what came of it.
     language
         ``"en"`` or ``"fr"``.
+    visitor
+        Who looks at it.
     """
+    visitor = visitor or Visitor()
     service, variables = desk.service, desk.variables
     labels = {name: v.offer.labels[language] for name, v in variables.items()}
     idents = {name: f"v{place}" for place, name in enumerate(variables, start=1)}
@@ -116,6 +145,8 @@ def page_facts(desk: Desk, asked: Asked, outcome: Outcome, *, language: str) -> 
         ),
         permalink=replace(asked, sort=0, first=0).href(),
         notes=(say("method", language),),
+        sign_in=_sign_in(visitor, language),
+        reader=_reader(desk, visitor, language),
     )
     if outcome.refused is not None:
         return replace(facts, unpublished=_unpublished(outcome.refused, desk, asked, language))
@@ -124,6 +155,26 @@ def page_facts(desk: Desk, asked: Asked, outcome: Outcome, *, language: str) -> 
             facts if outcome.mistakes else replace(facts, starts=_starts(desk, asked, language))
         )
     return _with_table(facts, outcome.answer, desk, asked, language)
+
+
+def _sign_in(visitor: Visitor, language: str) -> str:
+    """Return the address of the form for signing in, which knows the way back."""
+    if not visitor.can_sign_in or visitor.caller is not None:
+        return ""
+    return "sign-in?" + urlencode({"lang": language, "back": visitor.address})
+
+
+def _reader(desk: Desk, visitor: Visitor, language: str) -> Reader | None:
+    if visitor.caller is None or visitor.budget is None:
+        return None
+    return Reader(
+        role=say(f"role_{visitor.caller.role}", language),
+        n_left=visitor.budget.remaining,
+        limit=visitor.budget.limit,
+        most_cells=desk.rules(visitor.caller).maximum_cells,
+        proof=visitor.leaving,
+        back=visitor.address,
+    )
 
 
 def _with_table(
@@ -163,6 +214,8 @@ def _problem(
     mistake: Mistake, idents: dict[str, str], labels: dict[str, str], language: str
 ) -> Problem:
     field_id = idents.get(str(mistake.filled.get("variable", "")), "")
+    if mistake.key == "no_token":
+        return Problem(text=say("sign_in_needed", language))
     if mistake.key in {"bad_filter", "no_weight"}:
         field_id = "filter" if mistake.key == "bad_filter" else "measures"
     filled = dict(mistake.filled)

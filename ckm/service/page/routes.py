@@ -11,7 +11,8 @@ from ckm.service.asking import format_of
 from ckm.service.edge import language_of
 from ckm.service.mistake import Mistake
 from ckm.service.page.asked import asked_of, query_of
-from ckm.service.page.facts import Outcome, page_facts
+from ckm.service.page.door import Door, session_of
+from ckm.service.page.facts import Outcome, Visitor, page_facts
 from ckm.service.refusal import Refusal
 from ckm.service.render import Rendered, etag_of
 from ckm.service.sending import answered
@@ -50,7 +51,9 @@ class Front(Protocol):
 
     desk: Desk
 
-    async def enter(self, request: Request, *, cost: int = 1) -> tuple[Caller, str]:
+    async def enter(
+        self, request: Request, *, cost: int = 1, session: str | None = None
+    ) -> tuple[Caller, str]:
         """Return who asks and in which language, within the budget."""
 
     async def work(self, task: Callable[[], Made]) -> Made:
@@ -82,6 +85,7 @@ class Page:
             The application.
         """
         app.add_route("/", self.get_page, include_in_schema=False)
+        Door(self._desk, policy=_POLICY).add_to(app)
         app.add_route("/static/{name}", self.get_asset, include_in_schema=False)
 
     async def get_asset(self, request: Request) -> Response:
@@ -106,23 +110,51 @@ class Page:
             asked, wrong = asked_of([], self._desk.variables)[0], [mistake]
         outcome = Outcome(mistakes=wrong)
         try:
-            caller, language = await self._front.enter(request, cost=int(asked.is_table))
+            caller, language = await self._front.enter(
+                request, cost=int(asked.is_table), session=session_of(request)
+            )
             form = request.query_params.get("outputFormat")
             if asked.is_table and not wrong:
                 found = await self._front.work(
                     partial(self._found, asked, form, caller, language)
                 )
                 if isinstance(found, Rendered):
-                    return answered(request, found, more=self._front.budget_headers(request))
+                    return answered(request, found, more=self._headers(request))
                 outcome = found
         except Mistake as mistake:
             outcome = Outcome(mistakes=[*wrong, mistake])
         who = getattr(request.state, "caller", None)
         for wrong_one in outcome.mistakes:
             self._desk.note_mistake(who, route="/", key=wrong_one.key)
-        make = partial(page_facts, self._desk, asked, outcome, language=language)
+        make = partial(
+            page_facts,
+            self._desk,
+            asked,
+            outcome,
+            language=language,
+            visitor=self._visitor(request, who),
+        )
         html = await self._front.work(lambda: service_page(make(), language=language))
         return self._sent(request, html.encode("utf-8", "replace"), outcome, language)
+
+    def _visitor(self, request: Request, who: Caller | None) -> Visitor:
+        """Say what the page has to know of who looks at it."""
+        name = session_of(request)
+        is_in = name is not None and who is not None and not who.id.startswith("address ")
+        return Visitor(
+            can_sign_in=self._desk.has_tokens,
+            address=request.url.query,
+            caller=who if is_in else None,
+            budget=getattr(request.state, "budget", None),
+            leaving=Door.leaving(name) if is_in and name else "",
+        )
+
+    def _headers(self, request: Request) -> dict[str, str]:
+        """Return the headers of what is for this caller; nobody else keeps it."""
+        headers = self._front.budget_headers(request)
+        if session_of(request) is None:
+            return headers
+        return {**headers, "Cache-Control": "private, no-cache"}
 
     def _found(
         self, asked: Asked, form: str | None, caller: Caller, language: str
@@ -149,7 +181,8 @@ class Page:
         headers = {
             "Content-Language": language,
             "Content-Security-Policy": _POLICY,
-            **self._front.budget_headers(request),
+            "Vary": "Accept-Language, Authorization, Cookie",
+            **self._headers(request),
         }
         kind = "text/html; charset=utf-8"
         if outcome.status == 200:
