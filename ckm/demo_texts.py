@@ -43,8 +43,8 @@ schema = 1
 
 [service]
 id = "jobseekers"
-title = { en = "Job seekers (made up)", fr = "Demandeurs d\N{RIGHT SINGLE QUOTATION MARK}emploi (fictifs)" }
-description = { en = "Nobody in it exists.", fr = "Personne n\N{RIGHT SINGLE QUOTATION MARK}y existe." }
+title = { en = "Job seekers (made up)", fr = "Registre de chômage (fictif)" }
+description = { en = "Nobody in it exists.", fr = "Toutes ces personnes sont fictives." }
 unit = { en = "persons", fr = "personnes" }
 
 [data]

@@ -161,7 +161,7 @@ def _place(
     loc: list[str], table_names: Sequence[str], sections: dict[str, tuple[str, ...]]
 ) -> tuple[str, str, list[str]]:
     """Return the section, how people call it, and the keys below it."""
-    if loc[:1] in [[name] for name in _REPEATED]:
+    if loc[:1] in [[name] for name in _REPEATED if name in sections]:
         section = loc[0]
         if len(loc) > 1 and loc[1].isdigit():
             return section, f"[[{section}]] {table_names[int(loc[1])]}:", loc[2:]
