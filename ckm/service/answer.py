@@ -28,6 +28,7 @@ from ckm.service.rules import (
     judge_shape,
 )
 from ckm.service.variables import offered_variables
+from ckm.service.words import Phrase
 from tables import Deadline, FilterError
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ class Answerer:
         self.variables = offered_variables(service, engine, self._prepared)
         self.settings = RuleSettings.of(service.rules)
         self.is_weighted = self._prepared.is_weighted
+        self.kinds = self._prepared.kinds
         limits = service.limits
         self.cubes = Cubes(
             self._prepared,
@@ -318,7 +320,7 @@ class Answerer:
             try:
                 known = self._prepared.conditions(where)
             except FilterError as error:
-                raise Mistake("bad_filter", detail=error.problem) from None
+                raise Mistake("bad_filter", detail=_filter_phrase(error)) from None
             self._coded.put(where, known)
         return known
 
@@ -495,6 +497,18 @@ class Answerer:
                 [level == want for level, want in zip(levels, wanted, strict=True)]
             )
         return shown
+
+
+def _filter_phrase(error: FilterError) -> Phrase:
+    """Say what is wrong with a filter so that every language can."""
+    facts: dict[str, object] = dict(error.facts)
+    if error.reason == "column":
+        return Phrase(key="filter_unknown", filled=facts)
+    if error.reason == "expected":
+        facts["expected"] = Phrase(key=f"filter_{facts['expected']}")
+    if error.reason == "type":
+        facts |= {n: Phrase(key=f"filter_is_{facts[n]}") for n in ("kind", "given")}
+    return Phrase(key=f"filter_{error.reason}", filled=facts)
 
 
 def _measures(query: Query) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from ckm.service.mistake import Mistake
 from ckm.service.pxweb import CONTENTS
 from ckm.service.query import Query, Selection
 from ckm.service.selection import ranks_of, split_codes
+from ckm.service.words import Phrase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -137,7 +138,10 @@ def parameters_of(
     """
     items = request.query_params.multi_items()
     if len(items) > _MOST_PARAMETERS:
-        raise Mistake("bad_request", detail=f"more than {_MOST_PARAMETERS} parameters.")
+        raise Mistake(
+            "bad_request",
+            detail=Phrase(key="many_parameters", filled={"limit": _MOST_PARAMETERS}),
+        )
     plain: dict[str, str] = {}
     deep: dict[tuple[str, str], str] = {}
     for name, text in items:

@@ -6,6 +6,7 @@ Knows nothing of HTTP. The API and the page ask here, so both give the same answ
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ckm.service.access import ROLES, Caller, TokenFile, Tokens
@@ -16,6 +17,8 @@ from ckm.service.metrics import Metrics
 from ckm.service.mistake import Mistake
 from ckm.service.rates import Budget, Rates
 from ckm.service.render import Rendered, render
+from ckm.service.sessions import Sessions
+from ckm.service.words import Phrase
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -48,6 +51,8 @@ def budgets_of(service: Service, folder: Path) -> Path:
 
 _THIN = "thin_difference"
 
+_MOST_ATTEMPTS = 20  # wrong tokens of one address in an hour, where people sign in
+
 
 class Desk:
     """Where callers are answered.
@@ -79,6 +84,7 @@ class Desk:
         self._audit = Audit(service.access.audit)
         path = service.access.tokens
         self._tokens = None if path is None else Tokens(TokenFile(path))
+        self._sessions = Sessions(folder / "sessions")
 
     @property
     def variables(self) -> dict[str, Variable]:
@@ -90,7 +96,55 @@ class Desk:
         """The measures that there are."""
         return ("count", "weighted") if self.answerer.is_weighted else ("count",)
 
-    def identify(self, *, token: str | None, address: str) -> Caller:
+    @property
+    def has_tokens(self) -> bool:
+        """Whether people can have tokens here."""
+        return self._tokens is not None
+
+    def sign_in(self, token: str, *, address: str) -> str:
+        """Begin a session for who has a token, and return its name.
+
+        Parameters
+        ----------
+        token
+            The token.
+        address
+            Whence it comes.
+
+        Raises
+        ------
+        Mistake
+            If the token is wrong, or too many were.
+        """
+        attempts = partial(self._rates.take, f"sign-in {address}", limit=_MOST_ATTEMPTS)
+        left = attempts(cost=0)
+        if not left.remaining:
+            raise Mistake("too_many_attempts", wait=left.reset_s)
+        caller = None if self._tokens is None else self._tokens.caller(token.strip())
+        if caller is None:
+            attempts()
+            self._audit.note(who=f"address {address}", outcome="wrong token")
+            raise Mistake("wrong_token")
+        name = self._sessions.open(caller.id)
+        self._audit.note(who=caller.id, role=caller.role, outcome="signed in")
+        return name
+
+    def sign_out(self, session: str) -> None:
+        """End a session.
+
+        Parameters
+        ----------
+        session
+            Its name.
+        """
+        who = self._sessions.token_id(session)
+        self._sessions.close(session)
+        if who is not None:
+            self._audit.note(who=who, outcome="signed out")
+
+    def identify(
+        self, *, token: str | None, address: str, session: str | None = None
+    ) -> Caller:
         """Return who asks.
 
         Parameters
@@ -99,6 +153,8 @@ class Desk:
             The token given, if one.
         address
             The caller's address.
+        session
+            The name of a session, where one counts: at the page.
 
         Raises
         ------
@@ -111,6 +167,11 @@ class Desk:
                 self.require(self.budget(Caller(id=f"wrong token {address}")))
                 raise Mistake("no_token")
             return caller
+        public = None if session is None else self._sessions.token_id(session)
+        if public is not None and self._tokens is not None:
+            caller = self._tokens.holder(public)
+            if caller is not None:
+                return caller
         if self.service.access.mode == "tokens":
             raise Mistake("no_token")
         return Caller(id=f"address {address}")
@@ -173,7 +234,7 @@ class Desk:
             If the query counts some persons alone, and the caller may not ask so.
         """
         if (query.where is not None or query.within) and not self.may_filter(caller):
-            raise Mistake("no_filters", role=self.service.access.filters)
+            raise Mistake("no_filters", role=Phrase(key=f"role_{self.service.access.filters}"))
 
     def rules(self, caller: Caller, *, is_job: bool = False) -> RuleSettings:
         """Return the rules for a caller.

@@ -51,21 +51,25 @@ class Front:
         self._workers = anyio.CapacityLimiter(limit)
         self._most_waiting = limit * _QUEUE
 
-    async def enter(self, request: Request, *, cost: int = 1) -> tuple[Caller, str]:
+    async def enter(
+        self, request: Request, *, cost: int = 1, session: str | None = None
+    ) -> tuple[Caller, str]:
         """Return who asks and in which language, within the budget.
 
         Parameters
         ----------
         request, cost
             The request, and how many it counts for.
+        session
+            The name of the caller's session at the page.
         """
         desk = self.desk
         language = language_wanted(request, desk.service.languages)
         token, address = token_of(request), address_of(request)
-        if token is None:
+        if token is None and session is None:
             caller = desk.identify(token=None, address=address)
         else:
-            identify = partial(desk.identify, token=token, address=address)
+            identify = partial(desk.identify, token=token, address=address, session=session)
             caller = await anyio.to_thread.run_sync(identify)
         request.state.caller = caller
         request.state.budget = budget = desk.budget(caller, cost=cost)
