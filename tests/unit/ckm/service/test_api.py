@@ -220,6 +220,8 @@ def test_a_small_table_can_be_a_job_too(web):
         ("GET", f"{DATA}?valuecodes[sex]=X", 400, "no_category"),
         ("GET", f"{DATA}?valuecodes[sex]=", 400, "nothing_selected"),
         ("GET", f"{DATA}?valuecodes[sex]=top(x)", 400, "bad_expression"),
+        ("GET", f"{DATA}?valuecodes[sex]={'*,' * 51}", 400, "too_many_patterns"),
+        ("GET", f"{DATA}?filter={"sex='F' or " * 100}sex='M'", 400, "bad_filter"),
         ("GET", f"{DATA}?valuecodes[sex]=F&valuecodes[sex]=M", 400, "repeated"),
         ("GET", f"{DATA}?valuecodes[sex]=F&VALUECODES[sex]=M", 400, "repeated"),
         ("GET", f"{DATA}?codelist[sex]=geo", 400, "bad_codelist"),
