@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from reports.facts import PublicFacts, ReleaseFacts
     from tables import Secret
 
-__all__ = ["hidden_texts", "require_clean", "require_clean_manifest"]
+__all__ = ["hidden_texts", "require_clean", "require_clean_texts"]
 
 _FEWEST_LETTERS = 8
 _MOST_SHOWN = 5
@@ -105,19 +105,22 @@ def require_clean(
         raise _failed("a public page", marks, _guilty(walk(facts), facts, hidden, secret))
 
 
-def require_clean_manifest(
-    manifest: Mapping[str, object],
+def require_clean_texts(
+    content: Mapping[str, object],
     facts: PublicFacts,
     *,
+    what: str,
     hidden: Sequence[str],
     secret: Secret | None = None,
 ) -> None:
-    """Raise where the public manifest holds a text that must stay inside.
+    """Raise where a public file holds a text that must stay inside.
 
     Parameters
     ----------
-    manifest
-        Its content: also labels of totals and names of columns, which no page shows.
+    content
+        What the file says: also names of columns and labels, which no page shows.
+    what
+        What it is, for the message.
     facts, hidden, secret
         As for `require_clean`.
 
@@ -126,10 +129,10 @@ def require_clean_manifest(
     CheckFailedError
         With the number of texts, and where they stand.
     """
-    texts = [(place, text) for place, text in walk(manifest) if isinstance(text, str)]
+    texts = [(place, text) for place, text in walk(content) if isinstance(text, str)]
     if _is_guilty("\n".join(text for _, text in texts), facts, hidden, secret):
         guilty = _guilty(texts, facts, hidden, secret)
-        raise _failed("the public manifest", len(guilty), guilty)
+        raise _failed(what, len(guilty), guilty)
 
 
 def _guilty(

@@ -246,6 +246,8 @@ def internal_manifest(
     public: Sequence[FileRecord],
     report: Sequence[FileRecord],
     times: Mapping[str, Any],
+    ledger: Mapping[str, Any] | None = None,
+    options: str = "",
 ) -> dict[str, Any]:
     """Return what the office needs to explain and repeat a release.
 
@@ -254,7 +256,7 @@ def internal_manifest(
     tables
         The published tables.
     job
-        The job file, and the label of the secret.
+        The job file, the label of the secret, and the formats of the tables.
     inputs
         Every file that the numbers depend on.
     ptable
@@ -265,6 +267,10 @@ def internal_manifest(
         The pages of the internal report, and their numbers.
     times
         When it started and finished.
+    ledger
+        The ledger and the entries of the tables in it; None without one.
+    options
+        What was asked for beside the job, as it stands on the command line.
 
     Examples
     --------
@@ -286,10 +292,11 @@ def internal_manifest(
         ],
         "public": [asdict(file) for file in public],
         "report": [asdict(file) for file in report],
+        "ledger": None if ledger is None else dict(ledger),
         "versions": versions(),
         "times": dict(times),
         "repeat": "The same job, input, secret and versions give the same files in public/, "
-        "byte for byte: ckm release job.toml -o again/",
+        f"byte for byte: ckm release job.toml -o again/{options}",
     }
 
 

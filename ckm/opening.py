@@ -137,10 +137,15 @@ def opened_ledger(
     >>> with opened_ledger(job.ledger, job) as ledger:  # doctest: +SKIP
     ...     pass
     """
-    if ledger is None or not (create or _is_there(ledger)):
+    if ledger is None:
         yield None
         return
     from ckm.ledger import Ledger
+    from ckm.ledger.store import has_ledger
+
+    if not (create or has_ledger(ledger.target)):
+        yield None
+        return
 
     with Ledger.open(
         ledger.target,
@@ -150,10 +155,6 @@ def opened_ledger(
         smallest=ledger.smallest,
     ) as opened:
         yield opened
-
-
-def _is_there(ledger: JobLedger) -> bool:
-    return not isinstance(ledger.target, Path) or ledger.target.exists()
 
 
 def _secret_of_ledger(job: Job) -> Secret:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ckm.errors import ReleaseError
 from ckm.manifest import KIND
 from ckm.report import LANGUAGES, NUMBERS, is_draft, page_name
+from ckm.table_files import file_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,7 +107,8 @@ def refuse_overlap(job: Job, target: Path) -> None:
                 hint="choose a folder of its own for the output",
             )
     pattern = str(job.data.path)
-    written = (target / "public" / f"table.{kind}" for kind in ("csv", "parquet"))
+    names = [name for kind in job.output.formats for name in file_names("table", kind)]
+    written = (target / "public" / name for name in names)
     if glob.has_magic(pattern) and any(_matches(path, pattern) for path in written):
         raise ReleaseError(
             f"The output {target.name!r} would be read as data by the next release.",

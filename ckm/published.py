@@ -169,7 +169,7 @@ def publish(
             dimensions[name] = _encode(labels, rank)
     return PublishedTable(
         dimensions=dimensions,
-        measures={_free_name(name, dimensions): values for name, values in numbers.items()},
+        measures={free_name(name, dimensions): values for name, values in numbers.items()},
     )
 
 
@@ -235,7 +235,7 @@ def _hide_unseen(
     return [rank[kept] for rank in ranks], {n: values[kept] for n, values in numbers.items()}
 
 
-def _free_name(measure: str, dimensions: Mapping[str, object]) -> str:
+def free_name(measure: str, dimensions: Mapping[str, object]) -> str:
     """Name a measure's column; a dimension of that name keeps it."""
     taken = {name.lower() for name in dimensions}
     while measure in taken:

@@ -12,13 +12,14 @@ import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckm.assess.assessor import Assessor
 from ckm.assess.facts import findings, release_facts
-from ckm.disclosure import hidden_texts, require_clean_manifest
+from ckm.disclosure import hidden_texts, require_clean_texts
 from ckm.errors import ReleaseError
 from ckm.folder import check_target, new_folder, resolve_target
+from ckm.formats.about import to_plain
 from ckm.gate import Gate
 from ckm.heard import warnings_heard
 from ckm.manifest import (
@@ -34,6 +35,7 @@ from ckm.manifest import (
 from ckm.opening import load_ptable, open_engine, opened_ledger
 from ckm.placement import refuse_foreign, refuse_overlap
 from ckm.report import write_report
+from ckm.table_files import TableFiles, in_formats
 from ckm.verdict import judge
 from reports.facts import FileFact, ReproductionFacts
 from tables import Secret
@@ -72,6 +74,7 @@ def release(
     job: Job,
     out: Path | str,
     *,
+    formats: Sequence[str] = (),
     force: bool = False,
     dry_run: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
@@ -86,6 +89,8 @@ def release(
         The job, from `ckm.config.read_job`.
     out
         The folder to make.
+    formats
+        Formats of the tables, see `ckm.formats.FORMATS`; by default those of the job.
     force
         Replace an earlier release there; it stays until the new one is complete.
     dry_run
@@ -103,7 +108,7 @@ def release(
     Raises
     ------
     ReleaseError
-        If the folder may not be written.
+        If the folder may not be written, or a format cannot hold a table.
     CheckFailedError
         If a check of the release failed; then nothing was written.
     ThinDifferenceError
@@ -118,11 +123,15 @@ def release(
     started = time.monotonic()
     target = resolve_target(out)
     may_replace = refuse_foreign if force else None
+    job = job if not formats else in_formats(job, formats)
+    files = TableFiles(job)
+    files.require_fit()
     refuse_overlap(job, target)
     check_target(target, may_replace)
     cells = 0
     with warnings_heard() as heard:
-        run = _Run(job, target=target, tell=tell, warnings=heard)
+        run = _Run(job, files, target=target, tell=tell, warnings=heard)
+        run.options = "".join(f" --format {name}" for name in formats)
         tell("p-table", 0, 1)
         ptable = load_ptable(job)
         tell("p-table", 1, 1)
@@ -184,12 +193,15 @@ class _Run:
     def __init__(
         self,
         job: Job,
+        files: TableFiles,
         *,
         target: Path,
         tell: Callable[[str, int, int], None],
         warnings: list[str],
     ) -> None:
         self.job = job
+        self.files = files
+        self.options = ""
         self.target = target
         self.tell = tell
         self.started_at = dt.datetime.now(dt.UTC)
@@ -230,10 +242,14 @@ class _Run:
             reproduction=self._reproduction(internal, inputs),
         )
         pages = self._write_report(folder, facts, tables)
-        self._write_internal_manifest(folder, tables, inputs, ptable, pages)
+        manifest = self._internal_manifest(folder, tables, inputs, ptable, pages)
+        write_manifest(internal / "manifest.json", manifest)
         for path in internal.iterdir():
             path.chmod(0o600)
         self.gate.pass_through()
+        if self.gate.record is not None:  # its entries have their numbers now
+            manifest["ledger"] = self.gate.record
+            write_manifest(internal / "manifest.json", manifest)
         return sum(table.rows for table in tables)
 
     @contextlib.contextmanager
@@ -317,11 +333,9 @@ class _Run:
         self, public: Path, name: str, table: PublishedTable, *, scan_s: float
     ) -> TableRecord:
         """Write a table in each format; `scan_s` is its share of the tabulation."""
-        started, files = time.monotonic(), []
-        for kind in self.job.output.formats:
-            path = public / f"{name}.{kind}"
-            table.write(path)
-            files.append(record_file(path, name=path.name))
+        started = time.monotonic()
+        paths = self.files.write(public, name, table)
+        files = [record_file(path, name=path.name) for path in paths]
         return TableRecord(
             name=name,
             title=self.job.titles.get(name),
@@ -363,14 +377,18 @@ class _Run:
                 secret=secret,
             )
         manifest = public_manifest(tables, title=self.job.title, report=pages.public)
-        require_clean_manifest(manifest, facts.public(), hidden=hidden, secret=secret)
+        said = {name: to_plain(about) for name, about in self.files.said.items()}
+        for what, content in (("the public manifest", manifest), ("a file of a table", said)):
+            require_clean_texts(
+                content, facts.public(), what=what, hidden=hidden, secret=secret
+            )
         write_manifest(folder / "public" / "manifest.json", manifest)
         return pages
 
     def _reproduction(self, internal: Path, inputs: Sequence[FileRecord]) -> ReproductionFacts:
         finished = dt.datetime.now(dt.UTC)
         return ReproductionFacts(
-            command=f"ckm release {self.job.path.name} -o {self.target.name}",
+            command=f"ckm release {self.job.path.name} -o {self.target.name}{self.options}",
             job=_as_fact(record_file(internal / "job.toml", name=self.job.path.name)),
             inputs=tuple(map(_as_fact, inputs)),
             secret=self._secret_label() or "",
@@ -392,39 +410,39 @@ class _Run:
         secret = self.job.keys.secret
         return f"file {secret.name}" if secret else f"environment variable {SECRET_VARIABLE}"
 
-    def _write_internal_manifest(
+    def _internal_manifest(
         self,
         folder: Path,
         tables: Sequence[TableRecord],
         inputs: Sequence[FileRecord],
         ptable: PTable,
         pages: ReportFiles,
-    ) -> None:
+    ) -> dict[str, Any]:
         public, internal = folder / "public", folder / "internal"
         finished = dt.datetime.now(dt.UTC)
-        write_manifest(
-            internal / "manifest.json",
-            internal_manifest(
-                tables,
-                job={
-                    "file": "job.toml",
-                    "sha256": record_file(internal / "job.toml", name="job.toml").sha256,
-                    "read_from": str(self.job.path),
-                    "secret": self._secret_label(),
-                },
-                inputs=inputs,
-                ptable={
-                    "id": ptable.id,
-                    "file": asdict(record_file(internal / "pt.parquet", name="pt.parquet")),
-                    "certificate": ptable.certificate.summary() if ptable.certificate else None,
-                },
-                public=[record_file(p, name=p.name) for p in sorted(public.iterdir())],
-                report=pages.internal,
-                times={
-                    "started": self.started_at.isoformat(timespec="seconds"),
-                    "finished": finished.isoformat(timespec="seconds"),
-                },
-            ),
+        return internal_manifest(
+            tables,
+            job={
+                "file": "job.toml",
+                "sha256": record_file(internal / "job.toml", name="job.toml").sha256,
+                "read_from": str(self.job.path),
+                "secret": self._secret_label(),
+                "formats": list(self.job.output.formats),
+            },
+            inputs=inputs,
+            ptable={
+                "id": ptable.id,
+                "file": asdict(record_file(internal / "pt.parquet", name="pt.parquet")),
+                "certificate": ptable.certificate.summary() if ptable.certificate else None,
+            },
+            public=[record_file(p, name=p.name) for p in sorted(public.iterdir())],
+            report=pages.internal,
+            ledger=self.gate.record,
+            times={
+                "started": self.started_at.isoformat(timespec="seconds"),
+                "finished": finished.isoformat(timespec="seconds"),
+            },
+            options=self.options,
         )
 
 

@@ -45,6 +45,7 @@ def check(
     from ckm.config import read_job
     from ckm.config.service import is_service_file, read_service
     from ckm.opening import open_engine, opened_ledger
+    from ckm.table_files import TableFiles
 
     if is_service_file(job):
         service = read_service(job)
@@ -55,6 +56,9 @@ def check(
         plan = read_job(job)
         wanted, ledger = plan.tables, plan.ledger
         voice.step("job read", f"{job.name} is a sound job; {_names(plan)}")
+        TableFiles(plan).require_fit()
+        formats = ", ".join(plan.output.formats)
+        voice.step("formats checked", f"names and words fit into every format: {formats}")
     ptable, failure = _noise(voice, plan)
     with (
         voice.progress() as tell,

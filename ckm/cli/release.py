@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.root import common_options
+from ckm.format_names import FORMAT_NAMES
 
 if TYPE_CHECKING:
     from ckm.cli.voice import Voice
 
 __all__ = ["limit_options", "release"]
+
+
+class _FormatName(click.Choice[str]):
+    """A name of a format, completed by the shell; a wrong one is told the nearest."""
+
+    name = "format"
+
+    def __init__(self) -> None:
+        super().__init__(FORMAT_NAMES)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Return the name, or say which is near."""
+        if value in FORMAT_NAMES:
+            return str(value)
+        close = difflib.get_close_matches(str(value), FORMAT_NAMES, n=1)
+        known = f"known are {', '.join(FORMAT_NAMES)}"
+        way = f"did you mean {close[0]!r}?" if close else known
+        raise click.BadParameter(f"there is no format {value!r}; {way}", ctx=ctx, param=param)
 
 
 def limit_options(command: click.decorators.FC) -> click.decorators.FC:
@@ -31,6 +53,10 @@ Examples:
   ckm release job.toml -o out/2027-03
   ckm release job.toml -o out/2027-03 --dry-run
   ckm release job.toml -o out/2027-03 --force --memory-limit 3GB
+  ckm release job.toml -o out/2027-03 --format px --format json-stat2
+
+\b
+Formats: csv, parquet, xlsx, json-stat2, px, sdmx-csv, sdmx-csv-1, csvw
 
 The folder holds public/, which may be published, and internal/, which may not.
 """
@@ -43,6 +69,14 @@ The folder holds public/, which may be published, and internal/, which may not.
     type=click.Path(path_type=Path),
     help="The folder to make.",
 )
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    type=_FormatName(),
+    metavar="FORMAT",
+    help="Format of the tables instead of those of the job; may be repeated.",
+)
 @click.option("--force", is_flag=True, help="Replace an earlier release there.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 @limit_options
@@ -53,6 +87,7 @@ def release(
     *,
     job: Path,
     output: Path,
+    formats: tuple[str, ...],
     force: bool,
     dry_run: bool,
     memory_limit: str | None,
@@ -72,6 +107,7 @@ def release(
         done = run(
             plan,
             output,
+            formats=formats,
             force=force,
             dry_run=dry_run,
             progress=tell,

@@ -16,10 +16,10 @@ from ckm.config.job import (
     JobData,
     JobKeys,
     JobLimits,
-    JobOutput,
     JobReport,
 )
 from ckm.config.ledger import build_ledger
+from ckm.config.output import build_output, build_variables, in_language
 from ckm.config.problems import Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -129,30 +129,33 @@ class JobBuilder:
                 self._add("[categories]", f"{name!r} must list different categories.")
         tables = self._tables(model.table)
         report = self._report(model.report)
+        output, language = build_output(model.output, add=self._add), model.output.language
         # Last, because an infeasible specification is told apart when it is the only problem.
         ptable = self._ptable(model.ptable)
         return Job(
             path=path,
             text=text,
-            title=model.title,
+            title=in_language(model.title, language) or None,
             data=data,
             keys=keys,
             ptable=ptable,
             hierarchies=hierarchies,
             categories=categories,
-            output=JobOutput(
-                formats=tuple(dict.fromkeys(model.output.formats)),
-                total_label=model.output.total_label,
-                missing_label=model.output.missing_label,
-            ),
+            output=output,
             tables=tables,
-            titles={t.name: t.title for t in model.table if t.title is not None},
+            titles={
+                t.name: in_language(t.title, language)
+                for t in model.table
+                if t.title is not None
+            },
+            dataflows={t.name: t.dataflow for t in model.table if t.dataflow is not None},
+            variables=build_variables(model, find=self._path, add=self._add),
             report=report,
             ledger=build_ledger(model.ledger, self.folder, add=self._add),
         )
 
     def unused(self) -> list[str]:
-        """Tell which hierarchies and categories belong to no table, perhaps by a slip."""
+        """Tell which sections belong to no table, perhaps by a slip."""
         wanted = list(dict.fromkeys(d for model in self.model.table for d in model.dimensions))
         sections: dict[str, Iterable[str]] = {
             "hierarchies": self.model.hierarchies,
@@ -167,6 +170,15 @@ class JobBuilder:
                         f"[{section}] {name!r} is a dimension of no table, so it does nothing"
                         + (f"; {way}" if way else ".")
                     )
+        nested = (self.model.hierarchies.get(name) for name in wanted)
+        wanted += [column for h in nested if isinstance(h, list) for column in h]
+        for variable in self.model.variable:
+            if variable.name not in wanted:
+                way = did_you_mean(variable.name, wanted)
+                found.append(
+                    f"[[variable]] {variable.name!r} is no dimension or column of a table, so "
+                    "it does nothing" + (f"; {way}" if way else ".")
+                )
         return found
 
     def _data(self, data: DataModel) -> JobData:
@@ -309,6 +321,8 @@ class JobBuilder:
             )
         if len(set(model.dimensions)) < len(model.dimensions):
             self._add(where, "dimensions must differ from each other.")
+        if model.dataflow is not None and not _is_dataflow(model.dataflow):
+            self._add(where, "dataflow is not an id of SDMX.", 'written "AGENCY:ID(1.0)"')
         if len(set(model.measures)) < len(model.measures):
             self._add(where, "measures must differ from each other.")
         for measure in dict.fromkeys(model.measures):
@@ -338,3 +352,9 @@ class JobBuilder:
             self._add(where, f"the measure {measure!r} is unknown.", hint)
         elif measure == "weighted" and self.model.data.weight is None:
             self._add(where, 'the measure "weighted" needs [data] weight.', 'add weight = "…"')
+
+
+def _is_dataflow(text: str) -> bool:
+    from ckm.formats.about import is_dataflow
+
+    return is_dataflow(text)

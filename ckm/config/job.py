@@ -24,6 +24,7 @@ __all__ = [
     "JobLimits",
     "JobOutput",
     "JobReport",
+    "JobVariable",
 ]
 
 Hierarchy = list[str] | Path | dict[str, str]
@@ -66,11 +67,53 @@ class JobKeys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutput:
-    """The files that a release writes of each table."""
+    """The files that a release writes of each table, and what all of them say.
 
-    formats: tuple[Literal["csv", "parquet"], ...] = ("csv", "parquet")
+    Parameters
+    ----------
+    formats
+        Names in `ckm.formats.FORMATS`.
+    total_label, missing_label
+        What totals and missing categories are called.
+    language
+        Of all words in the files.
+    source, unit, description
+        Who is responsible, what is counted, and a sentence or two; empty for none.
+    """
+
+    formats: tuple[str, ...] = ("csv", "parquet")
     total_label: str = "Total"
     missing_label: str = "(missing)"
+    language: Literal["en", "fr"] = "en"
+    source: str = ""
+    unit: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobVariable:
+    """The words for a dimension or a column, in the language of the files.
+
+    Parameters
+    ----------
+    name
+        The dimension, or a column of a hierarchy.
+    label
+        What readers see; empty for the name.
+    is_area
+        Whether it tells places.
+    levels, categories
+        Column of the hierarchy, and code of a category → what readers see.
+    codelist
+        The file that `categories` comes from: it names all that may be published.
+    """
+
+    name: str
+    label: str = ""
+    is_area: bool = False
+    levels: Mapping[str, str] = field(default_factory=dict)
+    categories: Mapping[str, str] = field(default_factory=dict)
+    codelist: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +221,8 @@ class Job:
     output: JobOutput
     tables: Mapping[str, TableRequest]
     titles: Mapping[str, str]
+    dataflows: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, JobVariable] = field(default_factory=dict)
     report: JobReport = field(default_factory=JobReport)
     ledger: JobLedger | None = None
     warnings: tuple[str, ...] = ()
@@ -188,11 +233,12 @@ class Job:
         return self.data.id is not None or self.keys.mix
 
     def input_files(self) -> tuple[Path, ...]:
-        """Return every file that the published numbers depend on, the secret excepted."""
+        """Return every file that the published files depend on, the secret excepted."""
         files = [*self.data.files()]
         files += [tree for tree in self.hierarchies.values() if isinstance(tree, Path)]
         files += [Path(t["tree"]) for t in self.hierarchies.values() if isinstance(t, dict)]
         files += [path for path in self.categories.values() if isinstance(path, Path)]
+        files += [v.codelist for v in self.variables.values() if v.codelist is not None]
         if isinstance(self.ptable, Path):
             files.append(self.ptable)
         return tuple(dict.fromkeys(files))

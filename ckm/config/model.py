@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["JobModel", "LedgerModel", "PTableModel", "known_keys"]
+from ckm.format_names import FORMAT_NAMES
+
+__all__ = ["JobModel", "LedgerModel", "PTableModel", "TextModel", "known_keys"]
 
 _Name = Field(min_length=1)
 _MaxNoise = Annotated[int, Field(ge=1, le=1000)]
@@ -20,6 +22,18 @@ _VarianceRule = Literal["exact", "at-most", "nearest"]
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class TextModel(_Section):
+    """A text in both languages."""
+
+    en: str = _Name
+    fr: str = _Name
+
+
+_Text = Annotated[str, _Name] | TextModel
+# Looked up when the job is built, where the nearest name can be told.
+_Format = Annotated[str, Field(json_schema_extra={"enum": list(FORMAT_NAMES)})]
 
 
 class DataModel(_Section):
@@ -111,11 +125,19 @@ class CodeTreeModel(_Section):
 
 
 class OutputModel(_Section):
-    """The files of the release."""
+    """The files of the release, and what each of them says of itself."""
 
-    formats: list[Literal["csv", "parquet"]] = Field(
+    formats: list[_Format] = Field(
         default=["csv", "parquet"], min_length=1, description="Formats of each table."
     )
+    language: Literal["en", "fr"] = Field(
+        default="en", description="Language of all words in the files and the manifest."
+    )
+    source: _Text | None = Field(
+        default=None, description="Who is responsible for the numbers."
+    )
+    unit: _Text | None = Field(default=None, description="What is counted: persons.")
+    description: _Text | None = Field(default=None, description="A sentence or two.")
     total_label: str = Field(
         default="Total", min_length=1, description="What totals are called in the tables."
     )
@@ -130,8 +152,11 @@ class TableModel(_Section):
     """One table to publish."""
 
     name: str = Field(min_length=1, description="Name of the table and of its files.")
-    title: str | None = Field(
-        default=None, min_length=1, description="Shown in the public manifest."
+    title: _Text | None = Field(
+        default=None, description="What it shows; one text, or { en = …, fr = … }."
+    )
+    dataflow: str | None = Field(
+        default=None, min_length=1, description='What SDMX knows it by: "AGENCY:ID(1.0)".'
     )
     dimensions: list[str] = Field(min_length=1, description="Columns, or names of hierarchies.")
     measures: list[str] = Field(
@@ -145,6 +170,23 @@ class TableModel(_Section):
     )
     empty_cells: Literal["auto", "grid", "drop"] = Field(
         default="auto", description="grid lists every combination, drop no published zero."
+    )
+
+
+class VariableModel(_Section):
+    """The words for a dimension or a column."""
+
+    name: str = Field(min_length=1, description="A dimension, or a column of a hierarchy.")
+    labels: _Text | None = Field(default=None, description="What readers see.")
+    is_area: bool = Field(default=False, description="Whether it tells places.")
+    levels: dict[str, _Text] = Field(
+        default={}, description="Level of the hierarchy → what readers see."
+    )
+    categories: dict[str, _Text] = Field(default={}, description="Code → what readers see.")
+    codelist: str | None = Field(
+        default=None,
+        min_length=1,
+        description="A CSV file of columns code, en, fr instead of categories.",
     )
 
 
@@ -230,8 +272,8 @@ class JobModel(_Section):
     """A release job."""
 
     version: Literal[1] = Field(alias="schema", description="Always 1.")
-    title: str | None = Field(
-        default=None, min_length=1, description="Shown in the public manifest."
+    title: _Text | None = Field(
+        default=None, description="What the release is called; one text, or { en = …, fr = … }."
     )
     data: DataModel
     keys: KeysModel = KeysModel()
@@ -241,6 +283,9 @@ class JobModel(_Section):
     )
     categories: dict[str, list[str | int | bool] | str] = Field(
         default={}, description="Categories that may occur, so that empty cells are known."
+    )
+    variable: list[VariableModel] = Field(
+        default=[], description="Words for dimensions, as in a service file."
     )
     output: OutputModel = OutputModel()
     report: ReportModel = ReportModel()
@@ -252,6 +297,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "data": DataModel,
     "keys": KeysModel,
     "ptable": PTableModel,
+    "variable": VariableModel,
     "output": OutputModel,
     "report": ReportModel,
     "report.limits": LimitsModel,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = ["JobError", "Problem", "did_you_mean", "problem_from_pydantic"]
 
@@ -106,6 +106,14 @@ _UNIONS = {
     "monotone": 'must be "none", "left", "both" or "unimodal", or a list of these.',
     "symmetric": "must be true or false, or a list of these, one per row.",
     "variance_rule": 'must be "exact", "at-most" or "nearest", or a list of these.',
+    **dict.fromkeys(
+        ("title", "labels", "description", "source", "unit"),
+        "must be a text in quotes, or { en = …, fr = … }.",
+    ),
+    **dict.fromkeys(
+        ("variable.levels", "variable.categories"),
+        "must give texts in quotes, or { en = …, fr = … }.",
+    ),
     "min_probability": "must lie in [0, 1), or be a list of such numbers, one per row.",
 }
 
@@ -114,7 +122,7 @@ def problem_from_pydantic(
     error: Any,
     *,
     sections: dict[str, tuple[str, ...]],
-    table_names: Sequence[str],
+    names: Mapping[str, Sequence[str]],
 ) -> Problem:
     """Word one error of the parsing model, without echoing the value that was given.
 
@@ -124,8 +132,8 @@ def problem_from_pydantic(
         An entry of ``ValidationError.errors()``.
     sections
         The keys that each section knows; the top level under ``""``.
-    table_names
-        What to call each ``[[table]]``.
+    names
+        Repeated section → what to call each of them.
 
     Returns
     -------
@@ -134,9 +142,10 @@ def problem_from_pydantic(
     """
     loc = [str(part) for part in error["loc"]]
     kind, context = error["type"], error.get("ctx", {})
-    section, where, rest = _place(loc, table_names, sections)
+    section, where, rest = _place(loc, names, sections)
     key = rest[0] if rest else ""
     union = section if section in _UNIONS else key
+    union = f"{section}.{key}" if f"{section}.{key}" in _UNIONS else union
     is_key = kind in {"extra_forbidden", "missing"} and union != section
     if union in _UNIONS and rest and not is_key:
         return Problem(where=where, text=f"{key} {_UNIONS[union]}")
@@ -158,13 +167,13 @@ def problem_from_pydantic(
 
 
 def _place(
-    loc: list[str], table_names: Sequence[str], sections: dict[str, tuple[str, ...]]
+    loc: list[str], names: Mapping[str, Sequence[str]], sections: dict[str, tuple[str, ...]]
 ) -> tuple[str, str, list[str]]:
     """Return the section, how people call it, and the keys below it."""
-    if loc[:1] in [[name] for name in _REPEATED]:
+    if loc[:1] in [[name] for name in _REPEATED if name in sections]:
         section = loc[0]
         if len(loc) > 1 and loc[1].isdigit():
-            return section, f"[[{section}]] {table_names[int(loc[1])]}:", loc[2:]
+            return section, f"[[{section}]] {names[section][int(loc[1])]}:", loc[2:]
         return section, f"[[{section}]]", []
     if loc[:2] == ["report", "limits"]:
         return "report.limits", "[report.limits]", loc[2:]

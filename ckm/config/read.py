@@ -77,9 +77,9 @@ def read_job(path: Path | str) -> Job:
     try:
         model = JobModel.model_validate(document)
     except ValidationError as error:
-        names = _table_names(document)
+        names = {section: _names(document, section) for section in ("table", "variable")}
         problems = [
-            problem_from_pydantic(e, sections=known_keys(), table_names=names)
+            problem_from_pydantic(e, sections=known_keys(), names=names)
             for e in error.errors(include_url=False, include_input=False)
         ]
         raise JobError(path.name, _version_first(document, dict.fromkeys(problems))) from None
@@ -119,7 +119,7 @@ def read_noise_spec(path: Path | str) -> NoiseSpec:
     known = known_keys()
     problems = [
         problem_from_pydantic(
-            {"type": "extra_forbidden", "loc": (key,)}, sections=known, table_names=[]
+            {"type": "extra_forbidden", "loc": (key,)}, sections=known, names={}
         )
         for key in document
         if key not in known[""]
@@ -132,9 +132,7 @@ def read_noise_spec(path: Path | str) -> NoiseSpec:
         model = PTableModel.model_validate(section)
     except ValidationError as error:
         problems += [
-            problem_from_pydantic(
-                {**e, "loc": ("ptable", *e["loc"])}, sections=known, table_names=[]
-            )
+            problem_from_pydantic({**e, "loc": ("ptable", *e["loc"])}, sections=known, names={})
             for e in error.errors(include_url=False, include_input=False)
         ]
         raise JobError(path.name, problems) from None
@@ -211,12 +209,12 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         ) from None
 
 
-def _table_names(document: dict[str, Any]) -> list[str]:
-    """Return what to call each ``[[table]]``: its name, or its number."""
-    tables = document.get("table")
+def _names(document: dict[str, Any], section: str) -> list[str]:
+    """Return what to call each repeated section: its name, or its number."""
+    listed = document.get(section)
     shown = []
-    for number, table in enumerate(tables if isinstance(tables, list) else [], start=1):
-        name = table.get("name") if isinstance(table, dict) else None
+    for number, one in enumerate(listed if isinstance(listed, list) else [], start=1):
+        name = one.get("name") if isinstance(one, dict) else None
         shown.append(repr(name) if isinstance(name, str) and name else f"number {number}")
     return shown
 

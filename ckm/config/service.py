@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,8 +13,9 @@ from ckm.config.build import JobBuilder
 from ckm.config.ledger import build_ledger
 from ckm.config.model import JobModel, OutputModel
 from ckm.config.problems import JobError, did_you_mean, problem_from_pydantic
-from ckm.config.read import _parse, _read_text, _version_first
-from ckm.config.service_model import ServiceModel, TextModel, known_service_keys
+from ckm.config.read import _names, _parse, _read_text, _version_first
+from ckm.config.service_model import ServiceModel, known_service_keys
+from ckm.config.words import LANGUAGES, Texts, read_codelist, texts_of
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -33,8 +34,6 @@ __all__ = [
     "service_schema",
 ]
 
-Texts = dict[str, str]
-_LANGUAGES = ("en", "fr")
 _OTHERS_MAY_READ = 0o077
 
 
@@ -145,7 +144,7 @@ def is_service_file(path: Path) -> bool:
         document = _parse(path, _read_text(path, kind="service"))
     except ValueError:
         return False
-    return "service" in document or "variable" in document
+    return "service" in document or ("variable" in document and "table" not in document)
 
 
 def service_schema() -> dict[str, Any]:
@@ -207,9 +206,9 @@ def read_service(path: Path | str) -> Service:
     try:
         model = ServiceModel.model_validate(document)
     except ValidationError as error:
-        known, names = known_service_keys(), _variable_names(document)
+        known, names = known_service_keys(), {"variable": _names(document, "variable")}
         found = [
-            problem_from_pydantic(e, sections=known, table_names=names)
+            problem_from_pydantic(e, sections=known, names=names)
             for e in error.errors(include_url=False, include_input=False)
         ]
         raise JobError(path.name, _version_first(document, dict.fromkeys(found))) from None
@@ -234,10 +233,10 @@ class _Builder:
         service = Service(
             job=job,
             id=about.id,
-            title=_texts(about.title),
-            description=_texts(about.description),
-            source=_texts(about.source),
-            unit=_texts(about.unit),
+            title=texts_of(about.title),
+            description=texts_of(about.description),
+            source=texts_of(about.source),
+            unit=texts_of(about.unit),
             contact=about.contact or "",
             updated=about.updated,
             languages=tuple(dict.fromkeys(about.languages)),
@@ -280,9 +279,10 @@ class _Builder:
         where = f"[[variable]] {model.name!r}:"
         if model.codelist is not None and model.categories:
             self._add(where, "has both codelist and categories.", "keep one of the two")
-        categories = {code: _texts(text) for code, text in model.categories.items()}
+        categories = {code: texts_of(text) for code, text in model.categories.items()}
         if model.codelist is not None:
-            categories = self._codelist(where, model.codelist)
+            path = self.jobs._path(where, "codelist", model.codelist)  # noqa: SLF001
+            categories = read_codelist(path, add=partial(self._add, where))
         nested = self.model.hierarchies.get(model.name)
         levels = nested if isinstance(nested, list) else []
         for level in model.levels:
@@ -291,31 +291,12 @@ class _Builder:
                 self._add(where, text, did_you_mean(level, levels))
         return OfferedVariable(
             name=model.name,
-            labels=_texts(model.labels) or dict.fromkeys(_LANGUAGES, model.name),
+            labels=texts_of(model.labels) or dict.fromkeys(LANGUAGES, model.name),
             is_area=model.is_area,
             is_sensitive=model.is_sensitive,
-            levels={level: _texts(text) for level, text in model.levels.items()},
+            levels={level: texts_of(text) for level, text in model.levels.items()},
             categories=categories,
         )
-
-    def _codelist(self, where: str, name: str) -> dict[str, Texts]:
-        before = len(self.jobs.problems)
-        path = self.jobs._path(where, "codelist", name)  # noqa: SLF001
-        if len(self.jobs.problems) > before:
-            return {}
-        try:
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                rows = list(csv.DictReader(file))
-        except (OSError, UnicodeDecodeError, csv.Error):
-            rows = []
-        if not rows or not {"code", *_LANGUAGES} <= set(rows[0]):
-            self._add(
-                where, "codelist must be a CSV file in UTF-8 with the columns code, en, fr."
-            )
-            return {}
-        return {
-            row["code"]: {lang: row[lang] or row["code"] for lang in _LANGUAGES} for row in rows
-        }
 
     def _rules(self) -> dict[str, Any]:
         rules = self.model.rules
@@ -367,20 +348,3 @@ class _Builder:
 
 
 _SHARED = ("data", "keys", "ptable", "hierarchies", "categories")
-
-
-def _texts(text: str | TextModel | None) -> Texts:
-    if text is None:
-        return {}
-    if isinstance(text, str):
-        return dict.fromkeys(_LANGUAGES, text)
-    return {"en": text.en, "fr": text.fr}
-
-
-def _variable_names(document: dict[str, Any]) -> list[str]:
-    listed = document.get("variable")
-    shown = []
-    for number, variable in enumerate(listed if isinstance(listed, list) else [], start=1):
-        name = variable.get("name") if isinstance(variable, dict) else None
-        shown.append(repr(name) if isinstance(name, str) and name else f"number {number}")
-    return shown

@@ -13,6 +13,7 @@ from ckm.config.model import (
     KeysModel,
     LedgerModel,
     PTableModel,
+    TextModel,
     _Section,
 )
 
@@ -23,13 +24,6 @@ _Count = Annotated[int, Field(ge=1)]
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Permille = Annotated[float, Field(ge=0, le=1000)]
 _Off = Literal[False]
-
-
-class TextModel(_Section):
-    """A text in both languages."""
-
-    en: _Name
-    fr: _Name
 
 
 _Text = _Name | TextModel

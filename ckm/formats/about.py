@@ -148,7 +148,7 @@ def _problems(about: TableAbout) -> list[str]:
     found = []
     if not _LANGUAGE.fullmatch(about.language):
         found.append('language is a code such as "en"')
-    if about.dataflow and not _DATAFLOW.fullmatch(about.dataflow):
+    if about.dataflow and not is_dataflow(about.dataflow):
         found.append('dataflow is written "AGENCY:ID(1.0)"')
     if len(set(about.notes)) < len(about.notes):
         found.append("notes repeat")
@@ -163,6 +163,22 @@ def _problems(about: TableAbout) -> list[str]:
     if len(set(columns)) < len(columns):
         found.append("a column belongs to two hierarchies")
     return found
+
+
+def is_dataflow(text: str) -> bool:
+    """Return whether a text names a dataflow of SDMX.
+
+    Parameters
+    ----------
+    text
+        It.
+
+    Examples
+    --------
+    >>> is_dataflow("OFFICE:JOBS(1.0)"), is_dataflow("JOBS")
+    (True, False)
+    """
+    return _DATAFLOW.fullmatch(text) is not None
 
 
 def is_text(text: object) -> bool:

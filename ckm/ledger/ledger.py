@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import logging
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self
+
+import numpy as np
 
 from ckm.errors import ConfigError
 from ckm.ledger.definition import Definition
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from types import TracebackType
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from ckm.ledger.index import Pairs
@@ -259,6 +261,86 @@ class Ledger:
         False
         """
         return self._store.has(history, self._seal.digest(definition.identity))
+
+    def numbers(self, definition: Definition, *, history: str = "public") -> tuple[int, ...]:
+        """Return the numbers of the entries of this definition, in order.
+
+        Parameters
+        ----------
+        definition
+            What table it is.
+        history
+            The history.
+
+        Returns
+        -------
+        tuple of int
+            One entry, more where the same words meant other records in between.
+
+        Examples
+        --------
+        >>> ledger.numbers(Definition(name="t"))  # doctest: +SKIP
+        (1,)
+        """
+        return self._store.numbers(history, self._seal.digest(definition.identity))
+
+    def standing(
+        self, entries: Sequence[Entry], *, history: str = "public"
+    ) -> tuple[ThinPair, ...]:
+        """Find the thin differences that tables added when they were recorded before.
+
+        They stand as long as the table shows the same cells: a table that is published again
+        adds nothing, and is as near to others as before.
+
+        Parameters
+        ----------
+        entries
+            The tables, from `entry`.
+        history
+            The history.
+
+        Returns
+        -------
+        tuple of ThinPair
+            Their thin differences with tables recorded before them, the first 10,000.
+
+        Examples
+        --------
+        >>> ledger.standing([entry])  # doctest: +SKIP
+        ()
+        """
+        again = {self._seal.digest(entry.definition.identity): entry for entry in entries}
+        last = max((n for d in again for n in self._store.numbers(history, d)), default=0)
+        index = Index(self.width)
+        pairs: list[ThinPair] = []
+        for row in self._store.rows() if last else ():
+            if row.number > last:
+                break
+            if row.history != history:
+                continue
+            recorded = self._unseal(row)
+            if row.digest in again:
+                pairs += self._still_near(row, recorded, again[row.digest], index)
+            index.add(recorded, number=row.number)
+        return tuple(pairs[:_MOST_NAMED])
+
+    def _still_near(
+        self, row: Row, recorded: Entry, again: Entry, index: Index
+    ) -> list[ThinPair]:
+        """Name what a recorded table added, as far as its cells are those of today."""
+        found = index.pairs(recorded, threshold=self.threshold, is_known=index.knows(recorded))
+        is_still = np.isin(recorded.identity[found[0]], again.identity).tolist()
+        kept = [list(itertools.compress(column, is_still)) for column in found]
+        return [
+            replace(pair, cell=replace(pair.cell, table=again.definition.name))
+            for pair in self._named(
+                recorded,
+                (kept[0], kept[1], kept[2]),
+                None,
+                most=_MOST_NAMED,
+                number=row.number,
+            )
+        ]
 
     def check(
         self, entries: Sequence[Entry], *, history: str = "public", also: Sequence[str] = ()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
-__all__ = ["Row", "Store", "open_store"]
+__all__ = ["Database", "Row", "Store", "has_ledger", "open_store"]
 
 _APPLICATION = 0x636B6D4C  # "ckmL" in the header of the file
 _META = "CREATE TABLE IF NOT EXISTS ckm_ledger (name TEXT PRIMARY KEY, content TEXT NOT NULL)"
@@ -28,7 +28,6 @@ _ENTRIES = (
 )
 _LOOKUP = "CREATE INDEX IF NOT EXISTS ckm_ledger_lookup ON ckm_ledger_entry (history, digest)"
 _COLUMNS = "history, digest, definition, published_at, sealed"
-_LOCK = 0x636B6D4C
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +73,9 @@ class Store(Protocol):
     def has(self, history: str, digest: bytes) -> bool:
         """Whether a history has an entry of this definition."""
 
+    def numbers(self, history: str, digest: bytes) -> tuple[int, ...]:
+        """Return the numbers of a history's entries of this definition, in order."""
+
     def close(self) -> None:
         """Close the connection."""
 
@@ -88,7 +90,7 @@ def open_store(
     target
         A file, or a URL ``postgresql://…``.
     create
-        Make the file if there is none.
+        Make the ledger if there is none.
     timeout_s
         How long to wait for another writer.
 
@@ -111,8 +113,10 @@ def open_store(
     >>> store.close()
     """
     text = os.fspath(target)
-    if re.match(r"^postgres(ql)?://", text):
-        return _Postgres(text, timeout_s)
+    if _is_postgres(text):
+        from ckm.ledger.postgres import Postgres
+
+        return Postgres(text, timeout_s=timeout_s, create=create)
     if re.match(r"^[a-z][a-z0-9+]*://", text):
         raise LedgerError(
             "A ledger is a file or a database postgresql://…, nothing else.",
@@ -121,7 +125,38 @@ def open_store(
     return _Sqlite(Path(text), timeout_s, create=create)
 
 
-class _Database:
+def has_ledger(target: str | os.PathLike[str]) -> bool:
+    """Tell whether a ledger is there, whatever its state; nothing is made.
+
+    Parameters
+    ----------
+    target
+        A file, or a URL ``postgresql://…``.
+
+    Raises
+    ------
+    LedgerError
+        If the database cannot be reached.
+
+    Examples
+    --------
+    >>> has_ledger("no-such-folder/ledger.db")
+    False
+    """
+    text = os.fspath(target)
+    if not _is_postgres(text):
+        return Path(text).exists()
+    from ckm.ledger.postgres import Postgres
+
+    with contextlib.closing(Postgres(text)) as store:
+        return store.is_made
+
+
+def _is_postgres(target: str) -> bool:
+    return re.match(r"^postgres(ql)?://", target) is not None
+
+
+class Database:
     """What both databases share: statements with ``?``, one connection, one lock."""
 
     _mark = "?"
@@ -134,13 +169,16 @@ class _Database:
         self._lock = threading.RLock()
 
     def settings(self) -> dict[str, str]:
+        """Return the settings; none in a new ledger."""
         return dict(self._fetch("SELECT name, content FROM ckm_ledger"))
 
     def write_settings(self, settings: dict[str, str]) -> None:
+        """Write the settings of a new ledger."""
         for item in settings.items():
             self._run("INSERT INTO ckm_ledger (name, content) VALUES (?, ?)", item)
 
     def insert(self, row: Row) -> int:
+        """Write an entry; return its number."""
         values = (row.history, row.digest, row.definition, row.published_at, row.sealed)
         marks = ", ".join("?" * len(values))
         answer = self._fetch(
@@ -152,6 +190,7 @@ class _Database:
     def rows(
         self, *, after: int = 0, number: int | None = None, is_open: bool = False
     ) -> Iterator[Row]:
+        """Yield entries in order."""
         where, value = ("number = ?", number) if number is not None else ("number > ?", after)
         numbers = self._fetch(
             f"SELECT number FROM ckm_ledger_entry WHERE {where} ORDER BY number",  # noqa: S608
@@ -174,10 +213,17 @@ class _Database:
                 )
 
     def has(self, history: str, digest: bytes) -> bool:
+        """Whether a history has an entry of this definition."""
         sql = "SELECT 1 FROM ckm_ledger_entry WHERE history = ? AND digest = ? LIMIT 1"
         return bool(self._fetch(sql, (history, digest)))
 
+    def numbers(self, history: str, digest: bytes) -> tuple[int, ...]:
+        sql = "SELECT number FROM ckm_ledger_entry WHERE history = ? AND digest = ?"
+        found = self._fetch(f"{sql} ORDER BY number", (history, digest))
+        return tuple(int(number) for (number,) in found)
+
     def close(self) -> None:
+        """Close the connection."""
         with self._lock:
             self._connection.close()
 
@@ -192,9 +238,7 @@ class _Database:
 
     def _fetch(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         with self._lock, self._explained():
-            return list(
-                self._connection.execute(sql.replace("?", self._mark), tuple(values)).fetchall()
-            )
+            return list(self._run(sql, values).fetchall())
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -212,6 +256,7 @@ class _Database:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
+        """Let nobody else write; commit at the end, or take everything back."""
         with self._lock:
             self._begin()
             try:
@@ -223,7 +268,7 @@ class _Database:
                 raise
 
 
-class _Sqlite(_Database):
+class _Sqlite(Database):
     def __init__(self, path: Path, timeout_s: float, *, create: bool) -> None:
         super().__init__()
         self._name = path.name
@@ -300,48 +345,3 @@ def _make_private(path: Path) -> None:
             f"The ledger {path.name!r} cannot be opened: {error.strerror}.",
             hint="look at the file's permissions",
         ) from None
-
-
-class _Postgres(_Database):
-    _mark = "%s"
-    _number = "BIGSERIAL PRIMARY KEY"
-    _bytes = "BYTEA"
-
-    def __init__(self, url: str, timeout_s: float) -> None:
-        super().__init__()
-        try:
-            import psycopg
-        except ImportError:
-            raise LedgerError(
-                "A ledger in PostgreSQL needs the package psycopg.",
-                hint="pip install 'ckm-engine[postgres]'",
-            ) from None
-        self._errors = (psycopg.Error,)
-        with self._explained():
-            self._connection = psycopg.connect(
-                url, autocommit=True, connect_timeout=max(int(timeout_s), 2)
-            )
-            self._connection.execute(f"SET lock_timeout = {int(timeout_s * 1000)}")
-            self._connection.execute("SET synchronous_commit = on")
-        with self.writing():
-            self._make()
-
-    def _begin(self) -> None:
-        self._run("BEGIN")
-        try:
-            self._run("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
-        except LedgerError:
-            self._run("ROLLBACK")
-            raise
-
-    def _explain(self, error: BaseException) -> LedgerError:
-        state = getattr(error, "sqlstate", None)
-        if state == "55P03":
-            return LedgerError(
-                "The ledger is busy: another server has been writing too long.",
-                hint="try again; nothing was published",
-            )
-        return LedgerError(
-            f"The ledger's database cannot be used ({state or type(error).__name__}).",
-            hint="look at the server, the address and the permissions; nothing was published",
-        )

@@ -56,6 +56,7 @@ class Watch:
         self._also = tuple(also)
         self._data = data
         self._entries: list[Entry] = []
+        self._published: list[Definition] = []
 
     def width(self, requests: Mapping[str, Request]) -> int:
         """Return the width of the sketches that these tables need, 0 when all are recorded.
@@ -117,6 +118,34 @@ class Watch:
         """
         return self._ledger.check(self._entries, history=self._history, also=self._also)
 
+    def standing(self) -> tuple[ThinPair, ...]:
+        """Find the thin differences that the tables seen added when recorded before.
+
+        Returns
+        -------
+        tuple of ThinPair
+            The thin differences, see `Ledger.standing`.
+
+        Examples
+        --------
+        >>> watch.standing()  # doctest: +SKIP
+        ()
+        """
+        return self._ledger.standing(self._entries, history=self._history)
+
+    def numbers(self) -> dict[str, tuple[int, ...]]:
+        """Return the entries of the tables that were published last: name → numbers.
+
+        Examples
+        --------
+        >>> watch.numbers()  # doctest: +SKIP
+        {'t': (1,)}
+        """
+        return {
+            definition.name: self._ledger.numbers(definition, history=self._history)
+            for definition in self._published
+        }
+
     def publish(
         self, *, policy: Policy = "refuse", allowed: Collection[ThinPair] = ()
     ) -> tuple[ThinPair, ...]:
@@ -151,5 +180,6 @@ class Watch:
             also=self._also,
             allowed=allowed,
         )
+        self._published = [entry.definition for entry in self._entries]
         self._entries = []
         return pairs

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 
 from ckm.manifest import engine_version
 from ckm.service import openapi
-from ckm.service.asking import address_of, parameters_of
+from ckm.service.asking import is_local, parameters_of
 from ckm.service.describing import Descriptions
 from ckm.service.edge import Edge
 from ckm.service.front import Front
@@ -65,12 +65,14 @@ def make_app(desk: Desk) -> ASGIApp:
             methods=[route.method],
             summary=route.summary,
             responses=openapi.responses(route),
-            openapi_extra=openapi.details(route, service.id),
+            openapi_extra=openapi.details(route, service),
             operation_id=route.handler,
             response_class=Response,
             status_code=route.status,
         )
     Page(front).add_to(app)
+    told = openapi.finished(app.openapi(), service)
+    app.openapi = lambda: told  # type: ignore[method-assign]
     app.add_exception_handler(Mistake, front.mistaken)
     app.add_exception_handler(HTTPException, front.not_served)
     app.add_exception_handler(RequestValidationError, front.not_valid)
@@ -110,7 +112,7 @@ class _Operation:
 
     async def get_metrics(self, request: Request) -> Response:
         parameters_of(request, known=())
-        if address_of(request) not in {"127.0.0.1", "::/64"}:
+        if not is_local(request):
             caller, _ = await self._front.enter(request, cost=0)
             if caller.role != "officer":
                 raise Mistake("not_allowed")

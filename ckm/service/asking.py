@@ -27,6 +27,7 @@ __all__ = [
     "Wish",
     "address_of",
     "format_of",
+    "is_local",
     "language_wanted",
     "parameters_of",
     "query_of_wishes",
@@ -83,13 +84,34 @@ def address_of(request: Request) -> str:
         The request.
     """
     host = request.client.host if request.client is not None else "unknown"
+    address = _address(host)
+    if address is None:
+        return host[:100]
+    if isinstance(address, ipaddress.IPv6Address):
+        network = int(address) >> 64 << 64
+        return f"{ipaddress.IPv6Address(network)}/64"
+    return str(address)
+
+
+def is_local(request: Request) -> bool:
+    """Tell whether a request comes from this very machine.
+
+    Parameters
+    ----------
+    request
+        The request.
+    """
+    address = _address(request.client.host) if request.client is not None else None
+    return address is not None and address.is_loopback
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        return host[:100]
-    if address.version == 6:
-        return str(ipaddress.ip_network(f"{address}/64", strict=False))
-    return str(address)
+        return None
+    # A socket for both kinds gives addresses of the fourth version this form.
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 def parameters_of(

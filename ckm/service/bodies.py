@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
+from ckm.formats import FORMATS
 from ckm.service.mistake import Mistake
 
 __all__ = ["RequestBody", "SelectionBody", "parse_body"]
@@ -60,7 +61,11 @@ class RequestBody(_Body):
     select: dict[str, _Codes] = Field(
         default={}, description="Variable → the codes wanted; all by default."
     )
-    format: _Text = Field(default="json-stat2", description="Format of the answer.")
+    format: _Text = Field(
+        default="json-stat2",
+        description="Format of the answer.",
+        json_schema_extra={"enum": list(FORMATS)},
+    )
     wait: bool = Field(default=True, description="false asks for a job, however small.")
 
 

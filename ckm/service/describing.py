@@ -11,7 +11,7 @@ from starlette.responses import Response  # noqa: TC002
 
 from ckm.manifest import engine_version
 from ckm.service import pxweb
-from ckm.service.asking import parameters_of
+from ckm.service.asking import format_of, parameters_of
 from ckm.service.mistake import Mistake
 from ckm.service.render import Rendered, etag_of
 from ckm.service.selection import codelists_of
@@ -50,7 +50,7 @@ class Descriptions:
             self._desk.service,
             self._desk.variables,
             language=language,
-            query=plain.get("query", "")[:1000],
+            query=_text(plain, "query", most=1000),
             page=page,
             size=size,
         )
@@ -70,9 +70,11 @@ class Descriptions:
 
     async def get_metadata(self, request: Request, table_id: str) -> Response:
         """Describe its variables."""
-        parameters_of(request, known=("lang", "outputformat"))
+        plain = parameters_of(request, known=("lang", "outputformat")).plain
         language = await self._open(request)
         self._front.require_table(table_id)
+        if format_of(plain.get("outputformat")) != "json-stat2":
+            raise Mistake("bad_parameter", name="outputFormat", known=["json-stat2"])
         desk = self._desk
         return self._told(
             request,
@@ -141,6 +143,13 @@ def _json(document: Any, language: str) -> Rendered:
         etag=etag_of(body),
         headers={"Content-Language": language},
     )
+
+
+def _text(plain: Any, name: str, *, most: int) -> str:
+    text = str(plain.get(name, ""))
+    if len(text) > most:
+        raise Mistake("bad_parameter", name=name)
+    return text
 
 
 def _whole(plain: Any, name: str, *, default: int, most: int) -> int:

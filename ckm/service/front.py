@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import anyio.to_thread
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from ckm.service.asking import address_of, language_wanted, token_of
 from ckm.service.edge import language_of
@@ -179,7 +180,9 @@ class Front:
         key = {404: "not_found", 405: "method_not_allowed"}.get(status, "bad_request")
         filled = {"detail": ""} if key == "bad_request" else {}
         language = language_of(request.scope, self.desk.service.languages)
-        headers = getattr(error, "headers", None)
+        headers = dict(getattr(error, "headers", None) or {})
+        if status == 405:  # the framework names the methods of one route, not of the address
+            headers["Allow"] = ", ".join(_methods_at(request))
         return problem_of_mistake(Mistake(key, **filled), language, headers=headers)
 
     async def not_valid(self, request: Request, error: Exception) -> Response:
@@ -204,6 +207,17 @@ async def _wait(running: asyncio.Future[Any], request: Request, deadline: Deadli
         return gone.done()
     finally:
         gone.cancel()
+
+
+def _methods_at(request: Request) -> list[str]:
+    """Return the methods that the address of a request knows."""
+    found = {
+        method
+        for route in request.app.routes
+        if route.matches(request.scope)[0] is not Match.NONE
+        for method in route.methods or ()
+    }
+    return sorted(found)
 
 
 async def _disconnected(request: Request) -> None:

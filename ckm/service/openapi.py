@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ckm.formats import FORMATS
 from ckm.service.bodies import RequestBody, SelectionBody
+from ckm.service.pxweb import CONTENTS
+from ckm.service.shapes import ANSWERS, PROBLEM, SECURITY
 
-__all__ = ["ROUTES", "SUMMARY", "Route", "details", "responses"]
+if TYPE_CHECKING:
+    from ckm.config.service import Service
+
+__all__ = ["ROUTES", "SUMMARY", "Route", "details", "finished", "responses"]
 
 SUMMARY = "Protected tables of counts, in the shape of PxWebApi 2."
 
@@ -23,6 +28,7 @@ class Route:
     summary: str
     status: int = 200
     is_table: bool = False
+    is_cached: bool = True
     parameters: tuple[str, ...] = ("lang",)
     body: type[SelectionBody | RequestBody] | None = None
 
@@ -75,6 +81,7 @@ ROUTES = (
         method="POST",
         path="/tables/{table_id}/data",
         handler="post_data",
+        is_cached=False,
         summary="Select from a table, by body.",
         is_table=True,
         parameters=("lang", "outputFormat", "filter"),
@@ -85,6 +92,7 @@ ROUTES = (
         method="POST",
         path="/requests",
         handler="post_request",
+        is_cached=False,
         summary="Ask for a table in the words of a job file; a large one becomes a job.",
         is_table=True,
         body=RequestBody,
@@ -93,6 +101,7 @@ ROUTES = (
         method="GET",
         path="/requests/{request_id}",
         handler="get_request",
+        is_cached=False,
         summary="Tell how far a job is.",
     ),
     Route(
@@ -106,6 +115,7 @@ ROUTES = (
         method="DELETE",
         path="/requests/{request_id}",
         handler="delete_request",
+        is_cached=False,
         summary="Give a job up.",
         status=204,
     ),
@@ -113,6 +123,7 @@ ROUTES = (
         method="GET",
         path="/health",
         handler="get_health",
+        is_cached=False,
         summary="Tell that the service is up.",
         parameters=(),
     ),
@@ -120,6 +131,7 @@ ROUTES = (
         method="GET",
         path="/metrics",
         handler="get_metrics",
+        is_cached=False,
         summary="Figures about the service, for Prometheus.",
         parameters=(),
     ),
@@ -131,7 +143,6 @@ _PROBLEMS = {
     401: "A valid token is needed.",
     403: "The table is not published, by a rule; or the role does not allow it.",
     404: "There is no such thing.",
-    405: "The method is not allowed.",
     408: "The request took too long to arrive.",
     413: "The request is too large.",
     422: "The body cannot be read.",
@@ -139,20 +150,7 @@ _PROBLEMS = {
     500: "The service made a mistake.",
     503: "The service is busy, or the table took too long.",
 }
-_PROBLEM = {
-    "type": "object",
-    "required": ["type", "title", "status", "detail"],
-    "properties": {
-        "type": {"type": "string", "examples": ["urn:ckm:problem:no_category"]},
-        "title": _TEXT,
-        "status": {"type": "integer"},
-        "detail": _TEXT,
-        "suggestion": _TEXT,
-        "reason": _TEXT,
-        "dimension": {"type": ["string", "null"]},
-        "try": {"type": "array", "items": _TEXT},
-    },
-}
+_ALWAYS = {400, 413, 500, 503}
 _RATE = {
     **{name: {"schema": _TEXT} for name in ("RateLimit-Policy", "RateLimit")},
     **{
@@ -160,9 +158,16 @@ _RATE = {
         for name in ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
     },
 }
-_DEEP = {"type": "object", "additionalProperties": _TEXT}
+_LANGUAGE = {
+    "Content-Language": {"schema": {"type": "string", "enum": ["en", "fr"]}, "required": True}
+}
+_ETAG = {"ETag": {"schema": _TEXT, "required": True}}
+_OF_STATUS: dict[int, dict[str, Any]] = {
+    401: {"WWW-Authenticate": {"schema": _TEXT, "required": True}},
+    429: {"Retry-After": {"schema": {"type": "integer"}, "required": True}},
+}
 _PARAMETERS: dict[str, dict[str, Any]] = {
-    "lang": {"schema": {"type": "string", "enum": ["en", "fr"]}, "description": "Language."},
+    "lang": {"schema": _TEXT, "description": "Language."},
     "query": {"schema": {"type": "string", "maxLength": 1000}},
     "pageNumber": {"schema": {"type": "integer", "minimum": 1, "maximum": 1_000_000}},
     "pageSize": {"schema": {"type": "integer", "minimum": 1, "maximum": 1000}},
@@ -177,22 +182,19 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "heading": {"schema": _TEXT, "description": "Variables that come last, with commas."},
     "stub": {"schema": _TEXT, "description": "Variables that come first, with commas."},
     "valuecodes": {
-        "schema": _DEEP,
+        "schema": _TEXT,
         "style": "deepObject",
         "explode": True,
         "description": "Codes and expressions by variable: valuecodes[sex]=F,M",
     },
     "codelist": {
-        "schema": _DEEP,
+        "schema": _TEXT,
         "style": "deepObject",
         "explode": True,
         "description": "Code list by variable: codelist[geo]=geo.region",
     },
     "outputvalues": {
-        "schema": {
-            "type": "object",
-            "additionalProperties": {"type": "string", "enum": ["aggregated", "single"]},
-        },
+        "schema": {"type": "string", "enum": ["aggregated", "single"]},
         "style": "deepObject",
         "explode": True,
         "description": "single gives the finest categories within those selected.",
@@ -215,50 +217,70 @@ def responses(route: Route) -> dict[int | str, dict[str, Any]]:
     route
         The route.
     """
-    content: dict[str, Any] = {"application/json": {}}
+    content: dict[str, Any] = {"application/json": {"schema": ANSWERS.get(route.handler, {})}}
     if route.is_table:
         content = {kind.media_type.split(";")[0]: {} for kind in FORMATS.values()}
+        content[FORMATS["json-stat2"].media_type] = {"schema": ANSWERS["table"]}
     if route.path == "/metrics":
         content = {"text/plain": {}}
     told: dict[int | str, dict[str, Any]] = {
         status: {
             "description": words,
-            "content": {"application/problem+json": {"schema": _PROBLEM}},
-            **({"headers": _RATE} if route.is_table else {}),
+            "content": {"application/problem+json": {"schema": PROBLEM}},
+            "headers": {
+                **_LANGUAGE,
+                **_OF_STATUS.get(status, {}),
+                **(_RATE if route.is_table else {}),
+            },
         }
         for status, words in _PROBLEMS.items()
+        if status in _problems_of(route)
     }
     if route.status == 204:
         return {204: {"description": "Given up."}, **told}
     told[200] = {"description": "The answer.", "content": content}
-    told[304] = {"description": "You have it already."}
+    if route.is_cached or route.is_table:
+        told[200]["headers"] = _ETAG | _LANGUAGE
+    if route.is_cached:
+        told[304] = {"description": "You have it already.", "headers": _ETAG}
     if route.handler == "post_request":
         told[202] = {
             "description": "A job; ask at its Location.",
-            "content": {"application/json": {}},
-            "headers": {"Location": {"schema": _TEXT}},
+            "content": {"application/json": {"schema": ANSWERS["get_request"]}},
+            "headers": {"Location": {"schema": _TEXT, "required": True}},
         }
     return told
 
 
-def details(route: Route, table_id: str) -> dict[str, Any]:
+def _problems_of(route: Route) -> set[int]:
+    may = set(_ALWAYS)
+    if route.path != "/health":
+        may |= {401, 429}
+    if route.is_table or route.path == "/metrics":
+        may.add(403)
+    if "{" in route.path:
+        may.add(404)
+    if route.body is not None:
+        may |= {408, 422}
+    return may
+
+
+def details(route: Route, service: Service) -> dict[str, Any]:
     """Return the parameters and the body of a route.
 
     Parameters
     ----------
     route
         The route.
-    table_id
-        The table, for examples.
+    service
+        The service, whose variables and languages are named.
     """
     more: dict[str, Any] = {
-        "parameters": [
-            {"name": name, "in": "query", "required": False, **_PARAMETERS[name]}
-            for name in route.parameters
-        ]
+        "parameters": [_parameter(name, route, service) for name in route.parameters]
     }
-    if "{table_id}" in route.path:
-        more["description"] = f"For example with table_id = {table_id}."
+    if route.path != "/health":
+        is_open = service.access.mode == "open"
+        more["security"] = [*([{}] if is_open else []), {name: [] for name in SECURITY}]
     if route.body is not None:
         schema = route.body.model_json_schema(ref_template="#/components/schemas/{model}")
         schema = _inlined(schema, schema.pop("$defs", {}))
@@ -267,6 +289,57 @@ def details(route: Route, table_id: str) -> dict[str, Any]:
             "content": {"application/json": {"schema": schema, "example": _BODIES[route.body]}},
         }
     return more
+
+
+def finished(document: dict[str, Any], service: Service) -> dict[str, Any]:
+    """Return a description without what the framework adds of itself.
+
+    Parameters
+    ----------
+    document
+        The description, as the framework makes it of the routes.
+    service
+        The service, whose table is named.
+    """
+    paths = {
+        path: {method: _ours(operation, service) for method, operation in operations.items()}
+        for path, operations in document["paths"].items()
+    }
+    return {**document, "paths": paths, "components": {"securitySchemes": SECURITY}}
+
+
+def _ours(operation: dict[str, Any], service: Service) -> dict[str, Any]:
+    """Drop the answer 422 of the framework, where the route has none of its own."""
+    answers = {
+        status: answer
+        for status, answer in operation["responses"].items()
+        if status != "422" or "application/problem+json" in answer["content"]
+    }
+    parameters = [
+        {**p, "schema": {"type": "string", "enum": [service.id]}}
+        if p["name"] == "table_id"
+        else p
+        for p in operation.get("parameters", ())
+    ]
+    return {**operation, "parameters": parameters, "responses": answers}
+
+
+def _parameter(name: str, route: Route, service: Service) -> dict[str, Any]:
+    told = {"name": name, "in": "query", "required": False, **_PARAMETERS[name]}
+    if name == "lang":
+        told["schema"] = {"type": "string", "enum": list(service.languages)}
+    if name == "outputFormat" and not route.is_table:
+        told["schema"] = {"type": "string", "enum": ["json-stat2"]}
+    if told.get("style") == "deepObject":
+        names = list(service.variables)
+        if name == "valuecodes":
+            names.append(CONTENTS)
+        told["schema"] = {
+            "type": "object",
+            "properties": dict.fromkeys(names, told["schema"]),
+            "additionalProperties": False,
+        }
+    return told
 
 
 def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:

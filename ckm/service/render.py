@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckm.formats import FORMATS, TableAbout, to_bytes
+from ckm.formats.words import category_labels
 from ckm.service.words import say
 
 if TYPE_CHECKING:
@@ -75,20 +76,26 @@ def about_answer(
         contact=service.contact,
         notes=list(dict.fromkeys(notes)),
         labels=labels,
-        category_labels={
-            s.variable: {
-                shown[s.variable].codes[r]: shown[s.variable].label(r, language)
-                for r in s.ranks
-            }
-            for s in answer.selections
-        },
+        category_labels=_category_labels(answer, shown, language),
         unit=service.unit.get(language, ""),
         updated=service.updated,
         geography=area or "",
         totals={s.variable: shown[s.variable].total for s in answer.selections if 0 in s.ranks},
         withheld={area: list(answer.withheld)} if area and answer.withheld else {},
         withheld_label=say("withheld", language),
+        suppressed_label=say("suppressed", language),
     )
+
+
+def _category_labels(
+    answer: Answer, shown: Mapping[str, Variable], language: str
+) -> dict[str, dict[str, str]]:
+    found = {}
+    for selection in answer.selections:
+        variable = shown[selection.variable]
+        labels = {variable.codes[r]: variable.label(r, language) for r in selection.ranks}
+        found[selection.variable] = category_labels(labels)
+    return {name: labels for name, labels in found.items() if labels}
 
 
 def render(

@@ -35,7 +35,8 @@ def answered(
         **made.headers,
         **(more or {}),
     }
-    if _has_already(request.headers.getlist("if-none-match"), made.etag):
+    is_read = request.method in {"GET", "HEAD"}
+    if is_read and _has_already(request.headers.getlist("if-none-match"), made.etag):
         return Response(status_code=304, headers=headers)
     return Response(made.body, headers=headers, media_type=made.media_type)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from ckm.formats import words
+
 __all__ = ["LANGUAGES", "WORDS", "say"]
 
-LANGUAGES = ("en", "fr")
+LANGUAGES = words.LANGUAGES
 
 #: Key → English, French. Braces are filled in.
 WORDS: dict[str, tuple[str, str]] = {
-    "total": ("Total", "Ensemble"),
-    "count": ("Count", "Effectif"),
-    "weighted": ("Weighted count", "Effectif pondéré"),
+    **words.WORDS,
     "measure": ("Measure", "Mesure"),
     "all_levels": ("All levels", "Tous les niveaux"),
     "both": ("Both", "Les deux"),
@@ -18,17 +18,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "with_total": ("With the total", "Avec l'ensemble"),
     "without_total": ("Without the total", "Sans l'ensemble"),
     "automatic": ("Automatic", "Automatique"),
-    "withheld": ("Not published", "Non publié"),
-    "method": (
-        (
-            "Small noise protects these counts. The same cell is the same number in every"
-            " table; parts need not add up to their total."
-        ),
-        (
-            "Un léger bruit protège ces effectifs. Une même case a la même valeur dans tous"
-            " les tableaux ; la somme des parties peut différer du total."
-        ),
-    ),
     # --- refusals: what, and what to try instead ---
     "maximum_cells": (
         "The answer would have {found} cells; at most {limit} are given.",

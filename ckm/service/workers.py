@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 _TICK_S = 0.2
 _SOON_S = 5.0
+_ORPHAN_S = 60.0
 
 
 def run_workers(
@@ -55,13 +57,14 @@ def run_workers(
     before = [signal.signal(number, lambda n, _: stops.append(n)) for number in numbers]
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
-    command = [sys.executable, "-m", "ckm.service.workers"]
-    command += [str(service.job.path), str(folder), str(sock.fileno()), str(writing)]
+    living, alive = os.pipe()  # nothing is written: it ends when this process does
+    command = [sys.executable, "-m", "ckm.service.workers", str(service.job.path), str(folder)]
+    command += [str(number) for number in (sock.fileno(), writing, living)]
 
     def start() -> tuple[subprocess.Popen[bytes], float]:
         # In a session of their own, so that Ctrl-C reaches them by way of us alone.
         worker = subprocess.Popen(  # noqa: S603  (ours)
-            command, pass_fds=(sock.fileno(), writing), start_new_session=True
+            command, pass_fds=(sock.fileno(), writing, living), start_new_session=True
         )
         return worker, time.monotonic()
 
@@ -80,8 +83,8 @@ def run_workers(
         _stop([worker for worker, _ in workers], stops, within_s=grace_s(service) + _SOON_S)
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
-        os.close(reading)
-        os.close(writing)
+        for handle in (reading, writing, living, alive):
+            os.close(handle)
 
 
 def _stop(workers: list[subprocess.Popen[bytes]], stops: list[int], *, within_s: float) -> None:
@@ -120,11 +123,20 @@ def _kept(
     return start()
 
 
-def _work(path: str, folder: str, listening: str, telling: str) -> None:
+def _stop_when_alone(living: int) -> None:
+    """Stop as if asked to when the process that started this one is gone, however it went."""
+    os.read(living, 1)
+    while True:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(_ORPHAN_S)  # twice means at once, and once may come too early to be heard
+
+
+def _work(path: str, folder: str, listening: str, telling: str, living: str) -> None:
     from ckm.config.service import read_service
     from ckm.service.logs import log_as_json
 
     log_as_json()
+    threading.Thread(target=_stop_when_alone, args=(int(living),), daemon=True).start()
     sock = socket.socket(fileno=int(listening))
     try:
         serve_desk(

@@ -21,6 +21,13 @@ def programs():
     return folders[-1] if folders else None
 
 
+def is_able(command):
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
 @pytest.fixture(scope="session")
 def postgres_server():
     """Start a server that listens on a socket in a folder of its own."""
@@ -28,13 +35,15 @@ def postgres_server():
     folder = programs()
     if folder is None:
         pytest.skip("PostgreSQL is not installed")
-    home = Path(tempfile.mkdtemp(prefix="ckm-pg-"))
     as_owner: list[str] = []
     if os.geteuid() == 0:  # the server refuses to run as root
-        if shutil.which("runuser") is None:
-            pytest.skip("PostgreSQL does not run as root")
-        shutil.chown(home, "postgres")
         as_owner = ["runuser", "-u", "postgres", "--"]
+        if not is_able([*as_owner, "true"]):
+            pytest.skip("PostgreSQL does not run as root, and there is no user for it")
+    # A short path: the name of a socket has a hundred letters at most.
+    home = Path(tempfile.mkdtemp(prefix="ckm-pg-", dir="/tmp"))
+    if as_owner:
+        shutil.chown(home, "postgres")
     data = home / "data"
 
     def run(*words):
@@ -48,7 +57,8 @@ def postgres_server():
 
     control = (folder / "pg_ctl", "-D", data, "-w", "-l", home / "log")
     try:
-        run(folder / "initdb", "-D", data, "-A", "trust", "-U", "ckm")
+        options = ("-A", "trust", "-U", "ckm", "-E", "UTF8", "--locale=C")
+        run(folder / "initdb", "-D", data, *options)
         run(*control, "-o", f"-k {home} -c listen_addresses=''", "start")
         yield f"postgresql://ckm@/postgres?host={home}"
         run(*control, "-m", "immediate", "stop")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from ckm.formats import FORMATS
 from ckm.service.access import TokenFile
 from ckm.service.api import make_app
+from ckm.service.asking import address_of, is_local
 from ckm.service.desk import Desk
 from tests.unit.ckm.service.conftest import Web, cells_of
 
@@ -394,3 +396,18 @@ def test_the_api_describes_itself(web):
     assert {"valuecodes", "codelist", "outputvalues", "outputFormat", "lang"} <= set(names)
     body = document["paths"]["/requests"]["post"]["requestBody"]["content"]["application/json"]
     assert body["example"]["dimensions"] == ["sex"]
+
+
+def test_an_address_is_a_caller_and_of_version_six_its_network():
+    def found(host):
+        request = SimpleNamespace(client=SimpleNamespace(host=host))
+        return address_of(request), is_local(request)
+
+    assert found("127.0.0.1") == ("127.0.0.1", True)
+    assert found("::1") == ("::/64", True)
+    assert found("::ffff:127.0.0.1") == ("127.0.0.1", True)
+    assert found("::ffff:203.0.113.9") == ("203.0.113.9", False)
+    assert found("::2") == ("::/64", False)
+    assert found("2001:db8:0:7::9") == found("2001:db8:0:7:1::") == ("2001:db8:0:7::/64", False)
+    assert found("fe80::1%eth0") == ("fe80::/64", False)
+    assert found("x" * 200) == ("x" * 100, False)

@@ -7,7 +7,10 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import pytest
@@ -24,11 +27,26 @@ pytestmark = [
 ]
 
 ADDRESS = "/tables/jobseekers/data"
+CLIENTS = 6
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def target(request, tmp_path):
+    """Return where the ledger is kept."""
+    if request.param == "sqlite":
+        return str(tmp_path / "ledger.db")
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    return request.getfixturevalue("postgres_url")
+
+
+def ledger_section(target):
+    word = "url" if "://" in target else "path"
+    return LEDGER.replace('path = "ledger.db"', f'{word} = "{target}"')
 
 
 @pytest.fixture
-def folder(tmp_path):
-    write_service(tmp_path, more=LEDGER, persons=3000)
+def folder(tmp_path, target):
+    write_service(tmp_path, more=ledger_section(target), persons=3000)
     return tmp_path
 
 
@@ -47,27 +65,27 @@ def start(folder):
 
 
 def ask(server, where=None):
-    """Return the status of a table of the sexes, or None where nobody answered."""
+    """Return the status of a table of the sexes."""
     options = {"valuecodes[sex]": "*"} | ({} if where is None else {"filter": where})
-    try:
-        return server.get(ADDRESS, params=options).status_code
-    except httpx.HTTPError:
-        return None
+    return server.get(ADDRESS, params=options).status_code
 
 
-def recorded(folder):
-    return [entry.definition.where for entry in list_published(folder / "ledger.db")]
+def recorded(target):
+    return [entry.definition.where for entry in list_published(target)]
 
 
-def batch(folder, where, out):
-    (folder / "job.toml").write_text(f'{JOB}where = "{where}"\n')
+def batch(folder, target, where, out):
+    text = JOB.replace(LEDGER.strip(), ledger_section(target).strip())
+    (folder / "job.toml").write_text(f'{text}where = "{where}"\n')
     command = [sys.executable, "-m", "ckm", "release", str(folder / "job.toml")]
     return subprocess.run(
         [*command, "-o", str(folder / out)], capture_output=True, text=True, check=False
     )
 
 
-def test_of_tables_that_do_not_go_together_two_servers_at_once_answer_one(folder, start):
+def test_of_tables_that_do_not_go_together_two_servers_at_once_answer_one(
+    folder, target, start
+):
     servers = [start(), start()]
     filters = [alone(folder, number) for number in range(8)]
     gate = threading.Barrier(len(filters))
@@ -79,46 +97,127 @@ def test_of_tables_that_do_not_go_together_two_servers_at_once_answer_one(folder
     with ThreadPoolExecutor(len(filters)) as pool:
         statuses = list(pool.map(work, range(len(filters))))
     assert sorted(statuses) == [200] + [403] * 7
-    assert recorded(folder) == [filters[statuses.index(200)]]
+    assert recorded(target) == [filters[statuses.index(200)]]
     assert [ask(server, filters[statuses.index(200)]) for server in servers] == [200, 200]
-    assert len(recorded(folder)) == 1
+    assert len(recorded(target)) == 1
 
 
-def test_a_server_notices_at_once_what_a_batch_job_published_beside_it(folder, start):
+def test_a_server_notices_at_once_what_a_batch_job_published_beside_it(folder, target, start):
     server = start()
-    assert batch(folder, alone(folder), "out").returncode == 0
+    assert batch(folder, target, alone(folder), "out").returncode == 0
     assert ask(server) == 403
     assert ask(server, alone(folder)) == 200  # the very sets that the batch job published
-    refused = batch(folder, alone(folder, 1), "second")
+    refused = batch(folder, target, alone(folder, 1), "second")
     assert refused.returncode == 1, refused.stderr
     assert not (folder / "second").exists()
 
 
-def test_a_server_that_is_killed_has_recorded_whatever_it_answered(folder, start):
+FILTERS = [f"zone_2024 <> '{n}' and category <> '{c}'" for n in range(60) for c in "ABCDE"]
+
+
+class Load:
+    """Clients that ask for one new table after the other until they get no answer."""
+
+    def __init__(self, server, filters):
+        self.answered, self.lost, self.statuses = {}, [], Counter()
+        self._enough = threading.Event()
+        self._most = 0
+        self._threads = [
+            threading.Thread(target=self._ask, args=(server.address, filters[n::CLIENTS]))
+            for n in range(CLIENTS)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _ask(self, address, filters):
+        with httpx.Client(base_url=address, timeout=60) as web:
+            for where in filters:
+                try:
+                    answer = web.get(ADDRESS, params={"valuecodes[sex]": "*", "filter": where})
+                except httpx.HTTPError:
+                    self.lost.append(where)
+                    return
+                self.statuses[answer.status_code] += 1
+                if answer.status_code == 200:
+                    self.answered[where] = answer.json()["value"]
+                if len(self.answered) >= self._most > 0:
+                    self._enough.set()
+
+    def wait_for(self, number):
+        self._most = number
+        assert self._enough.wait(60)
+
+    def join(self):
+        for thread in self._threads:
+            thread.join()
+
+
+def values(server, where):
+    answer = server.get(ADDRESS, params={"valuecodes[sex]": "*", "filter": where})
+    return answer.json()["value"]
+
+
+def test_a_server_that_is_killed_has_recorded_whatever_it_answered(folder, target, start):
+    """Under load, and more than once: each server goes on where the last one was killed."""
     path = folder / "service.toml"
     path.write_text(path.read_text() + 'policy = "flag"\n')
-    server = start()
-    filters = [f"zone_2024 <> '{n}' and category <> '{c}'" for n in range(40) for c in "ABCDE"]
-    answered, enough = [], threading.Event()
+    left, answered, lost = FILTERS, {}, []
+    for number in (4, 25):
+        server = start()
+        load = Load(server, left)
+        load.wait_for(number)
+        server.process.send_signal(signal.SIGKILL)
+        server.stop()
+        load.join()
+        assert set(load.statuses) == {200}
+        assert len(load.lost) == CLIENTS  # all of them were being answered
+        answered |= load.answered
+        lost += load.lost
+        assert set(answered) <= set(recorded(target)) <= {*answered, *lost}
+        left = [where for where in left if where not in answered and where not in lost]
+    assert len(answered) >= 29
+    assert len(recorded(target)) == len(set(recorded(target)))
+    with Ledger.open(target, secret=Secret(SECRET), create=False) as ledger:
+        list(ledger.audit())  # every entry can be read
+    before, server = recorded(target), start()
+    for where in list(answered)[::5]:
+        assert values(server, where) == answered[where]
+    assert recorded(target) == before
 
-    def work(number):
-        for where in filters[number::4]:
-            if ask(server, where) == 200:
-                answered.append(where)
-            if len(answered) >= 20:
-                enough.set()
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    assert enough.wait(60)
+def children(process):
+    pid = process.process.pid
+    listed = Path(f"/proc/{pid}/task/{pid}/children")
+    if not listed.exists():
+        pytest.skip("the system does not list the children of a process")
+    return [int(number) for number in listed.read_text().split()]
+
+
+@pytest.mark.parametrize("target", ["sqlite"], indirect=True)
+def test_workers_that_are_killed_are_replaced_and_end_with_a_service_that_is_killed(
+    folder, target, start
+):
+    path = folder / "service.toml"
+    text = path.read_text().replace("[service]", "[service]\nworkers = 2")
+    path.write_text(text + 'policy = "flag"\n')
+    server, began = start(), time.monotonic()
+    workers = children(server)
+    assert len(workers) == 2
+    time.sleep(max(0.0, began + 5.5 - time.monotonic()))  # one that never lived is not replaced
+    load = Load(server, FILTERS)
+    load.wait_for(10)
+    for worker in workers:
+        os.kill(worker, signal.SIGKILL)
+    load.join()
+    assert len(load.lost) == CLIENTS
+    assert set(load.statuses) == {200}
+    assert set(load.answered) <= set(recorded(target)) <= {*load.answered, *load.lost}
+    assert ask(server) == 200
+    assert len(set(children(server)) - set(workers)) == 2
     server.process.send_signal(signal.SIGKILL)
-    server.stop()
-    for thread in threads:
-        thread.join()
-    assert 20 <= len(answered) < len(filters)
-    assert set(answered) <= set(recorded(folder))
-    assert len(recorded(folder)) - len(answered) <= 4  # under way when it died
-    with Ledger.open(folder / "ledger.db", secret=Secret(SECRET), create=False) as ledger:
-        list(ledger.audit())
-    assert ask(start(), answered[-1]) == 200
+    server.stop()  # waits until nobody holds the log any more: the workers have ended
+    port = server.address.rpartition(":")[2]
+    again = start("--port", port)
+    assert again.address == server.address
+    for where in list(load.answered)[:5]:
+        assert values(again, where) == load.answered[where]

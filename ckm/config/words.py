@@ -1,0 +1,78 @@
+"""The words of job and service files: texts in both languages, and code lists."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ckm.config.model import TextModel
+
+__all__ = ["LANGUAGES", "Texts", "read_codelist", "texts_of"]
+
+#: Language → text; empty where nothing was said.
+Texts: TypeAlias = dict[str, str]
+
+LANGUAGES = ("en", "fr")
+
+
+def texts_of(text: str | TextModel | None) -> Texts:
+    """Return a text by language; one text serves both.
+
+    Parameters
+    ----------
+    text
+        As it was parsed.
+
+    Examples
+    --------
+    >>> texts_of("Sex")
+    {'en': 'Sex', 'fr': 'Sex'}
+    """
+    if text is None:
+        return {}
+    if isinstance(text, str):
+        return dict.fromkeys(LANGUAGES, text)
+    return {"en": text.en, "fr": text.fr}
+
+
+def read_codelist(path: Path, *, add: Callable[[str, str | None], None]) -> dict[str, Texts]:
+    r"""Read a code list: code → what readers see, by language.
+
+    Parameters
+    ----------
+    path
+        A CSV file with the columns ``code``, ``en``, ``fr``; an empty text is the code.
+    add
+        Called with a problem and a hint where it is no such file; one that does not exist is
+        told of elsewhere.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "sex.csv"
+    >>> _ = path.write_text("code,en,fr\nF,Women,Femmes\n")
+    >>> read_codelist(path, add=print)
+    {'F': {'en': 'Women', 'fr': 'Femmes'}}
+    """
+    if not path.is_file():
+        return {}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error):
+        rows = []
+    if not rows or not {"code", *LANGUAGES} <= set(rows[0]):
+        add("codelist must be a CSV file in UTF-8 with the columns code, en, fr.", None)
+        return {}
+    codes = [row["code"] for row in rows]
+    if None in codes or len(set(codes)) < len(codes):
+        add("codelist names a code twice, or none.", "give each code a line of its own")
+        return {}
+    return {
+        row["code"]: {language: row[language] or row["code"] for language in LANGUAGES}
+        for row in rows
+    }

@@ -1,0 +1,39 @@
+"""The names of the file formats, for who needs no more of them: `ckm.formats` writes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["FORMAT_NAMES", "without_repeats"]
+
+#: In the order of `ckm.formats.FORMATS`.
+FORMAT_NAMES = (
+    "csv",
+    "parquet",
+    "xlsx",
+    "json-stat2",
+    "px",
+    "sdmx-csv",
+    "sdmx-csv-1",
+    "csvw",
+)
+
+
+def without_repeats(formats: Iterable[str]) -> tuple[str, ...]:
+    """Return formats, each once; CSV on the Web writes the file of CSV itself.
+
+    Parameters
+    ----------
+    formats
+        Names of formats.
+
+    Examples
+    --------
+    >>> without_repeats(["px", "csv", "csvw", "px"])
+    ('px', 'csvw')
+    """
+    names = list(dict.fromkeys(formats))
+    return tuple(name for name in names if name != "csv" or "csvw" not in names)

@@ -1,0 +1,71 @@
+"""The words that files say of every table, in English and in French.
+
+Batch jobs and services say the same, so that the same table is the same file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["LANGUAGES", "WORDS", "category_labels", "say"]
+
+LANGUAGES = ("en", "fr")
+
+#: Key → English, French.
+WORDS: dict[str, tuple[str, str]] = {
+    "total": ("Total", "Ensemble"),
+    "count": ("Count", "Effectif"),
+    "weighted": ("Weighted count", "Effectif pondéré"),
+    "withheld": ("Not published", "Non publié"),
+    "suppressed": ("Suppressed", "Secret statistique"),
+    "method": (
+        (
+            "Small noise protects these counts. The same cell is the same number in every"
+            " table; parts need not add up to their total."
+        ),
+        (
+            "Un léger bruit protège ces effectifs. Une même case a la même valeur dans tous"
+            " les tableaux ; la somme des parties peut différer du total."
+        ),
+    ),
+}
+
+
+def say(key: str, language: str) -> str:
+    """Return words in a language.
+
+    Parameters
+    ----------
+    key
+        One of `WORDS`.
+    language
+        ``"en"`` or ``"fr"``.
+
+    Examples
+    --------
+    >>> say("count", "fr")
+    'Effectif'
+    """
+    return WORDS[key][LANGUAGES.index(language)]
+
+
+def category_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels of a column's categories; none where they only repeat the codes.
+
+    Parameters
+    ----------
+    labels
+        Category → label, for every category of the column.
+
+    Examples
+    --------
+    >>> category_labels({"Total": "Total", "F": "F"})
+    {}
+    >>> category_labels({"Total": "Total", "F": "Women"})
+    {'Total': 'Total', 'F': 'Women'}
+    """
+    said = any(label != category for category, label in labels.items())
+    return dict(labels) if said else {}

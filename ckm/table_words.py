@@ -1,0 +1,187 @@
+"""What the files of a job's table say beside its numbers, in the words of the job."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckm.errors import ReleaseError
+from ckm.formats import TableAbout
+from ckm.formats.words import category_labels, say
+from tables import CodeTree
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ckm.config.job import Job, JobVariable
+    from ckm.published import PublishedTable
+
+__all__ = ["TableWords"]
+
+
+class TableWords:
+    """Says what the tables of a job are: names, labels, hierarchies, who is responsible.
+
+    Only categories of the published table are spoken of: a name beside it could tell that
+    somebody is there.
+
+    Parameters
+    ----------
+    job
+        The job. Its code trees are read at once.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> words = TableWords(read_job("job.toml"))  # doctest: +SKIP
+    >>> words.about("people", table).title  # doctest: +SKIP
+    'People by sex'
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        names = [name for table in job.tables.values() for name in table.dimensions]
+        self._total = dict.fromkeys(names, job.output.total_label)
+        for name, nested in job.hierarchies.items():
+            if not isinstance(nested, list):
+                path = nested if isinstance(nested, Path) else Path(nested["tree"])
+                self._total[name] = CodeTree.read(path).root or job.output.total_label
+
+    def columns(self, name: str) -> dict[str, str]:
+        """Return the columns that the dimensions of a table make: column → dimension.
+
+        Parameters
+        ----------
+        name
+            Name of the table.
+        """
+        found: dict[str, str] = {}
+        for dimension in self._job.tables[name].dimensions:
+            nested = self._job.hierarchies.get(dimension)
+            listed = nested if isinstance(nested, list) else [dimension]
+            found |= dict.fromkeys(listed, dimension)
+        return found
+
+    def total(self, dimension: str) -> str:
+        """Return the category that stands for all others of a dimension.
+
+        Parameters
+        ----------
+        dimension
+            Of a table of the job.
+        """
+        return self._total[dimension]
+
+    def about(self, name: str, table: PublishedTable) -> TableAbout:
+        """Return what the files of a published table say.
+
+        Parameters
+        ----------
+        name
+            Name of the table.
+        table
+            The published table.
+
+        Raises
+        ------
+        ReleaseError
+            If a code list does not name a category that the table shows.
+        """
+        job, output, columns = self._job, self._job.output, self.columns(name)
+        language = output.language
+        notes = [say("method", language), output.description]
+        return TableAbout(
+            id=name,
+            title=job.titles.get(name, ""),
+            language=language,
+            source=output.source,
+            contact=job.report.contact,
+            notes=list(dict.fromkeys(filter(None, notes))),
+            labels=self._labels(columns) | _measures(table, language),
+            category_labels=self._categories(name, columns, table),
+            unit=output.unit,
+            updated=dt.date.fromisoformat(job.report.date) if job.report.date else None,
+            geography=self._geography(columns),
+            totals={
+                column: self.total(dimension)
+                for column, dimension in columns.items()
+                if self.total(dimension) in table.dimensions[column][1]
+            },
+            hierarchies=self._hierarchies(columns),
+            withheld_label=say("withheld", language),
+            suppressed_label=say("suppressed", language),
+            dataflow=job.dataflows.get(name, ""),
+        )
+
+    def _hierarchies(self, columns: Mapping[str, str]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for column, dimension in columns.items():
+            found.setdefault(dimension, []).append(column)
+        return {name: listed for name, listed in found.items() if listed != [name]}
+
+    def _labels(self, columns: Mapping[str, str]) -> dict[str, str]:
+        labels = {}
+        for column, dimension in columns.items():
+            own, above = self._job.variables.get(column), self._job.variables.get(dimension)
+            labels[dimension] = (above.label if above else "") or dimension
+            levels = {} if above is None else above.levels
+            label = (own.label if own else "") or levels.get(column, "")
+            labels |= {column: label} if label else {}
+        return labels
+
+    def _geography(self, columns: Mapping[str, str]) -> str:
+        """Return the dimension or the column that tells places."""
+        area = next((v.name for v in self._job.variables.values() if v.is_area), "")
+        if area in {*columns, *columns.values()}:
+            return area
+        nested = self._job.hierarchies.get(area)
+        levels = nested if isinstance(nested, list) else []
+        return next((column for column in columns if column in levels), "")
+
+    def _categories(
+        self, name: str, columns: Mapping[str, str], table: PublishedTable
+    ) -> dict[str, dict[str, str]]:
+        """Return the labels of the categories that the table shows."""
+        found = {}
+        for column, dimension in columns.items():
+            known = self._known(column, dimension)
+            texts = table.dimensions[column][1]
+            self._require_listed(name, column, dimension, texts)
+            total = {self.total(dimension): say("total", self._job.output.language)}
+            said = total | known
+            found[column] = category_labels({text: said.get(text, text) for text in texts})
+        return {column: labels for column, labels in found.items() if labels}
+
+    def _variables(self, column: str, dimension: str) -> list[JobVariable]:
+        """Return what is said of a column, the words of its own last."""
+        names = dict.fromkeys([dimension, column])
+        return [self._job.variables[n] for n in names if n in self._job.variables]
+
+    def _known(self, column: str, dimension: str) -> dict[str, str]:
+        return {
+            code: label
+            for variable in self._variables(column, dimension)
+            for code, label in variable.categories.items()
+        }
+
+    def _require_listed(
+        self, name: str, column: str, dimension: str, texts: Sequence[str]
+    ) -> None:
+        listed = [v.codelist for v in self._variables(column, dimension) if v.codelist]
+        if not listed:
+            return
+        output = self._job.output
+        known = {*self._known(column, dimension), self.total(dimension), output.missing_label}
+        strangers = len(set(texts) - known)
+        if strangers:
+            raise ReleaseError(
+                f"Table {name!r} shows {strangers} categories of {column!r} that the code list "
+                f"{listed[-1].name!r} does not name.",
+                hint="add them there, or leave their records out with where",
+            )
+
+
+def _measures(table: PublishedTable, language: str) -> dict[str, str]:
+    """Return the labels of the measures; a column of that name gave them a longer one."""
+    return {name: say(name.partition("_")[0], language) for name in table.measures}
