@@ -28,7 +28,6 @@ logger = logging.getLogger(__name__)
 
 _TICK_S = 0.2
 _SOON_S = 5.0
-_ORPHAN_S = 60.0
 
 
 def run_workers(
@@ -98,7 +97,7 @@ def _stop(workers: list[subprocess.Popen[bytes]], stops: list[int], *, within_s:
             heard = len(stops)
             end = min(end, time.monotonic() + _SOON_S)
             for worker in workers:
-                worker.terminate()
+                worker.send_signal(signal.SIGINT)
         if time.monotonic() > end:
             for worker in workers:
                 worker.kill()
@@ -128,7 +127,7 @@ def _stop_when_alone(living: int) -> None:
     os.read(living, 1)
     while True:
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(_ORPHAN_S)  # twice means at once, and once may come too early to be heard
+        time.sleep(_TICK_S)
 
 
 def _work(path: str, folder: str, listening: str, telling: str, living: str) -> None:
@@ -144,6 +143,7 @@ def _work(path: str, folder: str, listening: str, telling: str, living: str) -> 
             sock,
             folder=Path(folder),
             ready=lambda: os.write(int(telling), b"."),
+            is_worker=True,
         )
     except ValueError as error:  # of ours: it holds no data
         logger.error("%s", getattr(error, "problem", "worker failed"))  # noqa: TRY400

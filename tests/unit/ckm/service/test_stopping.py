@@ -366,3 +366,30 @@ def test_a_request_that_never_comes_does_not_hold_the_end_up_for_ever(tmp_path):
         assert server.stop() == 0
         connection.settimeout(5)
         assert connection.recv(100).startswith(b"HTTP/1.1 408")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_workers_that_are_asked_to_stop_by_several_answer_first(tmp_path):
+    write_service(tmp_path, persons=1500)
+    path = tmp_path / "service.toml"
+    path.write_text(path.read_text().replace("[service]", "[service]\nworkers = 2"))
+    server = Process(path)
+    parent = server.process.pid
+    told = subprocess.run(
+        ["pgrep", "-P", str(parent)], capture_output=True, text=True, check=True
+    )
+    workers = [int(line) for line in told.stdout.split()]
+    assert len(workers) == 2
+    with held(server) as connection:
+        time.sleep(0.5)
+        for process in (*workers, parent, *workers):  # as systemd does with a whole group
+            os.kill(process, signal.SIGTERM)
+        time.sleep(1)
+        connection.sendall(b" " * 97 + b"}")
+        connection.settimeout(20)
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+    assert server.process.wait(60) == 0
+    server.reader.join(10)
+    server.process.stdout.close()
+    server.process.stderr.close()
