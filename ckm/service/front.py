@@ -200,6 +200,17 @@ class Front:
         del error  # its text repeats what was sent
         return await self.mistaken(request, Mistake("bad_body", detail=""))
 
+    async def not_whole(self, request: Request, error: Exception) -> Response:
+        """Note a request that broke off; nobody hears the answer.
+
+        Parameters
+        ----------
+        request, error
+            The request, and what was raised.
+        """
+        del error
+        return await self.mistaken(request, Mistake("gone"))
+
 
 async def _wait(running: asyncio.Future[Any], request: Request, deadline: Deadline) -> bool:
     """Wait for work until its deadline; tell whether its caller has gone meanwhile."""
