@@ -59,8 +59,8 @@ class TableWords:
         found: dict[str, str] = {}
         for dimension in self._job.tables[name].dimensions:
             nested = self._job.hierarchies.get(dimension)
-            is_wide = isinstance(nested, list) and len(nested) > 1
-            listed = nested if is_wide else [dimension]
+            levels = nested if isinstance(nested, list) else []
+            listed = levels if len(levels) > 1 else [dimension]
             found |= dict.fromkeys(listed, dimension)
         return found
 
