@@ -254,10 +254,6 @@ def measure(port: int, pid: int, data: Path) -> dict[str, str]:
     ten = level("department", wish(age="[range(15,40)]", category="*"))
     filtered = [f"{ten}&filter=" + quote(f"age <= {age}") for age in range(60, 70)]
     told |= many(client, pid, "13,000 cells", filtered)
-    new = [
-        f"{ten}&filter=" + quote(f"age >= {age} and category <> 'E'") for age in range(15, 25)
-    ]
-    told |= many(client, pid, "8,000 to 13,000 new cells", new)
     told |= clients(port, pid, mixed(np.random.default_rng(8), 200), number=8)
     now, peak = memory_mb(pid, "VmRSS"), memory_mb(pid, "VmHWM")
     told["memory"] = f"resident {now:.0f} MB, at its peak {peak:.0f} MB"
