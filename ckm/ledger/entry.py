@@ -142,11 +142,13 @@ class Entry:
         Record(…)
         """
         new = np.flatnonzero(is_new)
+        if not len(new):
+            return Record.bare(self.definition)
         owners, words, purposes = self._words(new)
         order = np.argsort(owners, kind="stable")  # two runs in order: quick
         return Record(
             definition=self.definition,
-            others=self.identity[~is_new] if len(new) else self.identity[:0],
+            others=self.identity[~is_new],
             identity=self.identity[new],
             powers=self.powers[new].astype(np.uint32),
             words=self.seal.digests(words[order], purposes[order]),

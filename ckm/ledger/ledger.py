@@ -5,18 +5,16 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from ckm.errors import ConfigError
-from ckm.ledger.definition import Definition
 from ckm.ledger.entry import Entry
-from ckm.ledger.errors import LedgerError
 from ckm.ledger.histories import Histories
 from ckm.ledger.seal import Seal
+from ckm.ledger.settings import require_parameters, width_of
 from ckm.ledger.store import Row, open_store
 from ckm.ledger.writer import Submission, Writer
-from tables.sketch import MAX_WIDTH
 
 if TYPE_CHECKING:
     import os
@@ -26,42 +24,19 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckm.ledger.definition import Definition
     from ckm.ledger.pair import ThinPair
     from ckm.ledger.record import Record
     from ckm.ledger.store import Store
     from tables import Cells, Secret
 
-__all__ = ["Ledger", "Published", "list_published"]
+__all__ = ["Ledger", "Policy"]
 
 logger = logging.getLogger(__name__)
 
-_SCHEMA = "2"
-_WIDTH = 2
 _MOST_NAMED = 10_000  # more thin differences of one table tell nobody anything more
 
 Policy = Literal["refuse", "flag"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """A table as the ledger lists it.
-
-    Parameters
-    ----------
-    number
-        Number of the entry.
-    history
-        The history it belongs to.
-    published_at
-        When it was recorded, in UTC.
-    definition
-        What table it is.
-    """
-
-    number: int
-    history: str
-    published_at: str
-    definition: Definition
 
 
 class Ledger:
@@ -160,29 +135,11 @@ class Ledger:
         --------
         >>> Ledger.open("ledger.db", secret=secret)  # doctest: +SKIP
         """
-        if threshold is not None and (
-            type(threshold) is not int or not 1 <= threshold <= MAX_WIDTH
-        ):
-            raise ConfigError(
-                f"The threshold of a ledger is a number of records from 1 to {MAX_WIDTH}, "
-                f"not {threshold!r}.",
-                hint="2 is usual: neither of two people finds the other",
-            )
-        if type(smallest) is not int or smallest < 1:
-            raise ConfigError(f"smallest must be a positive integer, not {smallest!r}.")
+        require_parameters(threshold, smallest)
         seal = Seal(secret)
         store = open_store(target, create=create, timeout_s=timeout_s)
         try:
-            with store.writing():
-                settings = store.settings()
-                if not settings:
-                    settings = {
-                        "schema": _SCHEMA,
-                        "width": str(threshold or _WIDTH),
-                        "check": seal.check,
-                    }
-                    store.write_settings(settings)
-            width = _width(settings, seal, threshold)
+            width = width_of(store, seal, threshold)
         except BaseException:
             store.close()
             raise
@@ -476,60 +433,3 @@ class Ledger:
             sealed=b"",
         )
         return replace(row, sealed=self._seal.close(record.pack(), beside=row.beside))
-
-
-def list_published(target: str | os.PathLike[str]) -> Iterator[Published]:
-    """List the tables that a ledger holds, without its secret.
-
-    Parameters
-    ----------
-    target
-        The file or the URL of the ledger.
-
-    Yields
-    ------
-    Published
-        Each table, in the order of publication.
-
-    Raises
-    ------
-    LedgerError
-        If it cannot be opened.
-
-    Examples
-    --------
-    >>> list(list_published("ledger.db"))  # doctest: +SKIP
-    []
-    """
-    store = open_store(target, create=False)
-    try:
-        for row in store.rows(is_open=True):
-            yield Published(
-                number=row.number,
-                history=row.history,
-                published_at=row.published_at,
-                definition=Definition.read(row.definition),
-            )
-    finally:
-        store.close()
-
-
-def _width(settings: dict[str, str], seal: Seal, threshold: int | None) -> int:
-    """Return the width of a ledger's sketches, or raise when it does not suit."""
-    if settings.get("schema") != _SCHEMA:
-        raise LedgerError(
-            "The ledger has a form that this version does not know.",
-            hint="use the version that wrote it, or a newer one",
-        )
-    if settings.get("check") != seal.check:
-        raise LedgerError(
-            "The ledger was made with another secret.",
-            hint="use that secret, or start a new ledger",
-        )
-    width = int(settings["width"])
-    if threshold is not None and threshold > width:
-        raise LedgerError(
-            f"The ledger was made for thresholds up to {width}, not {threshold}.",
-            hint="start a new ledger with the larger threshold",
-        )
-    return width

@@ -77,6 +77,31 @@ class Record:
     def __repr__(self) -> str:
         return f"Record({self.definition.name!r})"
 
+    @classmethod
+    def bare(cls, definition: Definition) -> Record:
+        """Return the record of a table that adds no set.
+
+        Examples
+        --------
+        >>> from ckm.ledger import Definition
+        >>> len(Record.bare(Definition(name="t")))
+        0
+        """
+        words, numbers = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+        return cls(
+            definition=definition,
+            others=words,
+            identity=words,
+            powers=np.zeros((0, 0), np.uint32),
+            words=words,
+            sizes=np.zeros(0, np.uint8),
+            cell=numbers,
+            axis=numbers,
+            whole=numbers,
+            ranks=np.zeros((0, 0), np.int32),
+            axes=(),
+        )
+
     @property
     def owners(self) -> NDArray[np.int64]:
         """The set of every word."""

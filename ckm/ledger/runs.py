@@ -55,9 +55,11 @@ class Runs:
         words
             The words.
         """
+        found = np.zeros(len(words), bool)
+        if not len(words) or not self._runs:
+            return found
         order = np.argsort(words)  # lookups in order stay near each other in memory
         words = words[order]
-        found = np.zeros(len(words), bool)
         for known, _ in self._runs:
             at = np.minimum(np.searchsorted(known, words), len(known) - 1)
             found[order] |= known[at] == words
