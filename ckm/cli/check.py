@@ -33,7 +33,7 @@ Examples:
   ckm check service.toml          the same for what ckm serve opens
 """
 )
-@click.argument("job", type=click.Path(path_type=Path), metavar="JOB.toml")
+@click.argument("job", type=click.Path(path_type=Path), metavar="FILE.toml")
 @click.option("--quick", is_flag=True, help="Do not read the data's rows.")
 @limit_options
 @common_options

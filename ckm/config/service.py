@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -14,14 +13,13 @@ from ckm.config.ledger import build_ledger
 from ckm.config.model import JobModel, OutputModel
 from ckm.config.problems import JobError, did_you_mean, problem_from_pydantic
 from ckm.config.read import _names, _parse, _read_text, _version_first
+from ckm.config.service_facts import OfferedVariable, Service, ServiceAccess, ServiceLimits
 from ckm.config.service_model import ServiceModel, known_service_keys
-from ckm.config.words import LANGUAGES, Texts, read_codelist, texts_of
+from ckm.config.words import LANGUAGES, read_codelist, texts_of
 
 if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from ckm.config.job import Job, JobLedger
     from ckm.config.service_model import VariableModel
 
 __all__ = [
@@ -35,96 +33,6 @@ __all__ = [
 ]
 
 _OTHERS_MAY_READ = 0o077
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedVariable:
-    """A variable that the service offers, with its words by language."""
-
-    name: str
-    labels: Texts
-    is_area: bool
-    is_sensitive: bool
-    levels: Mapping[str, Texts]
-    categories: Mapping[str, Texts]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceLimits:
-    """What callers may use; see the service file."""
-
-    requests_per_hour: int
-    requests_per_hour_researcher: int
-    requests_per_hour_officer: int
-    requests_per_day: int | None
-    cells_researcher: int | None
-    request_bytes: int
-    seconds: float
-    concurrent_scans: int
-    concurrent_requests: int
-    cache_bytes: int
-    large_cells: int
-    jobs: int
-    job_seconds: float
-    job_hours: float
-    job_bytes: int
-    connections: int
-    memory_limit: str | None
-    threads: int | None
-
-    def per_hour(self, role: str) -> int:
-        """Return the requests per hour of a role.
-
-        Parameters
-        ----------
-        role
-            ``"public"``, ``"researcher"`` or ``"officer"``.
-        """
-        limits = {
-            "researcher": self.requests_per_hour_researcher,
-            "officer": self.requests_per_hour_officer,
-        }
-        return limits.get(role, self.requests_per_hour)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceAccess:
-    """Who may ask; see the service file."""
-
-    mode: Literal["open", "tokens"]
-    tokens: Path | None
-    audit: Path | None
-    budgets: Path | None
-    trusted_proxies: tuple[str, ...]
-    origins: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
-    """A service that answers table requests. Build one with `read_service`."""
-
-    job: Job
-    id: str
-    title: Texts
-    description: Texts
-    source: Texts
-    unit: Texts
-    contact: str
-    updated: dt.date | None
-    languages: tuple[str, ...]
-    listen: str
-    port: int
-    workers: int
-    variables: Mapping[str, OfferedVariable]
-    rules: Mapping[str, Any]
-    limits: ServiceLimits
-    access: ServiceAccess
-    ledger: JobLedger | None = None
-
-    @property
-    def area(self) -> str | None:
-        """The variable of areas."""
-        return next((v.name for v in self.variables.values() if v.is_area), None)
 
 
 def is_service_file(path: Path) -> bool:
@@ -344,6 +252,7 @@ class _Builder:
             budgets=budgets,
             trusted_proxies=tuple(access.trusted_proxies),
             origins=tuple(access.origins),
+            filters=access.filters,
         )
 
 

@@ -16,6 +16,7 @@ from ckm.service.cache import Cache
 from ckm.service.cubes import Cubes
 from ckm.service.ledger_hook import Publication
 from ckm.service.mistake import Mistake
+from ckm.service.query import Selection
 from ckm.service.refusal import Refusal, explained
 from ckm.service.rules import (
     Finding,
@@ -27,17 +28,18 @@ from ckm.service.rules import (
     judge_shape,
 )
 from ckm.service.variables import offered_variables
+from ckm.service.words import Phrase
 from tables import Deadline, FilterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from ckm.config.service import Service
     from ckm.engine import Engine
     from ckm.service.ledger_hook import Ledger
-    from ckm.service.query import Query, Selection
+    from ckm.service.query import Query
     from tables import Condition, PreparedCells
 
     Levels = tuple[int, ...]
@@ -47,6 +49,7 @@ __all__ = ["Answer", "Answerer"]
 
 _MOST_FILTER_BYTES = 16_000_000
 _MOST_CELLS = 40_000_000  # whatever the rules say
+_UNCOUNTABLE = 10**15  # cells beyond this are as good as beyond number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +69,7 @@ class Answer:
     refusal
         Why there is no table.
     flag
-        What the ledger remarked, where its policy is to flag.
+        What the ledger remarked, where its policy is to flag; not for readers.
     """
 
     query: Query
@@ -128,6 +131,7 @@ class Answerer:
         self.variables = offered_variables(service, engine, self._prepared)
         self.settings = RuleSettings.of(service.rules)
         self.is_weighted = self._prepared.is_weighted
+        self.kinds = self._prepared.kinds
         limits = service.limits
         self.cubes = Cubes(
             self._prepared,
@@ -177,23 +181,16 @@ class Answerer:
         finding = judge_shape(self._shape(query, plan), rules)
         if finding is not None:
             return self._refused(query, finding)
-        tops = tuple(len(self.variables[s.variable].axis.levels) - 1 for s in plan.active)
-        inner = plan.inner(tops)
-        wanted = dict.fromkeys([*plan.shown(), *(levels for pair in inner for levels in pair)])
-        names = [selection.variable for selection in plan.active]
-        finest = {name: levels[0] for name, levels in zip(names, plan.used, strict=True)}
-        found = self.cubes.find(finest, where=plan.where, deadline=deadline)
-        cells = self._prepared.cells_by_level(
-            found.without_sketch(), names, level_sets=list(wanted)
+        behind: list[Finding | None] = []
+        if rules.judge_filters and (query.where is not None or query.within):
+            wider = self._widened(plan)  # first: the cells wanted are rolled up from these
+            behind = self._judged(wider, self._counted(wider, (), deadline=deadline)[1], rules)
+        found, protected = self._counted(
+            plan, plan.shown(), deadline=deadline, measures=_measures(query)
         )
-        protected = {}
-        for levels, part in cells.items():
-            deadline.require()
-            numbers = self._engine.protect(part, measures=_measures(query))
-            protected[levels] = (part.ranks, numbers)
-        findings = judge_areas(
-            self._slices(plan, inner, protected), rules, sensitive=self._sensitive
-        )
+        findings = self._judged(plan, protected, rules)
+        if behind:
+            findings = [mine or other for mine, other in zip(findings, behind, strict=True)]
         withheld = self._withheld(plan, findings)
         if findings and all(f is not None for f in findings):
             return self._refused(query, commonest(findings))
@@ -206,11 +203,66 @@ class Answerer:
             flag = None if objection is None else explained(objection, self.variables)
         return self._assembled(query, plan, protected, withheld, flag)
 
+    def _counted(
+        self,
+        plan: _Plan,
+        shown: Iterable[Levels],
+        *,
+        deadline: Deadline,
+        measures: tuple[str, ...] = ("count",),
+    ) -> tuple[PreparedCells, dict[Levels, Any]]:
+        """Find the cells that are shown and those that the rules look at, and protect them."""
+        pairs = plan.inner(self._tops(plan))
+        wanted = dict.fromkeys([*shown, *(levels for pair in pairs for levels in pair)])
+        names = [selection.variable for selection in plan.active]
+        finest = {name: levels[0] for name, levels in zip(names, plan.used, strict=True)}
+        found = self.cubes.find(finest, where=plan.where, deadline=deadline)
+        cells = self._prepared.cells_by_level(
+            found.without_sketch(), names, level_sets=list(wanted)
+        )
+        protected = {}
+        for levels, part in cells.items():
+            deadline.require()
+            numbers = self._engine.protect(part, measures=measures)
+            protected[levels] = (part.ranks, numbers)
+        return found, protected
+
+    def _judged(
+        self, plan: _Plan, protected: Protected, rules: RuleSettings
+    ) -> list[Finding | None]:
+        slices = self._slices(plan, plan.inner(self._tops(plan)), protected)
+        return judge_areas(slices, rules, sensitive=self._sensitive)
+
+    def _tops(self, plan: _Plan) -> Levels:
+        return tuple(len(self.variables[s.variable].axis.levels) - 1 for s in plan.active)
+
+    def _widened(self, plan: _Plan) -> _Plan:
+        """Return the table that shows the variables of a filter instead of filtering by them.
+
+        It tells whether a filter takes apart what could not be published as a table. Areas
+        that the filter names by themselves stay those that are counted.
+        """
+        area = self.service.area
+        kept = frozenset(c for c in plan.where if {name for name, _ in c.places} == {area})
+        used = {s.variable: levels for s, levels in zip(plan.active, plan.used, strict=True)}
+        chosen = {s.variable: s for s in plan.active}
+        for name, level in sorted(p for c in plan.where - kept for p in c.places):
+            if name == area and name in chosen:
+                continue
+            if name not in chosen:
+                ranks = tuple(self.variables[name].ranks(level).tolist())
+                chosen[name] = Selection(variable=name, ranks=ranks)
+            fine = min(level, *used.get(name, (level,)))
+            used[name] = (fine, *(other for other in used.get(name, ()) if other > fine))
+        return replace(
+            plan, active=tuple(chosen.values()), used=tuple(used[n] for n in chosen), where=kept
+        )
+
     def _publication(
         self, query: Query, plan: _Plan, found: PreparedCells, withheld: Mapping[int, Finding]
     ) -> Publication:
         return Publication(
-            query=query,
+            query=self._of_active(query, plan),
             selections=tuple(
                 _without(s, withheld) if s.variable == self.service.area else s
                 for s in plan.active
@@ -220,6 +272,25 @@ class Answerer:
             prepared=self._prepared,
             variables=self.variables,
         )
+
+    def _of_active(self, query: Query, plan: _Plan) -> Query:
+        """Leave out the variables that are summed over, and margins that show none of them.
+
+        With them the same levels could mean two tables, by the order of the variables.
+        """
+        if query.margins is None:
+            return replace(query, selections=plan.active)
+        tops = {
+            place: int(self.variables[selection.variable].level_of[0])
+            for place, selection in enumerate(query.selections)
+            if selection not in plan.active
+        }
+        shown = frozenset(
+            tuple(level for place, level in enumerate(levels) if place not in tops)
+            for levels in query.margins
+            if all(levels[place] == top for place, top in tops.items())
+        )
+        return replace(query, selections=plan.active, margins=shown)
 
     def refuses_shape(self, query: Query) -> bool:
         """Return whether a rule refuses a query for its shape, before anything is counted.
@@ -249,7 +320,7 @@ class Answerer:
             try:
                 known = self._prepared.conditions(where)
             except FilterError as error:
-                raise Mistake("bad_filter", detail=error.problem) from None
+                raise Mistake("bad_filter", detail=_filter_phrase(error)) from None
             self._coded.put(where, known)
         return known
 
@@ -289,14 +360,32 @@ class Answerer:
             below = [level for level in used if level < len(variable.level_names)]
             categories[variable.name] = sum(len(variable.ranks(level)) for level in below)
             levels[variable.name] = tuple(variable.level_names[level] for level in below)
+        filtered = self._filtered(query)
+        for name, names in filtered.items():
+            levels[name] = (*levels.get(name, ()), *names)
         return Shape(
             cells=query.cells * len(query.measures),
             categories=categories,
-            filtered=self.filter_variables(query.where) | {s.variable for s in query.within},
+            filtered=frozenset(filtered),
             levels=levels,
             area=self.service.area,
             sizes=tuple(sizes),
         )
+
+    def _filtered(self, query: Query) -> dict[str, tuple[str, ...]]:
+        """Return the variables of a filter, each with the levels that it looks at."""
+        found: dict[str, set[int]] = {}
+        for condition in self._conditions(query.where):
+            for name, level in condition.places:
+                found.setdefault(name, set()).add(level)
+        for chosen in query.within:
+            level_of = self.variables[chosen.variable].level_of
+            found.setdefault(chosen.variable, set()).update(level_of[list(chosen.ranks)])
+        return {
+            name: tuple(names[level] for level in sorted(levels) if level < len(names))
+            for name, levels in found.items()
+            for names in (self.variables[name].level_names,)
+        }
 
     def _slices(
         self, plan: _Plan, inner: list[tuple[Levels, Levels]], protected: Protected
@@ -325,7 +414,7 @@ class Answerer:
         joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
         return Slices(
             population=population,
-            cells=cells,
+            cells=min(cells, _UNCOUNTABLE),
             area=joined[0],
             published=joined[1],
             codes={
@@ -410,6 +499,18 @@ class Answerer:
         return shown
 
 
+def _filter_phrase(error: FilterError) -> Phrase:
+    """Say what is wrong with a filter so that every language can."""
+    facts: dict[str, object] = dict(error.facts)
+    if error.reason == "column":
+        return Phrase(key="filter_unknown", filled=facts)
+    if error.reason == "expected":
+        facts["expected"] = Phrase(key=f"filter_{facts['expected']}")
+    if error.reason == "type":
+        facts |= {n: Phrase(key=f"filter_is_{facts[n]}") for n in ("kind", "given")}
+    return Phrase(key=f"filter_{error.reason}", filled=facts)
+
+
 def _measures(query: Query) -> tuple[str, ...]:
     return tuple(dict.fromkeys(("count", *query.measures)))
 
@@ -440,7 +541,5 @@ def _positions(
 
 
 def _without(selection: Selection, withheld: Mapping[int, Finding]) -> Selection:
-    from ckm.service.query import Selection as Kept
-
     ranks = tuple(rank for rank in selection.ranks if rank not in withheld)
-    return Kept(variable=selection.variable, ranks=ranks)
+    return Selection(variable=selection.variable, ranks=ranks)

@@ -33,6 +33,7 @@ __all__ = ["Front"]
 
 Made = TypeVar("Made")
 
+_SOON_S = 0.05
 _QUEUE = 16  # requests that may wait for each one that is worked on
 
 
@@ -51,21 +52,25 @@ class Front:
         self._workers = anyio.CapacityLimiter(limit)
         self._most_waiting = limit * _QUEUE
 
-    async def enter(self, request: Request, *, cost: int = 1) -> tuple[Caller, str]:
+    async def enter(
+        self, request: Request, *, cost: int = 1, session: str | None = None
+    ) -> tuple[Caller, str]:
         """Return who asks and in which language, within the budget.
 
         Parameters
         ----------
         request, cost
             The request, and how many it counts for.
+        session
+            The name of the caller's session at the page.
         """
         desk = self.desk
         language = language_wanted(request, desk.service.languages)
         token, address = token_of(request), address_of(request)
-        if token is None:
+        if token is None and session is None:
             caller = desk.identify(token=None, address=address)
         else:
-            identify = partial(desk.identify, token=token, address=address)
+            identify = partial(desk.identify, token=token, address=address, session=session)
             caller = await anyio.to_thread.run_sync(identify)
         request.state.caller = caller
         request.state.budget = budget = desk.budget(caller, cost=cost)
@@ -123,21 +128,18 @@ class Front:
 
         running = asyncio.ensure_future(anyio.to_thread.run_sync(begin, limiter=self._workers))
         running.add_done_callback(_look_at)
-        gone = asyncio.ensure_future(_disconnected(request))
+        is_gone = False
         try:
-            await asyncio.wait(
-                {running, gone},
-                timeout=deadline.left_s(),
-                return_when=asyncio.FIRST_COMPLETED,
-            )
+            await asyncio.wait({running}, timeout=_SOON_S)  # most answers take no longer
+            if not running.done():
+                is_gone = await _wait(running, request, deadline)
             if running.done():
                 return running.result()
         except StoppedError:
             pass
         finally:
             deadline.call_off()
-            gone.cancel()
-        raise Mistake("gone" if gone.done() else "too_slow" if begun else "busy")
+        raise Mistake("gone" if is_gone else "too_slow" if begun else "busy")
 
     def told(self, request: Request, made: Rendered | Refusal, language: str) -> Response:
         """Return an answer with what is left of the caller's budget.
@@ -208,6 +210,18 @@ class Front:
         """
         del error
         return await self.mistaken(request, Mistake("gone"))
+
+
+async def _wait(running: asyncio.Future[Any], request: Request, deadline: Deadline) -> bool:
+    """Wait for work until its deadline; tell whether its caller has gone meanwhile."""
+    gone = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait(
+            {running, gone}, timeout=deadline.left_s(), return_when=asyncio.FIRST_COMPLETED
+        )
+        return gone.done()
+    finally:
+        gone.cancel()
 
 
 def _methods_at(request: Request) -> list[str]:

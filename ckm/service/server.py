@@ -40,7 +40,7 @@ _MORE_S = 5.0
 
 
 def require_private(service: Service) -> None:
-    """Refuse a secret that others can read.
+    """Refuse a secret, an audit log or a ledger that others can read.
 
     Parameters
     ----------
@@ -50,14 +50,22 @@ def require_private(service: Service) -> None:
     Raises
     ------
     ConfigError
-        If its file is readable by the group or by all.
+        If a file is readable by the group or by all.
     """
-    path = service.job.keys.secret
-    if os.name == "posix" and path is not None and path.stat().st_mode & _OTHERS:
-        raise ConfigError(
-            f"The secret file {path.name!r} can be read by others; the service does not start.",
-            hint=f"run: chmod 600 {path.name}",
-        )
+    ledger = None if service.ledger is None else service.ledger.target
+    files = {
+        "secret file": service.job.keys.secret,
+        "audit log": service.access.audit,
+        "ledger": ledger if isinstance(ledger, Path) else None,
+    }
+    for kind, path in files.items():
+        if path is None or os.name != "posix" or not path.exists():
+            continue
+        if path.stat().st_mode & _OTHERS:
+            raise ConfigError(
+                f"The {kind} {path.name!r} can be read by others; the service does not start.",
+                hint=f"run: chmod 600 {path.name}",
+            )
 
 
 @contextlib.contextmanager
@@ -154,7 +162,12 @@ def _require_budgets(service: Service) -> None:
 
 
 def serve_desk(
-    service: Service, sock: socket.socket, *, folder: Path, ready: Callable[[], object]
+    service: Service,
+    sock: socket.socket,
+    *,
+    folder: Path,
+    ready: Callable[[], object],
+    is_worker: bool = False,
 ) -> None:
     """Open a service in this process and answer at a socket until asked to stop.
 
@@ -168,12 +181,16 @@ def serve_desk(
         Where large tables are kept.
     ready
         Called when callers are answered.
+    is_worker
+        Whether this is one of several processes: what asks all of them to stop at once is
+        SIGINT alone, as SIGTERM may come both from whoever stops them and from their parent.
     """
     from ckm.service.api import make_app
 
     quiet_others()
     with open_desk(service, folder=folder) as desk:
-        server = _server(_config(service, make_app(desk)))
+        config = _config(service, make_app(desk))
+        server = _server(config, is_worker=is_worker)
         with _ours_to_stop():
             ready()
             server.run(sockets=[sock])
@@ -190,16 +207,17 @@ def grace_s(service: Service) -> float:
     return service.limits.seconds + _MORE_S
 
 
-def _server(config: uvicorn.Config) -> uvicorn.Server:
+def _server(config: uvicorn.Config, *, is_worker: bool) -> uvicorn.Server:
     from uvicorn import Server
 
     class _Server(Server):
-        """A server that stops at once when it is asked a second time, by either signal."""
+        """A server that stops at once when it is asked a second time."""
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            self.force_exit = self.should_exit
+            is_again = self.should_exit and (sig == signal.SIGINT or not is_worker)
+            self.force_exit = self.force_exit or is_again
             super().handle_exit(sig, frame)
-            if self.force_exit:
+            if is_again:
                 # What is under way is called off; nobody waits for what does not hear.
                 last = threading.Timer(_MORE_S, os._exit, args=(1,))
                 last.daemon = True

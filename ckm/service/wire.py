@@ -7,6 +7,7 @@ and for a caller who does not take the answer. Here each of these has its time.
 from __future__ import annotations
 
 import contextlib
+import socket
 from typing import TYPE_CHECKING
 
 import h11
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Wire", "wire_of"]
 
-_HEAD_S = 15.0
-_SENDING_S = 15.0
+_KERNEL_BYTES = 262_144
 _SLOWEST = 16_384  # bytes that a caller takes in that time, at least
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\n"
 _SLOW = b"HTTP/1.1 408 Request Timeout\r\n"
@@ -28,13 +28,15 @@ _END = b"content-length: 0\r\nconnection: close\r\n\r\n"
 class Wire(H11Protocol):
     """A connection of a caller.
 
-    It ends where the head of a request takes longer than 15 seconds from its first byte, a
-    whole request longer than `body_s` more, or where a caller takes less than 1 kB of the
-    answer in a second.
+    It ends where the head of a request takes longer than `head_s` from its first byte, the
+    rest of it longer than `body_s`, or where a caller takes fewer than 16 kB of an answer in
+    `sending_s`.
     """
 
     most = 512
+    head_s = 15.0
     body_s = 30.0
+    sending_s = 60.0
     _arrival: asyncio.TimerHandle | None = None
     _is_head = True
     _sending: asyncio.TimerHandle | None = None
@@ -42,12 +44,16 @@ class Wire(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, or turn it away where there are too many."""
         super().connection_made(transport)
-        # Any byte that the caller does not take is noticed, not only many of them.
+        # So that bytes that the caller does not take are noticed: not in the kernel's memory
+        # by the megabyte, and here not only when there are many.
+        transport.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES
+        )
         transport.set_write_buffer_limits(high=0)
         if len(self.connections) > self.most:
             self._end(_BUSY)
         else:
-            self._expect(_HEAD_S, is_head=True)
+            self._expect(self.head_s, is_head=True)
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; see what they leave open."""
@@ -93,7 +99,7 @@ class Wire(H11Protocol):
                 self._expect(self.body_s, is_head=False)
         elif state is h11.IDLE and self.conn.trailing_data[0]:
             if self._arrival is None or not self._is_head:
-                self._expect(_HEAD_S, is_head=True)
+                self._expect(self.head_s, is_head=True)
         else:
             self._expect_nothing()
 
@@ -118,7 +124,7 @@ class Wire(H11Protocol):
         if self._sending is not None and left > before - _SLOWEST:
             self.transport.abort()
             return
-        self._sending = self.loop.call_later(_SENDING_S, self._watch, left)
+        self._sending = self.loop.call_later(self.sending_s, self._watch, left)
 
     def _end(self, answer: bytes) -> None:
         """Answer, unless an answer is on its way, and close."""
@@ -131,19 +137,17 @@ class Wire(H11Protocol):
         self.transport.close()
 
 
-def wire_of(*, most: int, body_s: float) -> type[Wire]:
-    """Return the connections of a server.
+def wire_of(**bounds: float) -> type[Wire]:
+    """Return the connections of a server with bounds of its own.
 
     Parameters
     ----------
-    most
-        Connections at a time.
-    body_s
-        Seconds for the body of a request.
+    bounds
+        ``most`` connections at a time; seconds ``head_s``, ``body_s``, ``sending_s``.
 
     Examples
     --------
     >>> wire_of(most=9, body_s=1.0).most
     9
     """
-    return type("Wire", (Wire,), {"most": most, "body_s": body_s})
+    return type("Wire", (Wire,), dict(bounds))

@@ -98,7 +98,7 @@ def _stop(workers: list[subprocess.Popen[bytes]], stops: list[int], *, within_s:
             heard = len(stops)
             end = min(end, time.monotonic() + _SOON_S)
             for worker in workers:
-                worker.terminate()
+                worker.send_signal(signal.SIGINT)
         if time.monotonic() > end:
             for worker in workers:
                 worker.kill()
@@ -144,6 +144,7 @@ def _work(path: str, folder: str, listening: str, telling: str, living: str) -> 
             sock,
             folder=Path(folder),
             ready=lambda: os.write(int(telling), b"."),
+            is_worker=True,
         )
     except ValueError as error:  # of ours: it holds no data
         logger.error("%s", getattr(error, "problem", "worker failed"))  # noqa: TRY400

@@ -17,6 +17,8 @@ from ckm.service.desk import Desk
 from tests.unit.ckm.service.conftest import Web, cells_of
 
 DATA = "/tables/jobseekers/data"
+LONG = " or ".join(["sex='F'"] * 101)
+STARS = ",".join("?" * 51)
 
 
 def problem(answer, status, key):
@@ -222,6 +224,8 @@ def test_a_small_table_can_be_a_job_too(web):
         ("GET", f"{DATA}?valuecodes[sex]=X", 400, "no_category"),
         ("GET", f"{DATA}?valuecodes[sex]=", 400, "nothing_selected"),
         ("GET", f"{DATA}?valuecodes[sex]=top(x)", 400, "bad_expression"),
+        ("GET", f"{DATA}?valuecodes[sex]={STARS}", 400, "too_many_patterns"),
+        ("GET", f"{DATA}?filter={LONG}", 400, "bad_filter"),
         ("GET", f"{DATA}?valuecodes[sex]=F&valuecodes[sex]=M", 400, "repeated"),
         ("GET", f"{DATA}?valuecodes[sex]=F&VALUECODES[sex]=M", 400, "repeated"),
         ("GET", f"{DATA}?codelist[sex]=geo", 400, "bad_codelist"),

@@ -201,3 +201,21 @@ def test_false_switches_a_rule_off():
     empty = slices_of(np.zeros((2, 2, 2), int), np.zeros(2, int))
     assert judge_areas(empty, off, sensitive=["one"]) == [None, None]
     assert None not in judge_areas(empty, RuleSettings())
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_refused"),
+    [
+        (((50_000,), (100,), (2,)), False),  # one level of each: persons bound the cells
+        (((50_000, 100, 10, 1), (100, 20, 5, 1), (2, 1)), False),
+        (((64, 32, 16, 8, 4, 2, 1),) * 3, False),
+        (((64, 32, 16, 8, 4, 2, 1),) * 4, True),
+        (((50_000, 100, 10, 1), *((64, 32, 16, 8, 4, 2, 1),) * 2), True),
+        (((1,) * 10,) * 6, True),
+        ((), False),
+    ],
+)
+def test_levels_that_multiply_too_much_are_refused_before_they_are_counted(sizes, is_refused):
+    shape = Shape(cells=1, categories={}, sizes=sizes)
+    found = judge_shape(shape, RuleSettings())
+    assert (found is not None and found.rule == "maximum_levels") == is_refused

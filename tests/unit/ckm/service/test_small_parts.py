@@ -6,7 +6,9 @@ import json
 import os
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +23,7 @@ from ckm.service.metrics import Metrics
 from ckm.service.mistake import Mistake
 from ckm.service.rates import Rates
 from ckm.service.render import Rendered, etag_of
-from ckm.service.selection import codelists_of, ranks_of, split_codes
+from ckm.service.selection import codelists_of, most_patterns, ranks_of, split_codes
 
 # --- tokens -------------------------------------------------------------------------------
 
@@ -234,6 +236,47 @@ def test_selections_are_read_as_pxwebapi_writes_them(served):
 def test_selections_that_cannot_be_read_are_told(served, given):
     with pytest.raises(Mistake):
         codes(served, "category", [given], codelist="category.categories")
+
+
+def reference(pattern, text):
+    """Whether a pattern matches, sign by sign."""
+    if not pattern:
+        return not text
+    if pattern[0] == "*":
+        return reference(pattern[1:], text) or (bool(text) and reference(pattern, text[1:]))
+    return bool(text) and pattern[0] in ("?", text[0]) and reference(pattern[1:], text[1:])
+
+
+@given(
+    st.lists(st.text("ab*.\n", max_size=8), min_size=1, max_size=8, unique=True),
+    st.text("ab*?.\n", min_size=1, max_size=8).filter(lambda text: set(text) & {"*", "?"}),
+)
+def test_a_pattern_selects_what_it_matches_sign_by_sign(texts, pattern):
+    listed = SimpleNamespace(
+        name="v",
+        codes=texts,
+        level_names=("v",),
+        rank={text: place for place, text in enumerate(texts)}.get,
+        ranks=lambda _: np.arange(len(texts)),
+    )
+    wanted = tuple(n for n, text in enumerate(texts) if reference(pattern, text))
+    if pattern in texts:
+        wanted = (texts.index(pattern),)
+    try:
+        assert ranks_of(listed, codes=[pattern]) == wanted
+    except Mistake as mistake:
+        assert mistake.key == "bad_expression" or not wanted  # noqa: PT017
+
+
+def test_patterns_are_counted_and_codes_are_not(served):
+    assert len(codes(served, "category", ["A", "B"] * 500)) == 2
+    assert len(codes(served, "category", ["*"] * 50)) == 6
+    with pytest.raises(Mistake) as caught:
+        codes(served, "category", ["?"] * 51)
+    assert caught.value.key == "too_many_patterns"
+    many = SimpleNamespace(codes=range(50_000))
+    assert most_patterns(many) == 20
+    assert most_patterns(SimpleNamespace(codes=range(10))) == 50
 
 
 @given(st.text(max_size=60))
