@@ -12,7 +12,7 @@ from ckm.errors import ConfigError
 from ckm.ledger.entry import Entry
 from ckm.ledger.histories import Histories
 from ckm.ledger.seal import Seal
-from ckm.ledger.settings import require_parameters, width_of
+from ckm.ledger.settings import require_noise, require_parameters, width_of
 from ckm.ledger.store import Row, open_store
 from ckm.ledger.writer import Submission, Writer
 
@@ -95,6 +95,7 @@ class Ledger:
         *,
         secret: Secret,
         threshold: int | None = None,
+        noise: str | None = None,
         create: bool = True,
         with_complements: bool = True,
         smallest: int = 1,
@@ -112,6 +113,9 @@ class Ledger:
             The largest difference, in records, that counts as thin. A new ledger, by default
             for 2, serves this threshold and smaller ones for ever; an old one by default the
             largest that it can.
+        noise
+            What noise depends on beside the secret, such as `ptable.PTable.id`; then a ledger
+            whose tables have another noise is refused.
         create
             Make the ledger if there is none.
         with_complements
@@ -129,7 +133,7 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If it cannot be opened, is something else, or has another secret.
+            If it cannot be opened, is something else, or has another secret or noise.
 
         Examples
         --------
@@ -140,6 +144,8 @@ class Ledger:
         store = open_store(target, create=create, timeout_s=timeout_s)
         try:
             width = width_of(store, seal, threshold)
+            if noise is not None:
+                require_noise(store, seal, noise, create=create)
         except BaseException:
             store.close()
             raise

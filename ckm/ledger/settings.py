@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ckm.ledger.seal import Seal
     from ckm.ledger.store import Store
 
-__all__ = ["require_parameters", "width_of"]
+__all__ = ["require_noise", "require_parameters", "width_of"]
 
 _SCHEMA = "2"
 _WIDTH = 2
@@ -79,6 +79,44 @@ def width_of(store: Store, seal: Seal, threshold: int | None) -> int:
             }
             store.write_settings(settings)
     return _width(settings, seal, threshold)
+
+
+def require_noise(store: Store, seal: Seal, noise: str, *, create: bool) -> None:
+    """Raise unless the tables of a ledger have this noise.
+
+    Parameters
+    ----------
+    store
+        The database.
+    seal
+        The keys of the ledger.
+    noise
+        What the noise of a set of records depends on beside the secret.
+    create
+        Let the ledger be for this noise if it is for none yet.
+
+    Raises
+    ------
+    LedgerError
+        If it is for another one.
+
+    Examples
+    --------
+    >>> require_noise(store, seal, ptable.id, create=True)  # doctest: +SKIP
+    """
+    wanted = seal.digest(f"noise {noise}".encode()).hex()
+    known = store.settings().get("noise")
+    if known is None and create:
+        with store.writing():
+            known = store.settings().get("noise")
+            if known is None:
+                store.write_settings({"noise": wanted})
+    if known not in {None, wanted}:
+        raise LedgerError(
+            "The tables in the ledger have another noise: the p-table or [keys] mix changed, "
+            "and readers could average two noises of one cell.",
+            hint="go back to that p-table, or start a new ledger with a new secret",
+        )
 
 
 def _width(settings: dict[str, str], seal: Seal, threshold: int | None) -> int:

@@ -167,8 +167,8 @@ MISTAKES: dict[str, tuple[str, str]] = {
     ),
     "not_allowed": ("Your role does not allow this.", "Votre rôle ne le permet pas."),
     "too_many_requests": (
-        "You have asked {limit} times in an hour; wait {wait} seconds.",
-        "Vous avez fait {limit} demandes en une heure ; attendez {wait} secondes.",
+        "You have used up your {limit} requests; wait {wait} seconds.",
+        "Vous avez épuisé vos {limit} demandes ; attendez {wait} secondes.",
     ),
     "busy": (
         "The service is busy; try again soon.",

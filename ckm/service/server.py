@@ -94,17 +94,19 @@ def open_desk(
     from ckm.service.recorder import Recorder
 
     require_private(service)
-    limits = service.limits
+    limits, ptable = service.limits, load_ptable(service.job)
     own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
     try:
         with (
             open_engine(
                 service.job,
-                load_ptable(service.job),
+                ptable,
                 memory_limit=limits.memory_limit,
                 threads=limits.threads,
             ) as engine,
-            opened_ledger(None if ledger else service.ledger, service.job) as opened,
+            opened_ledger(
+                None if ledger else service.ledger, service.job, ptable=ptable
+            ) as opened,
         ):
             if opened is not None and service.ledger is not None:
                 ledger = Recorder(opened, service.ledger, name=service.id)
