@@ -39,14 +39,16 @@ def target(request, tmp_path):
     return request.getfixturevalue("postgres_url")
 
 
-def ledger_section(target):
+def kept_at(target, text):
+    """Return the text of a job or a service with its ledger somewhere else."""
     word = "url" if "://" in target else "path"
-    return LEDGER.replace('path = "ledger.db"', f'{word} = "{target}"')
+    assert text.count('path = "ledger.db"') == 1
+    return text.replace('path = "ledger.db"', f'{word} = "{target}"')
 
 
 @pytest.fixture
 def folder(tmp_path, target):
-    write_service(tmp_path, more=ledger_section(target), persons=3000)
+    write_service(tmp_path, more=kept_at(target, LEDGER), persons=3000)
     return tmp_path
 
 
@@ -75,8 +77,7 @@ def recorded(target):
 
 
 def batch(folder, target, where, out):
-    text = JOB.replace(LEDGER.strip(), ledger_section(target).strip())
-    (folder / "job.toml").write_text(f'{text}where = "{where}"\n')
+    (folder / "job.toml").write_text(f'{kept_at(target, JOB)}where = "{where}"\n')
     command = [sys.executable, "-m", "ckm", "release", str(folder / "job.toml")]
     return subprocess.run(
         [*command, "-o", str(folder / out)], capture_output=True, text=True, check=False
