@@ -168,7 +168,7 @@ class Page:
 
     def _wrong_filter(self, query: Query) -> list[Mistake]:
         try:
-            self._desk.answerer.filter_variables(query.where)
+            self._desk.answerer.planner.filter_variables(query.where)
         except Mistake as mistake:
             return [mistake]
         return []

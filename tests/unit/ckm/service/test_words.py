@@ -64,7 +64,7 @@ FILTERS = {
 @pytest.mark.parametrize("where", FILTERS, ids=[where[:20] for where in FILTERS])
 def test_what_is_wrong_with_a_filter_is_said_in_both_languages(served, where):
     with pytest.raises(Mistake) as caught:
-        served.answerer.filter_variables(where)
+        served.answerer.planner.filter_variables(where)
     french = re.sub(r"[\u00a0\u202f]", " ", caught.value.words("fr"))
     assert french == f"Le filtre est erroné : {FILTERS[where]}"
     assert caught.value.words("en").startswith("The filter is wrong: ")
