@@ -82,12 +82,12 @@ def run_history(rows: int, wanted: int, with_complements: int) -> dict[str, Any]
                 "cells": total,
                 "tables": number,
                 "fill_us_per_cell": 1e6 * filling / total,
-                "sets": len(ledger._index("public")),
+                "sets": len(ledger._histories.index("public")),
                 "file_mb": path.stat().st_size / 1e6,
             }
         started = time.process_time()
         with Ledger.open(path, secret=secret, **options) as ledger:
-            ledger._refresh()
+            ledger._writer.refresh()
             answer["open_s"] = time.process_time() - started
             for name, dimensions in (
                 ("1k", ["region", "job"]),
@@ -115,12 +115,9 @@ def candidates(ledger: Any, entry: Any, name: str) -> dict[str, int]:
     """Count how many pairs meet in the index, and how many of them are thin."""
     import numpy as np
 
-    from ckm.ledger.index import _words
-
-    index = ledger._index("public")
-    words, sets = _words(entry, ~index.knows(entry))
-    query, other = index._find(words)
-    met = len(np.unique(sets[query].astype(np.uint64) << np.uint64(32) | other))
+    record = ledger._histories.draft(entry, "public")
+    query, other = ledger._histories.index("public")._near.find(record.words)
+    met = len(np.unique(record.owners[query].astype(np.uint64) << np.uint64(32) | other))
     return {f"met_{name}": met, f"thin_{name}": len(ledger.check([entry]))}
 
 

@@ -113,42 +113,46 @@ FIRST = {
 }
 
 
-def first_tables(client: Client, pid: int, data: Path) -> None:
+def first_tables(client: Client, pid: int, data: Path) -> dict[str, str]:
     """Every table asked for once, in a service that filters so that no cube is at hand."""
-    print(f"{'first-time table':28} {'CPU s':>7} {'wall s':>7} {'bare CPU s':>11} {'ratio':>6}")
     bare = duckdb.connect()
+    told = {}
     for place, (columns, query) in enumerate(FIRST.items()):
-        ours, wall = [], []
-        ages = range(15 + 3 * place, 18 + 3 * place)
-        for age in ages:  # another filter, so another table, nearly as large
+        ours, wall, theirs = [], [], []
+        for age in range(15 + 3 * place, 18 + 3 * place):
+            # another filter, so another table, nearly as large
             before = cpu_s(pid)
             status, seconds, _ = client.get(f"{query}&filter=" + quote(f"age >= {age}"))
             require(status)
             ours.append(cpu_s(pid) - before)
             wall.append(seconds)
-        theirs = []
-        for age in ages:
             before = time.process_time()
             bare.sql(
                 f"SELECT {columns}, count(*) FROM '{data}' WHERE age >= {age} GROUP BY ALL"
             ).fetchall()
             theirs.append(time.process_time() - before)
         mine, other = statistics.median(ours), statistics.median(theirs)
-        print(
-            f"{columns:28} {mine:7.3f} {statistics.median(wall):7.3f} {other:11.3f}"
-            f" {mine / other:6.2f}"
+        told[f"first: {columns}"] = (
+            f"CPU {mine:.3f} s, bare {other:.3f} s, ratio {mine / other:.2f};"
+            f" wall {statistics.median(wall):.3f} s"
         )
+    return told
 
 
-def many(client: Client, name: str, queries: list[str]) -> None:
+def many(client: Client, pid: int, name: str, queries: list[str]) -> dict[str, str]:
     times = []
+    before = cpu_s(pid)
     for query in queries:
         status, seconds, _ = client.get(query)
         require(status)
         times.append(seconds * 1000)
-    print(
-        f"{name:28} n={len(times):4} median {statistics.median(times):7.1f} ms,"
-        f" 95 % {np.quantile(times, 0.95):7.1f} ms"
+    return {f"{name}, {len(queries)} requests": in_words(times, cpu_s(pid) - before)}
+
+
+def in_words(times: list[float], cpu: float) -> str:
+    return (
+        f"median {statistics.median(times):.1f} ms, 95 % {np.quantile(times, 0.95):.1f} ms,"
+        f" CPU {1000 * cpu / len(times):.1f} ms each"
     )
 
 
@@ -178,7 +182,7 @@ def mixed(rng: np.random.Generator, size: int) -> list[str]:
     return list(made)
 
 
-def clients(port: int, pid: int, queries: list[str], *, number: int) -> None:
+def clients(port: int, pid: int, queries: list[str], *, number: int) -> dict[str, str]:
     waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
     for query in queries:
         waiting.put(query)
@@ -203,12 +207,12 @@ def clients(port: int, pid: int, queries: list[str], *, number: int) -> None:
     for thread in threads:
         thread.join()
     wall = time.perf_counter() - started
-    print(
-        f"{number} clients, {len(times)} requests: median {statistics.median(times):.1f} ms,"
-        f" 95 % {np.quantile(times, 0.95):.1f} ms, {len(times) / wall:.0f} a second,"
-        f" CPU {cpu_s(pid) - before:.2f} s in {wall:.2f} s;"
-        f" statuses {sorted(set(statuses))}"
-    )
+    if set(statuses) != {200}:
+        raise SystemExit(f"the service answered {sorted(set(statuses))}")
+    words = in_words(times, cpu_s(pid) - before)
+    return {
+        f"{number} clients, {len(times)} requests": f"{words}, {len(times) / wall:.0f} a second"
+    }
 
 
 def main() -> None:
@@ -216,46 +220,53 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         data = make(folder, given.persons)
+        told = []
         for ledger in ("", _LEDGER):
-            print(f"\n{'with' if ledger else 'without'} a ledger")
             (folder / "service.toml").write_text(_SERVICE + ledger)
-            serve(folder, data)
+            told.append(serve(folder, data))
+        size = sum(file.stat().st_size for file in folder.glob("ledger.db*")) / 1e6
+    for figure, without in told[0].items():
+        print(f"{figure}\n    without a ledger: {without}")
+        print(f"    with a ledger:    {told[1][figure]}")
+    print(f"the ledger's files: {size:.0f} MB; load {os.getloadavg()[0]:.1f}")
 
 
-def serve(folder: Path, data: Path) -> None:
+def serve(folder: Path, data: Path) -> dict[str, str]:
     command = [sys.executable, "-m", "ckm", "serve", str(folder / "service.toml")]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         port = wait_for(server)
         threading.Thread(target=server.stderr.read, daemon=True).start()
-        measure(port, server.pid, data)
+        return measure(port, server.pid, data)
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait(60)
 
 
-def measure(port: int, pid: int, data: Path) -> None:
+def measure(port: int, pid: int, data: Path) -> dict[str, str]:
     client = Client(port)
-    print(f"started: CPU {cpu_s(pid):.1f} s, resident {memory_mb(pid, 'VmRSS'):.0f} MB")
-    first_tables(client, pid, data)
+    told = {"start": f"CPU {cpu_s(pid):.1f} s, resident {memory_mb(pid, 'VmRSS'):.0f} MB"}
+    told |= first_tables(client, pid, data)
     client.get(level("department", wish(age="*", category="*")))
-    queries = mixed(np.random.default_rng(7), 200)
-    plain = [query for query in queries if "filter" not in query][:100]
-    many(client, "rolled up", plain)
-    many(client, "repeated exactly", plain)
+    plain = [q for q in mixed(np.random.default_rng(7), 200) if "filter" not in q][:100]
+    told |= many(client, pid, "rolled up", plain)
+    told |= many(client, pid, "repeated exactly", plain)
     ten = level("department", wish(age="[range(15,40)]", category="*"))
-    ten_thousand = [f"{ten}&filter=" + quote(f"age <= {age}") for age in range(60, 70)]
-    many(client, "about 13,000 cells", ten_thousand)
-    fresh = mixed(np.random.default_rng(8), 200)
-    clients(port, pid, fresh, number=8)
+    filtered = [f"{ten}&filter=" + quote(f"age <= {age}") for age in range(60, 70)]
+    told |= many(client, pid, "13,000 cells", filtered)
+    told |= clients(port, pid, mixed(np.random.default_rng(8), 200), number=8)
+    now, peak = memory_mb(pid, "VmRSS"), memory_mb(pid, "VmHWM")
+    told["memory"] = f"resident {now:.0f} MB, at its peak {peak:.0f} MB"
+    told["cells"] = routes(port)
+    return told
+
+
+def routes(port: int) -> str:
+    """Tell how often cells were at hand, rolled up or scanned."""
     figures = http.client.HTTPConnection("127.0.0.1", port)
     figures.request("GET", "/metrics")
-    told = figures.getresponse().read().decode()
-    print(", ".join(re.findall(r"^ckm_cells_\w+ \d+", told, re.MULTILINE)))
-    print(
-        f"resident {memory_mb(pid, 'VmRSS'):.0f} MB,"
-        f" at its peak {memory_mb(pid, 'VmHWM'):.0f} MB"
-    )
+    answer = figures.getresponse().read().decode()
+    return ", ".join(re.findall(r"^ckm_cells_(\w+ \d+)", answer, re.MULTILINE))
 
 
 def make(folder: Path, persons: int) -> Path:

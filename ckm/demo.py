@@ -11,7 +11,7 @@ import numpy as np
 
 from ckm.compare import compare, write_comparison
 from ckm.config import read_designs, read_job
-from ckm.demo_texts import DESIGNS, JOB, MARK, README
+from ckm.demo_texts import DESIGNS, JOB, MARK, README, SERVICE
 from ckm.errors import ConfigError, ReleaseError
 from ckm.folder import check_target, new_folder, resolve_target
 from ckm.register import OUTSIDE, job_seekers
@@ -46,6 +46,7 @@ _FILES = {
     "places.csv",
     "register.parquet",
     "secret.key",
+    "service.toml",
     "zones.csv",
     f"{_COMPARED}/comparison.json",
     *(f"{_COMPARED}/comparison.{language}.html" for language in LANGUAGES),
@@ -134,6 +135,7 @@ def make_demo(
         register = write_register(folder, persons=persons, seed=seed)
         (folder / "job.toml").write_text(JOB, encoding="utf-8")
         (folder / "designs.toml").write_text(DESIGNS, encoding="utf-8")
+        (folder / "service.toml").write_text(SERVICE, encoding="utf-8")
         (folder / "README.md").write_text(README, encoding="utf-8")
     job = read_job(target / "job.toml")
     done = release(job, target / "out", progress=tell)

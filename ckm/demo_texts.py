@@ -1,6 +1,6 @@
 """The files of the demonstration: what it says, and what is asked for."""
 
-__all__ = ["DESIGNS", "JOB", "MARK", "README"]
+__all__ = ["DESIGNS", "JOB", "MARK", "README", "SERVICE"]
 
 #: By this a folder is known to be a demonstration.
 MARK = "This folder was made by `ckm demo`."
@@ -16,6 +16,7 @@ README = f"""# Demonstration
 | `places.csv`, `zones.csv` | the places and the priority zones that there are |
 | `job.toml` | which tables to release, and how they are protected |
 | `designs.toml` | other ways to protect them |
+| `service.toml` | the same people for tables on request |
 | `secret.key` | a secret made for this demonstration, **never to be used for real data**: \
 anybody can make it again |
 | `out/public/` | the released tables, their report and manifest: all that may be published |
@@ -28,8 +29,81 @@ Try next:
     ckm ptable show out/internal/pt.parquet
     ckm compare job.toml designs.toml
     ckm release job.toml -o again/
+    ckm serve service.toml
 
-The last one writes the same bytes to `again/public/` as lie in `out/public/`.
+The third one writes the same bytes to `again/public/` as lie in `out/public/`. The last one
+opens a page at http://127.0.0.1:8080 (it needs `pip install 'ckm-engine[web]'`), and its
+numbers are those of the released tables.
+"""
+
+#: The service.
+SERVICE = """\
+# Tables on request, for people and programs. Paths start at the folder of this file.
+schema = 1
+
+[service]
+id = "jobseekers"
+title = { en = "Job seekers (made up)", fr = "Registre de chômage (fictif)" }
+description = { en = "Nobody in it exists.", fr = "Toutes ces personnes sont fictives." }
+unit = { en = "persons", fr = "personnes" }
+
+[data]
+path = "register.parquet"
+id = "person_id"
+
+[keys]
+secret = "secret.key"          # FOR THIS DEMONSTRATION ONLY. For real data: ckm keys secret
+
+[ptable]                       # as in job.toml: then both publish the same numbers
+max_noise = 8
+variance = 6.5
+small = 4
+
+[hierarchies]
+geo = ["region", "department", "commune"]
+
+[categories]
+geo = "places.csv"
+zone_2024 = "zones.csv"
+sex = ["F", "M"]
+category = ["A", "B", "C", "D", "E"]
+age_group = ["15-24", "25-34", "35-44", "45-54", "55-64", "65-70"]
+
+[[variable]]
+name = "geo"
+labels = { en = "Place", fr = "Lieu" }
+is_area = true
+
+[variable.levels]
+region = { en = "Region", fr = "Région" }
+department = { en = "Department", fr = "Département" }
+commune = { en = "Municipality", fr = "Commune" }
+
+[[variable]]
+name = "sex"
+labels = { en = "Sex", fr = "Sexe" }
+categories = { F = { en = "Women", fr = "Femmes" }, M = { en = "Men", fr = "Hommes" } }
+
+[[variable]]
+name = "age_group"
+labels = { en = "Age", fr = "Âge" }
+
+[[variable]]
+name = "category"
+labels = { en = "Category", fr = "Catégorie" }
+
+[[variable]]
+name = "zone_2024"
+labels = { en = "Priority zone", fr = "Zone prioritaire" }
+
+[rules]
+small_areas = ["commune"]      # fewer variables where they are asked for
+
+[access]
+tokens = "tokens.json"         # made by: ckm token add
+
+# [ledger]                     # remembers what was published, and refuses tables that differ
+# path = "ledger.db"           # from it by a person or two
 """
 
 #: The release job.

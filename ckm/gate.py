@@ -47,7 +47,7 @@ class Gate:
         if ledger is not None and rules is not None:
             from ckm.ledger import Watch
 
-            self.watch = Watch(ledger, history=rules.history)
+            self.watch = Watch(ledger, history=rules.history, also=rules.also)
             self.record = {
                 **_named(rules.target),
                 "history": rules.history,

@@ -19,6 +19,10 @@ __all__ = ["mix_keys"]
 
 _CHUNK = 8192  # the state of a chunk stays in the processor's cache
 _PURPOSE = "ckm cell key mix v1"
+_START = np.array(
+    [0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573], np.uint64
+)
+_HALVES = (0, 1, 0, 1)
 
 
 def mix_keys(cell_keys: NDArray[np.uint64], *, secret: Secret) -> NDArray[np.uint32]:
@@ -61,15 +65,19 @@ def mix_keys(cell_keys: NDArray[np.uint64], *, secret: Secret) -> NDArray[np.uin
     return mixed
 
 
-def siphash(words: NDArray[np.uint64], key: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Compute SipHash-2-4 of messages of one 64-bit little-endian word each.
+def siphash(
+    words: NDArray[np.uint64], key: NDArray[np.uint64], *, rounds: tuple[int, int] = (2, 4)
+) -> NDArray[np.uint64]:
+    """Compute SipHash of messages of one 64-bit little-endian word each.
 
     Parameters
     ----------
     words
         The messages, uint64.
     key
-        Two 64-bit words.
+        Two 64-bit words; or two rows of them, with a key for each message.
+    rounds
+        The numbers of rounds for a word and at the end; by default SipHash-2-4.
 
     Returns
     -------
@@ -84,23 +92,21 @@ def siphash(words: NDArray[np.uint64], key: NDArray[np.uint64]) -> NDArray[np.ui
     >>> hex(siphash(np.frombuffer(bytes(range(8)), "<u8"), key)[0])
     '0x93f5f5799a932462'
     """
-    k0, k1 = np.uint64(key[0]), np.uint64(key[1])
     words = words.astype(np.uint64, copy=False)
     state = [
-        np.full(len(words), k0 ^ np.uint64(0x736F6D6570736575)),
-        np.full(len(words), k1 ^ np.uint64(0x646F72616E646F6D)),
-        np.full(len(words), k0 ^ np.uint64(0x6C7967656E657261)),
-        np.full(len(words), k1 ^ np.uint64(0x7465646279746573)),
+        np.full(len(words), start) ^ key[half]
+        for start, half in zip(_START, _HALVES, strict=True)
     ]
     spare = np.empty(len(words), np.uint64)
     length = np.uint64(8 << 56)
     for block in (words, length):
         state[3] ^= block
-        _rounds(state, spare, 2)
+        _rounds(state, spare, rounds[0])
         state[0] ^= block
     state[2] ^= np.uint64(0xFF)
-    _rounds(state, spare, 4)
-    return state[0] ^ state[1] ^ state[2] ^ state[3]
+    _rounds(state, spare, rounds[1])
+    hashes: NDArray[np.uint64] = state[0] ^ state[1] ^ state[2] ^ state[3]
+    return hashes
 
 
 def _rounds(state: list[NDArray[np.uint64]], spare: NDArray[np.uint64], count: int) -> None:

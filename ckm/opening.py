@@ -107,7 +107,7 @@ def load_secret(job: Job) -> Secret | None:
 
 @contextlib.contextmanager
 def opened_ledger(
-    ledger: JobLedger | None, job: Job, *, create: bool = True
+    ledger: JobLedger | None, job: Job, *, ptable: PTable, create: bool = True
 ) -> Iterator[Ledger | None]:
     """Open the ledger of a job for the time of a block; None where there is none.
 
@@ -117,6 +117,8 @@ def opened_ledger(
         What the job, or the service over it, says of its ledger.
     job
         The job, whose secret seals the ledger.
+    ptable
+        Its p-table; a ledger is for the noise of one.
     create
         Make it where it is not yet there.
 
@@ -128,13 +130,15 @@ def opened_ledger(
     Raises
     ------
     ConfigError, LedgerError
-        If it cannot be opened, or has another secret or threshold.
+        If it cannot be opened, or has another secret, noise or threshold.
 
     Examples
     --------
     >>> from ckm.config import read_job
     >>> job = read_job("demo/job.toml")  # doctest: +SKIP
-    >>> with opened_ledger(job.ledger, job) as ledger:  # doctest: +SKIP
+    >>> with opened_ledger(
+    ...     job.ledger, job, ptable=load_ptable(job)
+    ... ) as ledger:  # doctest: +SKIP
     ...     pass
     """
     if ledger is None:
@@ -151,6 +155,7 @@ def opened_ledger(
         ledger.target,
         secret=_secret_of_ledger(job),
         threshold=ledger.threshold,
+        noise=f"{ptable.id} {'mixed' if job.keys.mix else 'plain'}",
         create=create,
         smallest=ledger.smallest,
     ) as opened:

@@ -59,7 +59,8 @@ class TableWords:
         found: dict[str, str] = {}
         for dimension in self._job.tables[name].dimensions:
             nested = self._job.hierarchies.get(dimension)
-            listed = nested if isinstance(nested, list) else [dimension]
+            levels = nested if isinstance(nested, list) else []
+            listed = levels if len(levels) > 1 else [dimension]
             found |= dict.fromkeys(listed, dimension)
         return found
 
@@ -115,12 +116,14 @@ class TableWords:
         )
 
     def _hierarchies(self, columns: Mapping[str, str]) -> dict[str, list[str]]:
+        """Return the dimensions of several columns."""
         found: dict[str, list[str]] = {}
         for column, dimension in columns.items():
             found.setdefault(dimension, []).append(column)
-        return {name: listed for name, listed in found.items() if listed != [name]}
+        return {name: listed for name, listed in found.items() if len(listed) > 1}
 
     def _labels(self, columns: Mapping[str, str]) -> dict[str, str]:
+        """Return the labels of dimensions, and of columns that have one."""
         labels = {}
         for column, dimension in columns.items():
             own, above = self._job.variables.get(column), self._job.variables.get(dimension)
@@ -133,7 +136,7 @@ class TableWords:
     def _geography(self, columns: Mapping[str, str]) -> str:
         """Return the dimension or the column that tells places."""
         area = next((v.name for v in self._job.variables.values() if v.is_area), "")
-        if area in {*columns, *columns.values()}:
+        if area in {*columns, *self._hierarchies(columns)}:
             return area
         nested = self._job.hierarchies.get(area)
         levels = nested if isinstance(nested, list) else []

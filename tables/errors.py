@@ -65,9 +65,28 @@ class RequestError(TablesError):
 
 
 class FilterError(RequestError):
-    """The filter cannot be parsed or does not fit the columns' types."""
+    """The filter cannot be parsed or does not fit the columns' types.
+
+    Parameters
+    ----------
+    problem, hint
+        As for every error.
+    reason
+        What is wrong, in one word, for those who say it in other words or languages:
+        ``"length"``, ``"depth"``, ``"empty"``, ``"sign"``, ``"expected"``, ``"column"`` or
+        ``"type"``.
+    facts
+        What the reason speaks of: a limit, a position, a column.
+    """
 
     code = "tables-filter"
+
+    def __init__(
+        self, problem: str, *, hint: str | None = None, reason: str = "", **facts: object
+    ) -> None:
+        self.reason = reason
+        self.facts = facts
+        super().__init__(problem, hint=hint)
 
 
 class StoppedError(TablesError, TimeoutError):

@@ -48,6 +48,17 @@ _COMPARE = {
 _RESERVED = {"and", "or", "not", "in", "between", "is", "null", "missing", "true", "false"}
 _MAX_LENGTH = 20_000
 _MAX_DEPTH = 50
+_EXPECTED = {
+    "end": "'and', 'or' or the end",
+    "closing": "')'",
+    "opening": "'('",
+    "comma": "',' or ')'",
+    "missing": "'missing'",
+    "and": "'and'",
+    "comparison": "a comparison such as '>='",
+    "column": "a column name",
+    "value": "a number or a quoted text",
+}
 _EXAMPLE = "write for example: age >= 15 and sex in ('F', 'M')"
 
 
@@ -141,7 +152,27 @@ class Filter:
         >>> parse_filter("age >= 'x'").problems({"age": "integer"})[0][0]
         "The filter compares 'age', an integer column, with a text."
         """
-        return _problems(self.tree, types)
+        return [(error.problem, error.hint or "") for error in self.errors(types)]
+
+    def errors(self, types: Mapping[str, str]) -> list[FilterError]:
+        """Tell what does not fit the columns, as errors to raise.
+
+        Parameters
+        ----------
+        types
+            As in `problems`.
+
+        Returns
+        -------
+        list of FilterError
+            Empty when the filter fits.
+
+        Examples
+        --------
+        >>> parse_filter("age >= 'x'").errors({"age": "integer"})[0].facts
+        {'column': 'age', 'kind': 'integer', 'given': 'text'}
+        """
+        return _errors(self.tree, types)
 
     def sql(self, types: Mapping[str, str], parameters: dict[str, object]) -> str:
         """Return the condition in SQL; its values go into `parameters`, never into the text.
@@ -191,7 +222,11 @@ def parse_filter(text: str) -> Filter:
     ['age', 'sex']
     """
     if len(text) > _MAX_LENGTH:
-        raise FilterError(f"A filter has at most {_MAX_LENGTH:,} characters.")
+        raise FilterError(
+            f"A filter has at most {_MAX_LENGTH:,} characters.",
+            reason="length",
+            limit=_MAX_LENGTH,
+        )
     return Filter(_Parser(text).parse())
 
 
@@ -222,7 +257,10 @@ class _Parser:
             if match is None:
                 start = position + len(text[position:]) - len(text[position:].lstrip())
                 raise FilterError(
-                    f"The filter cannot be read at character {start + 1}.", hint=_EXAMPLE
+                    f"The filter cannot be read at character {start + 1}.",
+                    hint=_EXAMPLE,
+                    reason="sign",
+                    position=start + 1,
                 )
             kind = match.lastgroup or ""
             token = match.group(kind)
@@ -232,10 +270,10 @@ class _Parser:
 
     def parse(self) -> Node:
         if not self.tokens:
-            raise FilterError("The filter is empty.", hint=_EXAMPLE)
+            raise FilterError("The filter is empty.", hint=_EXAMPLE, reason="empty")
         node = self._join("or")
         if self.at < len(self.tokens):
-            self._fail("'and', 'or' or the end")
+            self._fail("end")
         return node
 
     def _join(self, word: str) -> Node:
@@ -248,14 +286,18 @@ class _Parser:
     def _not(self) -> Node:
         self.depth += 1
         if self.depth > _MAX_DEPTH:
-            raise FilterError(f"A filter nests at most {_MAX_DEPTH} levels deep.")
+            raise FilterError(
+                f"A filter nests at most {_MAX_DEPTH} levels deep.",
+                reason="depth",
+                limit=_MAX_DEPTH,
+            )
         try:
             if self._take_word("not"):
                 return Not(self._not())
             if self._take_symbol("("):
                 node = self._join("or")
                 if not self._take_symbol(")"):
-                    self._fail("')'")
+                    self._fail("closing")
                 return node
             return self._predicate()
         finally:
@@ -266,7 +308,7 @@ class _Parser:
         if self._take_word("is"):
             negated = self._take_word("not")
             if not (self._take_word("missing") or self._take_word("null")):
-                self._fail("'missing'")
+                self._fail("missing")
             return Missing(column, negated)
         negated = self._take_word("not")
         if self._take_word("in"):
@@ -274,13 +316,13 @@ class _Parser:
         if self._take_word("between"):
             low = self._literal()
             if not self._take_word("and"):
-                self._fail("'and'")
+                self._fail("and")
             high = self._literal()
             both = Join("and", (Compare(column, ">=", low), Compare(column, "<=", high)))
             return Not(both) if negated else both
         kind, token, _ = self._peek()
         if negated or kind != "symbol" or token not in _COMPARE:
-            self._fail("a comparison such as '>='")
+            self._fail("comparison")
         self.at += 1
         return Compare(column, _COMPARE[token], self._literal())
 
@@ -290,18 +332,18 @@ class _Parser:
             self.at += 1
             return token[1:-1].replace("``", "`")
         if kind != "word" or token.lower() in _RESERVED:
-            self._fail("a column name")
+            self._fail("column")
         self.at += 1
         return token
 
     def _list(self) -> tuple[Literal, ...]:
         if not self._take_symbol("("):
-            self._fail("'('")
+            self._fail("opening")
         values = [self._literal()]
         while self._take_symbol(","):
             values.append(self._literal())
         if not self._take_symbol(")"):
-            self._fail("',' or ')'")
+            self._fail("comma")
         return tuple(values)
 
     def _literal(self) -> Literal:
@@ -315,7 +357,7 @@ class _Parser:
         elif kind == "word" and token.lower() in {"true", "false"}:
             value = token.lower() == "true"
         else:
-            self._fail("a number or a quoted text")
+            self._fail("value")
         self.at += 1
         return value
 
@@ -336,9 +378,15 @@ class _Parser:
             return True
         return False
 
-    def _fail(self, wanted: str) -> NoReturn:
+    def _fail(self, expected: str) -> NoReturn:
         position = self._peek()[2] + 1
-        raise FilterError(f"The filter needs {wanted} at character {position}.", hint=_EXAMPLE)
+        raise FilterError(
+            f"The filter needs {_EXPECTED[expected]} at character {position}.",
+            hint=_EXAMPLE,
+            reason="expected",
+            expected=expected,
+            position=position,
+        )
 
 
 def _columns(node: Node) -> list[str]:
@@ -371,27 +419,35 @@ _KIND_WORDS = {
 }
 
 
-def _problems(node: Node, types: Mapping[str, str]) -> list[tuple[str, str]]:
+_TYPE_HINTS = {
+    "text": "write the code in quotes",
+    "date": "write the date as '2027-03-31'",
+    "boolean": "write true or false",
+}
+
+
+def _errors(node: Node, types: Mapping[str, str]) -> list[FilterError]:
     match node:
         case Join(parts=parts):
-            return [problem for part in parts for problem in _problems(part, types)]
+            return [error for part in parts for error in _errors(part, types)]
         case Not(part=part):
-            return _problems(part, types)
+            return _errors(part, types)
     if node.column not in types:
-        return [unknown_name("Column", node.column, types)]
+        problem, hint = unknown_name("Column", node.column, types)
+        return [FilterError(problem, hint=hint, reason="column", column=node.column)]
     kind = types[node.column]
     for value in _literals(node):
-        given = _literal_kind(value)
         if _convert(value, kind) is None:
-            problem = (
-                f"The filter compares {node.column!r}, {_KIND_WORDS[kind]}, with a {given}."
+            given = _literal_kind(value)
+            error = FilterError(
+                f"The filter compares {node.column!r}, {_KIND_WORDS[kind]}, with a {given}.",
+                hint=_TYPE_HINTS.get(kind, "write a number without quotes"),
+                reason="type",
+                column=node.column,
+                kind=kind,
+                given=given,
             )
-            hint = {
-                "text": "write the code in quotes",
-                "date": "write the date as '2027-03-31'",
-                "boolean": "write true or false",
-            }.get(kind, "write a number without quotes")
-            return [(problem, hint)]
+            return [error]
     return []
 
 

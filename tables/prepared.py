@@ -149,9 +149,11 @@ class Prepared:
             raise FilterError(
                 f"A filter has at most {_MOST_COMPARISONS} comparisons.",
                 hint="list values: code in ('a', 'b')",
+                reason="comparisons",
+                limit=_MOST_COMPARISONS,
             )
-        for problem, hint in parsed.problems(self.kinds):
-            raise FilterError(problem, hint=hint or None)
+        for error in parsed.errors(self.kinds):
+            raise error
         return conditions_of(parsed, self._places, self.kinds, self._judge)
 
     def members(self, dimension: str, ranks: Iterable[int]) -> Condition | None:

@@ -33,7 +33,7 @@ Examples:
   ckm check service.toml          the same for what ckm serve opens
 """
 )
-@click.argument("job", type=click.Path(path_type=Path), metavar="JOB.toml")
+@click.argument("job", type=click.Path(path_type=Path), metavar="FILE.toml")
 @click.option("--quick", is_flag=True, help="Do not read the data's rows.")
 @limit_options
 @common_options
@@ -74,7 +74,7 @@ def check(
             raise failure
         voice.step("columns checked", "the data have every column, with types that fit")
         if ledger is not None:
-            with opened_ledger(ledger, plan, create=False) as opened:
+            with opened_ledger(ledger, plan, ptable=ptable, create=False) as opened:
                 there = "can be used" if opened is not None else "is not there yet; it is made"
             voice.step("ledger checked", f"the ledger {there}")
         if quick:

@@ -115,6 +115,7 @@ def _show_files(voice: Voice, made: Demo) -> None:
         ("register.parquet", "a made-up register: nobody in it exists"),
         ("job.toml", "which tables, and how they are protected"),
         ("designs.toml", "other ways to protect them"),
+        ("service.toml", "the same people for tables on request"),
         ("secret.key", "for this demonstration, never for real data"),
         ("out/public/", "what may be published: tables and report"),
         ("out/internal/", "what an office keeps: the full report"),
@@ -234,6 +235,7 @@ def _show_next(voice: Voice, made: Demo) -> None:
         (ckm, "ptable", "show", f"{made.release.folder}/internal/pt.parquet"),
         (ckm, "compare", job, f"{made.folder}/designs.toml"),
         (ckm, "release", job, "-o", f"{made.folder}-again"),
+        (ckm, "serve", f"{made.folder}/service.toml"),
     ):
         voice.out.print(f"  {shlex.join(command)}", soft_wrap=True, markup=False)
 

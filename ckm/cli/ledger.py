@@ -86,7 +86,7 @@ def export(
 @ledger.command()
 @click.argument("target", metavar="LEDGER")
 @click.option("--secret", type=_PATH, help="The file of the ledger's secret.")
-@click.option("--job", type=_PATH, help="A job file that names the secret.")
+@click.option("--job", type=_PATH, help="A job or a service that names the secret.")
 @click.option("--history", help="Only this history.")
 @click.option(
     "--threshold",
@@ -134,12 +134,16 @@ def audit(
 
 def _secret(secret: Path | None, job: Path | None) -> Secret:
     from ckm.config import read_job
+    from ckm.config.service import is_service_file, read_service
     from ckm.opening import load_secret
     from tables import Secret
 
     if secret is not None:
         return Secret.from_file(secret)
-    found = None if job is None else load_secret(read_job(job))
+    if job is None:
+        return Secret.from_env()
+    plan = read_service(job).job if is_service_file(job) else read_job(job)
+    found = load_secret(plan)
     return Secret.from_env() if found is None else found
 
 

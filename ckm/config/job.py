@@ -194,6 +194,8 @@ class JobLedger:
         Smaller cells are not compared.
     history
         The history that the tables belong to.
+    also
+        Further histories that their readers know.
     """
 
     target: Path | str
@@ -201,6 +203,7 @@ class JobLedger:
     policy: Literal["refuse", "flag"] = "refuse"
     smallest: int = 1
     history: str = "public"
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

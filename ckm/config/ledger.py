@@ -44,7 +44,7 @@ def build_ledger(
     >>> from ckm.config.model import LedgerModel
     >>> build_ledger(LedgerModel(path="ledger.db"), Path(), add=print)
     JobLedger(target=PosixPath('ledger.db'), threshold=2, policy='refuse', smallest=1, \
-history='public')
+history='public', also=())
     """
     if model is None:
         return None
@@ -59,7 +59,8 @@ history='public')
     else:
         target = folder / str(model.path)
         _look_at_file(target, add)
-    return JobLedger(target=target, **model.model_dump(exclude={"path", "url"}))
+    given = model.model_dump(exclude={"path", "url", "also"})
+    return JobLedger(target=target, **given, also=tuple(model.also))
 
 
 def _look_at_file(path: Path, add: Callable[[str, str, str | None], None]) -> None:

@@ -266,6 +266,9 @@ class LedgerModel(_Section):
     history: str = Field(
         default="public", min_length=1, description="Tables with the same readers."
     )
+    also: list[Annotated[str, Field(min_length=1)]] = Field(
+        default=[], description="Further histories that these readers know."
+    )
 
 
 class JobModel(_Section):

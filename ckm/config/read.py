@@ -74,6 +74,13 @@ def read_job(path: Path | str) -> Job:
     text = _read_text(path, kind="job")
     document = _parse(path, text)
     problems: list[Problem] = []
+    if isinstance(document.get("service"), dict):
+        found = Problem(
+            where="[service]",
+            text="makes this a service, not a job.",
+            hint="ckm serve, check and token take it; a job has [[table]] instead",
+        )
+        raise JobError(path.name, [found])
     try:
         model = JobModel.model_validate(document)
     except ValidationError as error:

@@ -252,6 +252,7 @@ class _Builder:
             budgets=budgets,
             trusted_proxies=tuple(access.trusted_proxies),
             origins=tuple(access.origins),
+            filters=access.filters,
         )
 
 

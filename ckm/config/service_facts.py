@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OfferedVariable", "Service", "ServiceAccess", "ServiceLimits"]
 
+Role = Literal["public", "researcher", "officer"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedVariable:
@@ -36,6 +38,7 @@ class ServiceLimits:
     requests_per_hour_researcher: int
     requests_per_hour_officer: int
     requests_per_day: int | None
+    thin_difference_cost: int
     cells_researcher: int | None
     request_bytes: int
     seconds: float
@@ -76,6 +79,7 @@ class ServiceAccess:
     budgets: Path | None
     trusted_proxies: tuple[str, ...]
     origins: tuple[str, ...]
+    filters: Role = "public"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt  # noqa: TC003  (pydantic looks at it)
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Discriminator, Field, Tag
 
 from ckm.config.model import (
     CodeTreeModel,
@@ -23,7 +23,20 @@ _Name = Annotated[str, Field(min_length=1)]
 _Count = Annotated[int, Field(ge=1)]
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Permille = Annotated[float, Field(ge=0, le=1000)]
-_Off = Literal[False]
+_Mean = Annotated[float, Field(gt=0)]
+_Persons = Annotated[int, Field(ge=0)]
+_Kind = TypeVar("_Kind")
+
+
+def _limit_or_off(value: object) -> str:
+    """Tell false from a limit of 0, which equals it and is the strictest of all."""
+    return "off" if value is False else "limit"
+
+
+_Limit = Annotated[
+    Annotated[_Kind, Tag("limit")] | Annotated[Literal[False], Tag("off")],
+    Discriminator(_limit_or_off),
+]
 
 
 _Text = _Name | TextModel
@@ -72,39 +85,42 @@ class VariableModel(_Section):
 class RulesModel(_Section):
     """Which tables are published; false switches a rule off."""
 
-    maximum_cells: _Count | _Off = Field(default=100_000, description="Cells of an answer.")
-    maximum_categories: _Count | _Off = Field(
+    maximum_cells: _Limit[_Count] = Field(default=100_000, description="Cells of an answer.")
+    maximum_categories: _Limit[_Count] = Field(
         default=62_000, description="Categories of one variable."
     )
-    maximum_variables: _Count | _Off = Field(default=6, description="Variables, filters too.")
+    maximum_variables: _Limit[_Count] = Field(default=6, description="Variables, filters too.")
     small_areas: list[_Name] = Field(default=[], description="Levels of areas that are small.")
-    maximum_variables_small_areas: _Count | _Off = Field(
+    maximum_variables_small_areas: _Limit[_Count] = Field(
         default=4, description="Variables of a table of small areas."
     )
     exclusive: list[list[_Name]] = Field(
         default=[], description="Groups of variables of which a table has one at most."
     )
     mandatory: list[_Name] = Field(default=[], description="Variables every table must have.")
-    minimum_population: _Count | _Off = Field(default=10, description="Persons of an area.")
-    sparsity_a: _Share | _Off = Field(
+    minimum_population: _Limit[_Count] = Field(default=10, description="Persons of an area.")
+    sparsity_a: _Limit[_Share] = Field(
         default=0.25, description="Largest share of ones among cells that are not empty."
     )
-    sparsity_b: _Share | _Off = Field(
+    sparsity_b: _Limit[_Share] = Field(
         default=0.5, description="Largest share of ones and twos among those."
     )
-    permille_zeros: _Permille | _Off = Field(default=False, description="Such as 718.")
-    permille_ones: _Permille | _Off = Field(default=False, description="Such as 281.")
-    permille_dominant: _Permille | _Off = Field(
+    permille_zeros: _Limit[_Permille] = Field(default=False, description="Such as 718.")
+    permille_ones: _Limit[_Permille] = Field(default=False, description="Such as 281.")
+    permille_dominant: _Limit[_Permille] = Field(
         default=False, description="Largest share of one category, such as 828."
     )
-    mean_cell_size: Annotated[float, Field(gt=0)] | _Off = Field(
+    mean_cell_size: _Limit[_Mean] = Field(
         default=2.0, description="Persons per cell of an area."
     )
-    group_disclosure: Annotated[int, Field(ge=0)] | _Off = Field(
+    group_disclosure: _Limit[_Persons] = Field(
         default=1, description="Sensitive variables: all but so many are in one category."
     )
     permille_disclosive: _Permille = Field(
         default=45, description="Share of such groups that is borne."
+    )
+    judge_filters: bool = Field(
+        default=True, description="Variables of a filter count as if the table showed them."
     )
 
 
@@ -116,6 +132,9 @@ class LimitsModel(_Section):
     requests_per_hour_officer: _Count = Field(default=50_000, description="Of an officer.")
     requests_per_day: _Count | None = Field(
         default=None, description="Of one token or address, whatever its role."
+    )
+    thin_difference_cost: int = Field(
+        default=50, ge=0, description="Requests that a refusal by the ledger counts for."
     )
     cells_researcher: _Count | None = Field(
         default=None, description="maximum_cells of researchers and officers."
@@ -154,6 +173,10 @@ class AccessModel(_Section):
     )
     trusted_proxies: list[_Name] = Field(
         default=[], description="Addresses whose X-Forwarded-For is believed."
+    )
+    filters: Literal["public", "researcher", "officer"] = Field(
+        default="public",
+        description="The least role that may filter, or count some categories alone.",
     )
     origins: list[_Name] = Field(
         default=[], description='Web sites whose scripts may ask (CORS); ["*"] for all.'

@@ -28,7 +28,8 @@ WORDS: dict[str, tuple[str, str]] = {
         ),
         (
             "Un léger bruit protège ces effectifs. Une même case a la même valeur dans tous"
-            " les tableaux ; la somme des parties peut différer du total."
+            " les tableaux\N{NARROW NO-BREAK SPACE}; la somme des parties peut différer du"
+            " total."
         ),
     ),
 }

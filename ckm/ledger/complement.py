@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ckm.errors import InternalError
-from tables.sketch import PRIME, Sketch
+from tables.sketch import PRIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,12 +17,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tables import Axis, Cells
+    from tables.sketch import Sketch
 
     Numbers = NDArray[np.int64]
     Words = NDArray[np.uint64]
     Columns = Sequence[NDArray[np.integer]]
 
-__all__ = ["Complements", "complement_sketches", "complements"]
+__all__ = [
+    "Complements",
+    "complement_members",
+    "complement_sums",
+    "complements",
+    "sketch_of",
+]
 
 _SEED = 20_270_301
 
@@ -51,13 +59,15 @@ class Complements:
         )
 
 
-def complements(cells: Cells) -> Complements:
+def complements(cells: Cells, is_shown: NDArray[np.bool_]) -> Complements:
     """Find every cell of a table and every published cell around it along one dimension.
 
     Parameters
     ----------
     cells
         The cells of the table.
+    is_shown
+        Which of them are published.
 
     Returns
     -------
@@ -71,21 +81,24 @@ def complements(cells: Cells) -> Complements:
     >>> records = pa.table({"sex": ["F", "M"], "key": pa.array([1, 2], pa.uint64())})
     >>> with open_source(records) as source:
     ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
-    >>> found = complements(cells)
+    >>> found = complements(cells, np.ones(3, bool))
     >>> found.whole.tolist(), found.part.tolist()
     ([2, 2], [0, 1])
     """
     found: list[tuple[Numbers, Numbers, Numbers]] = []
-    places = _Places(cells)
+    shown = np.flatnonzero(is_shown)
+    columns = [ranks[shown].astype(np.int64) for ranks in cells.ranks]
+    places = _Places(columns)
     for number, axis in enumerate(cells.axes):
         above = _above(axis)
-        rank = above[cells.ranks[number]]
+        part = np.arange(len(shown))
+        rank = above[columns[number]]
         while (rank >= 0).any():
-            part = np.flatnonzero(rank >= 0)
-            whole = places.find(part, number, rank[part])
-            part, whole = part[whole >= 0], whole[whole >= 0]
-            found.append((whole, part, np.full(len(part), number)))
-            rank = np.where(rank >= 0, above[rank], -1)
+            part, rank = part[rank >= 0], rank[rank >= 0]
+            whole = places.find(part, number, rank)
+            pair = np.flatnonzero(whole >= 0)
+            found.append((shown[whole[pair]], shown[part[pair]], np.full(len(pair), number)))
+            rank = above[rank]
     if not found:
         none = np.zeros(0, np.int64)
         return Complements(whole=none, part=none, axis=none)
@@ -93,8 +106,35 @@ def complements(cells: Cells) -> Complements:
     return Complements(whole=whole, part=part, axis=axes)
 
 
-def complement_sketches(cells: Cells, pairs: Complements) -> Sketch:
-    """Sketch what is left of the whole of every pair without its part.
+def complement_sums(sketch: Sketch, pairs: Complements) -> tuple[Words, Numbers]:
+    """Return lanes and powers of what is left of the whole of every pair without its part.
+
+    Parameters
+    ----------
+    sketch
+        The sketches of the cells.
+    pairs
+        From `complements`.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        A row for each pair.
+
+    Examples
+    --------
+    >>> complement_sums(cells.sketch, complements(cells))  # doctest: +SKIP
+    """
+    powers = sketch.powers[pairs.whole] - sketch.powers[pairs.part]
+    powers += (powers < 0) * PRIME
+    return sketch.lanes[pairs.whole] ^ sketch.lanes[pairs.part], powers
+
+
+def complement_members(cells: Cells, pairs: Complements) -> tuple[Numbers, Words]:
+    """Return the members of what is left, for pairs where that has an empty lane.
+
+    They are those of the finest cells in the whole but outside the part of each pair.
+    Those cells have an empty lane where the complement has one, so their members are known.
 
     Parameters
     ----------
@@ -105,35 +145,16 @@ def complement_sketches(cells: Cells, pairs: Complements) -> Sketch:
 
     Returns
     -------
-    tables.sketch.Sketch
-        One sketch for each pair.
+    tuple of numpy.ndarray
+        Numbers of pairs, and for each the key of a member.
 
     Examples
     --------
-    >>> complement_sketches(cells, complements(cells))  # doctest: +SKIP
-    Sketch(width 2)
+    >>> complement_members(cells, pairs)  # doctest: +SKIP
     """
-    sketch = cells.sketch
-    if sketch is None:
-        raise InternalError("The cells of a ledger's entry have no sketches.")
-    left = Sketch(
-        lanes=sketch.lanes[pairs.whole] ^ sketch.lanes[pairs.part],
-        powers=(sketch.powers[pairs.whole] - sketch.powers[pairs.part]) % PRIME,
-        member_cell=np.zeros(0, np.int64),
-        member_key=np.zeros(0, np.uint64),
-    )
-    small = np.flatnonzero(left.is_small)
-    if not len(small):
-        return left
-    pair, key = _members(cells, sketch, pairs[small])
-    return left.with_members(small[pair], key)
-
-
-def _members(cells: Cells, sketch: Sketch, pairs: Complements) -> tuple[Numbers, Words]:
-    """Return the members of the finest cells in the whole but outside the part of each pair.
-
-    Those cells have an empty lane where the complement has one, so their members are known.
-    """
+    sketch = sketch_of(cells)
+    if not len(pairs):
+        return np.zeros(0, np.int64), np.zeros(0, np.uint64)
     finest = [min(levels) for levels in zip(*cells.level_sets, strict=True)]
     nests = [_Nest(axis, fine) for axis, fine in zip(cells.axes, finest, strict=True)]
     is_finest = np.ones(len(cells), bool)
@@ -179,6 +200,13 @@ class _Nest:
             code = code if level.up is None else level.up[code]
 
 
+def sketch_of(cells: Cells) -> Sketch:
+    """Return the sketches of cells that must have them."""
+    if cells.sketch is None:
+        raise InternalError("The cells of a ledger's entry have no sketches.")
+    return cells.sketch
+
+
 def _grouped(rows: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
     """Yield each distinct row with the places where it stands."""
     distinct, place = np.unique(rows, axis=0, return_inverse=True)
@@ -190,7 +218,7 @@ def _matches(wanted: Columns, given: Columns) -> tuple[Numbers, Numbers]:
     """Return all places of rows in `wanted` with an equal row in `given`, and of that row."""
     factors = _factors(len(wanted))
     sought, known = _number(wanted, factors), _number(given, factors)
-    order = np.argsort(known, kind="stable")
+    order = np.argsort(known)
     low = np.searchsorted(known[order], sought, "left")
     size = np.searchsorted(known[order], sought, "right") - low
     first = np.repeat(np.arange(len(sought)), size)
@@ -213,10 +241,10 @@ def _above(axis: Axis) -> Numbers:
 class _Places:
     """Finds cells by their ranks."""
 
-    def __init__(self, cells: Cells) -> None:
-        self._ranks = [ranks.astype(np.int64) for ranks in cells.ranks]
-        self._factors = _factors(len(cells.axes))
-        self._place = _number(self._ranks, self._factors)
+    def __init__(self, columns: list[Numbers]) -> None:
+        self._ranks = columns
+        self._factors = _factors(len(columns))
+        self._place = _number(columns, self._factors)
         self._order = np.argsort(self._place)
         self._sorted = self._place[self._order]
 
@@ -228,6 +256,7 @@ class _Places:
         return np.where(self._sorted[at] == moved, self._order[at], -1)
 
 
+@cache
 def _factors(columns: int) -> Words:
     """Return odd factors that number rows modulo 2**64, however many the combinations."""
     drawn = np.random.default_rng(_SEED).integers(2**63, size=columns, dtype=np.uint64)

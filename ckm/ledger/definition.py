@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
@@ -88,18 +88,21 @@ class Definition:
     @property
     def text(self) -> str:
         """The description as it stands in the ledger."""
-        shown = asdict(self)
+        shown = self._content()
         del shown["shape"]
         return json.dumps(shown, sort_keys=True, ensure_ascii=False)
 
     @property
     def identity(self) -> bytes:
         """Two definitions with the same identity have the same cells; names do not count."""
-        content = asdict(self)
+        content = self._content()
         del content["name"]
         if self.shape:
             del content["where"]  # the parsed filter is part of the shape
         return json.dumps(content, sort_keys=True).encode()
+
+    def _content(self) -> dict[str, object]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def read(cls, text: str) -> Self:

@@ -1,18 +1,21 @@
-"""One table in the ledger: its record sets as keyed digests, and their names."""
+"""One table on its way into the ledger: all record sets that it publishes or lets derive."""
 
 from __future__ import annotations
 
-import io
-import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.errors import InternalError
-from ckm.ledger.complement import complement_sketches, complements
-from ckm.ledger.pair import CellName
-from tables.sketch import Sketch, join_sketches
+from ckm.ledger.complement import (
+    Complements,
+    complement_members,
+    complement_sums,
+    complements,
+    sketch_of,
+)
+from ckm.ledger.record import Record, names_of
+from tables.sketch import smallest_members
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,48 +26,46 @@ if TYPE_CHECKING:
 
     Words = NDArray[np.uint64]
     Numbers = NDArray[np.int64]
+    Mask = NDArray[np.bool_]
 
 __all__ = ["Entry"]
+
+# What digests are for; lanes have their own numbers.
+_IDENTITY, _MEMBER = 15, 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Entry:
-    """The distinct record sets that one table publishes or lets derive.
+    """The distinct record sets of a table. Disclosive, like `tables.Cells`.
 
-    Made by `Ledger.entry`.
+    Made by `Ledger.entry`. What the ledger keeps of it is its `Record`.
 
     Parameters
     ----------
     definition
         What table it is.
+    seal
+        The keys of the ledger.
+    cells
+        The cells that the sets are from.
     identity
         For every set its keyed digest; equal sets have equal digests.
-    lanes
-        For every set the keyed digests of its lanes, 0 for an empty one.
-    powers
-        For every set the powers of its sketch.
-    member_set, member
-        The keyed digests of the smallest record keys of sets with an empty lane.
+    lanes, powers
+        For every set those of its sketch.
     cell, axis, whole
-        What every set is: a cell of the table; or, where `axis` is not -1, the category
-        `whole` of that axis without this cell.
-    ranks
-        For every cell its category on each axis.
-    axes
-        For every axis its columns and the labels of its categories in each.
+        What every set is: a cell of the table; or, where `axis` is not -1, what is left of
+        the cell `whole`, which differs on that axis, without this cell.
     """
 
     definition: Definition
+    seal: Seal
+    cells: Cells
     identity: Words
     lanes: Words
     powers: Numbers
-    member_set: Numbers
-    member: Words
     cell: Numbers
     axis: Numbers
     whole: Numbers
-    ranks: NDArray[np.int32]
-    axes: tuple[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
 
     def __len__(self) -> int:
         return len(self.identity)
@@ -81,9 +82,9 @@ class Entry:
         seal: Seal,
         with_complements: bool = True,
         smallest: int = 1,
-        shown: NDArray[np.bool_] | None = None,
+        shown: Mask | None = None,
     ) -> Entry:
-        """Digest the cells of a table.
+        """Find the distinct sets of a table.
 
         Parameters
         ----------
@@ -96,7 +97,7 @@ class Entry:
         with_complements
             Also enter what is left of a cell without another one.
         smallest
-            Cells with fewer records do not enter.
+            Sets of fewer records do not enter.
         shown
             Which of the cells the table shows, by default all of them.
 
@@ -104,151 +105,94 @@ class Entry:
         --------
         >>> Entry.of(cells, definition, seal=seal)  # doctest: +SKIP
         """
+        sketch = sketch_of(cells)
         is_shown = np.ones(len(cells), bool) if shown is None else shown
-        sketch, found = _sets(
-            cells, is_shown, with_complements=with_complements, smallest=smallest
-        )
-        identity = np.zeros(len(sketch), np.uint64)
-        for column in (*sketch.lanes.T, *sketch.powers.T.astype(np.uint64)):
-            identity = seal.digests(identity ^ column, purpose="identity")
-        first = np.sort(np.unique(identity, return_index=True)[1])
-        sketch = sketch.take(first)
-        lanes = [
-            np.where(lane == 0, lane, seal.digests(lane, purpose=f"lane {number}"))
-            for number, lane in enumerate(sketch.lanes.T)
-        ]
+        mine = np.flatnonzero((cells.count >= smallest) & is_shown)
+        pairs = complements(cells, is_shown & with_complements)
+        pairs = pairs[cells.count[pairs.whole] - cells.count[pairs.part] >= smallest]
+        lanes, powers = complement_sums(sketch, pairs)
+        lanes = np.concatenate([sketch.lanes[mine], lanes])
+        powers = np.concatenate([sketch.powers[mine], powers])
+        words = seal.folded([*lanes.T, *powers.T.astype(np.uint64)])
+        first = _first(words)
+        none = np.full(len(mine), -1, np.int64)
         return cls(
             definition=definition,
-            identity=identity[first],
-            lanes=np.stack(lanes, axis=1),
-            powers=sketch.powers,
-            member_set=sketch.member_cell,
-            member=seal.digests(sketch.member_key, purpose="member"),
-            **_words(cells, {name: column[first] for name, column in found.items()}),
+            seal=seal,
+            cells=cells,
+            identity=seal.digests(words[first], _IDENTITY),
+            lanes=lanes[first],
+            powers=powers[first],
+            cell=np.concatenate([mine, pairs.part])[first],
+            axis=np.concatenate([none, pairs.axis])[first],
+            whole=np.concatenate([none, pairs.whole])[first],
         )
 
-    def name(self, number: int, *, entry: int | None = None) -> CellName:
-        """Name a set in the words of categories.
+    def record(self, is_new: Mask) -> Record:
+        """Return what the ledger keeps of this table.
 
         Parameters
         ----------
-        number
-            Number of the set.
-        entry
-            Number of this table in the ledger.
+        is_new
+            Which of the sets its history does not have.
 
         Examples
         --------
-        >>> entry.name(0)  # doctest: +SKIP
-        CellName(…)
+        >>> entry.record(np.ones(len(entry), bool))  # doctest: +SKIP
+        Record(…)
         """
-        ranks = [int(rank) for rank in self.ranks[self.cell[number]]]
-        without: tuple[tuple[str, str], ...] = ()
-        axis = int(self.axis[number])
-        if axis >= 0:
-            without = self._labels(axis, ranks[axis])
-            ranks[axis] = int(self.whole[number])
-        return CellName(
-            table=self.definition.name,
-            entry=entry,
-            where=self.definition.where,
-            categories=tuple(p for a, rank in enumerate(ranks) for p in self._labels(a, rank)),
-            without=without,
+        new = np.flatnonzero(is_new)
+        if not len(new):
+            return Record.bare(self.definition)
+        owners, words, purposes = self._words(new)
+        order = np.argsort(owners, kind="stable")  # two runs in order: quick
+        return Record(
+            definition=self.definition,
+            others=self.identity[~is_new],
+            identity=self.identity[new],
+            powers=self.powers[new].astype(np.uint32),
+            words=self.seal.digests(words[order], purposes[order]),
+            sizes=np.bincount(owners, minlength=len(new)).astype(np.uint8),
+            **names_of(self.cells, self.cell[new], self.axis[new], self.whole[new]),
         )
 
-    def _labels(self, axis: int, rank: int) -> tuple[tuple[str, str], ...]:
-        columns, labels = self.axes[axis]
-        return tuple((c, texts[rank]) for c, texts in zip(columns, labels, strict=True))
+    def _words(self, sets: Numbers) -> tuple[Numbers, Words, Numbers]:
+        """Return, still bare, by what sets meet others: places in `sets`, words, purposes."""
+        lanes = self.lanes[sets]
+        owners, lane = np.nonzero(lanes)
+        small = np.flatnonzero((lanes == 0).any(axis=1))
+        if not len(small):
+            return owners, lanes[owners, lane], lane
+        member_of, key = self._members(sets[small])
+        return (
+            np.concatenate([owners, small[member_of]]),
+            np.concatenate([lanes[owners, lane], key]),
+            np.concatenate([lane, np.full(len(key), _MEMBER)]),
+        )
 
-    def pack(self) -> bytes:
-        """Return the sets as bytes, to be sealed.
-
-        Examples
-        --------
-        >>> Entry.unpack(entry.pack(), definition)  # doctest: +SKIP
-        """
-        arrays: dict[str, Any] = {
-            "identity": self.identity,
-            "lanes": self.lanes,
-            "powers": self.powers.astype(np.uint32),
-            "member_set": _narrow(self.member_set),
-            "member": self.member,
-            "cell": _narrow(self.cell),
-            "axis": self.axis.astype(np.int8),
-            "whole": _narrow(self.whole),
-            "ranks": _narrow(self.ranks),
-            "axes": np.frombuffer(json.dumps(self.axes).encode(), np.uint8),
-        }
-        file = io.BytesIO()
-        np.savez(file, allow_pickle=False, **arrays)
-        return file.getvalue()
-
-    @classmethod
-    def unpack(cls, text: bytes, definition: Definition) -> Entry:
-        """Read the sets back.
-
-        Examples
-        --------
-        >>> Entry.unpack(entry.pack(), definition)  # doctest: +SKIP
-        """
-        with np.load(io.BytesIO(text), allow_pickle=False) as file:
-            arrays: dict[str, Any] = {name: file[name] for name in file.files}
-        axes = json.loads(arrays.pop("axes").tobytes())
-        for name in ("powers", "member_set", "cell", "axis", "whole"):
-            arrays[name] = arrays[name].astype(np.int64)
-        return cls(
-            definition=definition,
-            axes=tuple((tuple(c), tuple(tuple(t) for t in texts)) for c, texts in axes),
-            **arrays,
+    def _members(self, sets: Numbers) -> tuple[Numbers, Words]:
+        """Return the smallest keys of sets with an empty lane: places in `sets`, and keys."""
+        sketch = sketch_of(self.cells)
+        is_cell = self.axis[sets] < 0
+        place = np.full(len(self.cells), -1, np.int64)
+        place[self.cell[sets[is_cell]]] = np.flatnonzero(is_cell)
+        owner = place[sketch.member_cell]
+        left = np.flatnonzero(~is_cell)
+        pairs = Complements(
+            whole=self.whole[sets[left]], part=self.cell[sets[left]], axis=self.axis[sets[left]]
+        )
+        pair, key = complement_members(self.cells, pairs)
+        return smallest_members(
+            np.concatenate([owner[owner >= 0], left[pair]]),
+            np.concatenate([sketch.member_key[owner >= 0], key]),
+            sketch.width,
         )
 
 
-def _words(cells: Cells, found: dict[str, Numbers]) -> dict[str, Any]:
-    """Return what names the sets: their cells and categories, without those of no set."""
-    used, cell = np.unique(found["cell"], return_inverse=True)
-    whole = found["whole"].copy()
-    ranks = np.zeros((len(used), len(cells.axes)), np.int32)
-    axes = []
-    for number, axis in enumerate(cells.axes):
-        is_here = found["axis"] == number
-        mine = cells.ranks[number][used].astype(np.int64)
-        kept, place = np.unique(np.concatenate([mine, whole[is_here]]), return_inverse=True)
-        ranks[:, number] = place[: len(used)]
-        whole[is_here] = place[len(used) :]
-        labels = tuple(tuple(str(texts[rank]) for rank in kept) for texts in axis.labels)
-        axes.append((axis.columns, labels))
-    return {**found, "cell": cell, "whole": whole, "ranks": ranks, "axes": tuple(axes)}
-
-
-def _sets(
-    cells: Cells, is_shown: NDArray[np.bool_], *, with_complements: bool, smallest: int
-) -> tuple[Sketch, dict[str, Numbers]]:
-    """Return the sketches of cells and of complements, and what each set is."""
-    if cells.sketch is None:
-        raise InternalError("The cells of a ledger's entry have no sketches.")
-    kept = np.flatnonzero((cells.count >= smallest) & is_shown)
-    none = np.full(len(kept), -1, np.int64)
-    mine, found = cells.sketch.take(kept), {"cell": kept, "axis": none, "whole": none}
-    if not with_complements:
-        return mine, found
-    pairs = complements(cells)
-    pairs = pairs[is_shown[pairs.whole] & is_shown[pairs.part]]
-    pairs = pairs[cells.count[pairs.whole] - cells.count[pairs.part] >= smallest]
-    rank = np.zeros(len(pairs), np.int64)
-    for number, ranks in enumerate(cells.ranks):
-        is_here = pairs.axis == number
-        rank[is_here] = ranks[pairs.whole[is_here]]
-    derived = {"cell": pairs.part, "axis": pairs.axis, "whole": rank}
-    return (
-        join_sketches([mine, complement_sketches(cells, pairs)]),
-        {name: np.concatenate([column, derived[name]]) for name, column in found.items()},
-    )
-
-
-def _narrow(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Store integers in the smallest type that holds them."""
-    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
-    for kind in (np.int8, np.int16, np.int32):
-        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
-            return numbers.astype(kind)
-    return numbers.astype(np.int64)
+def _first(words: Words) -> Numbers:
+    """Return the first place of each word, in order."""
+    if not len(words):
+        return np.zeros(0, np.int64)
+    order = np.argsort(words)
+    starts = np.flatnonzero(np.diff(words[order], prepend=~words[order[:1]]))
+    return np.sort(np.minimum.reduceat(order, starts))

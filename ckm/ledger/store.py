@@ -218,6 +218,7 @@ class Database:
         return bool(self._fetch(sql, (history, digest)))
 
     def numbers(self, history: str, digest: bytes) -> tuple[int, ...]:
+        """Return the numbers of a history's entries of this definition, in order."""
         sql = "SELECT number FROM ckm_ledger_entry WHERE history = ? AND digest = ?"
         found = self._fetch(f"{sql} ORDER BY number", (history, digest))
         return tuple(int(number) for (number,) in found)

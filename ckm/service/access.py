@@ -213,6 +213,21 @@ class Tokens:
                 self._known[digest] = entry.id
         return Caller(id=entry.id, role=entry.role, requests_per_hour=entry.requests_per_hour)
 
+    def holder(self, public: str) -> Caller | None:
+        """Return whose a token is by its id; None for a revoked one.
+
+        Parameters
+        ----------
+        public
+            The token's id.
+        """
+        with self._lock:
+            self._load()
+            entry = self._entries.get(public)
+        if entry is None or entry.is_revoked:
+            return None
+        return Caller(id=entry.id, role=entry.role, requests_per_hour=entry.requests_per_hour)
+
     def _load(self) -> None:
         try:
             status = self._file.path.stat()

@@ -5,47 +5,34 @@ Shape rules, cells, noise, rules on protected counts area by area, the ledger, t
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ckm.published import PublishedTable
-from ckm.service.cache import Cache
 from ckm.service.cubes import Cubes
 from ckm.service.ledger_hook import Publication
 from ckm.service.mistake import Mistake
+from ckm.service.placing import slices_of, table_of
+from ckm.service.plan import Planner
+from ckm.service.query import Selection
 from ckm.service.refusal import Refusal, explained
-from ckm.service.rules import (
-    Finding,
-    RuleSettings,
-    Shape,
-    Slices,
-    commonest,
-    judge_areas,
-    judge_shape,
-)
+from ckm.service.rules import Finding, RuleSettings, commonest, judge_areas, judge_shape
 from ckm.service.variables import offered_variables
-from tables import Deadline, FilterError
+from tables import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
+    from collections.abc import Iterable, Mapping
 
     from ckm.config.service import Service
     from ckm.engine import Engine
+    from ckm.published import PublishedTable
     from ckm.service.ledger_hook import Ledger
-    from ckm.service.query import Query, Selection
-    from tables import Condition, PreparedCells
-
-    Levels = tuple[int, ...]
-    Protected = Mapping[Levels, tuple[tuple[NDArray[np.int32], ...], dict[str, NDArray[Any]]]]
+    from ckm.service.placing import Protected
+    from ckm.service.plan import Levels, Plan
+    from ckm.service.query import Query
+    from tables import PreparedCells
 
 __all__ = ["Answer", "Answerer"]
 
-_MOST_FILTER_BYTES = 16_000_000
 _MOST_CELLS = 40_000_000  # whatever the rules say
 
 
@@ -66,7 +53,7 @@ class Answer:
     refusal
         Why there is no table.
     flag
-        What the ledger remarked, where its policy is to flag.
+        What the ledger remarked, where its policy is to flag; not for readers.
     """
 
     query: Query
@@ -75,32 +62,6 @@ class Answer:
     withheld: Mapping[str, Refusal] = field(default_factory=dict)
     refusal: Refusal | None = None
     flag: Refusal | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """The combinations of levels that a query needs."""
-
-    active: tuple[Selection, ...]
-    used: tuple[tuple[int, ...], ...]  # for each of them its levels, finest first
-    area: int | None  # which of them is the area
-    where: frozenset[Condition]
-
-    def shown(self) -> list[Levels]:
-        return list(itertools.product(*self.used))
-
-    def inner(self, tops: tuple[int, ...]) -> list[tuple[Levels, Levels]]:
-        """Return, for each level of areas, the inner cells and the areas' populations."""
-        fine = tuple(levels[0] for levels in self.used)
-        if self.area is None:
-            return [(fine, tops)]
-        return [
-            (self._at_area(fine, level), self._at_area(tops, level))
-            for level in self.used[self.area]
-        ]
-
-    def _at_area(self, levels: Levels, level: int) -> Levels:
-        return tuple(level if p == self.area else other for p, other in enumerate(levels))
 
 
 class Answerer:
@@ -126,17 +87,16 @@ class Answerer:
             names.sort(key=lambda name: name != service.area)
         self._prepared = engine.prepare(names, sketch=0 if ledger is None else ledger.width)
         self.variables = offered_variables(service, engine, self._prepared)
+        self.planner = Planner(self._prepared, self.variables, area=service.area)
         self.settings = RuleSettings.of(service.rules)
         self.is_weighted = self._prepared.is_weighted
+        self.kinds = self._prepared.kinds
         limits = service.limits
         self.cubes = Cubes(
             self._prepared,
             most_bytes=limits.cache_bytes // 2,
             scans=limits.concurrent_scans,
             timeout_s=limits.seconds,
-        )
-        self._coded: Cache[frozenset[Condition]] = Cache(
-            _MOST_FILTER_BYTES, size=lambda conditions: sum(c.nbytes for c in conditions) + 100
         )
         self._ledger = ledger
         self._sensitive = [v.name for v in service.variables.values() if v.is_sensitive]
@@ -173,27 +133,21 @@ class Answerer:
         )
         if "weighted" in query.measures and not self.is_weighted:
             raise Mistake("no_weight")
-        plan = self._plan(query)
-        finding = judge_shape(self._shape(query, plan), rules)
+        plan = self.planner.plan(query)
+        finding = judge_shape(self.planner.shape(query, plan), rules)
         if finding is not None:
             return self._refused(query, finding)
-        tops = tuple(len(self.variables[s.variable].axis.levels) - 1 for s in plan.active)
-        inner = plan.inner(tops)
-        wanted = dict.fromkeys([*plan.shown(), *(levels for pair in inner for levels in pair)])
-        names = [selection.variable for selection in plan.active]
-        finest = {name: levels[0] for name, levels in zip(names, plan.used, strict=True)}
-        found = self.cubes.find(finest, where=plan.where, deadline=deadline)
-        cells = self._prepared.cells_by_level(
-            found.without_sketch(), names, level_sets=list(wanted)
+        behind: list[Finding | None] = []
+        if rules.judge_filters and (query.where is not None or query.within):
+            # First, as the cells wanted are rolled up from these.
+            wider = self.planner.widened(plan)
+            behind = self._judged(wider, self._counted(wider, (), deadline=deadline)[1], rules)
+        found, protected = self._counted(
+            plan, plan.shown(), deadline=deadline, measures=_measures(query)
         )
-        protected = {}
-        for levels, part in cells.items():
-            deadline.require()
-            numbers = self._engine.protect(part, measures=_measures(query))
-            protected[levels] = (part.ranks, numbers)
-        findings = judge_areas(
-            self._slices(plan, inner, protected), rules, sensitive=self._sensitive
-        )
+        findings = self._judged(plan, protected, rules)
+        if behind:
+            findings = [mine or other for mine, other in zip(findings, behind, strict=True)]
         withheld = self._withheld(plan, findings)
         if findings and all(f is not None for f in findings):
             return self._refused(query, commonest(findings))
@@ -206,11 +160,42 @@ class Answerer:
             flag = None if objection is None else explained(objection, self.variables)
         return self._assembled(query, plan, protected, withheld, flag)
 
+    def _counted(
+        self,
+        plan: Plan,
+        shown: Iterable[Levels],
+        *,
+        deadline: Deadline,
+        measures: tuple[str, ...] = ("count",),
+    ) -> tuple[PreparedCells, dict[Levels, Any]]:
+        """Find the cells that are shown and those that the rules look at, and protect them."""
+        pairs = plan.inner(self.planner.tops(plan))
+        wanted = dict.fromkeys([*shown, *(levels for pair in pairs for levels in pair)])
+        names = [selection.variable for selection in plan.active]
+        finest = {name: levels[0] for name, levels in zip(names, plan.used, strict=True)}
+        found = self.cubes.find(finest, where=plan.where, deadline=deadline)
+        cells = self._prepared.cells_by_level(
+            found.without_sketch(), names, level_sets=list(wanted)
+        )
+        protected = {}
+        for levels, part in cells.items():
+            deadline.require()
+            numbers = self._engine.protect(part, measures=measures)
+            protected[levels] = (part.ranks, numbers)
+        return found, protected
+
+    def _judged(
+        self, plan: Plan, protected: Protected, rules: RuleSettings
+    ) -> list[Finding | None]:
+        tops = self.planner.tops(plan)
+        slices = slices_of(plan, protected, self.variables, tops=tops)
+        return judge_areas(slices, rules, sensitive=self._sensitive)
+
     def _publication(
-        self, query: Query, plan: _Plan, found: PreparedCells, withheld: Mapping[int, Finding]
+        self, query: Query, plan: Plan, found: PreparedCells, withheld: Mapping[int, Finding]
     ) -> Publication:
         return Publication(
-            query=query,
+            query=self.planner.of_active(query, plan),
             selections=tuple(
                 _without(s, withheld) if s.variable == self.service.area else s
                 for s in plan.active
@@ -229,112 +214,10 @@ class Answerer:
         query
             What is asked for.
         """
-        return judge_shape(self._shape(query, self._plan(query)), self.settings) is not None
+        shape = self.planner.shape(query, self.planner.plan(query))
+        return judge_shape(shape, self.settings) is not None
 
-    def filter_variables(self, where: str | None) -> frozenset[str]:
-        """Return the variables that a filter speaks of.
-
-        Parameters
-        ----------
-        where
-            The filter.
-        """
-        return frozenset(
-            name for condition in self._conditions(where) for name, _ in condition.places
-        )
-
-    def _conditions(self, where: str | None) -> frozenset[Condition]:
-        known = self._coded.get(where)
-        if known is None:
-            try:
-                known = self._prepared.conditions(where)
-            except FilterError as error:
-                raise Mistake("bad_filter", detail=error.problem) from None
-            self._coded.put(where, known)
-        return known
-
-    def _plan(self, query: Query) -> _Plan:
-        active = tuple(s for s in query.selections if any(s.ranks))
-        used = tuple(self._levels(s) for s in active)
-        where = self._conditions(query.where)
-        for chosen in query.within:
-            members = self._prepared.members(chosen.variable, chosen.ranks)
-            where |= frozenset() if members is None else {members}
-        area = next((p for p, s in enumerate(active) if s.variable == self.service.area), None)
-        if area is not None:
-            only = self._prepared.members(active[area].variable, active[area].ranks)
-            where |= frozenset() if only is None else {only}
-        return _Plan(active=active, used=used, area=area, where=where)
-
-    def _levels(self, selection: Selection) -> tuple[int, ...]:
-        """Return the levels of some categories: one level that has them all, if there is."""
-        axis = self.variables[selection.variable].axis
-        top = len(axis.levels) - 1
-        ranks = {rank for rank in selection.ranks if rank}
-        totals = (top,) if 0 in selection.ranks else ()
-        for level in range(top - 1, -1, -1):
-            if ranks <= set(axis.levels[level].ranks.tolist()):
-                return (level, *totals)
-        level_of = self.variables[selection.variable].level_of
-        return (*sorted({int(level_of[rank]) for rank in ranks}), *totals)
-
-    def _shape(self, query: Query, plan: _Plan) -> Shape:
-        categories, levels, sizes = {}, {}, []
-        for selection, used in zip(plan.active, plan.used, strict=True):
-            variable = self.variables[selection.variable]
-            # Of areas of one level, those asked for are counted; else all categories are.
-            is_few = variable.name == self.service.area and len(used) == 1
-            most = len(selection.ranks) if is_few else variable.axis.size
-            sizes.append(tuple(min(most, variable.axis.levels[at].size) for at in used))
-            below = [level for level in used if level < len(variable.level_names)]
-            categories[variable.name] = sum(len(variable.ranks(level)) for level in below)
-            levels[variable.name] = tuple(variable.level_names[level] for level in below)
-        return Shape(
-            cells=query.cells * len(query.measures),
-            categories=categories,
-            filtered=self.filter_variables(query.where) | {s.variable for s in query.within},
-            levels=levels,
-            area=self.service.area,
-            sizes=tuple(sizes),
-        )
-
-    def _slices(
-        self, plan: _Plan, inner: list[tuple[Levels, Levels]], protected: Protected
-    ) -> Slices:
-        """Gather the inner cells of all areas asked for, or of the whole table."""
-        others = [p for p in range(len(plan.active)) if p != plan.area]
-        areas = (0,) if plan.area is None else plan.active[plan.area].ranks
-        place = np.full(max(areas) + 1, -1, np.int64)
-        place[list(areas)] = np.arange(len(areas))
-        population = np.zeros(len(areas), np.int64)
-        parts: list[tuple[NDArray[np.int64], ...]] = []
-        cells = 1
-        for fine, coarse in inner:
-            ranks, numbers = protected[coarse]
-            at = _places(place, ranks, plan.area, len(numbers["count"]))
-            population[at[at >= 0]] = numbers["count"][at >= 0]
-            ranks, numbers = protected[fine]
-            at = _places(place, ranks, plan.area, len(numbers["count"]))
-            kept = (at >= 0) & (numbers["count"] > 0)
-            for p in others:
-                kept &= self.variables[plan.active[p].variable].is_listed[ranks[p]]
-            codes = tuple(ranks[p][kept].astype(np.int64) for p in others)
-            parts.append((at[kept], numbers["count"][kept], *codes))
-        for p in others:
-            cells *= len(self.variables[plan.active[p].variable].ranks(plan.used[p][0]))
-        joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        return Slices(
-            population=population,
-            cells=cells,
-            area=joined[0],
-            published=joined[1],
-            codes={
-                plan.active[p].variable: code
-                for p, code in zip(others, joined[2:], strict=True)
-            },
-        )
-
-    def _withheld(self, plan: _Plan, findings: list[Finding | None]) -> dict[int, Finding]:
+    def _withheld(self, plan: Plan, findings: list[Finding | None]) -> dict[int, Finding]:
         if plan.area is None:
             return {}
         ranks = plan.active[plan.area].ranks
@@ -348,99 +231,30 @@ class Answerer:
     def _assembled(
         self,
         query: Query,
-        plan: _Plan,
+        plan: Plan,
         protected: Protected,
         withheld: Mapping[int, Finding],
         flag: Refusal | None,
     ) -> Answer:
-        """Put the cells into a table of every combination of the categories asked for."""
+        area = self.service.area
         selections = tuple(
-            _without(s, withheld) if s.variable == self.service.area else s
-            for s in query.selections
+            _without(s, withheld) if s.variable == area else s for s in query.selections
         )
-        shape = tuple(len(s.ranks) for s in selections)
-        numbers: dict[str, NDArray[Any]] = {}
-        names = [s.variable for s in plan.active]
-        kept = [s for s in selections if s.variable in names]
-        for levels in plan.shown():
-            ranks, given = protected[levels]
-            at, is_in = _positions(kept, ranks, len(given["count"]))
-            for measure in query.measures:
-                full = numbers.setdefault(
-                    measure, np.zeros(int(np.prod(shape, dtype=np.int64)), given[measure].dtype)
-                )
-                full[at[is_in]] = given[measure][is_in]
-        index = [place.ravel() for place in np.indices(shape, dtype=np.int32)] if shape else []
-        shown = self._shown(query, selections, index)
-        if shown is not None:
-            index = [place[shown] for place in index]
-            numbers = {name: values[shown] for name, values in numbers.items()}
-        dimensions = {
-            s.variable: (place, tuple(self.variables[s.variable].codes[r] for r in s.ranks))
-            for s, place in zip(selections, index, strict=True)
-        }
         reasons = {id(f): explained(f, self.variables) for f in withheld.values()}
-        codes = self.variables[self.service.area].codes if self.service.area else ()
+        codes = self.variables[area].codes if area else ()
         return Answer(
             query=query,
-            table=PublishedTable(dimensions=dimensions, measures=numbers),
+            table=table_of(query, plan, protected, self.variables, selections=selections),
             selections=selections,
             withheld={codes[rank]: reasons[id(f)] for rank, f in withheld.items()},
             flag=flag,
         )
-
-    def _shown(
-        self,
-        query: Query,
-        selections: tuple[Selection, ...],
-        index: list[NDArray[np.int32]],
-    ) -> NDArray[np.bool_] | None:
-        """Return which combinations belong to the margins asked for; None for all."""
-        if query.margins is None or not index:
-            return None
-        levels = [
-            self.variables[s.variable].level_of[list(s.ranks)][place]
-            for s, place in zip(selections, index, strict=True)
-        ]
-        shown = np.zeros(len(index[0]), bool)
-        for wanted in query.margins:
-            shown |= np.logical_and.reduce(
-                [level == want for level, want in zip(levels, wanted, strict=True)]
-            )
-        return shown
 
 
 def _measures(query: Query) -> tuple[str, ...]:
     return tuple(dict.fromkeys(("count", *query.measures)))
 
 
-def _places(
-    place: NDArray[np.int64], ranks: tuple[NDArray[np.int32], ...], area: int | None, n: int
-) -> NDArray[np.int64]:
-    """Return the area asked for in which each cell lies, -1 for none."""
-    if area is None:
-        return np.zeros(n, np.int64)
-    rank = ranks[area]
-    inside = rank < len(place)
-    return np.where(inside, place[np.where(inside, rank, 0)], -1)
-
-
-def _positions(
-    selections: list[Selection], ranks: tuple[NDArray[np.int32], ...], n: int
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return where each cell stands in the table, and whether it stands there at all."""
-    at, is_in = np.zeros(n, np.int64), np.ones(n, bool)
-    for selection, rank in zip(selections, ranks, strict=True):
-        place = np.full(max(selection.ranks, default=0) + 1, -1, np.int64)
-        place[list(selection.ranks)] = np.arange(len(selection.ranks))
-        mine = _places(place, (rank,), 0, n)
-        is_in &= mine >= 0
-        at = at * len(selection.ranks) + np.maximum(mine, 0)
-    return at, is_in
-
-
 def _without(selection: Selection, withheld: Mapping[int, Finding]) -> Selection:
-    from ckm.service.query import Selection as Kept
-
     ranks = tuple(rank for rank in selection.ranks if rank not in withheld)
-    return Kept(variable=selection.variable, ranks=ranks)
+    return Selection(variable=selection.variable, ranks=ranks)

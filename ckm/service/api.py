@@ -8,6 +8,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from ckm.manifest import engine_version
 from ckm.service import openapi
@@ -76,6 +77,7 @@ def make_app(desk: Desk) -> ASGIApp:
     app.add_exception_handler(Mistake, front.mistaken)
     app.add_exception_handler(HTTPException, front.not_served)
     app.add_exception_handler(RequestValidationError, front.not_valid)
+    app.add_exception_handler(ClientDisconnect, front.not_whole)
     app.add_exception_handler(Exception, front.mistaken)
     made: ASGIApp = app
     if service.access.origins:

@@ -13,6 +13,7 @@ from ckm.service.mistake import Mistake
 from ckm.service.pxweb import CONTENTS
 from ckm.service.query import Query, Selection
 from ckm.service.selection import ranks_of, split_codes
+from ckm.service.words import Phrase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,6 +39,7 @@ __all__ = [
 
 _DEEP = re.compile(r"(valuecodes|codelist|outputvalues)\[([^\[\]]{1,2000})\]", re.IGNORECASE)
 _MOST_PARAMETERS = 200
+_HANDED_ON = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 _OUTPUT_VALUES = ("aggregated", "single")
 
 
@@ -94,7 +96,7 @@ def address_of(request: Request) -> str:
 
 
 def is_local(request: Request) -> bool:
-    """Tell whether a request comes from this very machine.
+    """Tell whether a request comes from this very machine, and no proxy handed it on.
 
     Parameters
     ----------
@@ -102,7 +104,8 @@ def is_local(request: Request) -> bool:
         The request.
     """
     address = _address(request.client.host) if request.client is not None else None
-    return address is not None and address.is_loopback
+    is_handed_on = any(name in request.headers for name in _HANDED_ON)
+    return address is not None and address.is_loopback and not is_handed_on
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -135,7 +138,10 @@ def parameters_of(
     """
     items = request.query_params.multi_items()
     if len(items) > _MOST_PARAMETERS:
-        raise Mistake("bad_request", detail=f"more than {_MOST_PARAMETERS} parameters.")
+        raise Mistake(
+            "bad_request",
+            detail=Phrase(key="many_parameters", filled={"limit": _MOST_PARAMETERS}),
+        )
     plain: dict[str, str] = {}
     deep: dict[tuple[str, str], str] = {}
     for name, text in items:

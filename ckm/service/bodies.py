@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
 from ckm.formats import FORMATS
 from ckm.service.mistake import Mistake
+from ckm.service.words import Phrase
 
 __all__ = ["RequestBody", "SelectionBody", "parse_body"]
 
@@ -98,28 +99,33 @@ def parse_body(raw: bytes, model: type[Model]) -> Model:
         )
         json.dumps(document, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        detail = str(error) if isinstance(error, _BodyError) else "it is no JSON in UTF-8."
-        raise Mistake("bad_body", detail=detail) from None
+        key = error.key if isinstance(error, _BodyError) else "no_json"
+        raise Mistake("bad_body", detail=Phrase(key=key)) from None
     try:
         return model.model_validate(document)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise Mistake("bad_body", detail=f"{place}: {first['msg']}.") from None
+        told = Phrase(key="bad_field", filled={"name": place, "said": first["msg"]})
+        raise Mistake("bad_body", detail=told) from None
     except RecursionError:
-        raise Mistake("bad_body", detail="it nests too deep.") from None
+        raise Mistake("bad_body", detail=Phrase(key="too_deep")) from None
 
 
 class _BodyError(ValueError):
     """A body that is JSON by name only."""
 
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(key)
+
 
 def _no_constant(_: str) -> NoReturn:
-    raise _BodyError("NaN and Infinity are no JSON.")
+    raise _BodyError("no_number")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _BodyError("a name is given twice.")
+        raise _BodyError("name_twice")
     return found

@@ -6,9 +6,10 @@ Knows nothing of HTTP. The API and the page ask here, so both give the same answ
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ckm.service.access import Caller, TokenFile, Tokens
+from ckm.service.access import ROLES, Caller, TokenFile, Tokens
 from ckm.service.audit import Audit, shape_of
 from ckm.service.cache import Cache
 from ckm.service.jobs import Jobs
@@ -16,6 +17,8 @@ from ckm.service.metrics import Metrics
 from ckm.service.mistake import Mistake
 from ckm.service.rates import Budget, Rates
 from ckm.service.render import Rendered, render
+from ckm.service.sessions import Sessions
+from ckm.service.words import Phrase
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -31,6 +34,11 @@ if TYPE_CHECKING:
     from tables import Deadline
 
 __all__ = ["Desk"]
+
+
+_THIN = "thin_difference"
+
+_MOST_ATTEMPTS = 20  # wrong tokens of one address in an hour, where people sign in
 
 
 class Desk:
@@ -63,6 +71,7 @@ class Desk:
         self._audit = Audit(service.access.audit)
         path = service.access.tokens
         self._tokens = None if path is None else Tokens(TokenFile(path))
+        self._sessions = Sessions(folder / "sessions")
 
     @property
     def variables(self) -> dict[str, Variable]:
@@ -74,7 +83,55 @@ class Desk:
         """The measures that there are."""
         return ("count", "weighted") if self.answerer.is_weighted else ("count",)
 
-    def identify(self, *, token: str | None, address: str) -> Caller:
+    @property
+    def has_tokens(self) -> bool:
+        """Whether people can have tokens here."""
+        return self._tokens is not None
+
+    def sign_in(self, token: str, *, address: str) -> str:
+        """Begin a session for who has a token, and return its name.
+
+        Parameters
+        ----------
+        token
+            The token.
+        address
+            Whence it comes.
+
+        Raises
+        ------
+        Mistake
+            If the token is wrong, or too many were.
+        """
+        attempts = partial(self._rates.take, f"sign-in {address}", limit=_MOST_ATTEMPTS)
+        left = attempts(cost=0)
+        if not left.remaining:
+            raise Mistake("too_many_attempts", wait=left.reset_s)
+        caller = None if self._tokens is None else self._tokens.caller(token.strip())
+        if caller is None:
+            attempts()
+            self._audit.note(who=f"address {address}", outcome="wrong token")
+            raise Mistake("wrong_token")
+        name = self._sessions.open(caller.id)
+        self._audit.note(who=caller.id, role=caller.role, outcome="signed in")
+        return name
+
+    def sign_out(self, session: str) -> None:
+        """End a session.
+
+        Parameters
+        ----------
+        session
+            Its name.
+        """
+        who = self._sessions.token_id(session)
+        self._sessions.close(session)
+        if who is not None:
+            self._audit.note(who=who, outcome="signed out")
+
+    def identify(
+        self, *, token: str | None, address: str, session: str | None = None
+    ) -> Caller:
         """Return who asks.
 
         Parameters
@@ -83,6 +140,8 @@ class Desk:
             The token given, if one.
         address
             The caller's address.
+        session
+            The name of a session, where one counts: at the page.
 
         Raises
         ------
@@ -95,6 +154,11 @@ class Desk:
                 self.require(self.budget(Caller(id=f"wrong token {address}")))
                 raise Mistake("no_token")
             return caller
+        public = None if session is None else self._sessions.token_id(session)
+        if public is not None and self._tokens is not None:
+            caller = self._tokens.holder(public)
+            if caller is not None:
+                return caller
         if self.service.access.mode == "tokens":
             raise Mistake("no_token")
         return Caller(id=f"address {address}")
@@ -130,6 +194,34 @@ class Desk:
         """
         if not budget.is_allowed:
             raise Mistake("too_many_requests", limit=budget.limit, wait=budget.reset_s)
+
+    def may_filter(self, caller: Caller) -> bool:
+        """Return whether a caller may say who is counted.
+
+        Parameters
+        ----------
+        caller
+            Who asks.
+        """
+        return ROLES.index(caller.role) >= ROLES.index(self.service.access.filters)
+
+    def require_filters(self, query: Query, caller: Caller) -> None:
+        """Refuse a filter of a caller who may not filter.
+
+        Parameters
+        ----------
+        query
+            What is asked for.
+        caller
+            Who asks.
+
+        Raises
+        ------
+        Mistake
+            If the query counts some persons alone, and the caller may not ask so.
+        """
+        if (query.where is not None or query.within) and not self.may_filter(caller):
+            raise Mistake("no_filters", role=Phrase(key=f"role_{self.service.access.filters}"))
 
     def rules(self, caller: Caller, *, is_job: bool = False) -> RuleSettings:
         """Return the rules for a caller.
@@ -175,6 +267,7 @@ class Desk:
         deadline
             When the work must end.
         """
+        self.require_filters(query, caller)
         rules = self.rules(caller, is_job=is_job)
         key: Hashable = (query, format, language, rules)
         made: Rendered | Refusal | None = self.rendered.get(key)
@@ -182,7 +275,7 @@ class Desk:
         if made is None:
             answer = self.answerer.answer(query, settings=rules, deadline=deadline)
             if answer.refusal is not None:
-                made, outcome = answer.refusal, answer.refusal.reason
+                made, outcome = answer.refusal, _outcome_of(answer)
             else:
                 made = render(
                     answer,
@@ -191,7 +284,7 @@ class Desk:
                     format=format,
                     language=language,
                 )
-                outcome = "published"
+                outcome = _outcome_of(answer)
                 self.rendered.put(key, made)
         self._note(query, caller, form=format, outcome=outcome)
         return made
@@ -208,12 +301,14 @@ class Desk:
         deadline
             When the work must end.
         """
+        self.require_filters(query, caller)
         answer = self.answerer.answer(query, settings=self.rules(caller), deadline=deadline)
-        outcome = "published" if answer.refusal is None else answer.refusal.reason
-        self._note(query, caller, form="page", outcome=outcome)
+        self._note(query, caller, form="page", outcome=_outcome_of(answer))
         return answer
 
     def _note(self, query: Query, caller: Caller, *, form: str, outcome: str) -> None:
+        if outcome == _THIN:  # an answer about a few persons: none may have many of them
+            self._rates.charge(caller.id, cost=self.service.limits.thin_difference_cost)
         self.metrics.count("ckm_tables_total", outcome=outcome)
         self._audit.note(
             who=caller.id, role=caller.role, format=form, outcome=outcome, **shape_of(query)
@@ -234,6 +329,7 @@ class Desk:
         query, format, language, caller
             As for `serve`.
         """
+        self.require_filters(query, caller)
         return self.jobs.submit(
             lambda deadline: self.serve(
                 query,
@@ -276,3 +372,10 @@ class Desk:
 
     def __repr__(self) -> str:
         return f"Desk({self.service.id!r})"
+
+
+def _outcome_of(answer: Answer) -> str:
+    """Return what came of a query, for the audit log and the figures."""
+    if answer.refusal is not None:
+        return answer.refusal.reason
+    return "published" if answer.flag is None else "flagged"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckm.service.mistake import Mistake
 from ckm.service.problem import problem_of_mistake
+from ckm.service.words import Phrase
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -95,11 +96,14 @@ class Edge:
 
     def _require_small(self, scope: Scope) -> None:
         if len(scope["headers"]) > _MOST_HEADERS:
-            raise Mistake("bad_request", detail=f"more than {_MOST_HEADERS} headers.")
+            raise Mistake(
+                "bad_request",
+                detail=Phrase(key="many_headers", filled={"limit": _MOST_HEADERS}),
+            )
         for name, text in scope["headers"]:
             if name == b"content-length":
                 if not text.isdigit():
-                    raise Mistake("bad_request", detail="Content-Length.")
+                    raise Mistake("bad_request", detail=Phrase(key="bad_length"))
                 if int(text[:20]) > self._most_bytes:
                     raise Mistake("too_large", limit=self._most_bytes)
 

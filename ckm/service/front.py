@@ -52,21 +52,25 @@ class Front:
         self._workers = anyio.CapacityLimiter(limit)
         self._most_waiting = limit * _QUEUE
 
-    async def enter(self, request: Request, *, cost: int = 1) -> tuple[Caller, str]:
+    async def enter(
+        self, request: Request, *, cost: int = 1, session: str | None = None
+    ) -> tuple[Caller, str]:
         """Return who asks and in which language, within the budget.
 
         Parameters
         ----------
         request, cost
             The request, and how many it counts for.
+        session
+            The name of the caller's session at the page.
         """
         desk = self.desk
         language = language_wanted(request, desk.service.languages)
         token, address = token_of(request), address_of(request)
-        if token is None:
+        if token is None and session is None:
             caller = desk.identify(token=None, address=address)
         else:
-            identify = partial(desk.identify, token=token, address=address)
+            identify = partial(desk.identify, token=token, address=address, session=session)
             caller = await anyio.to_thread.run_sync(identify)
         request.state.caller = caller
         request.state.budget = budget = desk.budget(caller, cost=cost)
@@ -195,6 +199,17 @@ class Front:
         """
         del error  # its text repeats what was sent
         return await self.mistaken(request, Mistake("bad_body", detail=""))
+
+    async def not_whole(self, request: Request, error: Exception) -> Response:
+        """Note a request that broke off; nobody hears the answer.
+
+        Parameters
+        ----------
+        request, error
+            The request, and what was raised.
+        """
+        del error
+        return await self.mistaken(request, Mistake("gone"))
 
 
 async def _wait(running: asyncio.Future[Any], request: Request, deadline: Deadline) -> bool:

@@ -6,7 +6,7 @@ import difflib
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ckm.errors import CkmError
-from ckm.service.words import say
+from ckm.service.words import Phrase, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +24,10 @@ _STATUS = {
     "too_large": 413,
     "bad_body": 422,
     "no_token": 401,
+    "no_filters": 403,
+    "wrong_token": 401,
+    "stale_form": 403,
+    "too_many_attempts": 429,
     "not_allowed": 403,
     "too_many_requests": 429,
     "busy": 503,
@@ -79,6 +83,9 @@ class Mistake(CkmError):  # noqa: N818  (it is the caller's)
 
 def _short(value: object) -> object:
     """Cut a text that a caller sent, and take out what steers terminals and pages."""
+    if isinstance(value, Phrase):
+        short = {name: _short(text) for name, text in value.filled.items()}
+        return Phrase(key=value.key, filled=short)
     if not isinstance(value, str):
         return value
     text = "".join(sign if sign.isprintable() else "�" for sign in value[:_LONGEST])

@@ -270,5 +270,5 @@ def config(service: Service, *, version: str, most_cells: int | None) -> dict[st
                 "params": [{"key": "enabled", "value": str(bool(service.access.origins))}],
             }
         ],
-        "rules": {k: v for k, v in service.rules.items() if v not in (False, [])},
+        "rules": {k: v for k, v in service.rules.items() if v is not False and v != []},
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckm.service.mistake import Mistake
+from ckm.service.words import Phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -166,5 +167,6 @@ def _level_sets(
             margins=margins,
         )
     except RequestError as error:
-        raise Mistake("bad_request", detail=error.problem) from None
+        told = Phrase(key="bad_margins", filled={"said": error.problem})
+        raise Mistake("bad_request", detail=told) from None
     return frozenset(request.level_sets([len(v.level_names) + 1 for v in variables]))

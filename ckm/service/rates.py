@@ -5,6 +5,7 @@ The counts stand in a small SQLite file that all processes of a service share.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sqlite3
 import threading
@@ -16,8 +17,10 @@ from ckm.service.budget_file import open_budgets, prune
 from ckm.service.mistake import Mistake
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
+
+    _Counts = dict[str, tuple[float, int]]
 
 __all__ = ["Budget", "Rates", "Share"]
 
@@ -146,40 +149,58 @@ class Rates:
             If it cannot be counted; then there is no answer.
         """
         limits = {"hour": limit} | ({} if per_day is None else {"day": per_day})
-        with self._lock:
-            try:
-                return self._take(caller, limits, cost)
-            except sqlite3.Error as error:
-                if self._connection.in_transaction:
-                    self._connection.rollback()
-                logger.error("budgets failed", extra={"error": type(error).__name__})  # noqa: TRY400
-                raise Mistake("busy") from None
+        with self._lock, self._told():
+            return self._take(caller, limits, cost)
+
+    def charge(self, caller: str, *, cost: int) -> None:
+        """Take more from a caller's budget, even more than is left.
+
+        Parameters
+        ----------
+        caller
+            Who asks.
+        cost
+            How many requests it counts for.
+
+        Raises
+        ------
+        Mistake
+            If it cannot be counted; then there is no answer.
+
+        Examples
+        --------
+        >>> rates = Rates(clock=lambda: 0.0)
+        >>> rates.charge("me", cost=2)
+        >>> rates.take("me", limit=2).is_allowed
+        False
+        """
+        with self._lock, self._told():
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._put(caller, self._counts(caller, _WINDOWS, self._clock()), cost)
+            self._connection.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Answer nothing where requests cannot be counted."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if self._connection.in_transaction:
+                self._connection.rollback()
+            logger.error("budgets failed", extra={"error": type(error).__name__})  # noqa: TRY400
+            raise Mistake("busy") from None
 
     def _take(self, caller: str, limits: Mapping[str, int], cost: int) -> Budget:
-        run = self._connection.execute
         if cost:
-            run("BEGIN IMMEDIATE")
+            self._connection.execute("BEGIN IMMEDIATE")
         now = self._clock()
-        rows = run('SELECT "window", until, used FROM used WHERE caller = ?', (caller,))
-        known = {window: (until, used) for window, until, used in rows}
-        counts = {}
-        for window in limits:
-            until, used = known.get(window, (0.0, 0))
-            # A window that ends too late was written by a clock that was wrong.
-            if not now < until <= now + _WINDOWS[window] + 1:
-                until, used = now + _WINDOWS[window], 0
-            counts[window] = (until, used)
+        counts = self._counts(caller, limits, now)
         is_allowed = all(used + cost <= limits[w] for w, (_, used) in counts.items())
         if cost and is_allowed:
-            counts = {w: (until, used + cost) for w, (until, used) in counts.items()}
-            for window, (until, used) in counts.items():
-                run(
-                    "INSERT OR REPLACE INTO used VALUES (?, ?, ?, ?)",
-                    (caller, window, until, used),
-                )
+            counts = self._put(caller, counts, cost)
         if cost:
             self._prune(now)
-            run("COMMIT")
+            self._connection.execute("COMMIT")
         shares = (
             Share(
                 window=window,
@@ -190,6 +211,29 @@ class Rates:
             for window, (until, used) in counts.items()
         )
         return Budget(shares=tuple(shares), is_allowed=is_allowed)
+
+    def _counts(self, caller: str, windows: Iterable[str], now: float) -> _Counts:
+        """Return until when each window lasts, and what is used of it."""
+        rows = self._connection.execute(
+            'SELECT "window", until, used FROM used WHERE caller = ?', (caller,)
+        )
+        known = {window: (until, used) for window, until, used in rows}
+        counts = {}
+        for window in windows:
+            until, used = known.get(window, (0.0, 0))
+            # A window that ends too late was written by a clock that was wrong.
+            if not now < until <= now + _WINDOWS[window] + 1:
+                until, used = now + _WINDOWS[window], 0
+            counts[window] = (until, used)
+        return counts
+
+    def _put(self, caller: str, counts: _Counts, cost: int) -> _Counts:
+        counts = {window: (until, used + cost) for window, (until, used) in counts.items()}
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO used VALUES (?, ?, ?, ?)",
+            [(caller, window, until, used) for window, (until, used) in counts.items()],
+        )
+        return counts
 
     def _prune(self, now: float) -> None:
         self._taken += 1

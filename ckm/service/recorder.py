@@ -94,6 +94,7 @@ class Recorder:
             [entry],
             policy=self._rules.policy,
             history=self._rules.history,
+            also=self._rules.also,
             most=_MOST_NAMED,
         )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ckm.service.words import say
+from ckm.service.words import say, typeset
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ckm.service.rules.finding import Finding
     from ckm.service.variables import Variable
@@ -66,12 +66,24 @@ def explained(finding: Finding, variables: Mapping[str, Variable]) -> Refusal:
     """
     detail, tries = {}, {}
     for language in ("en", "fr"):
-        filled = {name: _shown(value, language) for name, value in finding.filled.items()}
+        labels = {name: v.offer.labels[language] for name, v in variables.items()}
+        filled = {
+            name: _listed(value, labels, language)
+            if isinstance(value, tuple)
+            else _shown(value, language)
+            for name, value in finding.filled.items()
+        }
         if finding.dimension is not None:
-            filled["dimension"] = variables[finding.dimension].offer.labels[language]
+            filled["dimension"] = labels[finding.dimension]
         detail[language] = say(finding.rule, language, **filled)
         tries[language] = tuple(say(key, language, **filled) for key in finding.tries)
     return Refusal(reason=finding.rule, dimension=finding.dimension, detail=detail, tries=tries)
+
+
+def _listed(names: Sequence[str], labels: Mapping[str, str], language: str) -> str:
+    """Name variables as readers know them, in quotes."""
+    quoted = "“{}”" if language == "en" else typeset("« {} »", language)
+    return ", ".join(quoted.format(labels.get(name, name)) for name in names)
 
 
 def _shown(value: object, language: str) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,13 +13,15 @@ from ckm.formats.words import category_labels
 from ckm.service.words import say
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ckm.config.service import Service
     from ckm.service.answer import Answer
     from ckm.service.variables import Variable
 
-__all__ = ["Rendered", "about_answer", "etag_of", "render"]
+__all__ = ["Rendered", "about_answer", "etag_of", "file_name", "render"]
+
+_MOST_SIGNS = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,29 @@ def etag_of(body: bytes) -> str:
     return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
+def file_name(table: str, names: Iterable[str], *, format: str) -> str:  # noqa: A002
+    """Name a file after the table and the variables in it.
+
+    Parameters
+    ----------
+    table
+        The service's id.
+    names
+        The variables.
+    format
+        One of `ckm.formats.FORMATS`.
+
+    Examples
+    --------
+    >>> file_name("jobseekers", ["geo", "age group"], format="csv")
+    'jobseekers-geo-age_group.csv'
+    """
+    kind = FORMATS[format]
+    suffix = ".zip" if kind.media_type == "application/zip" else kind.suffixes[0]
+    parts = [re.sub(r"[^A-Za-z0-9_]+", "_", part) for part in (table, *names)]
+    return "-".join(parts)[:_MOST_SIGNS] + suffix
+
+
 def about_answer(
     answer: Answer, *, service: Service, variables: Mapping[str, Variable], language: str
 ) -> TableAbout:
@@ -66,8 +92,6 @@ def about_answer(
     area = service.area if service.area in shown else ""
     notes = [say("method", language)]
     notes += [service.description[language]] if service.description else []
-    if answer.flag is not None:
-        notes.append(answer.flag.detail[language])
     return TableAbout(
         id=service.id,
         title=service.title[language],
@@ -128,6 +152,6 @@ def render(
         reasons = Counter(refusal.reason for refusal in answer.withheld.values())
         headers["CKM-Withheld"] = ", ".join(f"{n}={c}" for n, c in sorted(reasons.items()))
     if kind.name != "json-stat2":
-        suffix = ".zip" if kind.media_type == "application/zip" else kind.suffixes[0]
-        headers["Content-Disposition"] = f'attachment; filename="{service.id}{suffix}"'
+        name = file_name(service.id, (s.variable for s in answer.selections), format=format)
+        headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return Rendered(body=body, media_type=kind.media_type, etag=etag_of(body), headers=headers)

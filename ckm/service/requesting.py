@@ -74,7 +74,7 @@ class Requests:
             return desk.serve(
                 query, format=form, language=language, caller=caller, deadline=deadline
             )
-        desk.answerer.filter_variables(query.where)  # a wrong filter is told at once
+        desk.answerer.planner.filter_variables(query.where)  # a wrong filter is told at once
         return desk.submit(query, format=form, language=language, caller=caller)
 
     async def get_request(self, request: Request, request_id: str) -> Response:

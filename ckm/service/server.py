@@ -40,7 +40,7 @@ _MORE_S = 5.0
 
 
 def require_private(service: Service) -> None:
-    """Refuse a secret that others can read.
+    """Refuse a secret, an audit log or a ledger that others can read.
 
     Parameters
     ----------
@@ -50,14 +50,22 @@ def require_private(service: Service) -> None:
     Raises
     ------
     ConfigError
-        If its file is readable by the group or by all.
+        If a file is readable by the group or by all.
     """
-    path = service.job.keys.secret
-    if os.name == "posix" and path is not None and path.stat().st_mode & _OTHERS:
-        raise ConfigError(
-            f"The secret file {path.name!r} can be read by others; the service does not start.",
-            hint=f"run: chmod 600 {path.name}",
-        )
+    ledger = None if service.ledger is None else service.ledger.target
+    files = {
+        "secret file": service.job.keys.secret,
+        "audit log": service.access.audit,
+        "ledger": ledger if isinstance(ledger, Path) else None,
+    }
+    for kind, path in files.items():
+        if path is None or os.name != "posix" or not path.exists():
+            continue
+        if path.stat().st_mode & _OTHERS:
+            raise ConfigError(
+                f"The {kind} {path.name!r} can be read by others; the service does not start.",
+                hint=f"run: chmod 600 {path.name}",
+            )
 
 
 @contextlib.contextmanager
@@ -86,17 +94,19 @@ def open_desk(
     from ckm.service.recorder import Recorder
 
     require_private(service)
-    limits = service.limits
+    limits, ptable = service.limits, load_ptable(service.job)
     own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
     try:
         with (
             open_engine(
                 service.job,
-                load_ptable(service.job),
+                ptable,
                 memory_limit=limits.memory_limit,
                 threads=limits.threads,
             ) as engine,
-            opened_ledger(None if ledger else service.ledger, service.job) as opened,
+            opened_ledger(
+                None if ledger else service.ledger, service.job, ptable=ptable
+            ) as opened,
         ):
             if opened is not None and service.ledger is not None:
                 ledger = Recorder(opened, service.ledger, name=service.id)

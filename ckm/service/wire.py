@@ -6,6 +6,7 @@ and for a caller who does not take the answer. Here each of these has its time.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,15 @@ class Wire(H11Protocol):
         """Go on to the next request, of which a part may be here already."""
         super().on_response_complete()
         self._look()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP; whoever works on its beginning has nobody to tell."""
+        with contextlib.suppress(h11.LocalProtocolError):  # an answer is under way
+            super().send_400_response(msg)
+        self.transport.close()
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
 
     def pause_writing(self) -> None:
         """See to it that a caller who takes bytes slowly takes some."""

@@ -1,15 +1,52 @@
-"""The words of the service, in English and in French."""
+"""The words of the service, in English and in French.
+
+They stand here with the signs of a keyboard; `typeset` puts in the apostrophes and the spaces
+of print.
+"""
 
 from __future__ import annotations
 
-from ckm.formats import words
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-__all__ = ["LANGUAGES", "WORDS", "say"]
+from ckm.formats import words
+from ckm.service.mistake_words import MISTAKES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["LANGUAGES", "WORDS", "Phrase", "say", "typeset"]
 
 LANGUAGES = words.LANGUAGES
 
+_NO_BREAK, _NARROW = "\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK SPACE}"
+
+
+def typeset(text: str, language: str) -> str:
+    r"""Put the apostrophes and the spaces of print into a text.
+
+    Parameters
+    ----------
+    text
+        The text, with straight apostrophes and plain spaces.
+    language
+        ``"en"`` or ``"fr"``.
+
+    Examples
+    --------
+    >>> typeset("âge : « 15 » ; oui", "fr")
+    'âge\xa0: «\xa015\xa0»\u202f; oui'
+    """
+    text = text.replace("'", "\N{RIGHT SINGLE QUOTATION MARK}")
+    if language != "fr":
+        return text
+    text = re.sub(r" ([:»])", _NO_BREAK + r"\1", text).replace("« ", "«" + _NO_BREAK)
+    return re.sub(r" ([;!?])", _NARROW + r"\1", text)
+
+
 #: Key → English, French. Braces are filled in.
-WORDS: dict[str, tuple[str, str]] = {
+_PLAIN: dict[str, tuple[str, str]] = {
     **words.WORDS,
     "measure": ("Measure", "Mesure"),
     "all_levels": ("All levels", "Tous les niveaux"),
@@ -18,6 +55,9 @@ WORDS: dict[str, tuple[str, str]] = {
     "with_total": ("With the total", "Avec l'ensemble"),
     "without_total": ("Without the total", "Sans l'ensemble"),
     "automatic": ("Automatic", "Automatique"),
+    "role_public": ("the public", "le public"),
+    "role_researcher": ("researcher", "chercheur ou chercheuse"),
+    "role_officer": ("officer of the service", "responsable du service"),
     # --- refusals: what, and what to try instead ---
     "maximum_cells": (
         "The answer would have {found} cells; at most {limit} are given.",
@@ -36,8 +76,8 @@ WORDS: dict[str, tuple[str, str]] = {
         "choisissez des modalités d'un seul niveau de chaque variable",
     ),
     "maximum_categories": (
-        "{dimension} has {found} categories; a table has at most {limit} of one variable.",
-        "{dimension} a {found} modalités ; un tableau en a au plus {limit} par variable.",
+        "“{dimension}” has {found} categories; a table has at most {limit} of one variable.",
+        "« {dimension} » a {found} modalités ; un tableau en a au plus {limit} par variable.",
     ),
     "maximum_categories_try": ("choose a coarser level", "choisissez un niveau moins fin"),
     "maximum_variables": (
@@ -59,8 +99,8 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "exclusive_try": ("keep one of them", "gardez-en une"),
     "mandatory": (
-        "Every table needs the variable {dimension}.",
-        "Tout tableau doit comporter la variable {dimension}.",
+        "Every table needs the variable “{dimension}”.",
+        "Tout tableau doit comporter la variable « {dimension} ».",
     ),
     "mandatory_try": ("add it", "ajoutez-la"),
     "minimum_population": (
@@ -87,20 +127,23 @@ WORDS: dict[str, tuple[str, str]] = {
         "Trop de cases comptent une personne.",
     ),
     "permille_dominant": (
-        "Nearly all persons are in one category of {dimension}.",
-        "Presque toutes les personnes ont la même modalité de {dimension}.",
+        "Nearly all persons are in one category of “{dimension}”.",
+        "Presque toutes les personnes ont la même modalité de « {dimension} ».",
     ),
     "mean_cell_size": (
         "The cells hold fewer than {limit} persons on average.",
         "Les cases comptent moins de {limit} personnes en moyenne.",
     ),
     "group_disclosure": (
-        "In some group, all or nearly all persons are in one category of {dimension}.",
-        "Dans un groupe, (presque) toutes les personnes ont la même modalité de {dimension}.",
+        "In some group, all or nearly all persons are in one category of “{dimension}”.",
+        (
+            "Dans un groupe, (presque) toutes les personnes ont la même modalité de"
+            " « {dimension} »."
+        ),
     ),
     "too_fine_try": (
-        "use fewer categories or a coarser level of {dimension}",
-        "prenez moins de modalités ou un niveau moins fin de {dimension}",
+        "use fewer categories or a coarser level of “{dimension}”",
+        "prenez moins de modalités ou un niveau moins fin de « {dimension} »",
     ),
     "larger_area_try": ("a larger kind of area", "des zones plus grandes"),
     "thin_difference": (
@@ -111,107 +154,33 @@ WORDS: dict[str, tuple[str, str]] = {
         "use the categories and areas of the published tables",
         "utilisez les modalités et les zones des tableaux publiés",
     ),
-    # --- problems of HTTP ---
-    "not_found": ("There is nothing at this address.", "Il n'y a rien à cette adresse."),
-    "no_table": ("There is no table {name!r}.", "Il n'y a pas de tableau {name!r}."),
-    "no_codelist": (
-        "There is no code list {name!r}.",
-        "Il n'y a pas de nomenclature {name!r}.",
-    ),
-    "no_job": ("There is no such job.", "Il n'y a pas de telle demande."),
-    "no_variable": (
-        "The table has no variable {name!r}.",
-        "Le tableau n'a pas de variable {name!r}.",
-    ),
-    "no_category": (
-        "{variable!r} has no category {name!r}.",
-        "{variable!r} n'a pas de modalité {name!r}.",
-    ),
-    "bad_expression": (
-        "The selection {name!r} of {variable!r} cannot be read.",
-        "La sélection {name!r} de {variable!r} est illisible.",
-    ),
-    "too_many_patterns": (
-        "More than {limit} patterns select from {variable!r}; give codes, or fewer patterns.",
-        "Plus de {limit} motifs choisissent dans {variable!r} ; donnez des codes, ou moins.",
-    ),
-    "nothing_selected": (
-        "Nothing of {variable!r} is selected.",
-        "Rien n'est sélectionné pour {variable!r}.",
-    ),
-    "repeated": ("{name!r} is given twice.", "{name!r} est donné deux fois."),
-    "bad_codelist": (
-        "{name!r} is no code list of {variable!r}.",
-        "{name!r} n'est pas une nomenclature de {variable!r}.",
-    ),
-    "bad_format": (
-        "The format {name!r} is unknown; known are {listed}.",
-        "Le format {name!r} est inconnu ; sont connus {listed}.",
-    ),
-    "bad_parameter": (
-        "The parameter {name!r} is unknown or wrong.",
-        "Le paramètre {name!r} est inconnu ou erroné.",
-    ),
-    "bad_body": (
-        "The body of the request cannot be read: {detail}",
-        "Le corps de la requête est illisible : {detail}",
-    ),
-    "bad_request": ("The request is wrong: {detail}", "La requête est erronée : {detail}"),
-    "bad_filter": ("The filter is wrong: {detail}", "Le filtre est erroné : {detail}"),
-    "no_weight": (
-        "There are no weighted counts here.",
-        "Il n'y a pas d'effectifs pondérés ici.",
-    ),
-    "method_not_allowed": (
-        "This method is not allowed here.",
-        "Cette méthode n'est pas admise ici.",
-    ),
-    "slow_request": (
-        "The request took too long to arrive.",
-        "La requête a mis trop de temps à arriver.",
-    ),
-    "too_large": (
-        "The request has more than {limit} bytes.",
-        "La requête dépasse {limit} octets.",
-    ),
-    "no_token": (
-        "A valid token is needed: Authorization: Bearer …",
-        "Un jeton valide est nécessaire : Authorization: Bearer …",
-    ),
-    "not_allowed": ("Your role does not allow this.", "Votre rôle ne le permet pas."),
-    "too_many_requests": (
-        "You have used up your {limit} requests; wait {wait} seconds.",
-        "Vous avez épuisé vos {limit} demandes ; attendez {wait} secondes.",
-    ),
-    "busy": (
-        "The service is busy; try again soon.",
-        "Le service est occupé ; réessayez bientôt.",
-    ),
-    "too_slow": (
-        "The table took too long to find.",
-        "Le tableau a pris trop de temps.",
-    ),
-    "stopping": (
-        "The service was stopped before the table was found.",
-        "Le service a été arrêté avant que le tableau ne soit prêt.",
-    ),
-    "gone": (
-        "The connection was closed before the answer.",
-        "La connexion a été fermée avant la réponse.",
-    ),
-    "too_many_bytes": (
-        "The table has more than {limit} bytes.",
-        "Le tableau dépasse {limit} octets.",
-    ),
-    "too_slow_try": (
-        "ask for fewer variables, or for a larger kind of area",
-        "demandez moins de variables ou des zones plus grandes",
-    ),
-    "internal": (
-        "The service made a mistake; it has been noted.",
-        "Le service a commis une erreur ; elle a été notée.",
-    ),
+    **MISTAKES,
 }
+
+#: The same, as in print.
+WORDS: dict[str, tuple[str, str]] = {
+    key: (typeset(english, "en"), typeset(french, "fr"))
+    for key, (english, french) in _PLAIN.items()
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phrase:
+    r"""Words that stand within others, in the language of those.
+
+    Parameters
+    ----------
+    key, filled
+        As for `say`.
+
+    Examples
+    --------
+    >>> say("bad_filter", "fr", detail=Phrase(key="filter_empty"))
+    'Le filtre est erroné\xa0: il est vide.'
+    """
+
+    key: str
+    filled: Mapping[str, object] = field(default_factory=dict)
 
 
 def say(key: str, language: str, **filled: object) -> str:
@@ -231,4 +200,8 @@ def say(key: str, language: str, **filled: object) -> str:
     >>> say("maximum_variables_try", "fr")
     'retirez une variable'
     """
-    return WORDS[key][LANGUAGES.index(language)].format(**filled)
+    said = {
+        name: say(value.key, language, **value.filled) if isinstance(value, Phrase) else value
+        for name, value in filled.items()
+    }
+    return WORDS[key][LANGUAGES.index(language)].format(**said)

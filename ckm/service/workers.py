@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 _TICK_S = 0.2
 _SOON_S = 5.0
+_PATIENCE_S = 60.0
 
 
 def run_workers(
@@ -125,9 +126,9 @@ def _kept(
 def _stop_when_alone(living: int) -> None:
     """Stop as if asked to when the process that started this one is gone, however it went."""
     os.read(living, 1)
-    while True:
+    while True:  # a signal during the start is lost, and a second one soon cuts answers off
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(_TICK_S)
+        time.sleep(_PATIENCE_S)
 
 
 def _work(path: str, folder: str, listening: str, telling: str, living: str) -> None:

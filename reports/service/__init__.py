@@ -10,12 +10,14 @@ from reports.service.facts import (
     Head,
     PageFacts,
     Problem,
+    Reader,
     Row,
+    SignInFacts,
     Try,
     Unpublished,
     Withheld,
 )
-from reports.service.page import ASSETS, asset, service_page
+from reports.service.page import ASSETS, asset, service_page, sign_in_page
 
 __all__ = [
     "ASSETS",
@@ -28,10 +30,13 @@ __all__ = [
     "Head",
     "PageFacts",
     "Problem",
+    "Reader",
     "Row",
+    "SignInFacts",
     "Try",
     "Unpublished",
     "Withheld",
     "asset",
     "service_page",
+    "sign_in_page",
 ]

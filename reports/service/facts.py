@@ -15,7 +15,9 @@ __all__ = [
     "Head",
     "PageFacts",
     "Problem",
+    "Reader",
     "Row",
+    "SignInFacts",
     "Try",
     "Unpublished",
     "Withheld",
@@ -115,8 +117,9 @@ class Try:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpublished:
-    """Why there is no table, what the rule advises, and tables to try."""
+    """Which rule allows no table and why, what it advises, and tables to try."""
 
+    rule: str
     detail: str
     advice: tuple[str, ...]
     tries: tuple[Try, ...] = ()
@@ -124,8 +127,9 @@ class Unpublished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withheld:
-    """Areas that are not published for one reason, and tables to try."""
+    """Areas that one rule does not let through, why, and tables to try."""
 
+    rule: str
     detail: str
     advice: tuple[str, ...]
     areas: tuple[str, ...]
@@ -166,10 +170,21 @@ class Head:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A row: what it is about, its numbers, whether it is a total, or has parts beside it."""
+    """A row of a table.
+
+    Parameters
+    ----------
+    heads, numbers
+        What it is about, and its numbers.
+    n_again
+        How many of its first categories stand in the row above, too.
+    is_total, has_parts
+        Whether it is a total, or parts of what it counts stand in other rows.
+    """
 
     heads: tuple[Head, ...]
     numbers: tuple[float, ...]
+    n_again: int = 0
     is_total: bool = False
     has_parts: bool = False
 
@@ -196,6 +211,8 @@ class Grid:
         Number of the first row, from 1.
     pages
         Number of a page → its address; the page shown has none.
+    drawn, n_leaves
+        Rows for a chart, without those that have parts; how many there are of these.
     """
 
     labels: tuple[str, ...]
@@ -207,6 +224,8 @@ class Grid:
     n_rows: int
     first: int = 1
     pages: tuple[Choice, ...] = ()
+    drawn: tuple[Row, ...] = ()
+    n_leaves: int = 0
 
     @property
     def caption(self) -> str:
@@ -216,11 +235,57 @@ class Grid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Download:
-    """A file of the table."""
+    """A file of the table; `is_common` where most people can open it."""
 
     label: str
     href: str
     file: str
+    is_common: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Who signed in.
+
+    Parameters
+    ----------
+    role
+        In words.
+    n_left, limit
+        Requests left in this hour, and requests in an hour.
+    most_cells
+        Cells of the largest table.
+    proof, back
+        What the form for signing out shows, and the words of this address.
+    """
+
+    role: str
+    n_left: int
+    limit: int
+    most_cells: int | None
+    proof: str
+    back: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInFacts:
+    """What the page for signing in shows.
+
+    Parameters
+    ----------
+    title, contact
+        Of the service.
+    proof, back
+        What the form shows, and the words of the address to go back to.
+    problem
+        Why a token did not do.
+    """
+
+    title: str
+    proof: str
+    back: str = ""
+    problem: str = ""
+    contact: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,8 +304,10 @@ class PageFacts:
         The variables.
     filter
         The filter in words of its language.
-    columns
-        An example for the filter: names of what it may speak of.
+    columns, example
+        What the filter may speak of, and an example of one.
+    starts
+        Tables to start with: addresses and names.
     across, measures
         What stands across the columns; which numbers. Empty where there is no choice.
     problems
@@ -255,6 +322,8 @@ class PageFacts:
         Addresses of files and of the page itself.
     notes
         What has to be known about the numbers.
+    sign_in, reader
+        Where to sign in, or who did.
     """
 
     title: str
@@ -268,6 +337,8 @@ class PageFacts:
     language_given: str = ""
     filter: str = ""
     columns: tuple[str, ...] = ()
+    example: str = ""
+    starts: tuple[Choice, ...] = ()
     across: tuple[Choice, ...] = ()
     measures: tuple[Choice, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -278,3 +349,5 @@ class PageFacts:
     downloads: tuple[Download, ...] = ()
     permalink: str = ""
     notes: tuple[str, ...] = field(default=())
+    sign_in: str = ""
+    reader: Reader | None = None

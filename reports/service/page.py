@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING
 from reports.errors import ReportError
 from reports.languages import LANGUAGES, words_of
 from reports.render import environment, without_controls
-from reports.service.chart import chart
+from reports.service.chart import charts
 
 if TYPE_CHECKING:
     from reports.languages import Words
-    from reports.service.facts import PageFacts, Try
+    from reports.service.facts import PageFacts, SignInFacts, Try
 
-__all__ = ["ASSETS", "asset", "service_page"]
+__all__ = ["ASSETS", "asset", "service_page", "sign_in_page"]
 
 #: File → its parts among the templates.
-ASSETS = {"page.css": ("style.css", "service.css"), "page.js": ("service.js",)}
+ASSETS = {
+    "page.css": ("style.css", "service.css"),
+    "page.js": ("service.js",),
+    "icon.svg": ("icon.svg",),
+}
 
 _TEMPLATES = Path(__file__).parent.parent / "templates"
 
@@ -51,12 +55,41 @@ def service_page(facts: PageFacts, *, language: str) -> str:
             language=language,
             names=LANGUAGES,
             numbers=words.numbers,
-            versions={name: asset(name)[1] for name in ASSETS},
+            versions=_versions(),
             try_words=lambda other: _try_words(words, other),
-            picture=None if facts.grid is None else chart(words, facts.grid),
+            pictures=() if facts.grid is None else charts(words, facts.grid),
         )
     )
     return without_controls(html)
+
+
+def sign_in_page(facts: SignInFacts, *, language: str) -> str:
+    """Make the page where people show their token.
+
+    Parameters
+    ----------
+    facts
+        All that it shows.
+    language
+        ``"en"`` or ``"fr"``.
+
+    Examples
+    --------
+    >>> from reports.service.facts import SignInFacts
+    >>> html = sign_in_page(SignInFacts(title="Job seekers", proof="12ab"), language="fr")
+    >>> 'value="12ab"' in html
+    True
+    """
+    html = (
+        environment(language)
+        .get_template("service-sign-in.html")
+        .render(facts=facts, language=language, versions=_versions())
+    )
+    return without_controls(html)
+
+
+def _versions() -> dict[str, str]:
+    return {name: asset(name)[1] for name in ASSETS}
 
 
 @cache

@@ -22,6 +22,7 @@ from ckm.service.selection import (
     ranks_of,
     split_codes,
 )
+from ckm.service.words import Phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -156,7 +157,9 @@ def asked_of(
         If there are too many, or too many patterns among them.
     """
     if len(items) > _MOST:
-        raise Mistake("bad_request", detail=f"more than {_MOST} parameters.")
+        raise Mistake(
+            "bad_request", detail=Phrase(key="many_parameters", filled={"limit": _MOST})
+        )
     mistakes: list[Mistake] = []
     deep: dict[str, dict[str, list[str]]] = {}
     plain: dict[str, str] = {}

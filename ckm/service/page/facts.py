@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from ckm.formats import FORMATS
 from ckm.service.page.asked import query_of
-from ckm.service.page.form import across_choices, field_of, measure_choices
+from ckm.service.page.form import (
+    across_choices,
+    example_of,
+    field_of,
+    in_filter,
+    measure_choices,
+)
 from ckm.service.page.grid import grid_of
+from ckm.service.page.starts import starts_of
 from ckm.service.page.tries import tries_of
+from ckm.service.render import file_name
 from ckm.service.words import say
-from reports.service import Download, PageFacts, Problem, Unpublished, Withheld
+from reports.service import Download, PageFacts, Problem, Reader, Unpublished, Withheld
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckm.service.access import Caller
     from ckm.service.answer import Answer
     from ckm.service.desk import Desk
     from ckm.service.mistake import Mistake
     from ckm.service.page.asked import Asked
+    from ckm.service.rates import Budget
     from ckm.service.refusal import Refusal
-    from reports.service import Try
+    from reports.service import Choice, Try
 
-__all__ = ["Outcome", "page_facts"]
+__all__ = ["Outcome", "Visitor", "page_facts"]
 
 _FIRST = ("csv", "xlsx")
 _NAMES = {
@@ -46,6 +57,7 @@ class Outcome:
     mistakes: Sequence[Mistake] = ()
     answer: Answer | None = None
     refusal: Refusal | None = None
+    may_filter: bool = True
 
     @property
     def refused(self) -> Refusal | None:
@@ -60,7 +72,30 @@ class Outcome:
         return 200 if self.refused is None else 403
 
 
-def page_facts(desk: Desk, asked: Asked, outcome: Outcome, *, language: str) -> PageFacts:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visitor:
+    """Who looks at the page.
+
+    Parameters
+    ----------
+    can_sign_in
+        Whether there are tokens to sign in with.
+    address
+        The words of the address, for the way back.
+    caller, budget, leaving
+        Who signed in, what is left of the budget, and what the form for signing out shows.
+    """
+
+    can_sign_in: bool = False
+    address: str = ""
+    caller: Caller | None = None
+    budget: Budget | None = None
+    leaving: str = ""
+
+
+def page_facts(
+    desk: Desk, asked: Asked, outcome: Outcome, *, language: str, visitor: Visitor | None = None
+) -> PageFacts:
     """Gather all that the page shows.
 
     Parameters
@@ -71,8 +106,12 @@ def page_facts(desk: Desk, asked: Asked, outcome: Outcome, *, language: str) -> 
         The address, and what came of it.
     language
         ``"en"`` or ``"fr"``.
+    visitor
+        Who looks at it.
     """
+    visitor = visitor or Visitor()
     service, variables = desk.service, desk.variables
+    labels = {name: v.offer.labels[language] for name, v in variables.items()}
     idents = {name: f"v{place}" for place, name in enumerate(variables, start=1)}
     facts = PageFacts(
         title=service.title[language],
@@ -95,34 +134,72 @@ def page_facts(desk: Desk, asked: Asked, outcome: Outcome, *, language: str) -> 
         ),
         filter=asked.where,
         columns=tuple(
-            dict.fromkeys(column for v in variables.values() for column in v.axis.columns)
-        ),
+            dict.fromkeys(
+                in_filter(column) for v in variables.values() for column in v.axis.columns
+            )
+        )
+        if outcome.may_filter and outcome.status != 401
+        else (),
+        example=example_of(desk.answerer.kinds, variables),
         across=across_choices(asked, variables, language=language),
         measures=measure_choices(_chosen(desk, asked), desk.measures, language=language),
-        problems=tuple(_problem(m, idents, language) for m in outcome.mistakes[:_MOST_LISTED]),
+        problems=tuple(
+            _problem(m, idents, labels, language) for m in outcome.mistakes[:_MOST_LISTED]
+        ),
         permalink=replace(asked, sort=0, first=0).href(),
         notes=(say("method", language),),
+        sign_in=_sign_in(visitor, language),
+        reader=_reader(desk, visitor, language),
     )
     if outcome.refused is not None:
         return replace(facts, unpublished=_unpublished(outcome.refused, desk, asked, language))
     if outcome.answer is None:
-        return facts
+        return (
+            facts if outcome.mistakes else replace(facts, starts=_starts(desk, asked, language))
+        )
     return _with_table(facts, outcome.answer, desk, asked, language)
+
+
+def _sign_in(visitor: Visitor, language: str) -> str:
+    """Return the address of the form for signing in, which knows the way back."""
+    if not visitor.can_sign_in or visitor.caller is not None:
+        return ""
+    return "sign-in?" + urlencode({"lang": language, "back": visitor.address})
+
+
+def _reader(desk: Desk, visitor: Visitor, language: str) -> Reader | None:
+    if visitor.caller is None or visitor.budget is None:
+        return None
+    return Reader(
+        role=say(f"role_{visitor.caller.role}", language),
+        n_left=visitor.budget.remaining,
+        limit=visitor.budget.limit,
+        most_cells=desk.rules(visitor.caller).maximum_cells,
+        proof=visitor.leaving,
+        back=visitor.address,
+    )
 
 
 def _with_table(
     facts: PageFacts, answer: Answer, desk: Desk, asked: Asked, language: str
 ) -> PageFacts:
-    notes = list(facts.notes)
-    if answer.flag is not None:
-        notes.append(answer.flag.detail[language])
     return replace(
         facts,
         grid=grid_of(answer, asked, desk.variables, language=language),
         withheld=_withheld(answer, desk, asked, language),
         restrictions=_restrictions(answer, desk, language),
-        downloads=_downloads(desk, asked),
-        notes=tuple(notes),
+        downloads=_downloads(answer, desk, asked),
+    )
+
+
+def _starts(desk: Desk, asked: Asked, language: str) -> tuple[Choice, ...]:
+    return starts_of(
+        desk.variables,
+        area=desk.service.area,
+        mandatory=desk.service.rules["mandatory"],
+        language=language,
+        is_given=bool(asked.language),
+        is_fine=lambda other: _is_fine(desk, other),
     )
 
 
@@ -132,15 +209,24 @@ def _chosen(desk: Desk, asked: Asked) -> tuple[str, ...]:
     return asked.measures or desk.measures[:1]
 
 
-def _problem(mistake: Mistake, idents: dict[str, str], language: str) -> Problem:
+def _problem(
+    mistake: Mistake, idents: dict[str, str], labels: dict[str, str], language: str
+) -> Problem:
     field_id = idents.get(str(mistake.filled.get("variable", "")), "")
+    if mistake.key == "no_token":
+        return Problem(text=say("sign_in_needed", language))
     if mistake.key in {"bad_filter", "no_weight"}:
         field_id = "filter" if mistake.key == "bad_filter" else "measures"
-    return Problem(text=mistake.words(language), field=field_id, suggestion=mistake.suggestion)
+    filled = dict(mistake.filled)
+    if filled.get("variable") in labels:
+        filled["variable"] = labels[str(filled["variable"])]
+    text = say(mistake.key, language, **filled)
+    return Problem(text=text, field=field_id, suggestion=mistake.suggestion)
 
 
 def _unpublished(refusal: Refusal, desk: Desk, asked: Asked, language: str) -> Unpublished:
     return Unpublished(
+        rule=refusal.reason,
         detail=refusal.detail[language],
         advice=refusal.tries[language],
         tries=_tries(refusal, desk, asked, language),
@@ -180,6 +266,7 @@ def _withheld(answer: Answer, desk: Desk, asked: Asked, language: str) -> tuple[
         names = [variable.label(ranks[code], language) for code in codes]
         found.append(
             Withheld(
+                rule=refusal.reason,
                 detail=refusal.detail[language],
                 advice=refusal.tries[language],
                 areas=tuple(names),
@@ -202,19 +289,16 @@ def _restrictions(answer: Answer, desk: Desk, language: str) -> tuple[tuple[str,
     return tuple(said)
 
 
-def _downloads(desk: Desk, asked: Asked) -> tuple[Download, ...]:
+def _downloads(answer: Answer, desk: Desk, asked: Asked) -> tuple[Download, ...]:
     plain = replace(asked, sort=0, first=0)
+    shown = [selection.variable for selection in answer.selections]
     names = sorted(FORMATS, key=lambda name: (name not in _FIRST, name))
     return tuple(
         Download(
             label=_NAMES.get(name, name),
             href=plain.href(outputFormat=name),
-            file=desk.service.id
-            + (
-                ".zip"
-                if FORMATS[name].media_type == "application/zip"
-                else FORMATS[name].suffixes[0]
-            ),
+            file=file_name(desk.service.id, shown, format=name),
+            is_common=name in _FIRST,
         )
         for name in names
     )

@@ -11,12 +11,15 @@ from ckm.service.mistake import Mistake
 from ckm.service.selection import codelists_of, ranks_of
 from ckm.service.words import say
 from reports.service import Choice, Field, Group
+from tables import FilterError, parse_filter
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckm.service.page.asked import Asked, Wanted
     from ckm.service.variables import Variable
 
-__all__ = ["across_choices", "field_of", "measure_choices"]
+__all__ = ["across_choices", "example_of", "field_of", "in_filter", "measure_choices"]
 
 _EXPRESSION = re.compile(r"[*?(]")
 _MOST_TICKS = 40  # categories of a level that all stand on the page
@@ -37,16 +40,15 @@ def field_of(variable: Variable, wanted: Wanted, *, ident: str, language: str) -
     ticked, others = _ticked(variable, wanted)
     groups: list[Group] = []
     on_page: set[int] = set()
-    n_found = n_large = 0
-    is_large = False
+    n_found = n_all = 0
     depth = len(variable.level_names)
+    is_large = any(len(variable.ranks(level)) > _MOST_TICKS for level in range(depth))
     for level in range(depth, -1, -1):
         ranks = [0] if level == depth else [r for r in variable.ranks(level).tolist() if r]
         ranks = [rank for rank in ranks if rank not in on_page]
         label = variable.level_label(level, language) if depth > 1 and level < depth else ""
-        if len(ranks) > _MOST_TICKS:
-            is_large = True
-            n_large += len(ranks)
+        n_all += len(ranks)
+        if is_large and (wanted.find or len(ranks) > _MOST_TICKS):
             found = _found(variable, ranks, wanted.find, language) if wanted.find else []
             n_found += len(found)
             ranks = sorted({*found[:_MOST_TICKS], *ticked.intersection(ranks)})[
@@ -74,7 +76,7 @@ def field_of(variable: Variable, wanted: Wanted, *, ident: str, language: str) -
         codes=", ".join(map(_bracketed, [*others, *left])) if is_large or others else None,
         find=wanted.find,
         n_found=n_found,
-        n_categories=n_large,
+        n_categories=n_all if is_large else 0,
     )
 
 
@@ -139,6 +141,46 @@ def _shows(variable: Variable, wanted: Wanted, language: str) -> tuple[Choice, .
             label = say(words[level is not None], language)
         choices.append(Choice(value=name, label=label, is_chosen=name == chosen))
     return tuple(choices)
+
+
+def in_filter(column: str) -> str:
+    """Write a name as a filter needs it.
+
+    Parameters
+    ----------
+    column
+        The name.
+
+    Examples
+    --------
+    >>> in_filter("sex"), in_filter("marital status")
+    ('sex', '`marital status`')
+    """
+    try:
+        is_plain = parse_filter(f"{column} is missing").columns == {column}
+    except FilterError:
+        is_plain = False
+    return column if is_plain else "`" + column.replace("`", "``") + "`"
+
+
+def example_of(kinds: Mapping[str, str], variables: Mapping[str, Variable]) -> str:
+    """Write a filter that holds for somebody; empty where no variable lends itself to one.
+
+    Parameters
+    ----------
+    kinds
+        Column → its kind, as in `tables.Filter.problems`.
+    variables
+        What the filter may speak of.
+    """
+    for variable in sorted(variables.values(), key=lambda v: len(v.ranks())):
+        column = variable.axis.columns[-1]
+        ranks = [rank for rank in variable.ranks(0).tolist() if rank][:2]
+        if kinds.get(column) == "text" and ranks:
+            texts = [str(variable.axis.labels[-1][rank]) for rank in ranks]
+            quoted = ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
+            return f"{in_filter(column)} in ({quoted})"
+    return ""
 
 
 def across_choices(

@@ -25,6 +25,7 @@ __all__ = ["grid_of"]
 _MOST_ACROSS = 12  # categories across the columns where nobody asked
 _MOST_COLUMNS = 60
 _MOST_ROWS, _FEWEST_ROWS, _NUMBERS = 100, 20, 1200
+_MOST_DRAWN = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +71,19 @@ def grid_of(
     ]
     labels = [variables[s.variable].offer.labels[language] for s in answer.selections]
     across = layout.across
+    rows = np.arange(n_rows) if order is None else order
+    leaves = rows[_is_leaf(layout, variables)[rows]]
+    leaves = leaves if len(leaves) else rows
     return Grid(
         labels=tuple(labels) or (say("total", language),),
         measure=", ".join(measures),
         across="" if across is None else variables[across.variable].offer.labels[language],
         heads=tuple(titled[: len(heads)]),
         columns=tuple(titled[len(heads) :]),
-        rows=_rows(layout, order, (first, first + most), variables, language),
+        rows=_rows(layout, rows[first : first + most], variables, language),
         n_rows=n_rows,
+        drawn=_rows(layout, _largest(layout, leaves, columns), variables, language),
+        n_leaves=len(leaves),
         first=first + 1,
         pages=_pages(asked, n_rows, most, first),
     )
@@ -151,19 +157,39 @@ def _order(
     return np.argsort(-keys if sort < 0 else keys, kind="stable")
 
 
+def _is_leaf(layout: _Layout, variables: Mapping[str, Variable]) -> NDArray[np.bool_]:
+    """Tell which rows have no parts in other rows."""
+    found = np.ones(tuple(len(s.ranks) for s in layout.down), bool)
+    for place, selection in enumerate(layout.down):
+        levels = variables[selection.variable].level_of[list(selection.ranks)]
+        shape = [-1 if at == place else 1 for at in range(found.ndim)]
+        found &= (levels == levels.min()).reshape(shape)
+    return found.ravel()
+
+
+def _largest(
+    layout: _Layout, leaves: NDArray[np.int64], columns: list[Column]
+) -> NDArray[np.int64]:
+    """Return the rows that a chart has room for: those with the largest numbers."""
+    if len(leaves) <= _MOST_DRAWN:
+        return leaves
+    shown = [place for place, column in enumerate(columns) if not column.has_parts]
+    most = layout.numbers[leaves][:, shown or slice(None)].max(axis=1)
+    return leaves[np.sort(np.argsort(-most, kind="stable")[:_MOST_DRAWN])]
+
+
 def _rows(
     layout: _Layout,
-    order: NDArray[np.int64] | None,
-    span: tuple[int, int],
+    chosen: NDArray[np.int64],
     variables: Mapping[str, Variable],
     language: str,
 ) -> tuple[Row, ...]:
     shape = tuple(len(s.ranks) for s in layout.down)
-    chosen = np.arange(len(layout.numbers)) if order is None else order
     makers = [_head_maker(variables[s.variable], s, language) for s in layout.down]
     finest = [_finest(variables[s.variable], s) for s in layout.down]
-    rows = []
-    for number in chosen[span[0] : span[1]].tolist():
+    rows: list[Row] = []
+    before: list[int] = []
+    for number in chosen.tolist():
         index = np.unravel_index(number, shape) if shape else ()
         ranks = [s.ranks[int(at)] for s, at in zip(layout.down, index, strict=True)]
         above = [
@@ -174,11 +200,23 @@ def _rows(
             Row(
                 heads=tuple(make(rank) for make, rank in zip(makers, ranks, strict=True)),
                 numbers=tuple(layout.numbers[number].tolist()),
+                n_again=_n_same(before, ranks),
                 is_total=any(r == 0 and a for r, a in zip(ranks, above, strict=True)),
                 has_parts=any(above),
             )
         )
+        before = ranks
     return tuple(rows)
+
+
+def _n_same(before: list[int], ranks: list[int]) -> int:
+    """Count the categories at the left that stand in the row above, too."""
+    same = 0
+    for above, here in zip(before, ranks, strict=False):
+        if above != here:
+            break
+        same += 1
+    return min(same, len(ranks) - 1)
 
 
 def _finest(variable: Variable, selection: Selection) -> int:

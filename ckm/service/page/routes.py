@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,8 @@ from ckm.service.asking import format_of
 from ckm.service.edge import language_of
 from ckm.service.mistake import Mistake
 from ckm.service.page.asked import asked_of, query_of
-from ckm.service.page.facts import Outcome, page_facts
+from ckm.service.page.door import Door, session_of
+from ckm.service.page.facts import Outcome, Visitor, page_facts
 from ckm.service.refusal import Refusal
 from ckm.service.render import Rendered, etag_of
 from ckm.service.sending import answered
@@ -30,10 +32,15 @@ if TYPE_CHECKING:
 __all__ = ["Page"]
 
 _POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:;"
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self';"
+    " connect-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-_MEDIA = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+_MEDIA = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 
@@ -59,6 +66,7 @@ class Page:
             The application.
         """
         app.add_route("/", self.get_page, include_in_schema=False)
+        Door(self._desk, policy=_POLICY).add_to(app)
         app.add_route("/static/{name}", self.get_asset, include_in_schema=False)
 
     async def get_asset(self, request: Request) -> Response:
@@ -83,25 +91,55 @@ class Page:
             asked, wrong = asked_of([], self._desk.variables)[0], [mistake]
         outcome = Outcome(mistakes=wrong)
         try:
-            caller, language = await self._front.enter(request, cost=int(asked.is_table))
+            caller, language = await self._front.enter(
+                request, cost=int(asked.is_table), session=session_of(request)
+            )
             form = request.query_params.get("outputFormat")
             if asked.is_table and not wrong:
                 found = await self._front.work(
                     request, partial(self._found, asked, form, caller, language)
                 )
                 if isinstance(found, Rendered):
-                    return answered(request, found, more=self._front.budget_headers(request))
+                    return answered(request, found, more=self._headers(request))
                 outcome = found
         except Mistake as mistake:
             outcome = Outcome(mistakes=[*wrong, mistake])
         who = getattr(request.state, "caller", None)
         for wrong_one in outcome.mistakes:
             self._desk.note_mistake(who, route="/", key=wrong_one.key)
-        make = partial(page_facts, self._desk, asked, outcome, language=language)
+        may_filter = who is not None and self._desk.may_filter(who)
+        outcome = replace(outcome, may_filter=may_filter)
+        make = partial(
+            page_facts,
+            self._desk,
+            asked,
+            outcome,
+            language=language,
+            visitor=self._visitor(request, who),
+        )
         html = await self._front.work(
             request, lambda _: service_page(make(), language=language)
         )
         return self._sent(request, html.encode("utf-8", "replace"), outcome, language)
+
+    def _visitor(self, request: Request, who: Caller | None) -> Visitor:
+        """Say what the page has to know of who looks at it."""
+        name = session_of(request)
+        is_in = name is not None and who is not None and not who.id.startswith("address ")
+        return Visitor(
+            can_sign_in=self._desk.has_tokens,
+            address=request.url.query,
+            caller=who if is_in else None,
+            budget=getattr(request.state, "budget", None),
+            leaving=Door.leaving(name) if is_in and name else "",
+        )
+
+    def _headers(self, request: Request) -> dict[str, str]:
+        """Return the headers of what is for this caller; nobody else keeps it."""
+        headers = self._front.budget_headers(request)
+        if session_of(request) is None:
+            return headers
+        return {**headers, "Cache-Control": "private, no-cache"}
 
     def _found(
         self,
@@ -130,7 +168,7 @@ class Page:
 
     def _wrong_filter(self, query: Query) -> list[Mistake]:
         try:
-            self._desk.answerer.filter_variables(query.where)
+            self._desk.answerer.planner.filter_variables(query.where)
         except Mistake as mistake:
             return [mistake]
         return []
@@ -139,7 +177,8 @@ class Page:
         headers = {
             "Content-Language": language,
             "Content-Security-Policy": _POLICY,
-            **self._front.budget_headers(request),
+            "Vary": "Accept-Language, Authorization, Cookie",
+            **self._headers(request),
         }
         kind = "text/html; charset=utf-8"
         if outcome.status == 200:

@@ -40,6 +40,7 @@ class RuleSettings:
     mean_cell_size: float | None = 2.0
     group_disclosure: int | None = 1
     permille_disclosive: float = 45.0
+    judge_filters: bool | None = True
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:

@@ -93,7 +93,7 @@ def _exclusive(shape: Shape, settings: RuleSettings) -> Iterator[Finding]:
                 rule="exclusive",
                 dimension=together[-1],
                 tries=("exclusive_try",),
-                filled={"group": ", ".join(group)},
+                filled={"group": tuple(group)},
             )
 
 

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+# Stops the server when the tests are over, however they ended: then its input ends.
+_KEEP = 'cat; "$0" -D "$1" -m immediate stop >/dev/null 2>&1; rm -rf "$2"'
+
 
 def programs():
     """Return the folder of PostgreSQL's programs, or None."""
@@ -56,13 +59,21 @@ def postgres_server():
         )
 
     control = (folder / "pg_ctl", "-D", data, "-w", "-l", home / "log")
+    keeper = None
     try:
         options = ("-A", "trust", "-U", "ckm", "-E", "UTF8", "--locale=C")
         run(folder / "initdb", "-D", data, *options)
         run(*control, "-o", f"-k {home} -c listen_addresses=''", "start")
+        keeper = subprocess.Popen(
+            [*as_owner, "sh", "-c", _KEEP, folder / "pg_ctl", data, home],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+            cwd="/",
+        )
         yield f"postgresql://ckm@/postgres?host={home}"
-        run(*control, "-m", "immediate", "stop")
     finally:
+        if keeper is not None:
+            keeper.communicate()
         shutil.rmtree(home, ignore_errors=True)
 
 

@@ -142,3 +142,30 @@ def test_labels_cannot_write_on_the_terminal(folder):
         assert result.exit_code == 0, result.stderr
         assert "\x1b[31m" not in result.stdout
         assert "[bold]red" in result.stdout
+
+
+def test_the_secret_may_come_from_a_service_file(folder):
+    (folder / "people.csv").write_text("rkey,sex\n17,F\n")
+    (folder / "service.toml").write_text(
+        "schema = 1\nservice = { title = 'People' }\n"
+        "data = { path = 'people.csv', record_key = 'rkey', key_range = 256 }\n"
+        "keys = { secret = 'secret.key' }\nptable = { max_noise = 2, variance = 1.0 }\n"
+        "[[variable]]\nname = 'sex'\n"
+    )
+    found = run("ledger", "audit", "ledger.db", "--job", "service.toml")
+    assert found.exit_code == 0, found.stderr
+    assert found.stdout == run("ledger", "audit", "ledger.db", "--secret", "secret.key").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("schema = 1\n[service]\ntitle = 'x'\n", "makes this a service, not a job."),
+        ("schema = 1\n[[variable]]\nname = 'x'\n", "variable"),
+    ],
+)
+def test_a_service_file_in_the_place_of_a_job_is_told_apart(folder, text, words):
+    (folder / "service.toml").write_text(text)
+    result = run("release", "service.toml", "-o", "out")
+    assert result.exit_code == 2, result.stderr
+    assert words in result.stderr

@@ -1,3 +1,4 @@
+import csv
 import dataclasses
 import hashlib
 import json
@@ -115,11 +116,35 @@ def test_the_demonstration_makes_a_folder_that_explains_itself(made):
         "places.csv",
         "register.parquet",
         "secret.key",
+        "service.toml",
         "zones.csv",
     }
     assert "never to be used for real data" in (made.folder / "README.md").read_text()
     assert "never use it for real data" in (made.folder / "secret.key").read_text()
     assert (made.folder / "secret.key").stat().st_mode & 0o077 == 0
+
+
+def test_its_service_gives_the_numbers_of_its_tables(made):
+    from ckm.config.service import read_service
+    from ckm.service.query import query_of_request
+    from ckm.service.server import open_desk
+
+    service = read_service(made.folder / "service.toml")
+    assert service.job.ptable == read_job(made.folder / "job.toml").ptable
+    with open_desk(service) as desk:
+        query = query_of_request(desk.variables, dimensions=["geo", "sex", "category"])
+        rules = dataclasses.replace(desk.answerer.settings, maximum_cells=None)
+        answer = desk.answerer.answer(query, settings=rules)
+    served = {
+        (row["geo"], row["sex"], row["category"]): row["count"]
+        for row in answer.table.to_arrow().to_pylist()
+    }
+    with (made.folder / "out" / "public" / "jobseekers.csv").open(encoding="utf-8") as file:
+        regions = [row for row in csv.DictReader(file) if row["department"] == "Total"]
+    assert len(regions) == 14 * 3 * 6
+    for row in regions:
+        code = row["region"], row["sex"], row["category"]
+        assert served[code] == int(row["count"])
 
 
 def test_it_releases_six_tables(made):

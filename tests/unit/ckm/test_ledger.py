@@ -431,7 +431,7 @@ def test_places_where_no_ledger_can_be_are_refused(tmp_path):
 def test_a_form_of_a_later_version_is_refused(path):
     Ledger.open(path, secret=SECRET).close()
     connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("UPDATE ckm_ledger SET content = '2' WHERE name = 'schema'")
+    connection.execute("UPDATE ckm_ledger SET content = '99' WHERE name = 'schema'")
     connection.close()
     with pytest.raises(LedgerError, match="a form that this version does not know"):
         Ledger.open(path, secret=SECRET)

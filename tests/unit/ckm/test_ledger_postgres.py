@@ -61,14 +61,14 @@ def test_a_connection_that_is_lost_while_it_writes_records_nothing(
     postgres_url, admin, source, monkeypatch
 ):
     with opened(postgres_url) as ledger:
-        insert = ledger._insert
+        insert = ledger._store.insert
 
-        def lose(one, history):
-            number = insert(one, history)
+        def lose(row):
+            number = insert(row)
             end_others(admin)
             return number
 
-        monkeypatch.setattr(ledger, "_insert", lose)
+        monkeypatch.setattr(ledger._store, "insert", lose)
         with pytest.raises(LedgerError, match="cannot be used"):
             ledger.publish([entry(ledger, source, "number > 0")])
         assert names(postgres_url) == []
@@ -105,7 +105,7 @@ def test_who_waited_for_another_writer_sees_what_that_one_wrote(
             ).fetchall():
                 assert waiting.is_alive()
                 time.sleep(0.01)
-            first._insert(mine, "public")
+            first._store.insert(first._submission([mine], "public", ()).rows[0])
         waiting.join()
     assert isinstance(outcome[0], ThinDifferenceError)
     assert names(postgres_url) == ["number > 0"]

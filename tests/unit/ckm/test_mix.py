@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -75,6 +77,34 @@ def test_the_second_implementation_meets_the_published_vectors():
 def test_siphash_is_that_of_a_second_implementation(words, key):
     found = siphash(np.array(words, np.uint64), np.frombuffer(key, "<u8"))
     assert found.tolist() == [scalar_siphash(w.to_bytes(8, "little"), key) for w in words]
+
+
+@given(
+    st.lists(st.integers(0, WORD), min_size=1, max_size=20),
+    st.lists(st.binary(min_size=16, max_size=16), min_size=20, max_size=20),
+)
+@settings(max_examples=50)
+def test_every_word_may_have_a_key_of_its_own(words, keys):
+    rows = np.array([np.frombuffer(key, "<u8") for key in keys[: len(words)]]).T
+    found = siphash(np.array(words, np.uint64), rows)
+    pairs = zip(words, keys, strict=False)
+    assert found.tolist() == [scalar_siphash(w.to_bytes(8, "little"), key) for w, key in pairs]
+
+
+@pytest.mark.skipif(sys.hash_info.algorithm != "siphash13", reason="Python has another hash")
+def test_fewer_rounds_give_the_hash_of_python_itself():
+    """With the seed 0 its key is zero."""
+    words = np.random.default_rng(4).integers(0, 2**64, 50, dtype=np.uint64)
+    code = "import sys; print(*(hash(bytes.fromhex(text)) for text in sys.argv[1:]))"
+    told = subprocess.run(
+        [sys.executable, "-c", code, *(int(w).to_bytes(8, "little").hex() for w in words)],
+        env={"PYTHONHASHSEED": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    found = siphash(words, np.zeros(2, np.uint64), rounds=(1, 3))
+    assert found.astype(np.int64).tolist() == [int(text) for text in told.split()]
 
 
 @given(st.lists(st.integers(0, WORD), max_size=20), st.binary(min_size=16, max_size=80))

@@ -580,6 +580,29 @@ def test_a_column_has_words_of_its_own(folder):
     assert said.category_labels["commune"]["R1C2"] == "Place R1C2"
 
 
+def test_a_hierarchy_of_one_column_is_a_plain_dimension(folder):
+    job = job_of(folder, 'geo = ["region", "commune"]', 'geo = ["region"]')
+    release(job, folder / "out", formats=["json-stat2"])
+    said = read_about(folder / "out" / "public" / "places.json")
+    assert (said.geography, said.hierarchies) == ("geo", {})
+    assert said.labels["geo"] == "Place"
+    assert said.category_labels["geo"]["R1"] == "Place R1"
+
+
+def test_a_dimension_called_count_keeps_its_name_and_the_measure_its_label(folder, people):
+    pq.write_table(pa.table({**people, "count": people["sex"]}), folder / "people.parquet")
+    old, new = (f'dimensions = ["geo", "{name}"]\nmeasures' for name in ("sex", "count"))
+    job = job_of(folder, old, new)
+    release(job, folder / "out", formats=FORMAT_NAMES)
+    for kind in FORMAT_NAMES:
+        path = folder / "out" / "public" / file_names("places", kind)[0]
+        back = read_table(path, format=kind)
+        assert back.columns == ("region", "commune", "count", "count_published", "weighted")
+    said = read_about(path, format=kind)
+    assert said.labels["count"] == "count"
+    assert said.labels["count_published"] == "Count"
+
+
 def run(folder, *words, **environment):
     return subprocess.run(
         [sys.executable, "-m", "ckm", *words],

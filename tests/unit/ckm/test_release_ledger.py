@@ -140,7 +140,7 @@ def test_what_is_published_meanwhile_refuses_a_release_at_the_last_moment(folder
 
 def test_a_ledger_that_cannot_be_written_publishes_nothing(folder, monkeypatch):
     release(job(folder, "all"), folder / "out")
-    monkeypatch.setattr("ckm.ledger.ledger.Ledger._insert", _full)
+    monkeypatch.setattr("ckm.ledger.store._Sqlite.insert", _full)
     with pytest.raises(LedgerError):
         release(job(folder, "few", "number < 100"), folder / "second")
     assert not (folder / "second").exists()

@@ -400,7 +400,7 @@ def test_the_api_describes_itself(web):
 
 def test_an_address_is_a_caller_and_of_version_six_its_network():
     def found(host):
-        request = SimpleNamespace(client=SimpleNamespace(host=host))
+        request = SimpleNamespace(client=SimpleNamespace(host=host), headers={})
         return address_of(request), is_local(request)
 
     assert found("127.0.0.1") == ("127.0.0.1", True)

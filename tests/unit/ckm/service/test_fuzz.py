@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from dataclasses import replace
 from urllib.parse import quote
@@ -112,7 +111,7 @@ def check(answer, log):
         assert error not in log
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(url=addresses(), method=st.sampled_from(["GET"] * 8 + ["DELETE", "PUT", "HEAD"]))
 def test_any_address_gets_a_documented_answer(served, url, method):
     answer = served.web.ask(method, url)
@@ -120,33 +119,10 @@ def test_any_address_gets_a_documented_answer(served, url, method):
         check(answer, "")
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(body=bodies(), path=st.sampled_from([DATA, "/requests"]))
 def test_any_body_gets_a_documented_answer(served, body, path):
     check(served.web.post(path, json=body), "")
-
-
-@pytest.mark.slow
-def test_thousands_of_mixed_requests_find_no_fault(served, caplog):
-    caplog.set_level(logging.INFO)
-    statuses = Counter()
-    for turn in range(1500):
-        hostile = HOSTILE[turn % len(HOSTILE)]
-        name, code = NAMES[turn % 7], CODES[turn % 9]
-        url = [
-            f"{DATA}?valuecodes[{name}]={quote(code)}",
-            f"{DATA}?valuecodes[{name}]={quote(hostile)}",
-            f"{DATA}?filter={quote(hostile)}",
-            f"{DATA}?valuecodes[sex]=*&filter=category%20in%20('A','{code}')",
-            f"/codelists/{quote(hostile)}",
-        ][turn % 5]
-        answer = served.web.get(url)
-        statuses[answer.status_code] += 1
-        check(answer, "")
-    assert statuses[500] == 0
-    assert statuses[200] > 200
-    assert statuses[400] > 500
-    check(answer, caplog.text.replace(HOSTILE[0], ""))
 
 
 CHECKS = (

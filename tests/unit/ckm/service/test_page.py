@@ -22,6 +22,7 @@ from tests.unit.ckm.service.test_fuzz import HOSTILE
 
 TWO = "/?codelist[sex]=sex&codelist[category]=category"
 MANY = "/?codelist[geo]=geo&codelist[category]=category&codelist[zone_2024]=zone_2024"
+BY = "\N{MULTIPLICATION SIGN}"
 WITHHELD = "/?codelist[geo]=geo.commune&codelist[sex]=sex.categories"
 
 
@@ -98,7 +99,7 @@ def test_categories_of_a_variable_that_is_not_shown_say_who_is_counted(web):
     where = page(web.get("/?codelist[category]=category&filter=sex = 'F'"))
     assert table(within) == table(where)
     assert table(within) != table(page(web.get("/?codelist[category]=category")))
-    assert "Counted are only: Sex \N{EN DASH} Women" in " ".join(texts(within, "//main"))
+    assert "Only counted: Sex \N{EN DASH} Women" in " ".join(texts(within, "//main"))
     alone = page(web.get("/?codelist[sex]=&valuecodes[sex]=F"))
     assert set(table(alone).values()) == {table(within)["Total", "Count"]}
 
@@ -236,13 +237,13 @@ def test_a_refusal_says_why_and_offers_tables_that_the_shape_rules_allow(web):
     ):
         tree = page(web.get(url), 403)
         assert not tree.xpath("//table")
-        assert reason in " ".join(texts(tree, "//*[@class='verdict']"))
+        assert reason in " ".join(texts(tree, "//*[@class='why']"))
         hrefs = tree.xpath("//ul[@class='tries']//a/@href")
         assert hrefs
         for href in hrefs:
             assert "at most 5,000" not in web.get(urljoin("/", href)).text
     french = page(web.get(MANY + "&lang=fr"), 403)
-    assert "cases" in " ".join(texts(french, "//*[@class='verdict']"))
+    assert "cases" in " ".join(texts(french, "//*[@class='why']"))
 
 
 def test_a_download_that_is_refused_is_a_page_that_says_so(web):
@@ -270,19 +271,19 @@ def test_withheld_areas_are_named_with_the_reason_and_what_to_try(web):
 @pytest.mark.parametrize(
     ("query", "status", "field", "words"),
     [
-        ("valuecodes[sex]=X", 400, "v2", "no category 'X'"),
+        ("valuecodes[sex]=X", 400, "v2", "no category “X”"),
         ("codelist[sex]=geo", 400, "v2", "no code list"),
         ("codelist[sexe]=sexe", 400, None, "Did you mean “sex”?"),
         ("valuecode[sex]=F", 400, None, "unknown or wrong"),
         ("codelist[sex]=sex&filter=sex", 400, "filter", "The filter is wrong"),
         ("codelist[sex]=sex&filter=person_id='J1'", 400, "filter", "The filter is wrong"),
         ("codelist[sex]=sex&filter=sex='F') or (sex='M'", 400, "filter", "The filter is wrong"),
-        ("codelist[sex]=sex&heading=weight", 400, None, "no variable 'weight'"),
-        ("codelist[sex]=sex&valuecodes[ContentsCode]=sum", 400, None, "no category 'sum'"),
-        ("codelist[sex]=sex&outputFormat=exe", 400, None, "format 'exe' is unknown"),
-        ("codelist[sex]=sex&lang=de", 400, None, "'lang' is unknown or wrong"),
+        ("codelist[sex]=sex&heading=weight", 400, None, "no variable “weight”"),
+        ("codelist[sex]=sex&valuecodes[ContentsCode]=sum", 400, None, "no category “sum”"),
+        ("codelist[sex]=sex&outputFormat=exe", 400, None, "format “exe” is unknown"),
+        ("codelist[sex]=sex&lang=de", 400, None, "“lang” is unknown or wrong"),
         ("valuecodes[sex]=top(x)", 400, "v2", "cannot be read"),
-        ("valuecodes[geo]=" + ",".join(f"*{n}" for n in range(60)), 400, None, "50 patterns"),
+        ("valuecodes[geo]=" + ",".join(f"*{n}" for n in range(60)), 400, "v1", "50 patterns"),
         ("&".join(["valuecodes[sex]=F"] * 1001), 400, None, "more than 1000 parameters"),
     ],
 )
@@ -362,6 +363,105 @@ def test_only_get_is_served(web):
     for method in ("POST", "PUT", "DELETE"):
         assert web.ask(method, "/").status_code == 405
     assert web.ask("HEAD", "/").status_code == 200
+
+
+# --- what helps readers -------------------------------------------------------------------
+
+
+def test_the_start_offers_tables_that_work(web):
+    tree = page(web.get("/"))
+    assert texts(tree, "//ul[@aria-labelledby='starts-name']//a")[:3] == [
+        f"Place (Region) {BY} Sex", f"Place (Region) {BY} category", f"Sex {BY} category",
+    ]  # fmt: skip
+    for href in tree.xpath("//ul[@aria-labelledby='starts-name']//a/@href"):
+        assert table(page(web.get(urljoin("/", href))))
+    french = page(web.get("/?lang=fr"))
+    hrefs = french.xpath("//ul[@aria-labelledby='starts-name']//a/@href")
+    assert hrefs
+    assert all("lang=fr" in href for href in hrefs)
+    assert not page(web.get("/?filter=sex="), 400).xpath("//*[@id='starts-name']")
+
+
+def test_the_start_keeps_to_the_rules(served, tmp_path):
+    rules = {**served.service.rules, "mandatory": ["category"]}
+    desk = Desk(replace(served.service, rules=rules), served.answerer, folder=tmp_path / "jobs")
+    tree = page(Web(make_app(desk)).get("/"))
+    starts = texts(tree, "//ul[@aria-labelledby='starts-name']//a")
+    assert starts
+    assert all("category" in name for name in starts)
+    desk.close()
+
+
+def test_withheld_areas_are_named_in_the_table_and_the_rule_below(web):
+    tree = page(web.get(WITHHELD))
+    (foot,) = texts(tree, "//tfoot")
+    listed = texts(tree, "//section[@id='withheld']//p")
+    assert foot.startswith("Not published: ")
+    assert foot.split(": ")[1].split("; ")[0] in " ".join(listed)
+    rules = texts(tree, "//section[@id='withheld']//p[@class='rule']")
+    assert rules
+    assert all(re.fullmatch(r"Rule: \w+", rule) for rule in rules)
+    assert texts(page(web.get(MANY), 403), "//p[@class='rule']") == ["Rule: maximum_cells"]
+
+
+def test_a_category_that_stands_in_the_row_above_is_marked(web):
+    tree = page(web.get(TWO + "&codelist[age_tree]=age_tree.1&heading=age_tree"))
+    marks = [
+        ["again" in (head.get("class") or "") for head in row.xpath("./th")]
+        for row in tree.xpath("//tbody/tr")
+    ]
+    assert marks == [[place % 6 > 0, False] for place in range(18)]
+
+
+@pytest.mark.parametrize(
+    ("query", "n_bars", "words"),
+    [
+        ("codelist[geo]=geo.commune", [40], "The 40 rows with the largest numbers, of"),
+        ("codelist[sex]=sex&valuecodes[sex]=F&codelist[category]=category", [5], ""),
+        ("codelist[sex]=sex.categories&codelist[geo]=geo.region&heading=geo", [], "no chart"),
+        ("codelist[sex]=sex&codelist[geo]=geo&valuecodes[geo]=Total&heading=geo", [2], ""),
+        ("codelist[sex]=sex&valuecodes[sex]=F", [], ""),
+        (TWO[2:], [6, 4], ""),
+    ],
+)
+def test_tables_of_every_size_have_a_chart_or_a_reason(web, query, n_bars, words):
+    answer = web.get("/?" + query)
+    tree = page(answer)
+    drawings = tree.xpath("//figure//*[local-name()='svg']")
+    assert [len(d.xpath(".//*[local-name()='rect']")) for d in drawings] == n_bars
+    assert words in " ".join(texts(tree, "//main"))
+    assert ("no chart" in answer.text) is (words == "no chart")
+
+
+def test_the_chart_draws_the_largest_numbers_of_all_pages(web):
+    tree = page(web.get("/?codelist[geo]=geo.commune&sort=-2"))
+    names = [head.split()[0] for head in texts(tree, "//tbody/tr/th")[:40]]
+    drawn = tree.xpath("//figure//*[local-name()='text'][@text-anchor='end']/text()")
+    assert [name for name in drawn if not name.replace(",", "").isdigit() or name in names][
+        :40
+    ] == names
+
+
+def test_files_are_named_after_their_table(web):
+    tree = page(web.get(TWO))
+    assert tree.xpath("//a[text()='CSV']/@download") == ["jobseekers-sex-category.csv"]
+    answer = follow(web, tree, "//a[text()='CSVW (ZIP)']/@href")
+    assert 'filename="jobseekers-sex-category.zip"' in answer.headers["content-disposition"]
+
+
+def test_an_example_of_a_filter_works_as_it_stands(web):
+    tree = page(web.get("/"))
+    (example, *_) = texts(tree, "//*[@id='filter-hint']/code")
+    assert example == "sex in ('F', 'M')"
+    assert table(page(web.get(f"{TWO}&filter={quote(example)}")))
+
+
+def test_a_search_lists_what_it_finds_and_what_is_ticked_alone(web):
+    tree = page(web.get("/?find[geo]=0600&codelist[geo]=&valuecodes[geo]=04"))
+    names = texts(tree, "//fieldset[@id='v1']//label[@class='tick']")
+    assert "04" in names
+    assert len(names) == 3
+    assert all("0600" in name for name in names if name != "04")
 
 
 # --- beside the page ----------------------------------------------------------------------

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import socket
 import threading
+from dataclasses import replace
 from shutil import which
 
 import httpx
 import pytest
 import uvicorn
 
+from ckm.service.access import TokenFile
+from ckm.service.api import make_app
+from ckm.service.desk import Desk
 from tests.unit.ckm.service.conftest import cells_of
 
 CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")
@@ -41,11 +47,11 @@ STATES = {
 }
 
 
-@pytest.fixture(scope="module")
-def address(served):
-    """Serve the application on a port of this machine."""
+@contextlib.contextmanager
+def serving(app):
+    """Serve an application on a port of this machine."""
     sock = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(served.web.app, log_config=None, lifespan="off", ws="none")
+    config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
     thread.start()
@@ -53,6 +59,27 @@ def address(served):
     server.should_exit = True
     thread.join()
     sock.close()
+
+
+@pytest.fixture(scope="module")
+def address(served):
+    with serving(served.web.app) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def guarded(served, tmp_path_factory):
+    """Serve the same with tokens; give the address and a token."""
+    folder = tmp_path_factory.mktemp("guarded")
+    file = TokenFile(folder / "tokens.json")
+    token = file.add(role="researcher", label="one")
+    service = replace(
+        served.service, access=replace(served.service.access, mode="tokens", tokens=file.path)
+    )
+    desk = Desk(service, served.answerer, folder=folder / "jobs")
+    with serving(make_app(desk)) as found:
+        yield found, token
+    desk.close()
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +113,13 @@ def visit(browser, address):
     assert [text for text in said if "the server responded" not in text] == []
 
 
+def violations(page):
+    """Return what axe finds, after a look whether it looked at all."""
+    found = axe.Axe().run(page, options=RULES).response
+    assert len(found["passes"]) > 15
+    return [(v["id"], v["nodes"][0]["html"][:160]) for v in found["violations"]]
+
+
 def rows(page):
     return [line.split("\t") for line in page.locator("table").inner_text().split("\n")]
 
@@ -102,10 +136,35 @@ def test_axe_finds_nothing(visit, state, scheme, width, language):
         color_scheme=scheme,
     )
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
-    found = axe.Axe().run(page, options=RULES).response
-    assert len(found["passes"]) > 15
-    assert [(v["id"], v["nodes"][0]["html"][:160]) for v in found["violations"]] == []
+    assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 320)])
+def test_people_sign_in_with_the_keyboard_and_axe_finds_nothing(
+    browser, guarded, scheme, width
+):
+    address, token = guarded
+    options = {"viewport": {"width": width, "height": 700}, "color_scheme": scheme}
+    page = browser.new_page(base_url=address, locale="en-GB", **options)
+    page.goto(TABLE)
+    assert "sign in" in page.get_by_role("alert").inner_text()
+    assert violations(page) == []
+    page.get_by_role("link", name="Sign in").press("Enter")
+    page.get_by_label("Token").press_sequentially("wrong")
+    page.get_by_label("Token").press("Enter")
+    page.get_by_role("link", name="This is no valid token").press("Enter")
+    assert page.evaluate("document.activeElement.id") == "token"
+    assert violations(page) == []
+    page.keyboard.insert_text(token)
+    page.keyboard.press("Enter")
+    page.get_by_text("Signed in as researcher").wait_for()
+    assert rows(page)[-1][0] == "Men"
+    assert violations(page) == []
+    assert page.evaluate("document.cookie") == ""
+    page.get_by_role("button", name="Sign out").press("Enter")
+    page.get_by_role("link", name="Sign in").wait_for()
+    page.context.close()
 
 
 @pytest.mark.parametrize("is_scripted", [True, False])
@@ -113,7 +172,7 @@ def test_a_table_is_asked_for_sorted_and_linked(visit, address, is_scripted):
     page = visit("/", java_script_enabled=is_scripted)
     page.get_by_label("Show Sex").select_option(label="With the total")
     page.get_by_label("Show category").select_option(label="Without the total")
-    page.get_by_text("Categories of category").click()
+    page.locator("summary", has_text="of category").click()
     for name in ("A", "C", "E"):
         page.get_by_role("checkbox", name=name, exact=True).check()
     page.get_by_role("button", name="Show the table").click()
@@ -141,11 +200,69 @@ def test_a_table_is_copied_as_it_stands(visit, address):
     page = visit(TABLE, permissions=["clipboard-read", "clipboard-write"])
     page.get_by_role("columnheader", name="Total").get_by_role("link").click()
     page.get_by_role("button", name="Copy the table").click()
-    page.get_by_text("Copied", exact=True).wait_for()
+    page.get_by_text("The table is copied", exact=True).wait_for()
     lines = page.evaluate("navigator.clipboard.readText()").splitlines()
     assert lines[0].split("\t") == ["Sex", "Total", "A", "B", "C", "D", "E"]
     assert [line.split("\t")[0] for line in lines[1:]] == ["Men", "Women", "Total"]
     assert all(number.isdigit() for line in lines[1:] for number in line.split("\t")[1:])
+
+
+def test_the_link_is_copied_and_both_are_told(visit):
+    page = visit(TABLE, permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy the link").click()
+    page.get_by_role("status").get_by_text("The link is copied").wait_for()
+    page.goto(page.evaluate("navigator.clipboard.readText()"))
+    assert [row[0] for row in rows(page)[-3:]] == ["Total", "Women", "Men"]
+    page.get_by_role("columnheader", name="A", exact=True).get_by_role("link").click()
+    page.get_by_role("status").get_by_text("sorted by A, rising").wait_for()
+
+
+def test_headings_stay_while_a_table_is_scrolled(visit):
+    page = visit(STATES["pages"], viewport={"width": 1280, "height": 700})
+    heading = page.locator("thead th").first
+    before = heading.bounding_box()
+    first = page.locator("tbody th").first.bounding_box()
+    page.locator(".scroll").evaluate("box => { box.scrollTop = 300 }")
+    assert page.locator("tbody th").first.bounding_box()["y"] == pytest.approx(first["y"] - 300)
+    assert before["y"] - 80 < heading.bounding_box()["y"] <= before["y"]
+
+
+def test_categories_are_found_while_typing_and_ticks_stay(visit):
+    page = visit("/")
+    page.locator("#v1 summary").click()
+    page.get_by_role("checkbox", name="04", exact=True).check()
+    page.locator("#v1-find").press_sequentially("0600")
+    page.locator("#v1 .found", has_text="categories found").wait_for()
+    found = page.locator("#v1 .ticks label").all_inner_texts()
+    assert [text.strip() for text in found if "0600" not in text] == ["04"]
+    page.get_by_role("checkbox", name="06001").check()
+    page.locator("#v1-find").press("Enter")
+    page.locator("#v1-find").fill("no such place")
+    page.locator("#v1 .found", has_text="0 categories found").wait_for()
+    page.get_by_role("button", name="Show the table").click()
+    counted = page.locator(".result p", has_text="Only counted").inner_text()
+    assert re.search(r"Place . 06001, 04", counted)
+
+
+def test_the_key_enter_in_the_filter_shows_the_table(visit):
+    page = visit(TABLE)
+    page.get_by_text("Filter with a condition").click()
+    page.locator("#filter").fill("sex = 'F'")
+    with page.expect_navigation():
+        page.locator("#filter").press("Enter")
+    assert "#" not in page.url
+    assert "Only counted" in page.locator("main").inner_text()
+
+
+def test_nothing_moves_while_a_page_is_made(visit):
+    page = visit(TABLE)
+    moved = page.evaluate(
+        "new Promise(done => { let sum = 0; new PerformanceObserver(list => {"
+        " for (const e of list.getEntries()) sum += e.value; })"
+        ".observe({ type: 'layout-shift', buffered: true });"
+        " requestAnimationFrame(() => setTimeout(() => done(sum), 100)); })"
+    )
+    assert moved < 0.02
 
 
 def test_a_refusal_leads_to_a_table(visit):
@@ -164,7 +281,10 @@ def test_a_file_is_downloaded(visit, address, name):
     with page.expect_download() as started:
         page.get_by_role("link", name=name, exact=True).click()
     file = started.value
-    assert file.suggested_filename in {"jobseekers.csv", "jobseekers.json"}
+    assert file.suggested_filename in {
+        "jobseekers-sex-category.csv",
+        "jobseekers-sex-category.json",
+    }
     form = {"CSV": "csv", "JSON-stat 2.0": "json-stat2"}[name]
     wanted = httpx.get(f"{address}{TABLE}&outputFormat={form}")
     assert file.path().read_bytes() == wanted.content
@@ -172,7 +292,9 @@ def test_a_file_is_downloaded(visit, address, name):
 
 def test_french_readers_get_french(visit):
     page = visit("/", locale="fr-FR")
-    page.get_by_label("Montrer : Sexe").select_option(label="Avec l'ensemble")
+    page.get_by_label("Montrer : Sexe").select_option(
+        label="Avec l\N{RIGHT SINGLE QUOTATION MARK}ensemble"
+    )
     page.get_by_role("button", name="Montrer le tableau").click()
     assert [row[0].strip() for row in rows(page)[-3:]] == ["Ensemble", "Femmes", "Hommes"]
     page.get_by_role("link", name="English").click()

@@ -1,0 +1,91 @@
+"""Sorted runs of words: many words are looked up at once, and new ones come in cheaply."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Words = NDArray[np.uint64]
+    Places = NDArray[np.uint32]
+
+__all__ = ["Runs"]
+
+
+class Runs:
+    """Words, each with the place of what it belongs to.
+
+    Examples
+    --------
+    >>> runs = Runs()
+    >>> runs.add(np.array([7, 5], np.uint64), np.array([0, 1], np.uint32))
+    >>> runs.find(np.array([5, 6], np.uint64))
+    (array([0]), array([1], dtype=uint32))
+    """
+
+    def __init__(self) -> None:
+        self._runs: tuple[tuple[Words, Places], ...] = ()
+
+    def add(self, words: Words, places: Places) -> None:
+        """Add words; runs of like size become one, so that there are few.
+
+        Parameters
+        ----------
+        words, places
+            The words and their places.
+        """
+        if not len(words):
+            return
+        runs = list(self._runs)
+        while runs and len(runs[-1][0]) < 2 * len(words):
+            known, owners = runs.pop()
+            words, places = np.concatenate([known, words]), np.concatenate([owners, places])
+        order = np.argsort(words)
+        # Whole and at once: other threads may be looking words up.
+        self._runs = (*runs, (words[order], places[order]))
+
+    def has(self, words: Words) -> NDArray[np.bool_]:
+        """Tell which words are there.
+
+        Parameters
+        ----------
+        words
+            The words.
+        """
+        found = np.zeros(len(words), bool)
+        if not len(words) or not self._runs:
+            return found
+        order = np.argsort(words)  # lookups in order stay near each other in memory
+        words = words[order]
+        for known, _ in self._runs:
+            at = np.minimum(np.searchsorted(known, words), len(known) - 1)
+            found[order] |= known[at] == words
+        return found
+
+    def find(self, words: Words) -> tuple[NDArray[np.intp], Places]:
+        """Return which words are there, and each place of each of them.
+
+        Parameters
+        ----------
+        words
+            The words.
+        """
+        queries, found = [np.zeros(0, np.intp)], [np.zeros(0, np.uint32)]
+        order = np.argsort(words)
+        words = words[order]
+        for known, places in self._runs:
+            low = np.searchsorted(known, words, "left")
+            met = np.flatnonzero(known[np.minimum(low, len(known) - 1)] == words)
+            low = low[met]
+            size = np.searchsorted(known, words[met], "right") - low
+            query = np.repeat(np.arange(len(met)), size)
+            within = np.arange(len(query)) - np.repeat(np.cumsum(size) - size, size)
+            queries.append(order[met[query]])
+            found.append(places[low[query] + within])
+        return np.concatenate(queries), np.concatenate(found)
+
+    def __repr__(self) -> str:
+        return f"Runs({sum(len(words) for words, _ in self._runs)} words)"
