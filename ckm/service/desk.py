@@ -33,20 +33,7 @@ if TYPE_CHECKING:
     from ckm.service.variables import Variable
     from tables import Deadline
 
-__all__ = ["Desk", "budgets_of"]
-
-
-def budgets_of(service: Service, folder: Path) -> Path:
-    """Return the file in which all processes of a service count requests.
-
-    Parameters
-    ----------
-    service
-        The service.
-    folder
-        Where large tables are kept, and the file if the service names none.
-    """
-    return service.access.budgets or folder / "budgets.db"
+__all__ = ["Desk"]
 
 
 _THIN = "thin_difference"
@@ -80,7 +67,7 @@ class Desk:
         self.rendered: Cache[Rendered] = Cache(
             limits.cache_bytes // 2, size=lambda r: len(r.body) + 1000
         )
-        self._rates = Rates(budgets_of(service, folder))
+        self._rates = Rates(service.access.budgets or folder / "budgets.db")
         self._audit = Audit(service.access.audit)
         path = service.access.tokens
         self._tokens = None if path is None else Tokens(TokenFile(path))
