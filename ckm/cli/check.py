@@ -52,6 +52,8 @@ def check(
         plan, ledger = service.job, service.ledger
         wanted: Mapping[str, TableRequest] = _variables(service)
         voice.step("service read", f"{job.name} is a sound service; {_offered(service)}")
+        for caution in service.cautions:
+            voice.warn("caution", caution)
     else:
         plan = read_job(job)
         wanted, ledger = plan.tables, plan.ledger

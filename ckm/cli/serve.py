@@ -71,6 +71,8 @@ def serve(
     plan = plan if listen is None else replace(plan, listen=listen)
     plan = plan if port is None else replace(plan, port=port)
     voice.step("service read", f"{service.name}: {len(plan.variables)} variables")
+    for caution in plan.cautions:
+        voice.warn("caution", caution)
     if dry_run:
         voice.step("dry run complete", "dry run: nothing was opened")
         return

@@ -108,3 +108,19 @@ class Service:
     def area(self) -> str | None:
         """The variable of areas."""
         return next((v.name for v in self.variables.values() if v.is_area), None)
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What an office should know before it opens the service to strangers."""
+        told = []
+        if self.ledger is None:
+            told.append(
+                "without [ledger] nobody compares requests with what was published: two "
+                "tables that differ by one person give that person away"
+            )
+        if self.access.mode == "open" and self.access.filters == "public":
+            told.append(
+                "everybody may filter: with some hundred tables a patient reader averages the "
+                'noise out; filters = "researcher" in [access] prevents it'
+            )
+        return tuple(told)

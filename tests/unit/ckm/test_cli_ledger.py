@@ -161,7 +161,7 @@ def test_the_secret_may_come_from_a_service_file(folder):
     ("text", "words"),
     [
         ("schema = 1\n[service]\ntitle = 'x'\n", "makes this a service, not a job."),
-        ("schema = 1\n[[variable]]\nname = 'x'\n", "variable"),
+        ("schema = 1\n[[variable]]\nname = 'x'\n", "[[table]] is missing."),
     ],
 )
 def test_a_service_file_in_the_place_of_a_job_is_told_apart(folder, text, words):

@@ -123,6 +123,20 @@ def test_check_looks_at_a_service_as_at_a_job(file, capsys):
     assert "zone_2025" in capsys.readouterr().err
 
 
+def test_an_office_is_told_what_it_opens(file, capsys):
+    assert run("check", file, "--quick", "--log-format", "text") == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert "without [ledger] nobody compares requests" in told
+    assert 'filters = "researcher" in [access] prevents it' in told
+    more = '[access]\nfilters = "researcher"\n[ledger]\npath = "ledger.db"\n'
+    file.write_text(file.read_text() + more)
+    for command in (["check", file, "--quick"], ["serve", file, "--dry-run"]):
+        assert run(*command, "--log-format", "text") == 0
+        told = capsys.readouterr().err
+        assert "nobody compares" not in told
+        assert "everybody may filter" not in told
+
+
 def test_serve_has_a_dry_run(file, capsys):
     assert run("serve", file, "--dry-run") == 0
     assert "nothing was opened" in capsys.readouterr().err
