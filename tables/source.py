@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from tables.variables import Spread
+
 __all__ = ["Source", "open_source", "read_categories"]
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
@@ -75,6 +77,7 @@ class Source:
         self.label = label
         self.orders: dict[str, pa.Array] = {}  # categories that came in an order, in that order
         self.sound: set[Any] = set()  # record keys already found sound, see tables.keys
+        self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
         rows = self.fetch(f"DESCRIBE SELECT * FROM {_VIEW}")
         self.columns: dict[str, str] = {name: kind for name, kind, *_ in rows}
         # Column name → integer, number, text, boolean, date or other.
