@@ -6,12 +6,12 @@ that those of two cells merge into those of their union by comparing integers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tables.limbs import exact_floats, from_limbs, sum_at, sum_keys
+from tables.limbs import exact_floats, sum_at, sum_keys
 from tables.magnitudes import Magnitudes
 
 if TYPE_CHECKING:
@@ -22,7 +22,39 @@ if TYPE_CHECKING:
     Sums = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["Amounts", "Ranking", "join_amounts", "merge_top"]
+__all__ = ["Amounts", "ExactSum", "Ranking", "join_amounts", "merge_top"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class ExactSum:
+    """The same sum over a block of cells, as integers. Disclosive.
+
+    Parameters
+    ----------
+    limbs
+        One integer for every cell, or three, see `tables.limbs`.
+    decimals
+        The sums are multiples of ``10**-decimals``.
+    """
+
+    limbs: tuple[Sums, ...]
+    decimals: int
+
+    def take(self, places: Sums) -> ExactSum:
+        """Return the sums of some cells, in this order."""
+        return replace(self, limbs=tuple(limb[places] for limb in self.limbs))
+
+    def merge(self, place: Sums, kept: Sums, total: int) -> ExactSum:
+        """Sum over cells of the same place, see `Amounts.merge`."""
+        limbs = tuple(sum_at(place, limb, total)[kept] for limb in self.limbs)
+        return replace(self, limbs=limbs)
+
+    def floats(self) -> Floats:
+        """Return the numbers that the integers stand for."""
+        return exact_floats(self.limbs, decimals=self.decimals)
+
+    def __repr__(self) -> str:
+        return "ExactSum(…)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -47,14 +79,12 @@ class Amounts:
     ----------
     variable
         The column.
-    raw, weighted
-        Limbs of the unweighted and the weighted sum; the latter empty without a weight.
-    raw_decimals, weighted_decimals
-        The sums are multiples of ``10**-decimals``.
+    raw
+        The unweighted sum.
     contributors
         Number of records whose value is not zero.
-    weights
-        Limbs of the sum of their weights, or empty.
+    weighted, weights
+        The weighted sum, and the sum of the contributors' weights; None without a weight.
     key
         Sum of their record keys.
     low, high
@@ -66,12 +96,10 @@ class Amounts:
     """
 
     variable: str
-    raw: tuple[Sums, ...]
-    raw_decimals: int
-    weighted: tuple[Sums, ...]
-    weighted_decimals: int
+    raw: ExactSum
     contributors: Sums
-    weights: tuple[Sums, ...]
+    weighted: ExactSum | None
+    weights: ExactSum | None
     key: NDArray[np.uint64]
     low: Floats
     high: Floats
@@ -82,10 +110,10 @@ class Amounts:
         """Return the amounts of some cells, in this order."""
         return replace(
             self,
-            raw=tuple(limb[places] for limb in self.raw),
-            weighted=tuple(limb[places] for limb in self.weighted),
+            raw=self.raw.take(places),
+            weighted=self.weighted and self.weighted.take(places),
             contributors=self.contributors[places],
-            weights=tuple(limb[places] for limb in self.weights),
+            weights=self.weights and self.weights.take(places),
             key=self.key[places],
             low=self.low[places],
             high=self.high[places],
@@ -106,19 +134,15 @@ class Amounts:
         key_range
             Keys lie in [0, key_range).
         """
-
-        def summed(limbs: tuple[Sums, ...]) -> tuple[Sums, ...]:
-            return tuple(sum_at(place, limb, total)[kept] for limb in limbs)
-
         low, high = np.full(total, np.inf), np.full(total, -np.inf)
         np.minimum.at(low, place, self.low)
         np.maximum.at(high, place, self.high)
         return replace(
             self,
-            raw=summed(self.raw),
-            weighted=summed(self.weighted),
+            raw=self.raw.merge(place, kept, total),
+            weighted=self.weighted and self.weighted.merge(place, kept, total),
             contributors=sum_at(place, self.contributors, total)[kept],
-            weights=summed(self.weights),
+            weights=self.weights and self.weights.merge(place, kept, total),
             key=sum_keys(place, self.key, total, key_range)[kept],
             low=low[kept],
             high=high[kept],
@@ -127,17 +151,16 @@ class Amounts:
 
     def magnitudes(self, key_range: int) -> Magnitudes:
         """Return the numbers that the integers stand for."""
-        raw_total = exact_floats(self.raw, decimals=self.raw_decimals)
-        total, weighted_contributors = raw_total, self.contributors.astype(float)
-        if self.weighted:
-            total = exact_floats(self.weighted, decimals=self.weighted_decimals)
-            weighted_contributors = from_limbs(self.weights)
+        raw_total = self.raw.floats()
+        weighted_contributors = self.contributors.astype(float)
         return Magnitudes(
             variable=self.variable,
-            total=total,
+            total=raw_total if self.weighted is None else self.weighted.floats(),
             raw_total=raw_total,
             contributors=self.contributors,
-            weighted_contributors=weighted_contributors,
+            weighted_contributors=weighted_contributors
+            if self.weights is None
+            else self.weights.floats(),
             key=self.key,
             key_range=key_range,
             top=self.ranking.values[self.top],
@@ -205,22 +228,12 @@ def join_amounts(
         return None
     joined = {}
     for parts in zip(*shown, strict=True):
-        first = parts[0]
-
-        def limbs(name: str, parts: tuple[Amounts, ...] = parts) -> tuple[Sums, ...]:
-            listed = [getattr(part, name) for part in parts]
-            return tuple(np.concatenate(limb) for limb in zip(*listed, strict=True))
-
-        whole = replace(
-            first,
-            raw=limbs("raw"),
-            weighted=limbs("weighted"),
-            contributors=np.concatenate([part.contributors for part in parts]),
-            weights=limbs("weights"),
-            key=np.concatenate([part.key for part in parts]),
-            low=np.concatenate([part.low for part in parts]),
-            high=np.concatenate([part.high for part in parts]),
-            top=np.concatenate([part.top for part in parts]),
-        )
-        joined[first.variable] = whole.magnitudes(key_range)
+        found = [part.magnitudes(key_range) for part in parts]
+        columns = {
+            field.name: np.concatenate([getattr(part, field.name) for part in found])
+            for field in fields(Magnitudes)
+            if field.name not in {"variable", "key_range"}
+        }
+        variable = parts[0].variable
+        joined[variable] = Magnitudes(variable=variable, key_range=key_range, **columns)
     return joined

@@ -15,12 +15,13 @@ import numpy as np
 from tables.axes import build_axis
 from tables.blocks import Block, group, lay_out, roll_up, shown_cells
 from tables.errors import DataError
+from tables.exact import require_addable
 from tables.filters import Filter, quote
 from tables.keys import RecordKeys, require_sound
 from tables.limbs import WEIGHT_DECIMALS, limbs_of, modulo_sql
 from tables.request import Request, require_fit
 from tables.sketch import Sketch, read_sketch, sketch_columns
-from tables.variables import Variable, require_addable
+from tables.variables import Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -97,7 +98,8 @@ def cube(
     for weight in sorted({r.weight for r in requests if r.weight is not None}):
         _require_weights(source, weight)
     for request in requests:
-        require_addable(source, request.sums, weight=request.weight)
+        if request.sums:
+            require_addable(source, request.sums, weight=request.weight)
     source.prepare_grouping()
     tables: list[Cells] = []
     scan_s = 0.0
@@ -291,7 +293,6 @@ class _Plan:
                 column,
                 weight=weight,
                 place=place,
-                weight_alias=None if weight is None else self.weight_alias[weight],
                 top=wanted,
             )
             for place, ((column, weight), wanted) in enumerate(top.items())

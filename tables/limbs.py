@@ -31,6 +31,7 @@ WEIGHT_DECIMALS = 15
 _HALF = 2**32 - 1
 _STEP = 10**5  # divided by in turns, so that a remainder and 32 bits fit one word
 _STEP_DECIMALS = 5
+_CHUNK = 2**15  # few enough that the intermediate numbers stay near the processor
 
 
 def sum_at(place: Sums, values: Sums, total: int) -> Sums:
@@ -105,7 +106,7 @@ def exact_floats(limbs: Sequence[Sums], *, decimals: int) -> NDArray[np.float64]
     limbs
         One integer per sum, or three as of `limbs_of`.
     decimals
-        The sums are multiples of ``10**-decimals``: 0, or a multiple of 5.
+        The sums are multiples of ``10**-decimals``: a multiple of 5 for three integers.
 
     Notes
     -----
@@ -113,11 +114,18 @@ def exact_floats(limbs: Sequence[Sums], *, decimals: int) -> NDArray[np.float64]
     whatever the number of decimals in which it was summed.
     """
     if len(limbs) == 1:
-        return limbs[0].astype(float)
-    low, middle, high = _carried(limbs)
-    is_negative = high < 0
-    sign = np.where(is_negative, -1, 1)
-    low, middle, high = _carried([sign * low, sign * middle, sign * high])
+        whole, rest = np.divmod(np.abs(limbs[0]), 10**decimals)
+        return np.asarray(np.sign(limbs[0]) * (whole + rest / 10.0**decimals))
+    answer = np.empty(len(limbs[0]))
+    for start in range(0, len(answer), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        answer[part] = _wide_floats([limb[part] for limb in limbs], decimals)
+    return answer
+
+
+def _wide_floats(limbs: Sequence[Sums], decimals: int) -> NDArray[np.float64]:
+    sign = np.where(_carried(limbs)[2] < 0, -1, 1)
+    low, middle, high = _carried([sign * limb for limb in limbs])
     rest = np.zeros(len(low), np.int64)
     for step in range(decimals // _STEP_DECIMALS):
         high, carry = np.divmod(high, _STEP)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tables.variables import Spread
+    from tables.exact import Spread
 
 __all__ = ["Source", "open_source", "read_categories"]
 
