@@ -165,7 +165,7 @@ def _spread_sql(x: str) -> list[str]:
         f"count(*) = count({x})",
         f"NOT coalesce(bool_or(isinf({x})), false)",
         f"coalesce(max(abs({x})), 0)",
-        f"coalesce(sum(least(abs({x}), 1e25)), 0)",
+        f"coalesce(sum(CASE WHEN abs({x}) > 1e25 THEN 1e25 ELSE abs({x}) END), 0)",
         *(f"coalesce(bool_and({condition}), true)" for condition in fine),
     ]
 

@@ -196,7 +196,9 @@ class Variable:
         is_plus = pc.struct_field(orders, "is_plus").to_numpy(zero_copy_only=False)
         order = np.argsort(size)
         is_same = size[order[1:]] == size[order[:-1]]
-        is_tied = np.append(False, is_same) | np.append(is_same, False)
+        is_tied = np.zeros(len(order), bool)
+        is_tied[1:] |= is_same
+        is_tied[:-1] |= is_same
         tied = order[is_tied]  # mostly few: sorting by all parts takes ten times as long
         order[is_tied] = tied[np.lexsort((is_plus[tied], weight[tied], size[tied]))]
         ranks = np.empty(len(order), np.int64)
