@@ -223,3 +223,31 @@ def test_sketches_and_sums_come_from_one_scan():
         (cells,) = cube(source, StoredKeys(column="key"), [wish], sketch=2)
     assert cells.magnitudes["x"].total.tolist() == [9.0, 12.0, 21.0]
     assert len(cells.sketch) == 3
+
+
+def test_a_request_without_sums_looks_through_no_column_of_amounts():
+    statements = []
+    with open_source(keyed(x=[1.5, 2.5], w=[1, 2], g=["a", "b"])) as source:
+        ask, scan = source.fetch, source.arrow
+        source.fetch = lambda sql, *given: statements.append(sql) or ask(sql, *given)
+        source.arrow = lambda sql, *given, **more: (
+            statements.append(sql) or scan(sql, *given, **more)
+        )
+        cube(source, KEYS, [Request(dimensions=["g"], weight="w")])
+        assert source.spreads == {}
+    assert len(statements) >= 3
+    assert not any('"x"' in sql or "FILTER (v" in sql for sql in statements)
+
+
+def test_one_look_through_a_column_serves_every_request():
+    with open_source(keyed(x=[1.5, 2.5], g=["a", "b"])) as source:
+        cube(source, KEYS, [Request(dimensions=["g"], sums=["x"])])
+        known = source.spreads["x"]
+        cube(source, KEYS, [Request(dimensions=[], sums=["x"], top=2)])
+        assert source.spreads["x"] is known
+
+
+def test_a_variable_may_be_weight_and_dimension_as_well():
+    (found,) = add_up(keyed(x=[1, 2, 2]), "x", dimensions=["x"], weight="x", top=2)
+    assert found.total.tolist() == [1.0, 8.0, 9.0]
+    assert found.top.tolist() == [[1.0, 0.0], [2.0, 2.0], [2.0, 2.0]]
