@@ -92,6 +92,16 @@ def cube(
     ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
     >>> cells.count.tolist(), cells.cell_key.tolist()
     ([2, 1, 3], [4, 2, 6])
+
+    Sums come with the largest contributions:
+
+    >>> records = records.append_column("income", pa.array([20.5, 31.0, -40.0]))
+    >>> request = Request(dimensions=["sex"], sums=["income"], top=1)
+    >>> with open_source(records) as source:
+    ...     (cells,) = cube(source, StoredKeys(column="key"), [request])
+    >>> found = cells.magnitudes["income"]
+    >>> found.total.tolist(), found.top.tolist()
+    ([-19.5, 31.0, 11.5], [[-40.0], [31.0], [-40.0]])
     """
     require_fit(requests, source)
     require_sound(source, keys, tolerate_missing=tolerate_missing_keys and not sketch)
@@ -288,13 +298,7 @@ class _Plan:
                 known = top.get((column, request.weight), 0)
                 top[column, request.weight] = max(known, request.top)
         return {
-            (column, weight): Variable(
-                source,
-                column,
-                weight=weight,
-                place=place,
-                top=wanted,
-            )
+            (column, weight): Variable(source, column, weight=weight, place=place, top=wanted)
             for place, ((column, weight), wanted) in enumerate(top.items())
         }
 
