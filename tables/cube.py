@@ -110,7 +110,7 @@ def cube(
     for request in requests:
         if request.sums:
             require_addable(source, request.sums, weight=request.weight)
-    source.prepare_grouping()
+    source.prepare_grouping(has_sums=any(request.sums for request in requests))
     tables: list[Cells] = []
     scan_s = 0.0
     started = time.perf_counter()
