@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from ckm.errors import ConfigError
 from ckm.perturb import perturb
 from ckm.published import PublishedTable, publish, published_numbers
-from ckm.request import EmptyCells, TableRequest
+from ckm.request import EmptyCells, TableRequest, variable_of
 from ptable import PTableWarning
 from tables import (
     CodeTree,
@@ -55,6 +55,8 @@ Observer: TypeAlias = (
 )
 
 logger = logging.getLogger(__name__)
+
+_LARGEST = 3  # contributions of a cell that noise and rules of sensitivity may look at
 
 
 class Engine:
@@ -357,6 +359,7 @@ class Engine:
         observe: Observer | None = None,
         watch: Watch | None = None,
     ) -> list[PublishedTable]:
+        _require_available(requests)
         tell = progress or (lambda _stage, _done, _total: None)
         tell("keys", 0, 1)
         self.check_keys()
@@ -485,6 +488,7 @@ class Engine:
 
     def _request(self, request: TableRequest) -> Request:
         is_weighted = "weighted" in request.measures
+        sums = request.variables
         if is_weighted and self._weight is None:
             raise ConfigError(
                 "The measure 'weighted' needs a weight.", hint='name its column: weight = "w"'
@@ -494,19 +498,33 @@ class Engine:
             hierarchies=self._hierarchies,
             margins=request.margins,
             where=request.where,
-            weight=self._weight if is_weighted else None,
+            weight=self._weight if is_weighted or sums else None,
+            sums=sums,
+            top=_LARGEST if sums else 0,
             categories=self._categories,
             total_label=self._labels[0],
             missing_label=self._labels[1],
         )
         identity = self._keys.column
         filtered = built.where.columns if isinstance(built.where, Filter) else ()
-        if identity in {*built.columns, *filtered}:
+        if identity in {*built.columns, *filtered, *sums}:
             raise RequestError(
-                f"Column {identity!r} tells persons apart: it is no dimension and no filter.",
+                f"Column {identity!r} tells persons apart: it is no dimension, no filter and "
+                "no variable.",
                 hint="ask for groups of people",
             )
         return built
+
+
+def _require_available(requests: Mapping[str, TableRequest]) -> None:
+    """Refuse measures that can be tabulated, but not protected yet."""
+    for request in requests.values():
+        for measure in request.measures:
+            if variable_of(measure) is not None:
+                raise ConfigError(
+                    f"The measure {measure!r} is not available yet.",
+                    hint='counts are: measures = ["count"] or ["count", "weighted"]',
+                )
 
 
 def _require_counts(ptable: PTable) -> None:

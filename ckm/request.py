@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -10,9 +11,12 @@ from ckm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["EmptyCells", "TableRequest"]
+__all__ = ["STATISTICS", "EmptyCells", "TableRequest", "variable_of"]
 
 EmptyCells = Literal["auto", "grid", "drop"]
+
+#: What is published of a variable: ``"sum:income"``.
+STATISTICS = ("sum", "mean", "range")
 
 _MEASURES = ("count", "weighted")
 
@@ -30,7 +34,8 @@ class TableRequest:
     where
         A filter, see `tables.filters`.
     measures
-        ``"count"``, ``"weighted"``, or both.
+        ``"count"``, ``"weighted"``, and of a variable ``"sum:income"``, ``"mean:income"`` or
+        ``"range:income"``; each once.
     empty_cells
         ``"grid"`` writes every combination of categories, zeros included; ``"drop"`` leaves
         out every cell whose published count is zero, whether it was empty or not;
@@ -50,6 +55,8 @@ class TableRequest:
     --------
     >>> TableRequest(dimensions=["sex"]).measures
     ('count',)
+    >>> TableRequest(dimensions=["sex"], measures=["sum:income", "mean:income"]).variables
+    ('income',)
     """
 
     dimensions: Sequence[str]
@@ -67,16 +74,51 @@ class TableRequest:
             )
         object.__setattr__(self, "dimensions", tuple(self.dimensions))
         object.__setattr__(self, "measures", tuple(self.measures))
-        unknown = [m for m in self.measures if m not in _MEASURES]
+        unknown = [m for m in self.measures if m not in _MEASURES and variable_of(m) is None]
         if unknown or not self.measures or len(set(self.measures)) < len(self.measures):
             shown = ", ".join(repr(m) for m in self.measures) or "none"
             raise ConfigError(
-                f"measures are 'count' and 'weighted', each once, not {shown}.",
-                hint="sums of a variable are not available yet"
-                if any(str(m).startswith("sum") for m in unknown)
-                else 'for example measures = ["count"]',
+                "measures are 'count', 'weighted' and 'sum:', 'mean:' or 'range:' with a "
+                f"variable, each once, not {shown}.",
+                hint=_hint(unknown[0]) if unknown else 'for example measures = ["count"]',
             )
         if self.empty_cells not in {"auto", "grid", "drop"}:
             raise ConfigError(
                 f"empty_cells must be 'auto', 'grid' or 'drop', not {self.empty_cells!r}."
             )
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns whose sums, means or ranges are asked for, each once."""
+        found = (variable_of(measure) for measure in self.measures)
+        return tuple(dict.fromkeys(column for column in found if column is not None))
+
+
+def variable_of(measure: object) -> str | None:
+    """Return the column of a measure such as ``"sum:income"``; None where there is none.
+
+    Parameters
+    ----------
+    measure
+        The measure.
+
+    Examples
+    --------
+    >>> variable_of("mean:income")
+    'income'
+    >>> variable_of("count") is None
+    True
+    """
+    statistic, _, column = measure.partition(":") if isinstance(measure, str) else ("", "", "")
+    return column if column and statistic in STATISTICS else None
+
+
+def _hint(unknown: object) -> str:
+    """Tell what may have been meant by an unknown measure."""
+    statistic, _, column = str(unknown).partition(":")
+    known = STATISTICS if column else (*_MEASURES, *STATISTICS)
+    close = difflib.get_close_matches(statistic.strip().lower(), known, n=1)
+    if not close:
+        return 'for example measures = ["count", "sum:income"]'
+    meant = f"{close[0]}:{column or '…'}" if close[0] in STATISTICS else close[0]
+    return f"did you mean {meant!r}?"
