@@ -1,4 +1,4 @@
-"""The amounts of a table's cells before protection: totals, contributors and keys, disclosive."""
+"""The amounts of a table's cells before protection, disclosive as they stand."""
 
 from __future__ import annotations
 

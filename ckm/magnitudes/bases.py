@@ -111,7 +111,5 @@ def _top(magnitudes: Magnitudes, components: int) -> NDArray[np.float64]:
     return np.asarray(values, np.float64)
 
 
-def _ratio(
-    total: NDArray[np.float64], divisor: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _ratio(total: NDArray[np.float64], divisor: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.divide(total, divisor, out=np.zeros_like(total), where=divisor != 0)

@@ -11,7 +11,7 @@ from ckm.magnitudes.bases import bases_of_records
 from ckm.magnitudes.conditions import sensitive_cells
 from ckm.magnitudes.rotation import printed_rotations, require_numbers
 from ckm.magnitudes.scale import Flex
-from ckm.magnitudes.trace import Trace, interpolated
+from ckm.magnitudes.trace import Trace, looked_up, table_names
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,24 +68,26 @@ def trace_cellkey(
     for column in range(components):
         acts = is_open & (column < magnitudes.records)
         step, small, stays = _step(noise, values[:, column], running, column)
-        names = np.where(small, "small_cells", _names(noise, magnitudes))
-        v = _lookup(noise, names, acts & ~stays, running, step, turned[:, column])
+        names = np.where(small, "small_cells", table_names(noise, magnitudes))
+        acting = acts & ~stays & (turned[:, column] != 0)
+        v = looked_up(
+            noise,
+            np.where(acting, names, ""),
+            totals=running,
+            steps=step,
+            keys=_whole(np.where(acting, turned[:, column], 0.0)),
+            key_range=_UNITS,
+        )
         change = _change(running, step, v, extra)
         found[:, column] = np.where(acts & ~stays, change, 0.0)
         steps[:, column] = np.where(acts, step, 1.0)
         tables[:, column] = names
-        running = running + found[:, column]
+        running += found[:, column]
     added = np.zeros(len(magnitudes))
     for column in range(components):
-        added = added + found[:, column]
+        added += found[:, column]
     totals = np.where(is_open, magnitudes.total + added, 0.0)
     return Trace(keys=turned, steps=steps, tables=tables, noise=found, totals=totals)
-
-
-def _names(noise: MagnitudeNoise, magnitudes: Magnitudes) -> NDArray[np.str_]:
-    if noise.ptable is not None:
-        return np.full(len(magnitudes), "all")
-    return np.where(magnitudes.records % 2 == 0, "even", "odd")
 
 
 def _step(
@@ -113,34 +115,6 @@ def _step(
     return step, small | falls, stays
 
 
-def _lookup(
-    noise: MagnitudeNoise,
-    names: NDArray[np.str_],
-    acts: NDArray[np.bool_],
-    running: NDArray[np.float64],
-    step: NDArray[np.float64],
-    keys: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    v = np.zeros(len(names))
-    tables = {
-        "all": noise.ptable,
-        "even": noise.even,
-        "odd": noise.odd,
-        "small_cells": noise.small_cells,
-    }
-    acts = acts & (keys != 0) & (running != 0)
-    for name, table in tables.items():
-        here = np.flatnonzero(acts & (names == name))
-        if table is None or not here.size:
-            continue
-        ratio = np.full(len(here), float(table.counts[-1]))
-        unit = step[here]
-        np.divide(np.abs(running[here]), np.abs(unit), out=ratio, where=unit != 0)
-        whole = np.array([int(Decimal(repr(key)) * _UNITS) for key in keys[here].tolist()])
-        v[here] = interpolated(table, ratio, whole.astype(np.uint64), key_range=_UNITS)
-    return v
-
-
 def _change(
     running: NDArray[np.float64],
     step: NDArray[np.float64],
@@ -151,7 +125,10 @@ def _change(
     side = np.where(running >= 0, 1.0, -1.0)
     way = np.where(v >= 0, 1.0, -1.0)
     change = side * np.abs(step) * (way * (extra + np.abs(v)))
-    clamped = np.where(
-        side < 0, np.minimum(change, -running), np.maximum(change, -running)
-    )
+    clamped = np.where(side < 0, np.minimum(change, -running), np.maximum(change, -running))
     return np.where(way < 0, clamped, change)
+
+
+def _whole(keys: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """Take decimals as they are printed, so that comparing them needs no rounding."""
+    return np.array([int(Decimal(repr(key)) * _UNITS) for key in keys.tolist()], np.uint64)

@@ -76,9 +76,7 @@ class Regime:
         ([-2.0, 2.0], [0.5, 0.5])
         """
         units = self.table.units(row)
-        values = [
-            v / self.table.step + self.least_noise * ((v > 0) - (v < 0)) for v in units
-        ]
+        values = [v / self.table.step + self.least_noise * ((v > 0) - (v < 0)) for v in units]
         return values, [n / self.table.key_range for n in units.values()]
 
     def variance(self, row: int) -> float:
@@ -146,7 +144,7 @@ class Plan:
             for row in np.unique(self.row[self.regime == place]).tolist():
                 here = (self.regime == place) & (self.row == row)
                 found[here] = regime.variance(row)
-        return found * (self.steps**2).sum(axis=1)
+        return np.asarray(found * (self.steps**2).sum(axis=1), np.float64)
 
 
 def plan_noise(magnitudes: Magnitudes, noise: MagnitudeNoise) -> Plan:
@@ -243,8 +241,8 @@ def _fit(
 
 
 def _require_sound(magnitudes: Magnitudes, noise: MagnitudeNoise) -> None:
-    parts = (magnitudes.total, magnitudes.raw_total, magnitudes.top, magnitudes.top_weight)
-    parts += (magnitudes.low, magnitudes.high, magnitudes.weighted_contributors)
+    parts = [magnitudes.total, magnitudes.raw_total, magnitudes.weighted_contributors]
+    parts += [magnitudes.top, magnitudes.top_weight, magnitudes.low, magnitudes.high]
     if not all(np.isfinite(part).all() for part in parts):
         raise MagnitudeError(
             f"The variable {magnitudes.variable!r} has infinite or undefined amounts.",

@@ -113,7 +113,9 @@ class MagnitudeNoise:
         if not problems:
             problems = [*self._joint_problems()]
         if problems:
-            raise ConfigError("The noise of amounts cannot be used: " + "; ".join(problems) + ".")
+            raise ConfigError(
+                "The noise of amounts cannot be used: " + "; ".join(problems) + "."
+            )
 
     @classmethod
     def start(cls, *, spread: float = 0.15, **changes: Any) -> MagnitudeNoise:
@@ -156,7 +158,7 @@ class MagnitudeNoise:
             given["sensitive"] = (FewContributors(least=3),)
         unknown = set(changes) - {entry.name for entry in fields(cls) if entry.init}
         if unknown:
-            raise ConfigError(f"The noise of amounts has no field {sorted(unknown)[0]!r}.")
+            raise ConfigError(f"The noise of amounts has no field {min(unknown)!r}.")
         return cls(**(given | changes))
 
     @property
@@ -220,13 +222,12 @@ class MagnitudeNoise:
         if not isinstance(self.period, str):
             yield f"period must be text, not {self.period!r}"
         kinds = FewContributors | Dominance | PPercent | PriorPosterior
-        if not isinstance(self.sensitive, tuple) or not all(
-            isinstance(condition, kinds) for condition in self.sensitive
-        ):
+        given: Any = self.sensitive
+        if not isinstance(given, tuple) or not all(isinstance(one, kinds) for one in given):
             yield "sensitive must be a tuple of conditions"
 
     def _range_problems(self) -> Iterator[str]:
-        values = self.factors
+        values: Any = self.factors
         is_list = isinstance(values, tuple) and 1 <= len(values) <= _MOST_COMPONENTS
         if not is_list or not all(_is_number(v) and 0 < v <= 1 for v in values):
             yield f"factors must be a tuple of 1 to {_MOST_COMPONENTS} numbers in (0, 1]"
@@ -239,7 +240,7 @@ class MagnitudeNoise:
             if (name != "decimals" or value is not None) and not (
                 _is_whole(value) and least <= value <= _MOST_DECIMALS
             ):
-                yield f"{name} must be a whole number in {least}..{_MOST_DECIMALS}, not {value!r}"
+                yield f"{name} must be a whole number in {least}..15, not {value!r}"
 
     def _joint_problems(self) -> Iterator[str]:
         by_parity = self.even is not None and self.odd is not None
@@ -250,7 +251,7 @@ class MagnitudeNoise:
             if table is None:
                 continue
             if len(table.counts) < 2 or table.counts[0] != 0 or table.large_counts != "last":
-                yield f"{name} must have a row for 0 and others, the last for all larger amounts"
+                yield f"{name} must have a row for 0 and others, the last for all larger ones"
             elif set(table.units(0)) != {0}:
                 yield f"{name} must leave zero alone"
         if by_parity and self.n_components > 1:

@@ -10,9 +10,11 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ckm.magnitudes.settings import MagnitudeNoise
     from ptable import PTable
+    from tables.magnitudes import Magnitudes
 
-__all__ = ["Trace", "interpolated"]
+__all__ = ["Trace", "interpolated", "looked_up", "table_names"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -89,3 +91,75 @@ def interpolated(
     share = (ratio - anchors[place]) / gap
     high = np.where(ratio - anchors[place] > tolerance, high, 0.0)
     return np.asarray((1 - share) * low + share * high, np.float64)
+
+
+def table_names(noise: MagnitudeNoise, magnitudes: Magnitudes) -> NDArray[np.str_]:
+    """Name the p-table of every cell: all, or by the parity of its number of records.
+
+    Parameters
+    ----------
+    noise
+        The p-tables.
+    magnitudes
+        The amounts.
+
+    Examples
+    --------
+    >>> from ckm.magnitudes.examples import amounts
+    >>> from ckm.magnitudes.settings import MagnitudeNoise
+    >>> table_names(MagnitudeNoise.start(), amounts([[5.0]])).tolist()
+    ['all']
+    """
+    if noise.ptable is not None:
+        return np.full(len(magnitudes), "all")
+    return np.where(magnitudes.records % 2 == 0, "even", "odd")
+
+
+def looked_up(
+    noise: MagnitudeNoise,
+    names: NDArray[np.str_],
+    *,
+    totals: NDArray[np.float64],
+    steps: NDArray[np.float64],
+    keys: NDArray[np.uint64],
+    key_range: int,
+    tolerance: float = 0.0,
+) -> NDArray[np.float64]:
+    """Look up the noise of every cell in the p-table of its name; a total of 0 has none.
+
+    Parameters
+    ----------
+    noise
+        The p-tables.
+    names
+        Per cell the name of its p-table; empty for none.
+    totals, steps
+        Per cell the running total and one unit of noise; the last row serves a unit of 0.
+    keys, key_range, tolerance
+        As for `interpolated`.
+
+    Examples
+    --------
+    >>> from ckm.magnitudes.settings import MagnitudeNoise
+    >>> one = {"totals": np.ones(1), "steps": np.ones(1), "keys": np.zeros(1, np.uint64)}
+    >>> looked_up(MagnitudeNoise.start(), np.array(["all"]), **one, key_range=2**64).tolist()
+    [-1.0]
+    """
+    found = np.zeros(len(names))
+    tables = {
+        "all": noise.ptable,
+        "even": noise.even,
+        "odd": noise.odd,
+        "small_cells": noise.small_cells,
+    }
+    for name, table in tables.items():
+        here = np.flatnonzero((names == name) & (totals != 0))
+        if table is None or not here.size:
+            continue
+        ratios = np.full(len(here), float(table.counts[-1]))
+        units = np.abs(steps[here])
+        np.divide(np.abs(totals[here]), units, out=ratios, where=units != 0)
+        found[here] = interpolated(
+            table, ratios, keys[here], key_range=key_range, tolerance=tolerance
+        )
+    return found

@@ -64,7 +64,8 @@ def _row(units: dict[int, int], step: int, least_noise: Fraction) -> dict[int, i
             hint="use a p-table with a variance above 0",
         )
     sizes = [
-        least_noise + Fraction(abs(sum(v * n for v, n in side.items())), step * sum(side.values()))
+        least_noise
+        + Fraction(abs(sum(v * n for v, n in side.items())), step * sum(side.values()))
         for side in (up, down)
     ]
     wanted = {}
