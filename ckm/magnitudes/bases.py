@@ -56,7 +56,7 @@ def bases(magnitudes: Magnitudes, *, base: Base, components: int) -> NDArray[np.
         values = np.maximum(magnitudes.high, 0) - np.minimum(magnitudes.low, 0)
     else:
         values = magnitudes.total
-    return np.abs(values.reshape(len(magnitudes), -1))
+    return np.abs(values.reshape(len(magnitudes), components))
 
 
 def bases_of_records(
@@ -94,7 +94,7 @@ def bases_of_records(
         values = high - low
     else:
         values = magnitudes.total
-    return values.reshape(len(magnitudes), -1)
+    return values.reshape(len(magnitudes), components)
 
 
 def _top(magnitudes: Magnitudes, components: int) -> NDArray[np.float64]:
