@@ -44,6 +44,9 @@ class Magnitudes:
         column for each of the largest, 0 where there are fewer contributors.
     top_weight
         Their weights, float64, 0 where there are fewer contributors.
+    largest
+        The largest weighted value of a contributor, without its sign, float64, 0 without
+        contributors. With weights it need not be that of the first in `top`.
     low, high
         The smallest and the largest value of a contributor, float64, 0 without contributors.
     """
@@ -59,6 +62,7 @@ class Magnitudes:
     key_range: int
     top: NDArray[np.float64]
     top_weight: NDArray[np.float64]
+    largest: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
 

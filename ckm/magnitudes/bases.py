@@ -26,16 +26,19 @@ def bases(magnitudes: Magnitudes, *, base: Base, components: int) -> NDArray[np.
     magnitudes
         The amounts.
     base
-        ``"top"``: the weighted values of the largest contributors; ``"mean"``: the weighted
-        mean of the contributors; ``"range"``: the distance from the smallest to the largest
-        value, 0 among them; ``"sum"``: the weighted total.
+        ``"top"``: the largest weighted values; ``"mean"``: the weighted mean of the
+        contributors; ``"range"``: the distance from the smallest to the largest value, 0 among
+        them, or the largest weighted value where that is more; ``"sum"``: the weighted
+        total.
     components
         How many components the noise has; above 1 for ``"top"`` only.
 
     Notes
     -----
     Records that contribute zero change none of them. The range includes 0, because that of a
-    single contributor would be 0 otherwise, and so would its noise.
+    single contributor would be 0 otherwise, and so would its noise. With weights the largest
+    contribution to a total need not be that of the largest value: noise made for a value of
+    100 that stands for one would leave one of 90 that stands for fifty bare.
 
     Examples
     --------
@@ -49,11 +52,12 @@ def bases(magnitudes: Magnitudes, *, base: Base, components: int) -> NDArray[np.
     [[8.0], [5.0]]
     """
     if base == "top":
-        values = _top(magnitudes, components)
+        values = _largest(magnitudes, components)
     elif base == "mean":
         values = _ratio(magnitudes.total, magnitudes.weighted_contributors)
     elif base == "range":
-        values = np.maximum(magnitudes.high, 0) - np.minimum(magnitudes.low, 0)
+        spread = np.maximum(magnitudes.high, 0) - np.minimum(magnitudes.low, 0)
+        values = np.maximum(spread, magnitudes.largest)
     else:
         values = magnitudes.total
     return np.abs(values.reshape(len(magnitudes), components))
@@ -95,6 +99,16 @@ def bases_of_records(
     else:
         values = magnitudes.total
     return values.reshape(len(magnitudes), components)
+
+
+def _largest(magnitudes: Magnitudes, components: int) -> NDArray[np.float64]:
+    """Give the largest weighted values, the very largest first even if `top` lacks it."""
+    if components == 1:
+        return magnitudes.largest
+    held = -np.sort(-np.abs(_top(magnitudes, components)), axis=1)
+    lacks = magnitudes.largest > held[:, 0]
+    shifted = np.column_stack([magnitudes.largest, held[:, :-1]])
+    return np.where(lacks[:, None], shifted, held)
 
 
 def _top(magnitudes: Magnitudes, components: int) -> NDArray[np.float64]:

@@ -75,6 +75,7 @@ def _line(
         "key": np.uint64(sum(keys[place] for place in order) % 2**64),
         "top": top,
         "top_weight": top_weight,
+        "largest": np.float64(np.abs(parts * shares).max(initial=0.0)),
         "low": np.float64(parts.min(initial=np.inf) if len(parts) else 0.0),
         "high": np.float64(parts.max(initial=-np.inf) if len(parts) else 0.0),
     }

@@ -242,7 +242,8 @@ def _fit(
 
 def _require_sound(magnitudes: Magnitudes, noise: MagnitudeNoise) -> None:
     parts = [magnitudes.total, magnitudes.raw_total, magnitudes.weighted_contributors]
-    parts += [magnitudes.top, magnitudes.top_weight, magnitudes.low, magnitudes.high]
+    parts += [magnitudes.top, magnitudes.top_weight, magnitudes.largest]
+    parts += [magnitudes.low, magnitudes.high]
     if not all(np.isfinite(part).all() for part in parts):
         raise MagnitudeError(
             f"The variable {magnitudes.variable!r} has infinite or undefined amounts.",

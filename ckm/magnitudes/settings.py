@@ -84,8 +84,8 @@ class MagnitudeNoise:
     >>> from ptable import PTable
     >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
     >>> noise = MagnitudeNoise(ptable=table, scale=Proportional(share=0.2))
-    >>> noise.n_components, noise.n_top
-    (1, 1)
+    >>> noise.n_components, noise.n_top  # the largest weighted value is always there
+    (1, 0)
     """
 
     scale: Scale
@@ -181,7 +181,8 @@ class MagnitudeNoise:
         >>> MagnitudeNoise.start(factors=(1.0, 0.5, 0.2)).n_top
         3
         """
-        wanted = self.n_components if self.base == "top" else 0
+        is_several = self.n_components > 1 or self.rules != "ckm"
+        wanted = self.n_components if self.base == "top" and is_several else 0
         return max([wanted, *(condition.n_top for condition in self.sensitive)])
 
     @property

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +10,7 @@ from ckm.magnitudes import Flex, MagnitudeNoise, Proportional, perturb_magnitude
 from ckm.magnitudes.cellkey import trace_cellkey
 from ckm.magnitudes.rotation import printed_rotations
 from ckm.magnitudes.scale import flex_curve
+from ckm.magnitudes.trace import interpolated
 from ptable import PTable
 from tables.magnitudes import Magnitudes
 
@@ -40,7 +39,9 @@ def read(shared):
 
     def lines(name):
         if name not in seen:
-            seen[name] = pd.read_csv(folder / f"{name}.csv", dtype={"strID": str, "epsilon": str})
+            seen[name] = pd.read_csv(
+                folder / f"{name}.csv", dtype={"strID": str, "epsilon": str}
+            )
         return seen[name]
 
     return lines
@@ -62,7 +63,7 @@ def cells(read):
             ]
             assert [line["total"] for line in lines] == wanted["ws"].tolist()
             columns = {name: np.array([line[name] for line in lines]) for name in lines[0]}
-            keys = [int(round(key * 10**18)) for key in wanted["ck_nz"]]
+            keys = [round(key * 10**18) for key in wanted["ck_nz"]]
             found = Magnitudes(
                 variable=variable, key=np.array(keys, np.uint64), key_range=10**18, **columns
             )
@@ -91,6 +92,7 @@ def _line(records, variable):
         "weight": float(weights.sum()),
         "top": top,
         "top_weight": np.where(top == 0, 0.0, top_weight),
+        "largest": float((values * weights).abs().max()),
         "low": float(values[given].min()),
         "high": float(values[given].max()),
     }
@@ -146,6 +148,15 @@ def noise(read):
     return build
 
 
+@pytest.fixture
+def run(read, cells, noise):
+    def build(config, table, variable):
+        magnitudes, wanted = cells(table, variable)
+        return read, with_their_order(magnitudes, read, table), wanted, noise(config)
+
+    return build
+
+
 def chosen(lines, **values):
     for column, value in values.items():
         lines = lines[lines[column] == value]
@@ -156,17 +167,15 @@ def chosen(lines, **values):
 @pytest.mark.parametrize("variable", VARIABLES)
 @pytest.mark.parametrize("table", ["plain", "hier"])
 @pytest.mark.parametrize("config", RAN)
-def test_every_component_and_total_is_that_of_cellkey(
-    read, cells, noise, config, table, variable
-):
-    magnitudes, wanted = cells(table, variable)
-    magnitudes = with_their_order(magnitudes, read, table)
-    settings = noise(config)
+def test_every_component_and_total_is_that_of_cellkey(run, config, table, variable):
+    read, magnitudes, wanted, settings = run(config, table, variable)
     assert not settings.zero_keys
     trace = trace_cellkey(magnitudes, settings, keys=wanted["ck_nz"].to_numpy())
     shape = (len(magnitudes), settings.n_components)
     details = chosen(read("nums_details"), table=table, config=config, numvar=variable)
-    np.testing.assert_allclose(trace.keys, details["ckey"].to_numpy().reshape(shape), atol=1e-15)
+    np.testing.assert_allclose(
+        trace.keys, details["ckey"].to_numpy().reshape(shape), atol=1e-15
+    )
     steps = details["x_delta"].to_numpy().reshape(shape)
     np.testing.assert_allclose(trace.steps, steps, rtol=RELATIVE)
     assert trace.tables.tolist() == details["lookup"].to_numpy().reshape(shape).tolist()
@@ -258,4 +267,13 @@ def test_ptables_of_amounts_have_the_anchors_and_means_of_the_reference(read):
                     share = units[round(v * table.step)] / table.key_range
                     assert share == pytest.approx(p, abs=1e-12)
                 mean = sum(v * n for v, n in units.items()) / table.key_range / table.step
-                assert abs(mean) < 2e-6 and math.isfinite(mean)
+                assert abs(mean) < 2e-6
+
+
+def test_mixing_two_anchors_loses_variance_as_one_row_for_each_ratio_does_not(read):
+    lines = chosen(read("ptable_num_all"), type="all")
+    table = PTable.from_frame(lines[["i", "v", "ub"]].rename(columns={"ub": "p_int_ub"}))
+    keys = np.arange(10**5, dtype=np.uint64)
+    for ratio, variance in ((1.0, 3.0), (3.0, 2.55), (5.0, 3.0)):
+        v = interpolated(table, np.full(len(keys), ratio), keys, key_range=len(keys))
+        assert v.var() == pytest.approx(variance, abs=0.005)

@@ -134,6 +134,21 @@ def test_no_noise_counts_as_upwards_in_other_tools():
     assert cellkey(amounts([[50.0]]), 0.5, **fields).noise.tolist() == [[5.0]]
 
 
+def test_in_other_tools_two_amounts_of_one_person_have_one_relative_noise():
+    """Their ratio is published exactly; ours is not, see the tests of our own noise."""
+    income, tax = (amounts([[value]]) for value in (1234.0, 567.0))
+    for key in (0.1, 0.34, 0.9):
+        ours, theirs = cellkey(income, key).totals[0], cellkey(tax, key).totals[0]
+        assert ours / theirs == pytest.approx(1234 / 567, rel=1e-14)
+        assert ours != 1234
+
+
+def test_rotated_keys_are_not_independent():
+    draws = np.random.default_rng(1).integers(0, 10**8, 200_000).astype(np.uint64)
+    found = rotations(draws, key_range=10**8, decimals=8, components=2).astype(float)
+    assert np.corrcoef(found[:, 0], found[:, 1])[0, 1] == pytest.approx(0.1, abs=0.01)
+
+
 def test_zero_keys_take_the_keys_of_all_records():
     noise = MagnitudeNoise(
         ptable=TABLE, scale=Proportional(share=0.1), rules="cellkey", zero_keys=True

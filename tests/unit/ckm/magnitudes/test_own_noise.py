@@ -7,7 +7,6 @@ import pytest
 
 from ckm.errors import ConfigError
 from ckm.magnitudes import (
-    FewContributors,
     Flex,
     MagnitudeError,
     MagnitudeNoise,
@@ -261,6 +260,21 @@ def test_parity_chooses_the_ptable_by_contributors():
     assert chosen == [even, odd]
 
 
+def test_noise_is_made_for_the_largest_weighted_amount():
+    values, weights = [[100.0, 90.0, 1.0]], [[1.0, 50.0, 2.0]]
+    scale = Proportional(share=0.1)
+    for n_top in (1, 2, 6):
+        cells = amounts(values, weights=weights, n_top=n_top)
+        noise = MagnitudeNoise(ptable=magnitude_ptable(), scale=scale)
+        assert plan_noise(cells, noise).steps.tolist() == [[450.0]]
+    several = MagnitudeNoise(ptable=magnitude_ptable(), scale=scale, factors=(1.0, 0.5))
+    assert plan_noise(cells, several).steps.tolist() == [[450.0, 5.0]]
+    hidden = amounts([[100.0, 90.0, 1.0, 1.0]], weights=[[1.0, 2.0, 999.0, 1.0]], n_top=2)
+    assert plan_noise(hidden, several).steps.tolist() == [pytest.approx([99.9, 9.0])]
+    by_range = MagnitudeNoise(ptable=magnitude_ptable(), scale=scale, base="range")
+    assert plan_noise(cells, by_range).steps.tolist() == [[450.0]]
+
+
 def test_flex_steps_fall_and_factors_always_count():
     flex = Flex(point=100.0, small=0.2, large=0.02, power=3)
     noise = MagnitudeNoise(
@@ -271,7 +285,7 @@ def test_flex_steps_fall_and_factors_always_count():
     assert plan.steps[1].tolist() == pytest.approx([0.02e9, 0.01e9], rel=1e-3)
 
 
-@pytest.mark.parametrize("field", ["total", "raw_total", "top", "low", "high"])
+@pytest.mark.parametrize("field", ["total", "raw_total", "top", "largest", "low", "high"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_amounts_that_are_no_numbers_are_refused_without_showing_them(field, value):
     cells = amounts([[123457.0, 3.0], [5.0]])
