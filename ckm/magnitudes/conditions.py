@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -48,20 +48,10 @@ class FewContributors:
     """
 
     least: int
+    n_top: ClassVar[int] = 0  # how many of the largest contributors it looks at
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "least", _whole("least", self.least, 2))
-
-    @property
-    def n_top(self) -> int:
-        """How many of the largest contributors the condition looks at.
-
-        Examples
-        --------
-        >>> FewContributors(least=3).n_top
-        0
-        """
-        return 0
 
     def holds(self, magnitudes: Magnitudes) -> NDArray[np.bool_]:
         """Tell which cells are sensitive.
@@ -173,20 +163,10 @@ class PPercent:
 
     percent: float
     weighted: bool = False
+    n_top: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "percent", _percent("percent", self.percent))
-
-    @property
-    def n_top(self) -> int:
-        """How many of the largest contributors the condition looks at.
-
-        Examples
-        --------
-        >>> PPercent(percent=10).n_top
-        2
-        """
-        return 2
 
     def holds(self, magnitudes: Magnitudes) -> NDArray[np.bool_]:
         """Tell which cells are sensitive.
@@ -235,6 +215,7 @@ class PriorPosterior:
     posterior: float
     prior: float
     weighted: bool = False
+    n_top: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "posterior", _percent("posterior", self.posterior))
@@ -243,17 +224,6 @@ class PriorPosterior:
             raise ConfigError(
                 f"posterior must be below prior, not {self.posterior:g} with {self.prior:g}."
             )
-
-    @property
-    def n_top(self) -> int:
-        """How many of the largest contributors the condition looks at.
-
-        Examples
-        --------
-        >>> PriorPosterior(posterior=10, prior=50).n_top
-        2
-        """
-        return 2
 
     def holds(self, magnitudes: Magnitudes) -> NDArray[np.bool_]:
         """Tell which cells are sensitive.

@@ -12,7 +12,7 @@ from ckm.magnitudes.errors import MagnitudeError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["decimal_keys", "printed_rotations", "rotations"]
+__all__ = ["decimal_keys", "printed_rotations", "require_numbers", "rotations"]
 
 _DIGITS = 15  # what R prints of a number
 
@@ -117,6 +117,25 @@ def printed_rotations(
     return found
 
 
+def require_numbers(keys: NDArray[np.float64]) -> None:
+    """Refuse keys that a rotation left without a number, at which cellKey stops.
+
+    Parameters
+    ----------
+    keys
+        What `printed_rotations` gave.
+
+    Examples
+    --------
+    >>> require_numbers(np.array([[0.5]]))
+    """
+    if np.isnan(keys).any():
+        raise MagnitudeError(
+            "Rotating the printed digits of some cell keys leaves no number; cellKey stops.",
+            hint='use rules="ckm", whose keys do not depend on digits',
+        )
+
+
 def _printed(number: float) -> str:
     """Print a number in [0, 1) with up to 15 digits, fixed where that is not longer."""
     mantissa, _, exponent = f"{number:.{_DIGITS - 1}e}".partition("e")
@@ -136,22 +155,3 @@ def _parsed(text: str) -> float:
         return float(text)
     except ValueError:
         return math.nan
-
-
-def require_numbers(keys: NDArray[np.float64]) -> None:
-    """Refuse keys that a rotation left without a number, at which cellKey stops.
-
-    Parameters
-    ----------
-    keys
-        What `printed_rotations` gave.
-
-    Examples
-    --------
-    >>> require_numbers(np.array([[0.5]]))
-    """
-    if np.isnan(keys).any():
-        raise MagnitudeError(
-            "Rotating the printed digits of some cell keys leaves no number; cellKey stops.",
-            hint='use rules="ckm", whose keys do not depend on digits',
-        )

@@ -131,9 +131,9 @@ class MagnitudeNoise:
 
         Notes
         -----
-        Steps come from a p-table with largest noise 5, variance 2 and two steps to the unit.
-        Cells with fewer than three contributors, and those that the p % rule with 10 per cent
-        finds, are sensitive; their noise is at least 1.25 steps.
+        Unless `changes` says otherwise, the p-table has largest noise 5, variance 2 and two
+        steps to the unit. Cells with fewer than three contributors, and those that the p % rule
+        with 10 per cent finds, are sensitive; their noise is at least 1.25 units.
 
         Examples
         --------
@@ -141,25 +141,27 @@ class MagnitudeNoise:
         >>> round(noise.scale.small, 4), noise.n_top
         (0.1055, 2)
         """
-        from ckm.magnitudes.ptables import VARIANCE, magnitude_ptable
+        from ckm.magnitudes.ptables import magnitude_ptable
 
         number = float(spread) if _is_number(spread) else math.nan
         if not 0 < number <= 1:
             raise ConfigError(f"spread must lie above 0 and be at most 1, not {spread!r}.")
-        table = magnitude_ptable()
-        width = 1 / table.step if changes.get("jitter", True) else 0.0
-        given: dict[str, Any] = {
-            "ptable": table,
-            "scale": Proportional(share=min(1.0, number / math.sqrt(VARIANCE + width**2 / 12))),
-            "sensitive": (FewContributors(least=3), PPercent(percent=10)),
-            "least_noise": 1.0,
-        }
-        if changes.get("signed"):
-            given["sensitive"] = (FewContributors(least=3),)
-        unknown = set(changes) - {entry.name for entry in fields(cls) if entry.init}
+        unknown = set(changes) - {entry.name for entry in fields(cls)}
         if unknown:
             raise ConfigError(f"The noise of amounts has no field {min(unknown)!r}.")
-        return cls(**(given | changes))
+        given: dict[str, Any] = {"sensitive": (FewContributors(least=3),), "least_noise": 1.0}
+        if not changes.get("signed"):
+            given["sensitive"] += (PPercent(percent=10),)
+        if "ptable" not in changes and "even" not in changes:
+            given["ptable"] = magnitude_ptable()
+        given |= changes
+        table = given.get("ptable") or given.get("even")
+        if "scale" not in given and isinstance(table, PTable):
+            width = 1 / table.step if given.get("jitter", True) else 0.0
+            deviation = math.sqrt(_last_variance(table) + width**2 / 12)
+            given["scale"] = Proportional(share=min(1.0, number / deviation))
+        given.setdefault("scale", Proportional(share=number))
+        return cls(**given)
 
     @property
     def n_components(self) -> int:
@@ -202,11 +204,8 @@ class MagnitudeNoise:
         """
         if self.small_cells is None:
             return 0.0
-        table = self.small_cells
-        units = table.units(int(table.counts[-1]))
-        variance = sum(v * v * n for v, n in units.items()) / table.key_range / table.step**2
         square = sum(factor * factor for factor in self.factors)
-        return math.sqrt(variance) / (math.sqrt(square) * self.scale.small)
+        return math.sqrt(_last_variance(self.small_cells) / square) / self.scale.small
 
     def _type_problems(self) -> Iterator[str]:
         for name in ("ptable", "even", "odd", "small_cells"):
@@ -275,6 +274,11 @@ class MagnitudeNoise:
                 f"the base {self.base!r} may be 0 for a signed variable whose contributors are "
                 "not; use 'top' or 'range'"
             )
+
+
+def _last_variance(table: PTable) -> float:
+    units = table.units(int(table.counts[-1]))
+    return sum(v * v * n for v, n in units.items()) / table.key_range / table.step**2
 
 
 def _is_number(value: object) -> bool:

@@ -15,9 +15,11 @@ from ckm.magnitudes import (
     PriorPosterior,
     Proportional,
     magnitude_ptable,
+    plan_noise,
     published_ratio,
 )
 from ckm.magnitudes.errors import MagnitudeError
+from ckm.magnitudes.examples import amounts
 from ptable import PTable
 
 TABLE = magnitude_ptable()
@@ -87,6 +89,22 @@ def test_start_names_unknown_fields():
         MagnitudeNoise.start(spred=0.1)
 
 
+def test_start_makes_the_spread_with_whatever_ptable_there_is():
+    wide = magnitude_ptable(max_noise=8, variance=4.0)
+    for changes in (
+        {},
+        {"ptable": wide},
+        {"even": wide, "odd": wide},
+        {"jitter": False},
+        {"signed": True},
+    ):
+        noise = MagnitudeNoise.start(spread=0.2, **changes)
+        plan = plan_noise(amounts([[10.0, 9.0, 8.0, 7.0]]), noise)
+        assert plan.variances()[0] == pytest.approx(4.0)
+    with pytest.raises(ConfigError, match="must be a p-table"):
+        MagnitudeNoise.start(ptable="pt.parquet")
+
+
 def test_equal_noise_is_equal():
     assert MagnitudeNoise.start() == MagnitudeNoise.start()
     assert MagnitudeNoise.start() != MagnitudeNoise.start(spread=0.1)
@@ -124,10 +142,10 @@ def test_scales_and_conditions_are_checked(make):
 @pytest.mark.parametrize("power", range(2, 8))
 def test_shares_stay_between_large_and_what_small_says(power):
     flex = Flex(point=1000.0, small=0.25, large=0.05, power=power)
-    amounts = np.geomspace(0.001, 1e15, 400)
-    shares = flex.shares(amounts)
+    sizes = np.geomspace(0.001, 1e15, 400)
+    shares = flex.shares(sizes)
     assert (shares > 0).all()
-    assert (shares[amounts < 1000] == 0.25).all()
+    assert (shares[sizes < 1000] == 0.25).all()
     assert shares[-1] == pytest.approx(0.05, rel=1e-6)
     assert flex.shares([1000.0 - 1e-9])[0] == pytest.approx(flex.shares([1000.0])[0])
 
