@@ -11,7 +11,7 @@ from ckm.magnitudes.errors import MagnitudeError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["published_ratio"]
+__all__ = ["mean_before_sum", "published_ratio"]
 
 
 def published_ratio(published: ArrayLike, by: ArrayLike) -> NDArray[np.float64]:
@@ -50,4 +50,30 @@ def published_ratio(published: ArrayLike, by: ArrayLike) -> NDArray[np.float64]:
         )
     found = np.full(above.shape, np.nan)
     np.divide(above, below, out=found, where=below != 0)
+    return found
+
+
+def mean_before_sum(published: ArrayLike, totals: ArrayLike) -> NDArray[np.float64]:
+    """Give the totals that cellKey publishes when asked for means before sums.
+
+    Parameters
+    ----------
+    published
+        Totals under ``rules="cellkey"``.
+    totals
+        The original weighted totals.
+
+    Notes
+    -----
+    ``P**2 / X``, and 0 for a total of 0: the relative noise counts twice. It is here to repeat
+    past releases.
+
+    Examples
+    --------
+    >>> mean_before_sum([110.0, 0.0], [100.0, 0.0]).tolist()
+    [121.0, 0.0]
+    """
+    seen, total = np.asarray(published, np.float64), np.asarray(totals, np.float64)
+    found = np.zeros_like(total)
+    np.divide(seen * seen, total, out=found, where=total != 0)
     return found

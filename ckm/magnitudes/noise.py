@@ -119,8 +119,10 @@ def _rounded(
 ) -> NDArray[np.float64]:
     """Round up with the probability of what lies beyond the multiple below."""
     unit = float(10 ** abs(decimals))
-    scaled = totals * unit if decimals >= 0 else totals / unit
+    fits = np.abs(totals) < (_EXACT / unit if decimals >= 0 else _EXACT * unit)
+    held = np.where(fits, totals, 0.0)
+    scaled = held * unit if decimals >= 0 else held / unit
     whole = np.floor(scaled)
     whole += fractions < scaled - whole
     rounded = whole / unit if decimals >= 0 else whole * unit
-    return np.where(np.abs(scaled) < _EXACT, rounded, totals)
+    return np.where(fits, rounded, totals)

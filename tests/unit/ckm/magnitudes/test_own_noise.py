@@ -335,3 +335,6 @@ def test_huge_and_tiny_amounts_stay_finite():
     assert np.isfinite(totals).all()
     assert (totals >= 0).all()
     assert totals[0] > 1e299
+    for decimals in (15, -15):
+        fine = MagnitudeNoise.start(decimals=decimals)
+        assert np.isfinite(perturb_magnitudes(cells, fine, secret=SECRET)).all()
