@@ -22,7 +22,8 @@ class Magnitudes:
     Parameters
     ----------
     variable
-        The variable's name.
+        The variable's name, from which its noise is derived. A weighted total beside an
+        unweighted one is a variable of its own, and needs a name of its own.
     total
         Weighted sum of the values, float64; unweighted where there is no weight.
     raw_total
