@@ -103,6 +103,22 @@ def test_a_base_exactly_at_the_separation_point_gets_no_noise():
     assert argus(amounts([[separation * 1.01]]), LOW, **fields).noise[0, 0] < 0
 
 
+def test_a_later_component_that_is_left_out_does_not_rotate_the_key():
+    key = 4 * 10**17 + 5 * 10**16 + 5 * 10**15
+    found = argus(
+        amounts([[10.0, -5.0, -4.8]]),
+        key,
+        scale=Proportional(share=0.5),
+        factors=(1.0, 1.0, 0.01),
+        ptable=STAY,
+        small_cells=STAY,
+    )
+    # The total of 0.2 has no room for a unit of 2.5, and 0.2 / 0.5 is below the point of 1.
+    assert found.steps[0].tolist() == pytest.approx([1.0, 0.0, -0.024])
+    assert found.keys[0, 0] == 0.55000004
+    assert found.keys[0, 2] == 0.50000045
+
+
 def test_totals_of_zero_stop_nobody():
     for values in ([5.0, -5.0], [0.0], []):
         found = argus(amounts([values]), LOW, factors=(1.0, 0.5))
