@@ -83,10 +83,15 @@ class Amounts:
         The unweighted sum.
     contributors
         Number of records whose value is not zero.
-    weighted, weights
-        The weighted sum, and the sum of the contributors' weights; None without a weight.
+    records
+        Number of records with a value.
+    weighted, weights, weight
+        The weighted sum, and the sums of the weights of the contributors and of the records
+        with a value; None without a weight.
     key
-        Sum of their record keys.
+        Sum of the contributors' record keys.
+    largest
+        The largest absolute weighted value; None without a weight.
     low, high
         Smallest and largest value; infinities where no record has one.
     top
@@ -98,9 +103,12 @@ class Amounts:
     variable: str
     raw: ExactSum
     contributors: Sums
+    records: Sums
     weighted: ExactSum | None
     weights: ExactSum | None
+    weight: ExactSum | None
     key: NDArray[np.uint64]
+    largest: Floats | None
     low: Floats
     high: Floats
     top: Sums
@@ -113,8 +121,11 @@ class Amounts:
             raw=self.raw.take(places),
             weighted=self.weighted and self.weighted.take(places),
             contributors=self.contributors[places],
+            records=self.records[places],
             weights=self.weights and self.weights.take(places),
+            weight=self.weight and self.weight.take(places),
             key=self.key[places],
+            largest=None if self.largest is None else self.largest[places],
             low=self.low[places],
             high=self.high[places],
             top=self.top[places],
@@ -137,13 +148,20 @@ class Amounts:
         low, high = np.full(total, np.inf), np.full(total, -np.inf)
         np.minimum.at(low, place, self.low)
         np.maximum.at(high, place, self.high)
+        largest = None
+        if self.largest is not None:
+            largest = np.zeros(total)
+            np.maximum.at(largest, place, self.largest)
         return replace(
             self,
             raw=self.raw.merge(place, kept, total),
             weighted=self.weighted and self.weighted.merge(place, kept, total),
             contributors=sum_at(place, self.contributors, total)[kept],
+            records=sum_at(place, self.records, total)[kept],
             weights=self.weights and self.weights.merge(place, kept, total),
+            weight=self.weight and self.weight.merge(place, kept, total),
             key=sum_keys(place, self.key, total, key_range)[kept],
+            largest=None if largest is None else largest[kept],
             low=low[kept],
             high=high[kept],
             top=merge_top(place, self.top, total)[kept],
@@ -152,25 +170,32 @@ class Amounts:
     def magnitudes(self, key_range: int) -> Magnitudes:
         """Return the numbers that the integers stand for."""
         raw_total = self.raw.floats()
-        weighted_contributors = self.contributors.astype(float)
+        low = np.where(np.isfinite(self.low), self.low, 0.0)
+        high = np.where(np.isfinite(self.high), self.high, 0.0)
         return Magnitudes(
             variable=self.variable,
             total=raw_total if self.weighted is None else self.weighted.floats(),
             raw_total=raw_total,
             contributors=self.contributors,
-            weighted_contributors=weighted_contributors
-            if self.weights is None
-            else self.weights.floats(),
+            weighted_contributors=_floats(self.weights, self.contributors),
+            records=self.records,
+            weight=_floats(self.weight, self.records),
             key=self.key,
             key_range=key_range,
             top=self.ranking.values[self.top],
             top_weight=self.ranking.weights[self.top],
-            low=np.where(np.isfinite(self.low), self.low, 0.0),
-            high=np.where(np.isfinite(self.high), self.high, 0.0),
+            largest=np.maximum(abs(low), abs(high)) if self.largest is None else self.largest,
+            low=low,
+            high=high,
         )
 
     def __repr__(self) -> str:
         return f"Amounts({self.variable!r})"
+
+
+def _floats(sums: ExactSum | None, counts: Sums) -> Floats:
+    """Return sums of weights, or numbers of records where there is no weight."""
+    return counts.astype(float) if sums is None else sums.floats()
 
 
 def merge_top(place: Sums, top: Sums, total: int) -> Sums:

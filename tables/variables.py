@@ -80,6 +80,10 @@ class Variable:
         """
         value, contributes = self._alias, f"FILTER ({self._alias} <> 0)"
         asked = {name: exact.sum(contributes) for name, exact in self._sums.items()}
+        if self._heaviness is not None:
+            heavy = value_sql(self._factor, self._heaviness)
+            asked["heavy"] = heavy.sum(f"FILTER ({value} IS NOT NULL)")
+            asked["largest"] = f"coalesce(max(abs({value} * {self._factor})), 0)"
         asked["n"] = f"count(*) {contributes}"
         asked["key"] = modulo_sql(f"coalesce(sum(k) {contributes}, 0)", key_range)
         asked["low"], asked["high"] = f"min({value})", f"max({value})"
@@ -106,16 +110,21 @@ class Variable:
             How many of the largest contributions are wanted, at most those that were asked for.
         """
         sums = {name: self._read_sum(rows, name, exact) for name, exact in self._sums.items()}
+        is_weighted = self._heaviness is not None
+        here = rows["n"] if self._spread.is_complete else self._answer(rows, "here")
         ranks, ranking = self._read_top(rows)
         return Amounts(
             variable=self.column,
             raw=sums["sum"],
             contributors=self._answer(rows, "n").to_numpy().astype(np.int64),
+            records=here.to_numpy().astype(np.int64),
             weighted=sums.get("total"),
             weights=sums.get("weight"),
+            weight=self._read_sum(rows, "heavy", self._sums["weight"]) if is_weighted else None,
             key=self._answer(rows, "key").to_numpy().astype(np.uint64),
             low=self._answer(rows, "low").fill_null(np.inf).to_numpy(),
             high=self._answer(rows, "high").fill_null(-np.inf).to_numpy(),
+            largest=self._answer(rows, "largest").to_numpy() if is_weighted else None,
             top=ranks[:, :top],
             ranking=ranking,
         )

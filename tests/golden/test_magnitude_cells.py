@@ -112,5 +112,7 @@ def test_incomes_of_real_persons_add_up_as_in_pandas(shared, tmp_path):
         assert found.top[at].tolist() == largest["PINCP"].tolist() + pad
         assert found.top_weight[at].tolist() == largest["w"].tolist() + pad
         assert (found.low[at], found.high[at]) == (values.min(), values.max())
+        assert (found.records[at], found.weight[at]) == (len(mine), weights.sum())
+        assert found.largest[at] == (values * weights).abs().max()
     assert len(cells) > 20
     assert found.raw_total[-1] > 10**9

@@ -106,6 +106,8 @@ def test_a_missing_value_is_refused_unless_it_is_passed_over(missing):
     assert found.total.tolist() == [1.5, 0.0, 1.5]
     assert found.contributors.tolist() == [1, 0, 1]
     assert found.low.tolist() == [1.5, 0.0, 0.0]
+    assert found.records.tolist() == [1, 1, 2]
+    assert found.weight.tolist() == [1.0, 1.0, 2.0]
     assert add_up(data, "x", where="g = 'a'")[0].total.tolist() == [1.5]
 
 
@@ -113,8 +115,19 @@ def test_a_cell_where_every_value_is_missing_has_none():
     data = keyed(x=pa.array([None, None], pa.float64()))
     (found,) = add_up(data, "x", missing_values="skip", top=3)
     numbers = (found.total, found.low, found.high, found.contributors, found.key)
-    assert [n.tolist() for n in numbers] == [[0]] * 5
+    numbers += (found.records, found.weight, found.largest)
+    assert [n.tolist() for n in numbers] == [[0]] * 8
     assert found.top.tolist() == found.top_weight.tolist() == [[0.0] * 3]
+
+
+def test_the_largest_weighted_value_need_not_be_that_of_the_largest_value():
+    data = keyed(x=[100.0, -90.0, None, 0.0], w=[1.0, 50.0, 7.0, 3.0])
+    (found,) = add_up(data, "x", weight="w", top=1, missing_values="skip")
+    assert found.top.tolist() == [[100.0]]
+    assert found.largest.tolist() == [4500.0]
+    assert (found.records.tolist(), found.weight.tolist()) == ([3], [54.0])
+    (found,) = add_up(data, "x", missing_values="skip")
+    assert (found.largest.tolist(), found.weight.tolist()) == ([100.0], [3.0])
 
 
 @pytest.mark.parametrize("huge", [1e22, 1e300, 1.7e308])
@@ -207,7 +220,7 @@ def test_a_request_that_contradicts_itself_says_so(options, problem):
 def test_neither_magnitudes_nor_their_parts_show_a_number():
     (found,) = add_up(keyed(x=[987654321]), "x", top=1)
     assert "987654321" not in repr(found)
-    assert repr(found) == "Magnitudes('x')"
+    assert repr(found) == "Magnitudes('x', 1 largest)"
 
 
 def test_a_column_with_an_awkward_name_is_added_up():
