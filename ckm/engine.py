@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ckm.errors import ConfigError
+from ckm.magnitudes.measures import published_amounts
+from ckm.magnitudes.variables import VariableNoises
 from ckm.perturb import perturb
 from ckm.published import PublishedTable, publish, published_numbers
-from ckm.request import EmptyCells, TableRequest, variable_of
+from ckm.request import EmptyCells, MissingValues, TableRequest
 from ptable import PTableWarning
 from tables import (
     CodeTree,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.ledger.watch import Watch
+    from ckm.magnitudes import MagnitudeNoise
     from ckm.tally import Tally
     from ptable import PTable
     from tables import Cells, Prepared
@@ -55,8 +58,6 @@ Observer: TypeAlias = (
 )
 
 logger = logging.getLogger(__name__)
-
-_LARGEST = 3  # contributions of a cell that noise and rules of sensitivity may look at
 
 
 class Engine:
@@ -75,7 +76,7 @@ class Engine:
     key_range
         For stored integer keys: one more than the largest possible key.
     weight
-        Column of weights, for the measure ``"weighted"``.
+        Column of weights, for the measure ``"weighted"``. Sums and means are weighted then.
     secret
         The secret, or the file that holds it; by default the environment variable
         ``CKM_SECRET``. Not needed for stored keys with ``mix=False``.
@@ -94,6 +95,9 @@ class Engine:
     round_weighted
         Round weighted counts to about one mean weight of their cell. False keeps all digits,
         which replays other tools and gives the number of records away.
+    magnitudes
+        The noise of sums and means: one for every variable, or variable → its own. Variables
+        that are not named have `MagnitudeNoise.start`.
     total_label, missing_label
         What totals and missing categories are called in the tables.
     table
@@ -113,14 +117,17 @@ class Engine:
     >>> import pyarrow as pa
     >>> from ptable import NoiseSpec, solve
     >>> people = pa.table({"id": range(90), "sex": ["F", "M", "F"] * 30})
-    >>> engine = Engine(
-    ...     people,
-    ...     id="id",
-    ...     secret=Secret(bytes(16)),
-    ...     ptable=solve(NoiseSpec(max_noise=2, variance=1.0)),
-    ... )
+    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
+    >>> engine = Engine(people, id="id", secret=Secret(bytes(16)), ptable=table)
     >>> engine.tabulate(["sex"])
     PublishedTable(sex, count; 3 cells)
+
+    Sums and means of a variable have noise of their own:
+
+    >>> people = people.append_column("income", pa.array([2000 + 10 * n for n in range(90)]))
+    >>> engine = Engine(people, id="id", secret=Secret(bytes(16)), ptable=table)
+    >>> engine.tabulate(["sex"], measures=["count", "sum:income", "mean:income"])
+    PublishedTable(sex, count, sum_income, mean_income; 3 cells)
     """
 
     def __init__(
@@ -138,6 +145,7 @@ class Engine:
         mix: bool = True,
         checks: Action = "stop",
         round_weighted: bool = True,
+        magnitudes: MagnitudeNoise | Mapping[str, MagnitudeNoise] | None = None,
         total_label: str = "Total",
         missing_label: str = "(missing)",
         table: str | None = None,
@@ -165,6 +173,7 @@ class Engine:
         self._labels = (total_label, missing_label)
         self._mixes = mix
         self._weight = weight
+        self._noises = VariableNoises(magnitudes)
         self._checks = checks
         self._quality: KeyQuality | None = None
         self._hierarchies = {n: _hierarchy(n, h) for n, h in (hierarchies or {}).items()}
@@ -177,6 +186,8 @@ class Engine:
                 for n, c in (categories or {}).items()
             }
             self._source.require(self._keys.column)
+            for name in self._noises.named:
+                self._source.require(name)
         except BaseException:
             self._source.close()
             raise
@@ -231,12 +242,13 @@ class Engine:
         where: str | None = None,
         measures: Sequence[str] = ("count",),
         empty_cells: EmptyCells = "auto",
+        missing_values: MissingValues = "stop",
     ) -> PublishedTable:
         """Tabulate and protect one table.
 
         Parameters
         ----------
-        dimensions, margins, where, measures, empty_cells
+        dimensions, margins, where, measures, empty_cells, missing_values
             See `TableRequest`.
 
         Returns
@@ -255,6 +267,7 @@ class Engine:
             where=where,
             measures=measures,
             empty_cells=empty_cells,
+            missing_values=missing_values,
         )
         (built,) = self._requests({"": request}).values()
         return self._answer({"": request}, {"": built}, None)[0]
@@ -359,7 +372,7 @@ class Engine:
         observe: Observer | None = None,
         watch: Watch | None = None,
     ) -> list[PublishedTable]:
-        _require_available(requests)
+        secret = self._amount_secret(requests)
         tell = progress or (lambda _stage, _done, _total: None)
         tell("keys", 0, 1)
         self.check_keys()
@@ -383,6 +396,7 @@ class Engine:
                 measures=request.measures,
                 empty_cells=request.empty_cells,
                 round_weighted=self._rounds_weighted,
+                amounts=self._amounts(cells, published, request, secret),
             )
             if observe is not None:
                 observe(name, request, cells, published, table)
@@ -396,6 +410,36 @@ class Engine:
             },
         )
         return answers
+
+    def _amount_secret(self, requests: Mapping[str, TableRequest]) -> Secret | None:
+        """Return the secret of the noise of sums, or say at once that it is missing."""
+        variables = {name for request in requests.values() for name in request.variables}
+        is_needed = any(self._noises[name].rules == "ckm" for name in variables)
+        return self._secret or _find_secret(None, is_needed=is_needed)
+
+    def _amounts(
+        self,
+        cells: Cells,
+        published: NDArray[np.int64],
+        request: TableRequest,
+        secret: Secret | None,
+    ) -> dict[str, NDArray[np.float64]]:
+        """Return the published sums and means of cells."""
+        if not request.variables:
+            return {}
+        divisor = "count" if self._weight is None else "weighted"
+        numbers = published_numbers(
+            cells, published, measures=[divisor], round_weighted=self._rounds_weighted
+        )
+        return published_amounts(
+            cells,
+            published,
+            measures=request.measures,
+            noises=self._noises,
+            divisor=numbers[divisor],
+            weight=self._weight,
+            secret=secret,
+        )
 
     def prepare(self, dimensions: Sequence[str], *, sketch: int = 0) -> Prepared:
         """Make the records ready for many requests over some dimensions.
@@ -500,7 +544,8 @@ class Engine:
             where=request.where,
             weight=self._weight if is_weighted or sums else None,
             sums=sums,
-            top=_LARGEST if sums else 0,
+            top=max((self._noises[name].n_top for name in sums), default=0),
+            missing_values=request.missing_values,
             categories=self._categories,
             total_label=self._labels[0],
             missing_label=self._labels[1],
@@ -514,17 +559,6 @@ class Engine:
                 hint="ask for groups of people",
             )
         return built
-
-
-def _require_available(requests: Mapping[str, TableRequest]) -> None:
-    """Refuse measures that can be tabulated, but not protected yet."""
-    for request in requests.values():
-        for measure in request.measures:
-            if variable_of(measure) is not None:
-                raise ConfigError(
-                    f"The measure {measure!r} is not available yet.",
-                    hint='counts are: measures = ["count"] or ["count", "weighted"]',
-                )
 
 
 def _require_counts(ptable: PTable) -> None:

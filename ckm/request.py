@@ -11,14 +11,27 @@ from ckm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["STATISTICS", "EmptyCells", "TableRequest", "variable_of"]
+__all__ = [
+    "STATISTICS",
+    "EmptyCells",
+    "MissingValues",
+    "TableRequest",
+    "column_of",
+    "variable_of",
+]
 
 EmptyCells = Literal["auto", "grid", "drop"]
+MissingValues = Literal["stop", "skip"]
 
 #: What is published of a variable: ``"sum:income"``.
-STATISTICS = ("sum", "mean", "range")
+STATISTICS = ("sum", "mean")
 
 _MEASURES = ("count", "weighted")
+_NO_RANGE = (
+    "The measure {!r} cannot be published: a range is the difference of two persons' amounts, "
+    "which no noise for sums hides."
+)
+_INSTEAD = 'ask for "sum:"; base = "range" of [[magnitude]] makes its noise fit the range'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,17 +47,20 @@ class TableRequest:
     where
         A filter, see `tables.filters`.
     measures
-        ``"count"``, ``"weighted"``, and of a variable ``"sum:income"``, ``"mean:income"`` or
-        ``"range:income"``; each once.
+        ``"count"``, ``"weighted"``, and of a variable ``"sum:income"`` and ``"mean:income"``;
+        each once.
     empty_cells
         ``"grid"`` writes every combination of categories, zeros included; ``"drop"`` leaves
         out every cell whose published count is zero, whether it was empty or not;
         ``"auto"`` is ``"grid"`` where all categories are declared, else ``"drop"``.
+    missing_values
+        ``"stop"`` refuses records without a value of a variable that is summed; ``"skip"``
+        passes over them, for sums alone: a mean would be divided by all records.
 
     Raises
     ------
     ConfigError
-        If a measure or `empty_cells` is unknown.
+        If a word is unknown, or a measure cannot be published.
 
     Notes
     -----
@@ -64,6 +80,7 @@ class TableRequest:
     where: str | None = None
     measures: Sequence[str] = ("count",)
     empty_cells: EmptyCells = "auto"
+    missing_values: MissingValues = "stop"
 
     def __post_init__(self) -> None:
         if isinstance(self.measures, str):
@@ -77,19 +94,33 @@ class TableRequest:
         unknown = [m for m in self.measures if m not in _MEASURES and variable_of(m) is None]
         if unknown or not self.measures or len(set(self.measures)) < len(self.measures):
             shown = ", ".join(repr(m) for m in self.measures) or "none"
+            ranges = [m for m in map(str, unknown) if m.startswith("range:")]
+            if ranges:
+                raise ConfigError(_NO_RANGE.format(ranges[0]), hint=_INSTEAD)
             raise ConfigError(
-                "measures are 'count', 'weighted' and 'sum:', 'mean:' or 'range:' with a "
-                f"variable, each once, not {shown}.",
+                "measures are 'count', 'weighted' and 'sum:' or 'mean:' with a variable, each "
+                f"once, not {shown}.",
                 hint=_hint(unknown[0]) if unknown else 'for example measures = ["count"]',
             )
         if self.empty_cells not in {"auto", "grid", "drop"}:
             raise ConfigError(
                 f"empty_cells must be 'auto', 'grid' or 'drop', not {self.empty_cells!r}."
             )
+        if self.missing_values not in {"stop", "skip"}:
+            raise ConfigError(
+                f"missing_values must be 'stop' or 'skip', not {self.missing_values!r}."
+            )
+        means = [m for m in self.measures if m.startswith("mean:")]
+        if means and self.missing_values == "skip":
+            raise ConfigError(
+                f"The measure {means[0]!r} would divide by records without a value: means need "
+                "missing_values = 'stop'.",
+                hint=f'leave them out: where = "{means[0].partition(":")[2]} is not missing"',
+            )
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The columns whose sums, means or ranges are asked for, each once."""
+        """The columns whose sums or means are asked for, each once."""
         found = (variable_of(measure) for measure in self.measures)
         return tuple(dict.fromkeys(column for column in found if column is not None))
 
@@ -111,6 +142,26 @@ def variable_of(measure: object) -> str | None:
     """
     statistic, _, column = measure.partition(":") if isinstance(measure, str) else ("", "", "")
     return column if column and statistic in STATISTICS else None
+
+
+def column_of(measure: str) -> str:
+    """Return what a measure's column is called in a published table.
+
+    Parameters
+    ----------
+    measure
+        The measure.
+
+    Notes
+    -----
+    A colon would be refused by SDMX and need quotes in SQL.
+
+    Examples
+    --------
+    >>> column_of("sum:income"), column_of("count")
+    ('sum_income', 'count')
+    """
+    return measure if variable_of(measure) is None else measure.replace(":", "_", 1)
 
 
 def _hint(unknown: object) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["checked"]
 
 _EXACT = 2**53
+_DECIMAL = ("weighted", "sum_", "mean_")
 
 
 def checked(table: PublishedTable) -> PublishedTable:
@@ -197,10 +198,10 @@ def is_weighted(name: str) -> bool:
 
     Examples
     --------
-    >>> is_weighted("weighted"), is_weighted("count")
-    (True, False)
+    >>> is_weighted("weighted"), is_weighted("sum_income"), is_weighted("count")
+    (True, True, False)
     """
-    return name.startswith("weighted")
+    return name.startswith(_DECIMAL)
 
 
 def require_doubles(table: PublishedTable, what: str) -> None:

@@ -97,7 +97,8 @@ def _dimension(column: str, table: PublishedTable, about: TableAbout) -> dict[st
 
 def _measure(column: str, values: Any, about: TableAbout) -> dict[str, Any]:
     kind = "long" if values.dtype == np.int64 else "double"
-    unit = {_UNIT: about.unit} if about.unit else {}
+    said = about.units.get(column, about.unit)
+    unit = {_UNIT: said} if said else {}
     return _titles(column, about) | {"datatype": kind} | unit
 
 

@@ -6,7 +6,7 @@ from functools import cache
 
 from ptable import NoiseSpec, PTable, solve
 
-__all__ = ["MAX_NOISE", "STEP", "VARIANCE", "magnitude_ptable"]
+__all__ = ["MAX_NOISE", "STEP", "VARIANCE", "amount_spec", "magnitude_ptable"]
 
 MAX_NOISE = 5
 VARIANCE = 2.0
@@ -38,11 +38,27 @@ def magnitude_ptable(
     >>> magnitude_ptable()
     PTable(n_rows=6, max_noise=10, key_range=2**32, step=2)
     """
-    return solve(
-        NoiseSpec(
-            max_noise=max_noise,
-            variance=variance,
-            step=step,
-            anchors=tuple(range(1, max_noise + 1)),
-        )
+    return solve(amount_spec(max_noise=max_noise, variance=variance, step=step))
+
+
+def amount_spec(
+    *, max_noise: int = MAX_NOISE, variance: float = VARIANCE, step: int = STEP
+) -> NoiseSpec:
+    """Specify the p-table that `magnitude_ptable` builds.
+
+    Parameters
+    ----------
+    max_noise, variance, step
+        As there.
+
+    Examples
+    --------
+    >>> amount_spec(max_noise=3).anchors
+    (1, 2, 3)
+    """
+    return NoiseSpec(
+        max_noise=max_noise,
+        variance=variance,
+        step=step,
+        anchors=tuple(range(1, max_noise + 1)),
     )
