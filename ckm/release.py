@@ -375,7 +375,9 @@ class _Run:
         self, folder: Path, facts: ReleaseFacts, tables: Sequence[TableRecord]
     ) -> ReportFiles:
         """Write the pages and the public manifest, once nothing in them must stay inside."""
-        hidden, secret = hidden_texts(facts, more=[str(self.job.path.parent)]), self._secret()
+        ids = [table["id"] for each in self.amounts for table in each["ptables"].values()]
+        hidden = hidden_texts(facts, more=[str(self.job.path.parent), *ids])
+        secret = self._secret()
         with self._timed("report"):
             pages = write_report(
                 facts,

@@ -204,6 +204,23 @@ def is_weighted(name: str) -> bool:
     return name.startswith(_DECIMAL)
 
 
+def own_units(told: Sequence[tuple[str, str]]) -> tuple[str, dict[str, str]]:
+    """Return the unit of the first measure, and those of measures that have another.
+
+    Parameters
+    ----------
+    told
+        Measures, and their units.
+
+    Examples
+    --------
+    >>> own_units([("count", "persons"), ("weighted", "persons"), ("sum_income", "euros")])
+    ('persons', {'sum_income': 'euros'})
+    """
+    common = told[0][1] if told else ""
+    return common, {name: unit for name, unit in told if unit != common}
+
+
 def require_doubles(table: PublishedTable, what: str) -> None:
     """Refuse whole numbers that a double cannot hold.
 

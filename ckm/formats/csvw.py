@@ -17,6 +17,7 @@ import numpy as np
 
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout, about_table, read_date, to_plain
+from ckm.formats.content import own_units
 from ckm.formats.csv_text import read_header, read_json, read_rows
 from ckm.published import PublishedTable
 
@@ -191,11 +192,14 @@ def _about(document: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) ->
             if "skos:prefLabel" in m
         }
         category_labels |= {name: told} if told else {}
-        said |= {"unit": column[_UNIT]} if _UNIT in column else {}
         kind = column.get("propertyUrl")
         said |= {"geography": name} if kind == _GEOGRAPHY else {}
         said |= {"time": name} if kind == _TIME else {}
+    measures = [c for c in columns if "qb:codeList" not in c]
+    unit, units = own_units([(c["titles"], c.get(_UNIT, "")) for c in measures])
     return TableAbout(
+        unit=unit,
+        units=units,
         language=document["@context"][1]["@language"],
         notes=notes,
         labels=labels,
