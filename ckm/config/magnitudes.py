@@ -178,7 +178,7 @@ def _ptable(
     model: AmountTableModel, where: str, name: str, *, find: Find, add: Add
 ) -> NoiseSpec | Path:
     from ckm.magnitudes.ptables import amount_spec
-    from ptable import PTableError
+    from ptable import InfeasibleError, PTableError
 
     others = model.model_dump(exclude_none=True, exclude={"path"})
     if model.path is not None:
@@ -188,6 +188,8 @@ def _ptable(
         return find(where, f"{name}.path", model.path)
     try:
         return amount_spec(**others)
+    except InfeasibleError:
+        raise  # it has an exit code of its own
     except PTableError as error:
         add(f"{where} {name}:", error.problem, error.hint)
         return amount_spec()

@@ -323,11 +323,7 @@ def test_tables_with_sums_enter_a_ledger_as_those_of_counts(tmp_path):
     wishes = [
         {"counts": ckm.TableRequest(dimensions=["sex"])},
         {"sums": ckm.TableRequest(dimensions=["sex"], measures=["count", "sum:income"])},
-        {
-            "thin": ckm.TableRequest(
-                dimensions=["sex"], measures=["sum:income"], where="n >= 1"
-            )
-        },
+        {"thin": ckm.TableRequest(dimensions=["sex"], measures=["sum:income"], where="n >= 1")},
     ]
     with (
         engine(data) as opened,
