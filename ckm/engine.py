@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ckm.errors import ConfigError
-from ckm.magnitudes.measures import published_amounts
+from ckm.magnitudes.measures import published_amounts, published_sums
 from ckm.magnitudes.variables import VariableNoises
 from ckm.perturb import perturb
 from ckm.published import PublishedTable, publish, published_numbers
@@ -50,12 +50,15 @@ if TYPE_CHECKING:
     from tables import Cells, Prepared
     from tables.quality import Action
 
-__all__ = ["Engine", "Observer"]
+__all__ = ["Engine", "Observer", "SumObserver"]
 
 #: Called with a table's name and request, its cells, their published counts, and the table.
 Observer: TypeAlias = (
     "Callable[[str, TableRequest, Cells, NDArray[np.int64], PublishedTable], None]"
 )
+
+#: Called with a table's name, its cells, and variable → their published sums.
+SumObserver: TypeAlias = "Callable[[str, Cells, Mapping[str, NDArray[np.float64]]], None]"
 
 logger = logging.getLogger(__name__)
 
@@ -279,6 +282,7 @@ class Engine:
         watch: Watch | None = None,
         progress: Callable[[str, int, int], None] | None = None,
         observe: Observer | None = None,
+        observe_sums: SumObserver | None = None,
     ) -> dict[str, PublishedTable]:
         """Tabulate and protect several tables in one scan of the records.
 
@@ -294,6 +298,8 @@ class Engine:
         observe
             Called with each table before its cells are let go. It sees unprotected counts:
             what it keeps stays inside.
+        observe_sums
+            The same for tables with sums or means.
 
         Returns
         -------
@@ -306,7 +312,14 @@ class Engine:
             If a request is wrong, or the data do not fit it.
         """
         built = self._requests(requests)
-        answers = self._answer(requests, built, progress, observe=observe, watch=watch)
+        answers = self._answer(
+            requests,
+            built,
+            progress,
+            observe=observe,
+            observe_sums=observe_sums,
+            watch=watch,
+        )
         return dict(zip(requests, answers, strict=True))
 
     def tally(
@@ -370,6 +383,7 @@ class Engine:
         progress: Callable[[str, int, int], None] | None,
         *,
         observe: Observer | None = None,
+        observe_sums: SumObserver | None = None,
         watch: Watch | None = None,
     ) -> list[PublishedTable]:
         secret = self._amount_secret(requests)
@@ -390,16 +404,26 @@ class Engine:
             published = perturb(
                 cells, ptable=self._ptable, secret=self._secret if self._mixes else None
             )
+            sums = published_sums(
+                cells,
+                published,
+                variables=request.variables,
+                noises=self._noises,
+                weight=self._weight,
+                secret=secret,
+            )
             table = publish(
                 cells,
                 published,
                 measures=request.measures,
                 empty_cells=request.empty_cells,
                 round_weighted=self._rounds_weighted,
-                amounts=self._amounts(cells, published, request, secret),
+                amounts=self._amounts(cells, published, request, sums),
             )
             if observe is not None:
                 observe(name, request, cells, published, table)
+            if observe_sums is not None and sums:
+                observe_sums(name, cells, sums)
             answers.append(table)
         tell("protect", len(requests), len(requests))
         logger.info(
@@ -422,23 +446,17 @@ class Engine:
         cells: Cells,
         published: NDArray[np.int64],
         request: TableRequest,
-        secret: Secret | None,
+        sums: Mapping[str, NDArray[np.float64]],
     ) -> dict[str, NDArray[np.float64]]:
         """Return the published sums and means of cells."""
-        if not request.variables:
+        if not sums:
             return {}
         divisor = "count" if self._weight is None else "weighted"
         numbers = published_numbers(
             cells, published, measures=[divisor], round_weighted=self._rounds_weighted
         )
         return published_amounts(
-            cells,
-            published,
-            measures=request.measures,
-            noises=self._noises,
-            divisor=numbers[divisor],
-            weight=self._weight,
-            secret=secret,
+            sums, measures=request.measures, noises=self._noises, divisor=numbers[divisor]
         )
 
     def prepare(self, dimensions: Sequence[str], *, sketch: int = 0) -> Prepared:

@@ -232,6 +232,7 @@ class _Run:
             is_mixed=self.job.keys.mix,
             sensitive=range(1, self.job.report.sensitive + 1),
             total_label=self.job.output.total_label,
+            noises=self.noises,
         )
         tables = self._write_tables(public, engine, assessor)
         self._require_rest()
@@ -299,6 +300,7 @@ class _Run:
                 watch=self.gate.watch,
                 progress=self.tell,
                 observe=assessor.observe,
+                observe_sums=assessor.observe_sums,
             )
         share = self.seconds["tables"] / len(requests)
         started = time.monotonic()

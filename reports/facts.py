@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 __all__ = [
+    "AmountFact",
     "AttackFact",
     "CheckFact",
     "ComparisonFacts",
@@ -230,6 +231,43 @@ class MeasureFact:
     number: float | None
     base: int
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AmountFact:
+    """How the sums of a variable were changed, and what they tell of the largest contributor.
+
+    Parameters
+    ----------
+    table, variable
+        Where.
+    cells
+        Cells whose sum is not 0 before and after.
+    bias
+        Published less original sums, as a share of the original ones; None without cells, like
+        all that follow.
+    median, most
+        The relative deviation that half of the cells, and nine tenths, do not exceed.
+    within
+        Share of the cells whose sum is within 5 % of the original one.
+    exposed
+        Cells in which the second largest contributor would come within 10 % of the largest
+        without noise; None where it is not known.
+    expected, found
+        The probability that this happens with noise, by formula, and the share of exposed
+        cells in which it did; None without exposed cells or without a formula.
+    """
+
+    table: str
+    variable: str
+    cells: int
+    bias: float | None = None
+    median: float | None = None
+    most: float | None = None
+    within: float | None = None
+    exposed: int | None = None
+    expected: float | None = None
+    found: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -473,6 +511,8 @@ class ReleaseFacts:
         What somebody allowed, and what the engine warned of.
     reproduction
         How to make it again.
+    amounts
+        Of each table and variable that is summed.
     """
 
     id: str
@@ -490,6 +530,7 @@ class ReleaseFacts:
     exceptions: tuple[ExceptionFact, ...]
     warnings: tuple[str, ...]
     reproduction: ReproductionFacts
+    amounts: tuple[AmountFact, ...] = ()
 
     def public(self) -> PublicFacts:
         """Keep what everybody may know."""

@@ -19,23 +19,22 @@ if TYPE_CHECKING:
     from ckm.magnitudes.settings import MagnitudeNoise
     from tables import Cells, Secret
 
-__all__ = ["mean_decimals", "noise_name", "published_amounts"]
+__all__ = ["mean_decimals", "noise_name", "published_amounts", "published_sums"]
 
 _MORE = 2  # decimals of a mean beyond those of its sum
 _MOST = 15
 
 
-def published_amounts(
+def published_sums(
     cells: Cells,
     published: NDArray[np.int64],
     *,
-    measures: Sequence[str],
+    variables: Sequence[str],
     noises: Mapping[str, MagnitudeNoise],
-    divisor: NDArray[np.float64],
     weight: str | None = None,
     secret: Secret | None = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the published sums and means of cells.
+    """Return the published sums of cells.
 
     Parameters
     ----------
@@ -43,12 +42,10 @@ def published_amounts(
         The cells, with the magnitudes of every variable.
     published
         Their published counts.
-    measures
-        All measures of the table; counts are passed over.
+    variables
+        The variables to sum.
     noises
         Variable → how it is perturbed.
-    divisor
-        What means are divided by: published counts, or published weighted counts.
     weight
         The column of weights, or None.
     secret
@@ -57,13 +54,12 @@ def published_amounts(
     Returns
     -------
     dict
-        Measure → the number of every cell; means are masked where there is none.
+        Variable → the published sum of every cell.
 
     Notes
     -----
     A sum is 0 where the published count is 0, as in an empty cell: any other number there
-    would tell that somebody is in the cell. A mean is the published sum over the published
-    count, whether or not these are shown beside it.
+    would tell that somebody is in the cell.
 
     Examples
     --------
@@ -75,30 +71,73 @@ def published_amounts(
     >>> with open_source(people) as source:
     ...     keys = HashedKeys(column="id", secret=secret)
     ...     (cells,) = cube(source, keys, [Request(dimensions=[], sums=["income"], top=2)])
-    >>> found = published_amounts(
-    ...     cells,
-    ...     cells.count,
-    ...     measures=["count", "sum:income"],
-    ...     noises={"income": MagnitudeNoise.start()},
-    ...     divisor=cells.count.astype(float),
-    ...     secret=secret,
+    >>> noises = {"income": MagnitudeNoise.start()}
+    >>> found = published_sums(
+    ...     cells, cells.count, variables=["income"], noises=noises, secret=secret
     ... )
-    >>> abs(found["sum:income"][0] - 87_800) < 0.55 * 2390
-    np.True_
+    >>> bool(abs(found["income"][0] - 87_800) < 0.55 * 2390)
+    True
     """
-    sums: dict[str, NDArray[np.float64]] = {}
+    found = {}
+    for variable in variables:
+        magnitudes = (cells.magnitudes or {})[variable]
+        total = perturb_magnitudes(
+            replace(magnitudes, variable=noise_name(variable, weight)),
+            noises[variable],
+            secret=secret,
+            cell_keys=cells.cell_key,
+        )
+        found[variable] = np.where(published > 0, total, 0.0)
+    return found
+
+
+def published_amounts(
+    sums: Mapping[str, NDArray[np.float64]],
+    *,
+    measures: Sequence[str],
+    noises: Mapping[str, MagnitudeNoise],
+    divisor: NDArray[np.float64],
+) -> dict[str, NDArray[np.float64]]:
+    """Return the published numbers of sums and means.
+
+    Parameters
+    ----------
+    sums
+        Variable → the published sum of every cell.
+    measures
+        All measures of the table; counts are passed over.
+    noises
+        Variable → how it is perturbed.
+    divisor
+        What means are divided by: published counts, or published weighted counts.
+
+    Returns
+    -------
+    dict
+        Measure → the number of every cell; means are masked where there is none.
+
+    Notes
+    -----
+    A mean is the published sum over the published count, whether or not these are shown.
+
+    Examples
+    --------
+    >>> from ckm.magnitudes.variables import VariableNoises
+    >>> published_amounts(
+    ...     {"income": np.array([1000.0, 0.0])},
+    ...     measures=["count", "mean:income"],
+    ...     noises=VariableNoises(None),
+    ...     divisor=np.array([3.0, 0.0]),
+    ... )["mean:income"].tolist()
+    [333.33, None]
+    """
     found = {}
     for measure in measures:
         variable = variable_of(measure)
-        if variable is None:
-            continue
-        if variable not in sums:
-            total = _total(cells, variable, noises[variable], weight=weight, secret=secret)
-            sums[variable] = np.where(published > 0, total, 0.0)
-        if measure.startswith("sum:"):
-            found[measure] = sums[variable]
-        else:
-            found[measure] = _mean(sums[variable], divisor, noises[variable])
+        if variable is not None:
+            is_sum = measure.startswith("sum:")
+            total = sums[variable]
+            found[measure] = total if is_sum else _mean(total, divisor, noises[variable])
     return found
 
 
@@ -139,20 +178,6 @@ def mean_decimals(decimals: int | None) -> int | None:
     (2, 3, 2, None)
     """
     return None if decimals is None else min(max(decimals, 0) + _MORE, _MOST)
-
-
-def _total(
-    cells: Cells,
-    variable: str,
-    noise: MagnitudeNoise,
-    *,
-    weight: str | None,
-    secret: Secret | None,
-) -> NDArray[np.float64]:
-    magnitudes = replace(
-        (cells.magnitudes or {})[variable], variable=noise_name(variable, weight)
-    )
-    return perturb_magnitudes(magnitudes, noise, secret=secret, cell_keys=cells.cell_key)
 
 
 def _mean(

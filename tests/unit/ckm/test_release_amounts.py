@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import ckm
 from ckm.cli import app
 from ckm.config import read_job
+from ckm.config.facts import read_facts
 from ckm.formats import FORMATS, read_about, read_table
 from ckm.magnitudes import MagnitudeNoise
 from ckm.manifest import AMOUNTS
@@ -165,6 +166,27 @@ def test_the_internal_folder_keeps_each_ptable_of_amounts_with_its_certificate(f
         == manifest["amounts"][0]["ptables"]["ptable"]["certificate"]
     )
     assert (internal / "pt-amounts-1.parquet").stat().st_mode & 0o077 == 0
+
+
+def test_the_internal_report_says_how_sums_were_changed_and_what_they_tell(folder):
+    release(read(folder, JOB), folder / "out")
+    internal = folder / "out" / "internal"
+    facts = read_facts(internal / "report.json")
+    assert [(f.table, f.variable) for f in facts.amounts] == [
+        ("places", "income"),
+        ("hours", "hours"),
+    ]
+    income = facts.amounts[0]
+    assert income.cells == 12
+    assert 0 < income.median <= income.most < 0.7
+    assert abs(income.bias) < 0.3
+    assert income.exposed is not None
+    english = (internal / "report-internal.en.html").read_text(encoding="utf-8")
+    french = (internal / "report-internal.fr.html").read_text(encoding="utf-8")
+    assert "What sums tell of the largest contributor" in english
+    assert "Ce que les sommes disent du plus grand contributeur" in french
+    public = (folder / "out" / "public" / "report.en.html").read_text(encoding="utf-8")
+    assert "largest contributor" not in public
 
 
 def test_nothing_original_and_no_parameter_of_the_noise_is_public(folder):
