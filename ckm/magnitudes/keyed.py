@@ -30,6 +30,7 @@ def keyed_numbers(
     purpose: Purpose,
     component: int = 1,
     period: str = "",
+    settings: str = "",
 ) -> NDArray[np.uint64]:
     """Turn sums of record keys into 64-bit numbers that nobody without the secret foresees.
 
@@ -47,13 +48,16 @@ def keyed_numbers(
         Which component of the noise, from 1.
     period
         The period that the amounts belong to.
+    settings
+        A text that tells the settings of the noise from others.
 
     Notes
     -----
     SipHash-2-4 of the key as 8 little-endian bytes, under the first 16 bytes of
     HMAC-SHA256(secret, text), where the text is the JSON list ``["ckm magnitude v1",
-    variable, period, purpose, component]`` without spaces. Numbers of different variables,
-    periods, purposes or components are independent for everybody without the secret.
+    variable, period, settings, purpose, component]`` without spaces. Numbers of different
+    variables, periods, settings, purposes or components are independent for everybody without
+    the secret.
 
     Examples
     --------
@@ -64,7 +68,8 @@ def keyed_numbers(
     (True, False)
     """
     text = json.dumps(
-        ["ckm magnitude v1", variable, period, purpose, component], separators=(",", ":")
+        ["ckm magnitude v1", variable, period, settings, purpose, component],
+        separators=(",", ":"),
     )
     key = np.frombuffer(secret.derive(text)[:16], "<u8")
     found = np.empty(len(keys), np.uint64)

@@ -111,6 +111,7 @@ def _numbers(
         purpose=purpose,
         component=component,
         period=noise.period,
+        settings=noise.fingerprint,
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -188,6 +190,32 @@ class MagnitudeNoise:
         return max([wanted, *(condition.n_top for condition in self.sensitive)])
 
     @property
+    def fingerprint(self) -> str:
+        """A hash of what makes the noise; keep it inside.
+
+        Notes
+        -----
+        The random numbers of the program's own rules depend on it. Two noises of one amount
+        from the same numbers, such as with shares of 0.1 and 0.2, would give the amount away
+        to who knows both. Decimals and the period do not count.
+
+        Examples
+        --------
+        >>> one = MagnitudeNoise.start()
+        >>> one.fingerprint == MagnitudeNoise.start(decimals=-3).fingerprint
+        True
+        >>> one.fingerprint == MagnitudeNoise.start(spread=0.2).fingerprint
+        False
+        """
+        tables = (self.ptable, self.even, self.odd, self.small_cells)
+        content: list[object] = [None if table is None else table.id for table in tables]
+        content += [_plain(self.scale), self.base, self.factors, self.least_noise]
+        content += [[_plain(condition) for condition in self.sensitive]]
+        content += [self.signed, self.jitter]
+        text = json.dumps(content, separators=(",", ":"))
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    @property
     def separation(self) -> float:
         """The separation point: below it noise comes from the p-table of small cells.
 
@@ -274,6 +302,10 @@ class MagnitudeNoise:
                 f"the base {self.base!r} may be 0 for a signed variable whose contributors are "
                 "not; use 'top' or 'range'"
             )
+
+
+def _plain(part: Scale | Condition) -> list[object]:
+    return [type(part).__name__, *asdict(part).values()]
 
 
 def _last_variance(table: PTable) -> float:

@@ -53,9 +53,10 @@ def siphash(message, key):
     return v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
-def number(key, period, purpose, component):
+def number(key, period, settings, purpose, component):
     text = json.dumps(
-        ["ckm magnitude v1", "income", period, purpose, component], separators=(",", ":")
+        ["ckm magnitude v1", "income", period, settings, purpose, component],
+        separators=(",", ":"),
     )
     return siphash(key, hmac.digest(SECRET, text.encode(), hashlib.sha256)[:16])
 
@@ -83,7 +84,7 @@ def looked_up(row, drawn, least):
     raise AssertionError
 
 
-def published(values, key, *, share, factors, least, decimals, period):
+def published(values, key, *, share, factors, least, decimals, period, settings):
     kept = sorted((Fraction(v) for v in values if v), reverse=True)
     if not kept:
         return Fraction(0)
@@ -96,14 +97,14 @@ def published(values, key, *, share, factors, least, decimals, period):
         shrink = total / ((1 + margin) * sum(units))
         units, row = [s * shrink for s in units], 1
     for component, unit in enumerate(units, 1):
-        drawn = number(key, period, "noise", component)
+        drawn = number(key, period, settings, "noise", component)
         v = looked_up(row, drawn, least if is_sensitive else None)
-        jitter = even(number(key, period, "jitter", component)) - Fraction(1, 2)
+        jitter = even(number(key, period, settings, "jitter", component)) - Fraction(1, 2)
         extra = least * ((v > 0) - (v < 0)) if is_sensitive else 0
         total += unit * (v + extra + jitter)
     scaled = total * Fraction(10) ** decimals
     whole = scaled.numerator // scaled.denominator
-    whole += even(number(key, period, "rounding", 1)) < scaled - whole
+    whole += even(number(key, period, settings, "rounding", 1)) < scaled - whole
     return whole / Fraction(10) ** decimals
 
 
@@ -120,6 +121,10 @@ def test_published_totals_are_those_of_the_description(share, decimals, period):
         period=period,
     )
     cells = amounts(CELLS)
+    made = [TABLE.id, None, None, None, ["Proportional", float(share)], "top", [1.0, 0.5], 0.5]
+    made += [[["FewContributors", 3]], False, True]
+    text = json.dumps(made, separators=(",", ":"))
+    settings = hashlib.sha256(text.encode()).hexdigest()
     found = perturb_magnitudes(cells, noise, secret=Secret(SECRET)).tolist()
     wanted = [
         published(
@@ -130,6 +135,7 @@ def test_published_totals_are_those_of_the_description(share, decimals, period):
             least=Fraction(1, 2),
             decimals=decimals,
             period=period,
+            settings=settings,
         )
         for values, key in zip(CELLS, cells.key.tolist(), strict=True)
     ]

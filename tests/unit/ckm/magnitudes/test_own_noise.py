@@ -152,6 +152,7 @@ def test_variables_periods_components_and_purposes_have_numbers_of_their_own():
             {"purpose": "rounding"},
             {"component": 2},
             {"period": "2027"},
+            {"settings": "2027"},
             {"secret": Secret(bytes(32))},
             {"variable": 'x","","noise'},
         )
@@ -161,6 +162,22 @@ def test_variables_periods_components_and_purposes_have_numbers_of_their_own():
             assert not (numbers == other).any()
             ours, theirs = keyed_fractions(numbers), keyed_fractions(other)
             assert abs(np.corrcoef(ours, theirs)[0, 1]) < 0.15
+
+
+@pytest.mark.parametrize("change", [{"spread": 0.3}, {"least_noise": 2.0}, {"jitter": False}])
+def test_two_settings_of_one_variable_do_not_give_the_amount_away(change):
+    """From the same numbers v, P1 = X + s v and P2 = X + t v would be two equations for X."""
+    cells = repeated([1000.0, 900.0, 800.0, 700.0], 5_000)
+    one = MagnitudeNoise.start(decimals=None)
+    other = MagnitudeNoise.start(decimals=None, **change)
+    first, second = (perturb_magnitudes(cells, noise, secret=SECRET) for noise in (one, other))
+    solved = (other.scale.share * first - one.scale.share * second) / (
+        other.scale.share - one.scale.share or 1.0
+    )
+    assert np.mean(np.abs(solved - 3400.0) < 1.0) < 0.02
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.06
+    coarse = perturb_magnitudes(cells, MagnitudeNoise.start(decimals=-1), secret=SECRET)
+    assert (np.abs(coarse - first) <= 10).all(), "rounding alone is the same noise"
 
 
 def test_a_persons_two_amounts_do_not_share_their_relative_noise():
