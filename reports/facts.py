@@ -481,6 +481,8 @@ class PublicFacts:
         Name of a check → how it ended.
     tables
         The released tables.
+    has_amounts
+        Whether some of them show sums or means of amounts.
     """
 
     id: str
@@ -491,6 +493,7 @@ class PublicFacts:
     ptable_label: str
     checks: Mapping[str, Outcome]
     tables: tuple[PublicTableFact, ...]
+    has_amounts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -552,6 +555,7 @@ class ReleaseFacts:
                 )
                 for table in self.tables
             ),
+            has_amounts=bool(self.amounts),
         )
 
 

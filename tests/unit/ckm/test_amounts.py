@@ -318,7 +318,8 @@ def test_noise_beyond_the_flex_point_is_smaller_through_the_engine_too():
 # --- the ledger, and what stays inside ----------------------------------------------------
 
 
-def test_tables_with_sums_enter_a_ledger_as_those_of_counts(tmp_path):
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_tables_with_sums_enter_a_ledger_as_those_of_counts(tmp_path, weight):
     data = people(1000).assign(n=np.arange(1000))
     wishes = [
         {"counts": ckm.TableRequest(dimensions=["sex"])},
@@ -326,7 +327,7 @@ def test_tables_with_sums_enter_a_ledger_as_those_of_counts(tmp_path):
         {"thin": ckm.TableRequest(dimensions=["sex"], measures=["sum:income"], where="n >= 1")},
     ]
     with (
-        engine(data) as opened,
+        engine(data, weight=weight) as opened,
         Ledger.open(
             tmp_path / "l.db", secret=SECRET, threshold=2, noise="n", create=True
         ) as ledger,

@@ -187,6 +187,9 @@ def test_the_internal_report_says_how_sums_were_changed_and_what_they_tell(folde
     assert "Ce que les sommes disent du plus grand contributeur" in french
     public = (folder / "out" / "public" / "report.en.html").read_text(encoding="utf-8")
     assert "largest contributor" not in public
+    assert "A mean is a published sum divided by a published" in public
+    assert "A mean is a published sum divided by a published" in english
+    assert "Une moyenne est une somme publiée" in french
 
 
 def test_nothing_original_and_no_parameter_of_the_noise_is_public(folder):
