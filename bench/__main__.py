@@ -13,6 +13,8 @@ ALL = (
     "quantise",
     "marginals",
     "cube",
+    "magnitudes",
+    "largest",
     "ledger",
     "spill",
     "utility",

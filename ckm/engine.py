@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ckm.errors import ConfigError
+from ckm.magnitudes.measures import published_amounts, published_sums
+from ckm.magnitudes.variables import VariableNoises
 from ckm.perturb import perturb
 from ckm.published import PublishedTable, publish, published_numbers
-from ckm.request import EmptyCells, TableRequest
+from ckm.request import EmptyCells, MissingValues, TableRequest
 from ptable import PTableWarning
 from tables import (
     CodeTree,
@@ -42,17 +44,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.ledger.watch import Watch
+    from ckm.magnitudes import MagnitudeNoise
     from ckm.tally import Tally
     from ptable import PTable
     from tables import Cells, Prepared
     from tables.quality import Action
 
-__all__ = ["Engine", "Observer"]
+__all__ = ["Engine", "Observer", "SumObserver"]
 
 #: Called with a table's name and request, its cells, their published counts, and the table.
 Observer: TypeAlias = (
     "Callable[[str, TableRequest, Cells, NDArray[np.int64], PublishedTable], None]"
 )
+
+#: Called with a table's name, its cells, and variable → their published sums.
+SumObserver: TypeAlias = "Callable[[str, Cells, Mapping[str, NDArray[np.float64]]], None]"
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +79,7 @@ class Engine:
     key_range
         For stored integer keys: one more than the largest possible key.
     weight
-        Column of weights, for the measure ``"weighted"``.
+        Column of weights, for the measure ``"weighted"``. Sums and means are weighted then.
     secret
         The secret, or the file that holds it; by default the environment variable
         ``CKM_SECRET``. Not needed for stored keys with ``mix=False``.
@@ -92,6 +98,9 @@ class Engine:
     round_weighted
         Round weighted counts to about one mean weight of their cell. False keeps all digits,
         which replays other tools and gives the number of records away.
+    magnitudes
+        The noise of sums and means: one for every variable, or variable → its own. Variables
+        that are not named have `MagnitudeNoise.start`.
     total_label, missing_label
         What totals and missing categories are called in the tables.
     table
@@ -111,14 +120,17 @@ class Engine:
     >>> import pyarrow as pa
     >>> from ptable import NoiseSpec, solve
     >>> people = pa.table({"id": range(90), "sex": ["F", "M", "F"] * 30})
-    >>> engine = Engine(
-    ...     people,
-    ...     id="id",
-    ...     secret=Secret(bytes(16)),
-    ...     ptable=solve(NoiseSpec(max_noise=2, variance=1.0)),
-    ... )
+    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
+    >>> engine = Engine(people, id="id", secret=Secret(bytes(16)), ptable=table)
     >>> engine.tabulate(["sex"])
     PublishedTable(sex, count; 3 cells)
+
+    Sums and means of a variable have noise of their own:
+
+    >>> people = people.append_column("income", pa.array([2000 + 10 * n for n in range(90)]))
+    >>> engine = Engine(people, id="id", secret=Secret(bytes(16)), ptable=table)
+    >>> engine.tabulate(["sex"], measures=["count", "sum:income", "mean:income"])
+    PublishedTable(sex, count, sum_income, mean_income; 3 cells)
     """
 
     def __init__(
@@ -136,6 +148,7 @@ class Engine:
         mix: bool = True,
         checks: Action = "stop",
         round_weighted: bool = True,
+        magnitudes: MagnitudeNoise | Mapping[str, MagnitudeNoise] | None = None,
         total_label: str = "Total",
         missing_label: str = "(missing)",
         table: str | None = None,
@@ -163,6 +176,7 @@ class Engine:
         self._labels = (total_label, missing_label)
         self._mixes = mix
         self._weight = weight
+        self._noises = VariableNoises(magnitudes)
         self._checks = checks
         self._quality: KeyQuality | None = None
         self._hierarchies = {n: _hierarchy(n, h) for n, h in (hierarchies or {}).items()}
@@ -175,6 +189,8 @@ class Engine:
                 for n, c in (categories or {}).items()
             }
             self._source.require(self._keys.column)
+            for name in self._noises.named:
+                self._source.require(name)
         except BaseException:
             self._source.close()
             raise
@@ -229,12 +245,13 @@ class Engine:
         where: str | None = None,
         measures: Sequence[str] = ("count",),
         empty_cells: EmptyCells = "auto",
+        missing_values: MissingValues = "stop",
     ) -> PublishedTable:
         """Tabulate and protect one table.
 
         Parameters
         ----------
-        dimensions, margins, where, measures, empty_cells
+        dimensions, margins, where, measures, empty_cells, missing_values
             See `TableRequest`.
 
         Returns
@@ -253,6 +270,7 @@ class Engine:
             where=where,
             measures=measures,
             empty_cells=empty_cells,
+            missing_values=missing_values,
         )
         (built,) = self._requests({"": request}).values()
         return self._answer({"": request}, {"": built}, None)[0]
@@ -264,6 +282,7 @@ class Engine:
         watch: Watch | None = None,
         progress: Callable[[str, int, int], None] | None = None,
         observe: Observer | None = None,
+        observe_sums: SumObserver | None = None,
     ) -> dict[str, PublishedTable]:
         """Tabulate and protect several tables in one scan of the records.
 
@@ -279,6 +298,8 @@ class Engine:
         observe
             Called with each table before its cells are let go. It sees unprotected counts:
             what it keeps stays inside.
+        observe_sums
+            The same for tables with sums or means.
 
         Returns
         -------
@@ -291,7 +312,14 @@ class Engine:
             If a request is wrong, or the data do not fit it.
         """
         built = self._requests(requests)
-        answers = self._answer(requests, built, progress, observe=observe, watch=watch)
+        answers = self._answer(
+            requests,
+            built,
+            progress,
+            observe=observe,
+            observe_sums=observe_sums,
+            watch=watch,
+        )
         return dict(zip(requests, answers, strict=True))
 
     def tally(
@@ -355,8 +383,10 @@ class Engine:
         progress: Callable[[str, int, int], None] | None,
         *,
         observe: Observer | None = None,
+        observe_sums: SumObserver | None = None,
         watch: Watch | None = None,
     ) -> list[PublishedTable]:
+        secret = self._amount_secret(requests)
         tell = progress or (lambda _stage, _done, _total: None)
         tell("keys", 0, 1)
         self.check_keys()
@@ -374,15 +404,26 @@ class Engine:
             published = perturb(
                 cells, ptable=self._ptable, secret=self._secret if self._mixes else None
             )
+            sums = published_sums(
+                cells,
+                published,
+                variables=request.variables,
+                noises=self._noises,
+                weight=self._weight,
+                secret=secret,
+            )
             table = publish(
                 cells,
                 published,
                 measures=request.measures,
                 empty_cells=request.empty_cells,
                 round_weighted=self._rounds_weighted,
+                amounts=self._amounts(cells, published, request, sums),
             )
             if observe is not None:
                 observe(name, request, cells, published, table)
+            if observe_sums is not None and sums:
+                observe_sums(name, cells, sums)
             answers.append(table)
         tell("protect", len(requests), len(requests))
         logger.info(
@@ -393,6 +434,30 @@ class Engine:
             },
         )
         return answers
+
+    def _amount_secret(self, requests: Mapping[str, TableRequest]) -> Secret | None:
+        """Return the secret of the noise of sums, or say at once that it is missing."""
+        variables = {name for request in requests.values() for name in request.variables}
+        is_needed = any(self._noises[name].rules == "ckm" for name in variables)
+        return self._secret or _find_secret(None, is_needed=is_needed)
+
+    def _amounts(
+        self,
+        cells: Cells,
+        published: NDArray[np.int64],
+        request: TableRequest,
+        sums: Mapping[str, NDArray[np.float64]],
+    ) -> dict[str, NDArray[np.float64]]:
+        """Return the published sums and means of cells."""
+        if not sums:
+            return {}
+        divisor = "count" if self._weight is None else "weighted"
+        numbers = published_numbers(
+            cells, published, measures=[divisor], round_weighted=self._rounds_weighted
+        )
+        return published_amounts(
+            sums, measures=request.measures, noises=self._noises, divisor=numbers[divisor]
+        )
 
     def prepare(self, dimensions: Sequence[str], *, sketch: int = 0) -> Prepared:
         """Make the records ready for many requests over some dimensions.
@@ -485,6 +550,7 @@ class Engine:
 
     def _request(self, request: TableRequest) -> Request:
         is_weighted = "weighted" in request.measures
+        sums = request.variables
         if is_weighted and self._weight is None:
             raise ConfigError(
                 "The measure 'weighted' needs a weight.", hint='name its column: weight = "w"'
@@ -494,16 +560,20 @@ class Engine:
             hierarchies=self._hierarchies,
             margins=request.margins,
             where=request.where,
-            weight=self._weight if is_weighted else None,
+            weight=self._weight if is_weighted or sums else None,
+            sums=sums,
+            top=max((self._noises[name].n_top for name in sums), default=0),
+            missing_values=request.missing_values,
             categories=self._categories,
             total_label=self._labels[0],
             missing_label=self._labels[1],
         )
         identity = self._keys.column
         filtered = built.where.columns if isinstance(built.where, Filter) else ()
-        if identity in {*built.columns, *filtered}:
+        if identity in {*built.columns, *filtered, *sums}:
             raise RequestError(
-                f"Column {identity!r} tells persons apart: it is no dimension and no filter.",
+                f"Column {identity!r} tells persons apart: it is no dimension, no filter and "
+                "no variable.",
                 hint="ask for groups of people",
             )
         return built

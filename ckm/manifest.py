@@ -55,6 +55,15 @@ METHOD = (
 )
 
 
+AMOUNTS = (
+    (
+        "Sums of amounts are protected in the same way: a random amount was added to or taken "
+        "from them that is large enough to hide the largest contribution. Means are published "
+        "sums divided by published counts."
+    ),
+)
+
+
 def engine_version() -> str:
     """Return the version of the installed engine.
 
@@ -186,9 +195,17 @@ def describe_columns(
         described.append((name, "text", words))
     for name, values in table.measures.items():
         kind = "number" if values.dtype.kind == "f" else "integer"
-        words = "Weighted number of units" if name.startswith("weighted") else "Number of units"
-        described.append((name, kind, f"{words}, protected."))
+        described.append((name, kind, f"{_measure_words(name)}, protected."))
     return tuple(described)
+
+
+def _measure_words(name: str) -> str:
+    statistic, _, variable = name.partition("_")
+    if statistic == "sum" and variable:
+        return f"Sum of {variable!r}"
+    if statistic == "mean" and variable:
+        return f"Mean of {variable!r}: published sum over published count, none where that is 0"
+    return "Weighted number of units" if statistic == "weighted" else "Number of units"
 
 
 def public_manifest(
@@ -219,7 +236,7 @@ def public_manifest(
         "schema": 1,
         "title": title,
         "engine": {"name": "ckm", "version": engine_version()},
-        "method": list(METHOD),
+        "method": [*METHOD, *(AMOUNTS if _has_sums(tables) else ())],
         "tables": [
             {
                 "name": table.name,
@@ -237,6 +254,14 @@ def public_manifest(
     }
 
 
+def _has_sums(tables: Sequence[TableRecord]) -> bool:
+    return any(
+        words.startswith(("Sum of", "Mean of")) and kind == "number"
+        for table in tables
+        for _, kind, words in table.columns
+    )
+
+
 def internal_manifest(
     tables: Sequence[TableRecord],
     *,
@@ -247,6 +272,7 @@ def internal_manifest(
     report: Sequence[FileRecord],
     times: Mapping[str, Any],
     ledger: Mapping[str, Any] | None = None,
+    amounts: Sequence[Mapping[str, Any]] = (),
     options: str = "",
 ) -> dict[str, Any]:
     """Return what the office needs to explain and repeat a release.
@@ -269,6 +295,8 @@ def internal_manifest(
         When it started and finished.
     ledger
         The ledger and the entries of the tables in it; None without one.
+    amounts
+        Each variable that is summed, with its p-tables.
     options
         What was asked for beside the job, as it stands on the command line.
 
@@ -286,6 +314,7 @@ def internal_manifest(
         "job": dict(job),
         "inputs": [asdict(file) for file in inputs],
         "ptable": dict(ptable),
+        "amounts": [dict(amount) for amount in amounts],
         "tables": [
             {"name": table.name, "cells": table.rows, "seconds": round(table.seconds, 3)}
             for table in tables

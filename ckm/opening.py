@@ -13,15 +13,16 @@ from tables import Secret, SourceError
 from tables.secret import SECRET_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ckm.config.job import Job, JobLedger
     from ckm.engine import Engine
     from ckm.ledger import Ledger
-    from ptable import PTable
+    from ckm.magnitudes import MagnitudeNoise
+    from ptable import NoiseSpec, PTable
 
 
-__all__ = ["load_ptable", "load_secret", "open_engine", "opened_ledger"]
+__all__ = ["load_noises", "load_ptable", "load_secret", "open_engine", "opened_ledger"]
 
 logger = logging.getLogger(__name__)
 
@@ -46,21 +47,65 @@ def load_ptable(job: Job) -> PTable:
     >>> from ckm.config import read_job
     >>> load_ptable(read_job("demo/job.toml"))  # doctest: +SKIP
     """
+    return _read_or_solve(job.ptable)
+
+
+def load_noises(job: Job) -> dict[str, MagnitudeNoise]:
+    """Read or solve the p-tables of the variables that a job sums.
+
+    Parameters
+    ----------
+    job
+        The job.
+
+    Returns
+    -------
+    dict
+        Variable → its noise; empty where all tables hold counts.
+
+    Raises
+    ------
+    ConfigError, PTableError
+        If a p-table cannot be had or does not fit the noise.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> load_noises(read_job("demo/job.toml"))  # doctest: +SKIP
+    {}
+    """
+    made: dict[NoiseSpec | Path, PTable] = {}
+    noises = {}
+    for variable, magnitude in job.magnitudes.items():
+        for wanted in magnitude.ptables.values():
+            if wanted not in made:
+                made[wanted] = _read_or_solve(wanted)
+        tables = {name: made[wanted] for name, wanted in magnitude.ptables.items()}
+        try:
+            noises[variable] = magnitude.noise(tables)
+        except ConfigError as error:
+            raise ConfigError(
+                f"[[magnitude]] of {variable!r}: {error.problem}", hint=error.hint
+            ) from None
+    return noises
+
+
+def _read_or_solve(wanted: NoiseSpec | Path) -> PTable:
     from ptable import PTable
     from ptable.mechanisms import Mechanism
 
-    if isinstance(job.ptable, Path):
-        table = PTable.read(job.ptable)
+    if isinstance(wanted, Path):
+        table = PTable.read(wanted)
         if table.certificate is None and not isinstance(table.spec, Mechanism):
             logger.warning(
                 "The p-table %r has no certificate: nobody has proved its bias and variance.",
-                job.ptable.name,
-                extra={"event": "p-table without certificate", "file": job.ptable.name},
+                wanted.name,
+                extra={"event": "p-table without certificate", "file": wanted.name},
             )
         return table
     from ptable import solve
 
-    return solve(job.ptable)
+    return solve(wanted)
 
 
 def load_secret(job: Job) -> Secret | None:
@@ -181,6 +226,7 @@ def open_engine(
     job: Job,
     ptable: PTable,
     *,
+    noises: Mapping[str, MagnitudeNoise] | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Engine:
@@ -192,6 +238,8 @@ def open_engine(
         The job.
     ptable
         Its p-table.
+    noises
+        The noise of the variables that it sums; by default from `load_noises`.
     memory_limit, threads
         Limits of the tabulation; they never change a result.
 
@@ -221,6 +269,7 @@ def open_engine(
         categories=dict(job.categories) or None,
         mix=job.keys.mix,
         checks=job.keys.checks,
+        magnitudes=load_noises(job) if noises is None else noises,
         total_label=job.output.total_label,
         missing_label=job.output.missing_label,
         table=data.table,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.errors import ReleaseError
+from ckm.request import column_of
 
 if TYPE_CHECKING:
     import os
@@ -38,8 +39,9 @@ class PublishedTable:
     dimensions
         Output column → codes into its categories, int32, and the categories as texts.
     measures
-        Output column → published numbers: counts int64, weighted counts float64. A masked
-        number (`numpy.ma`) is a suppressed one; files and frames hold none in its place.
+        Output column → published numbers: counts int64, all others float64. A masked number
+        (`numpy.ma`) is one that is not published, or a mean of cells whose published count is
+        0; files and frames hold none in its place.
     """
 
     dimensions: Mapping[str, tuple[NDArray[np.int32], Sequence[str]]]
@@ -133,6 +135,7 @@ def publish(
     measures: Sequence[str],
     empty_cells: str,
     round_weighted: bool,
+    amounts: Mapping[str, NDArray[Any]] | None = None,
 ) -> PublishedTable:
     """Turn cells and their published counts into a table that carries nothing else.
 
@@ -148,6 +151,8 @@ def publish(
         ``"auto"``, ``"grid"`` or ``"drop"``, see `TableRequest`.
     round_weighted
         Round weighted counts to about one mean weight of their cell.
+    amounts
+        Measure of a variable → its published numbers, see `ckm.magnitudes.measures`.
 
     Returns
     -------
@@ -158,6 +163,7 @@ def publish(
     numbers = published_numbers(
         cells, published, measures=measures, round_weighted=round_weighted
     )
+    numbers |= amounts or {}
     if wants_grid:
         ranks, numbers = _fill_grid(cells, {**numbers, "": published})
         ranks, numbers = _hide_unseen(cells, ranks, numbers)
@@ -169,7 +175,9 @@ def publish(
             dimensions[name] = _encode(labels, rank)
     return PublishedTable(
         dimensions=dimensions,
-        measures={free_name(name, dimensions): values for name, values in numbers.items()},
+        measures={
+            free_name(column_of(name), dimensions): values for name, values in numbers.items()
+        },
     )
 
 
@@ -235,10 +243,30 @@ def _hide_unseen(
     return [rank[kept] for rank in ranks], {n: values[kept] for n, values in numbers.items()}
 
 
+def measure_columns(
+    measures: Sequence[str], dimensions: Mapping[str, object]
+) -> dict[str, str]:
+    """Return the columns of a table's measures: column → measure.
+
+    Parameters
+    ----------
+    measures
+        The measures of the request.
+    dimensions
+        The columns of its dimensions.
+
+    Examples
+    --------
+    >>> measure_columns(["count", "sum:income"], {"sex": 0})
+    {'count': 'count', 'sum_income': 'sum:income'}
+    """
+    return {free_name(column_of(measure), dimensions): measure for measure in measures}
+
+
 def free_name(measure: str, dimensions: Mapping[str, object]) -> str:
     """Name a measure's column; a dimension of that name keeps it."""
     taken = {name.lower() for name in dimensions}
-    while measure in taken:
+    while measure.lower() in taken:
         measure += "_published"
     return measure
 
@@ -347,6 +375,8 @@ def _fill_grid(
     filled = {}
     for name, values in numbers.items():
         full = np.zeros(size, values.dtype)
+        if isinstance(values, np.ma.MaskedArray):  # nobody is there, so there is no number
+            full = np.ma.array(full, mask=True)
         full[place] = values
         filled[name] = full
     return ranks, filled

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ckm.amount_files import write_amount_ptables
 from ckm.assess.assessor import Assessor
 from ckm.assess.facts import findings, release_facts
 from ckm.disclosure import hidden_texts, require_clean_texts
@@ -32,7 +33,7 @@ from ckm.manifest import (
     versions,
     write_manifest,
 )
-from ckm.opening import load_ptable, open_engine, opened_ledger
+from ckm.opening import load_noises, load_ptable, open_engine, opened_ledger
 from ckm.placement import refuse_foreign, refuse_overlap
 from ckm.report import write_report
 from ckm.table_files import TableFiles, in_formats
@@ -42,11 +43,12 @@ from tables import Secret
 from tables.secret import SECRET_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ckm.assess.facts import Findings
     from ckm.config.job import Job
     from ckm.engine import Engine
+    from ckm.magnitudes import MagnitudeNoise
     from ckm.published import PublishedTable
     from ckm.report import ReportFiles
     from ptable import PTable
@@ -133,9 +135,12 @@ def release(
         run = _Run(job, files, target=target, tell=tell, warnings=heard)
         run.options = "".join(f" --format {name}" for name in formats)
         tell("p-table", 0, 1)
-        ptable = load_ptable(job)
+        ptable, run.noises = load_ptable(job), load_noises(job)
         tell("p-table", 1, 1)
-        with open_engine(job, ptable, memory_limit=memory_limit, threads=threads) as engine:
+        engine = open_engine(
+            job, ptable, noises=run.noises, memory_limit=memory_limit, threads=threads
+        )
+        with engine:
             engine.validate(job.tables, sketch=job.ledger.threshold if job.ledger else 0)
             with opened_ledger(job.ledger, job, ptable=ptable, create=not dry_run) as ledger:
                 if not dry_run:
@@ -210,6 +215,8 @@ class _Run:
         self.seconds: dict[str, float] = {}
         self.warnings = warnings
         self.gate = Gate(None, None)
+        self.noises: Mapping[str, MagnitudeNoise] = {}
+        self.amounts: list[dict[str, Any]] = []
         self._note(job.warnings)
 
     def write(self, folder: Path, engine: Engine, ptable: PTable) -> int:
@@ -225,11 +232,13 @@ class _Run:
             is_mixed=self.job.keys.mix,
             sensitive=range(1, self.job.report.sensitive + 1),
             total_label=self.job.output.total_label,
+            noises=self.noises,
         )
         tables = self._write_tables(public, engine, assessor)
         self._require_rest()
         (internal / "job.toml").write_bytes(self.job.text.encode())
         ptable.write(internal / "pt.parquet")
+        self.amounts = write_amount_ptables(internal, self.noises)
         found = self._assess(assessor, quality)
         for text in self.gate.compare():
             self._warn(text, event="thin difference")
@@ -291,6 +300,7 @@ class _Run:
                 watch=self.gate.watch,
                 progress=self.tell,
                 observe=assessor.observe,
+                observe_sums=assessor.observe_sums,
             )
         share = self.seconds["tables"] / len(requests)
         started = time.monotonic()
@@ -367,7 +377,9 @@ class _Run:
         self, folder: Path, facts: ReleaseFacts, tables: Sequence[TableRecord]
     ) -> ReportFiles:
         """Write the pages and the public manifest, once nothing in them must stay inside."""
-        hidden, secret = hidden_texts(facts, more=[str(self.job.path.parent)]), self._secret()
+        ids = [table["id"] for each in self.amounts for table in each["ptables"].values()]
+        hidden = hidden_texts(facts, more=[str(self.job.path.parent), *ids])
+        secret = self._secret()
         with self._timed("report"):
             pages = write_report(
                 facts,
@@ -435,6 +447,7 @@ class _Run:
                 "file": asdict(record_file(internal / "pt.parquet", name="pt.parquet")),
                 "certificate": ptable.certificate.summary() if ptable.certificate else None,
             },
+            amounts=self.amounts,
             public=[record_file(p, name=p.name) for p in sorted(public.iterdir())],
             report=pages.internal,
             ledger=self.gate.record,

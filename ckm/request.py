@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -10,11 +11,27 @@ from ckm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["EmptyCells", "TableRequest"]
+__all__ = [
+    "STATISTICS",
+    "EmptyCells",
+    "MissingValues",
+    "TableRequest",
+    "column_of",
+    "variable_of",
+]
 
 EmptyCells = Literal["auto", "grid", "drop"]
+MissingValues = Literal["stop", "skip"]
+
+#: What is published of a variable: ``"sum:income"``.
+STATISTICS = ("sum", "mean")
 
 _MEASURES = ("count", "weighted")
+_NO_RANGE = (
+    "The measure {!r} cannot be published: a range is the difference of two persons' amounts, "
+    "which no noise for sums hides."
+)
+_INSTEAD = 'ask for "sum:"; base = "range" of [[magnitude]] makes its noise fit the range'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,16 +47,20 @@ class TableRequest:
     where
         A filter, see `tables.filters`.
     measures
-        ``"count"``, ``"weighted"``, or both.
+        ``"count"``, ``"weighted"``, and of a variable ``"sum:income"`` and ``"mean:income"``;
+        each once.
     empty_cells
         ``"grid"`` writes every combination of categories, zeros included; ``"drop"`` leaves
         out every cell whose published count is zero, whether it was empty or not;
         ``"auto"`` is ``"grid"`` where all categories are declared, else ``"drop"``.
+    missing_values
+        ``"stop"`` refuses records without a value of a variable that is summed; ``"skip"``
+        passes over them, for sums alone: a mean would be divided by all records.
 
     Raises
     ------
     ConfigError
-        If a measure or `empty_cells` is unknown.
+        If a word is unknown, or a measure cannot be published.
 
     Notes
     -----
@@ -50,6 +71,8 @@ class TableRequest:
     --------
     >>> TableRequest(dimensions=["sex"]).measures
     ('count',)
+    >>> TableRequest(dimensions=["sex"], measures=["sum:income", "mean:income"]).variables
+    ('income',)
     """
 
     dimensions: Sequence[str]
@@ -57,6 +80,7 @@ class TableRequest:
     where: str | None = None
     measures: Sequence[str] = ("count",)
     empty_cells: EmptyCells = "auto"
+    missing_values: MissingValues = "stop"
 
     def __post_init__(self) -> None:
         if isinstance(self.measures, str):
@@ -67,16 +91,85 @@ class TableRequest:
             )
         object.__setattr__(self, "dimensions", tuple(self.dimensions))
         object.__setattr__(self, "measures", tuple(self.measures))
-        unknown = [m for m in self.measures if m not in _MEASURES]
+        unknown = [m for m in self.measures if m not in _MEASURES and variable_of(m) is None]
         if unknown or not self.measures or len(set(self.measures)) < len(self.measures):
             shown = ", ".join(repr(m) for m in self.measures) or "none"
+            ranges = [m for m in map(str, unknown) if m.startswith("range:")]
+            if ranges:
+                raise ConfigError(_NO_RANGE.format(ranges[0]), hint=_INSTEAD)
             raise ConfigError(
-                f"measures are 'count' and 'weighted', each once, not {shown}.",
-                hint="sums of a variable are not available yet"
-                if any(str(m).startswith("sum") for m in unknown)
-                else 'for example measures = ["count"]',
+                "measures are 'count', 'weighted' and 'sum:' or 'mean:' with a variable, each "
+                f"once, not {shown}.",
+                hint=_hint(unknown[0]) if unknown else 'for example measures = ["count"]',
             )
         if self.empty_cells not in {"auto", "grid", "drop"}:
             raise ConfigError(
                 f"empty_cells must be 'auto', 'grid' or 'drop', not {self.empty_cells!r}."
             )
+        if self.missing_values not in {"stop", "skip"}:
+            raise ConfigError(
+                f"missing_values must be 'stop' or 'skip', not {self.missing_values!r}."
+            )
+        means = [m for m in self.measures if m.startswith("mean:")]
+        if means and self.missing_values == "skip":
+            raise ConfigError(
+                f"The measure {means[0]!r} would divide by records without a value: means need "
+                "missing_values = 'stop'.",
+                hint=f'leave them out: where = "{means[0].partition(":")[2]} is not missing"',
+            )
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns whose sums or means are asked for, each once."""
+        found = (variable_of(measure) for measure in self.measures)
+        return tuple(dict.fromkeys(column for column in found if column is not None))
+
+
+def variable_of(measure: object) -> str | None:
+    """Return the column of a measure such as ``"sum:income"``; None where there is none.
+
+    Parameters
+    ----------
+    measure
+        The measure.
+
+    Examples
+    --------
+    >>> variable_of("mean:income")
+    'income'
+    >>> variable_of("count") is None
+    True
+    """
+    statistic, _, column = measure.partition(":") if isinstance(measure, str) else ("", "", "")
+    return column if column and statistic in STATISTICS else None
+
+
+def column_of(measure: str) -> str:
+    """Return what a measure's column is called in a published table.
+
+    Parameters
+    ----------
+    measure
+        The measure.
+
+    Notes
+    -----
+    A colon would be refused by SDMX and need quotes in SQL.
+
+    Examples
+    --------
+    >>> column_of("sum:income"), column_of("count")
+    ('sum_income', 'count')
+    """
+    return measure if variable_of(measure) is None else measure.replace(":", "_", 1)
+
+
+def _hint(unknown: object) -> str:
+    """Tell what may have been meant by an unknown measure."""
+    statistic, _, column = str(unknown).partition(":")
+    known = STATISTICS if column else (*_MEASURES, *STATISTICS)
+    close = difflib.get_close_matches(statistic.strip().lower(), known, n=1)
+    if not close:
+        return 'for example measures = ["count", "sum:income"]'
+    meant = f"{close[0]}:{column or '…'}" if close[0] in STATISTICS else close[0]
+    return f"did you mean {meant!r}?"

@@ -13,7 +13,7 @@ from ckm.errors import ConfigError, FormatError
 from ckm.format_names import without_repeats
 from ckm.formats import FORMATS, to_bytes
 from ckm.formats.registry import format_named
-from ckm.published import PublishedTable, free_name
+from ckm.published import PublishedTable, measure_columns
 from ckm.report import LANGUAGES, NUMBERS, page_name
 from ckm.table_words import TableWords
 
@@ -172,11 +172,11 @@ class TableFiles:
         size = max(map(len, texts.values()))
         rows = np.arange(size, dtype=np.int32)
         dimensions = {c: (np.minimum(rows, len(t) - 1), t) for c, t in texts.items()}
-        kinds = {"count": np.int64, "weighted": np.float64}
         return PublishedTable(
             dimensions=dimensions,
             measures={
-                free_name(m, dimensions): np.zeros(size, kinds[m]) for m in request.measures
+                column: np.zeros(size, np.int64 if measure == "count" else np.float64)
+                for column, measure in measure_columns(request.measures, dimensions).items()
             },
         )
 

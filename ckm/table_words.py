@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 from ckm.errors import ReleaseError
 from ckm.formats import TableAbout
 from ckm.formats.words import category_labels, say
+from ckm.magnitudes.measures import mean_decimals
+from ckm.published import measure_columns
+from ckm.request import variable_of
 from tables import CodeTree
 
 if TYPE_CHECKING:
@@ -91,7 +94,13 @@ class TableWords:
         """
         job, output, columns = self._job, self._job.output, self.columns(name)
         language = output.language
-        notes = [say("method", language), output.description]
+        measures = measure_columns(job.tables[name].measures, table.dimensions)
+        has_amounts = bool(job.tables[name].variables)
+        notes = [
+            say("method", language),
+            say("amounts", language) if has_amounts else "",
+            output.description,
+        ]
         return TableAbout(
             id=name,
             title=job.titles.get(name, ""),
@@ -99,9 +108,12 @@ class TableWords:
             source=output.source,
             contact=job.report.contact,
             notes=list(dict.fromkeys(filter(None, notes))),
-            labels=self._labels(columns) | _measures(table, language),
+            labels=self._labels(columns)
+            | {column: self._measure(measure) for column, measure in measures.items()},
             category_labels=self._categories(name, columns, table),
             unit=output.unit,
+            units=self._units(measures),
+            decimals=self._decimals(measures),
             updated=dt.date.fromisoformat(job.report.date) if job.report.date else None,
             geography=self._geography(columns),
             totals={
@@ -111,7 +123,7 @@ class TableWords:
             },
             hierarchies=self._hierarchies(columns),
             withheld_label=say("withheld", language),
-            suppressed_label=say("suppressed", language),
+            suppressed_label=say("no_mean" if has_amounts else "suppressed", language),
             dataflow=job.dataflows.get(name, ""),
         )
 
@@ -132,6 +144,33 @@ class TableWords:
             label = (own.label if own else "") or levels.get(column, "")
             labels |= {column: label} if label else {}
         return labels
+
+    def _measure(self, measure: str) -> str:
+        """Return the label of a measure."""
+        variable = variable_of(measure)
+        if variable is None:
+            return say(measure, self._job.output.language)
+        said = self._job.variables.get(variable)
+        statistic = measure.partition(":")[0]
+        kind = f"weighted_{statistic}" if self._job.data.weight else statistic
+        label = (said.label if said else "") or variable
+        return say(kind, self._job.output.language).format(label)
+
+    def _units(self, measures: Mapping[str, str]) -> dict[str, str]:
+        """Return the units of amounts, where the job names them."""
+        named = {c: self._job.magnitudes.get(variable_of(m) or "") for c, m in measures.items()}
+        return {column: found.unit for column, found in named.items() if found and found.unit}
+
+    def _decimals(self, measures: Mapping[str, str]) -> dict[str, int]:
+        """Return the decimals to show of measures with amounts, where they are limited."""
+        found: dict[str, int | None] = {}
+        for column, measure in measures.items():
+            amount = self._job.magnitudes.get(variable_of(measure) or "")
+            decimals = None if amount is None else amount.decimals
+            if decimals is not None:
+                is_mean = measure.startswith("mean:")
+                found[column] = mean_decimals(decimals) if is_mean else max(decimals, 0)
+        return {column: number for column, number in found.items() if number is not None}
 
     def _geography(self, columns: Mapping[str, str]) -> str:
         """Return the dimension or the column that tells places."""
@@ -183,8 +222,3 @@ class TableWords:
                 f"{listed[-1].name!r} does not name.",
                 hint="add them there, or leave their records out with where",
             )
-
-
-def _measures(table: PublishedTable, language: str) -> dict[str, str]:
-    """Return the labels of the measures; a column of that name gave them a longer one."""
-    return {name: say(name.partition("_")[0], language) for name in table.measures}

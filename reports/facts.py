@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 __all__ = [
+    "AmountFact",
     "AttackFact",
     "CheckFact",
     "ComparisonFacts",
@@ -233,6 +234,43 @@ class MeasureFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AmountFact:
+    """How the sums of a variable were changed, and what they tell of the largest contributor.
+
+    Parameters
+    ----------
+    table, variable
+        Where.
+    cells
+        Cells whose sum is not 0 before and after.
+    bias
+        Published less original sums, as a share of the original ones; None without cells, like
+        all that follow.
+    median, most
+        The relative deviation that half of the cells, and nine tenths, do not exceed.
+    within
+        Share of the cells whose sum is within 5 % of the original one.
+    exposed
+        Cells in which the second largest contributor would come within 10 % of the largest
+        without noise; None where it is not known.
+    expected, found
+        The probability that this happens with noise, by formula, and the share of exposed
+        cells in which it did; None without exposed cells or without a formula.
+    """
+
+    table: str
+    variable: str
+    cells: int
+    bias: float | None = None
+    median: float | None = None
+    most: float | None = None
+    within: float | None = None
+    exposed: int | None = None
+    expected: float | None = None
+    found: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PosteriorFact:
     """What a published count tells of the original one.
 
@@ -443,6 +481,8 @@ class PublicFacts:
         Name of a check → how it ended.
     tables
         The released tables.
+    has_amounts
+        Whether some of them show sums or means of amounts.
     """
 
     id: str
@@ -453,6 +493,7 @@ class PublicFacts:
     ptable_label: str
     checks: Mapping[str, Outcome]
     tables: tuple[PublicTableFact, ...]
+    has_amounts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -473,6 +514,8 @@ class ReleaseFacts:
         What somebody allowed, and what the engine warned of.
     reproduction
         How to make it again.
+    amounts
+        Of each table and variable that is summed.
     """
 
     id: str
@@ -490,6 +533,7 @@ class ReleaseFacts:
     exceptions: tuple[ExceptionFact, ...]
     warnings: tuple[str, ...]
     reproduction: ReproductionFacts
+    amounts: tuple[AmountFact, ...] = ()
 
     def public(self) -> PublicFacts:
         """Keep what everybody may know."""
@@ -511,6 +555,7 @@ class ReleaseFacts:
                 )
                 for table in self.tables
             ),
+            has_amounts=bool(self.amounts),
         )
 
 

@@ -22,6 +22,7 @@ from tables.errors import (
 from tables.filters import Filter, parse_filter
 from tables.hierarchy import CodeTree, Hierarchy
 from tables.keys import HashedKeys, StoredKeys, attach_keys, draw_keys
+from tables.magnitudes import Magnitudes
 from tables.prepare import prepare
 from tables.prepared import Prepared, PreparedCells
 from tables.quality import KeyQuality, check_keys
@@ -44,6 +45,7 @@ __all__ = [
     "KeyQualityError",
     "KeyQualityWarning",
     "Level",
+    "Magnitudes",
     "Prepared",
     "PreparedCells",
     "Request",

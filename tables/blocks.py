@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tables.amounts import Amounts, join_amounts
 from tables.cells import Cells
+from tables.limbs import from_limbs, sum_at, sum_keys
 from tables.sketch import Sketch, join_sketches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from tables.axes import Axis
@@ -25,19 +26,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int32]
     Sums = NDArray[np.int64]
 
-__all__ = [
-    "WEIGHT_DECIMALS",
-    "Block",
-    "from_limbs",
-    "group",
-    "lay_out",
-    "limbs_of",
-    "modulo_sql",
-    "roll_up",
-    "shown_cells",
-]
-
-WEIGHT_DECIMALS = 15
+__all__ = ["Block", "group", "lay_out", "roll_up", "shown_cells"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -49,6 +38,7 @@ class Block:
     key: NDArray[np.uint64]
     weight: tuple[Sums, ...]
     sketch: Sketch | None = None
+    amounts: tuple[Amounts, ...] = ()
 
     def take(self, places: Sums) -> Block:
         """Return some of the cells, each once."""
@@ -58,6 +48,7 @@ class Block:
             self.key[places],
             tuple(limb[places] for limb in self.weight),
             None if self.sketch is None else self.sketch.take(places),
+            tuple(amounts.take(places) for amounts in self.amounts),
         )
 
 
@@ -137,6 +128,7 @@ def lay_out(
         weighted_count=limbs[3] if limbs else None,
         level_sets=tuple(level_sets),
         sketch=join_sketches(sketches) if sketches else None,
+        magnitudes=join_amounts([block.amounts for block in shown], key_range),
     )
 
 
@@ -167,46 +159,12 @@ def group(
         return cells.take(first)
     return Block(
         codes,
-        _sum_at(place, cells.count, total)[kept],
-        _sum_keys(place, cells.key, total, key_range)[kept],
-        tuple(_sum_at(place, limb, total)[kept] for limb in cells.weight),
+        sum_at(place, cells.count, total)[kept],
+        sum_keys(place, cells.key, total, key_range)[kept],
+        tuple(sum_at(place, limb, total)[kept] for limb in cells.weight),
         None if cells.sketch is None else cells.sketch.merge(place),
+        tuple(a.merge(place, kept, total, key_range=key_range) for a in cells.amounts),
     )
-
-
-def _sum_at(place: Sums, values: Sums, total: int) -> Sums:
-    sums = np.zeros(total, np.int64)
-    np.add.at(sums, place, values)
-    return sums
-
-
-def _sum_keys(
-    place: Sums, keys: NDArray[np.uint64], total: int, key_range: int
-) -> NDArray[np.uint64]:
-    """Sum keys modulo `key_range`, exactly."""
-    sums = np.zeros(total, np.uint64)
-    if key_range == 2**64:
-        np.add.at(sums, place, keys)
-        return sums
-    if key_range <= 2**32:
-        np.add.at(sums, place, keys)
-        return sums % np.uint64(key_range)
-    # Sums of keys overflow 64 bits: sum the halves, then shift the high one back in.
-    modulus = np.uint64(key_range)
-    low = np.zeros(total, np.uint64)
-    np.add.at(sums, place, keys >> np.uint64(32))
-    np.add.at(low, place, keys & np.uint64(2**32 - 1))
-    sums %= modulus
-    for _ in range(32):
-        sums = _add_modulo(sums, sums, modulus)
-    return _add_modulo(sums, low % modulus, modulus)
-
-
-def _add_modulo(
-    a: NDArray[np.uint64], b: NDArray[np.uint64], modulus: np.uint64
-) -> NDArray[np.uint64]:
-    """Return (a + b) mod modulus for a, b < modulus, where the sum may pass 2**64."""
-    return np.where(a >= modulus - b, a - (modulus - b), a + b)
 
 
 def shown_cells(
@@ -229,35 +187,3 @@ def shown_cells(
         block = block.take(np.flatnonzero(keep))
     ranks = tuple(level.ranks[code] for level, code in zip(pairs, block.codes, strict=True))
     return replace(block, codes=ranks)
-
-
-def modulo_sql(expression: str, key_range: int) -> str:
-    """Return the SQL of an expression modulo the range of keys."""
-    if key_range & (key_range - 1) == 0:
-        return f"(({expression})::HUGEINT & {key_range - 1}::HUGEINT)::UBIGINT"
-    return f"(({expression})::HUGEINT % {key_range}::HUGEINT)::UBIGINT"
-
-
-def limbs_of(sums: pa.ChunkedArray) -> tuple[Sums, ...]:
-    """Split 128-bit sums into three integers that can be summed on without overflow."""
-    import pyarrow as pa
-
-    array = sums.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = array.chunk(0) if array.num_chunks else pa.array([], sums.type)
-    raw = np.frombuffer(array.buffers()[1] or b"", np.uint64)
-    raw = raw[2 * array.offset : 2 * (array.offset + len(array))]
-    low, high = raw[0::2], raw[1::2].astype(np.int64)
-    half = np.uint64(2**32 - 1)
-    return (low & half).astype(np.int64), (low >> np.uint64(32)).astype(np.int64), high
-
-
-def from_limbs(limbs: Sequence[Sums]) -> NDArray[np.float64]:
-    """Join the integers and scale them back; equal sums give equal floats."""
-    low, middle, high = limbs
-    middle = middle + (low >> 32)
-    low = low & (2**32 - 1)
-    high = high + (middle >> 32)
-    middle = middle & (2**32 - 1)
-    joined = high.astype(float) * 2.0**64 + (middle.astype(float) * 2.0**32 + low.astype(float))
-    return np.asarray(joined / 10.0**WEIGHT_DECIMALS)

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
     from tables.axes import Axis
+    from tables.magnitudes import Magnitudes
     from tables.sketch import Sketch
 
 __all__ = ["Cells"]
@@ -39,6 +42,8 @@ class Cells:
         The combinations of levels that the table shows, finest first.
     sketch
         What tells whether cells differ by few records, or None when it was not asked for.
+    magnitudes
+        Variable → its sums and largest contributions, or None where none was asked for.
     """
 
     axes: tuple[Axis, ...]
@@ -50,6 +55,7 @@ class Cells:
     weighted_count: NDArray[np.int64] | None
     level_sets: tuple[tuple[int, ...], ...]
     sketch: Sketch | None = None
+    magnitudes: Mapping[str, Magnitudes] | None = None
 
     def __len__(self) -> int:
         return len(self.count)

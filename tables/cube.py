@@ -13,28 +13,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tables.axes import build_axis
-from tables.blocks import (
-    WEIGHT_DECIMALS,
-    Block,
-    group,
-    lay_out,
-    limbs_of,
-    modulo_sql,
-    roll_up,
-    shown_cells,
-)
+from tables.blocks import Block, group, lay_out, roll_up, shown_cells
 from tables.errors import DataError
+from tables.exact import require_addable
 from tables.filters import Filter, quote
 from tables.keys import RecordKeys, require_sound
+from tables.limbs import WEIGHT_DECIMALS, limbs_of, modulo_sql
 from tables.request import Request, require_fit
 from tables.sketch import Sketch, read_sketch, sketch_columns
+from tables.variables import Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from tables.amounts import Amounts
     from tables.axes import Axis
     from tables.cells import Cells
     from tables.source import Source
@@ -86,7 +81,7 @@ def cube(
     RequestError, SourceError
         If requests do not fit the columns; all problems at once.
     DataError
-        If keys or weights are missing or out of range, or categories are undeclared.
+        If keys, weights or values are missing or out of range, or categories are undeclared.
 
     Examples
     --------
@@ -97,12 +92,25 @@ def cube(
     ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
     >>> cells.count.tolist(), cells.cell_key.tolist()
     ([2, 1, 3], [4, 2, 6])
+
+    Sums come with the largest contributions:
+
+    >>> records = records.append_column("income", pa.array([20.5, 31.0, -40.0]))
+    >>> request = Request(dimensions=["sex"], sums=["income"], top=1)
+    >>> with open_source(records) as source:
+    ...     (cells,) = cube(source, StoredKeys(column="key"), [request])
+    >>> found = cells.magnitudes["income"]
+    >>> found.total.tolist(), found.top.tolist()
+    ([-19.5, 31.0, 11.5], [[-40.0], [31.0], [-40.0]])
     """
     require_fit(requests, source)
     require_sound(source, keys, tolerate_missing=tolerate_missing_keys and not sketch)
     for weight in sorted({r.weight for r in requests if r.weight is not None}):
         _require_weights(source, weight)
-    source.prepare_grouping()
+    for request in requests:
+        if request.sums:
+            require_addable(source, request.sums, weight=request.weight)
+    source.prepare_grouping(has_sums=any(request.sums for request in requests))
     tables: list[Cells] = []
     scan_s = 0.0
     started = time.perf_counter()
@@ -170,6 +178,7 @@ class _Plan:
         self.column_alias = {c: f"d{i}" for i, c in enumerate(columns)}
         weights = list(dict.fromkeys(r.weight for r in requests if r.weight is not None))
         self.weight_alias = {w: f"w{i}" for i, w in enumerate(weights)}
+        self.variables = self._variables(source, requests)
         filters: list[Filter] = []
         for request in requests:
             if isinstance(request.where, Filter) and request.where not in filters:
@@ -186,6 +195,7 @@ class _Plan:
             inner.append(f"{quote(column)} AS {alias}")
         for weight, alias in self.weight_alias.items():
             inner.append(f"CAST({quote(weight)} AS DECIMAL(38,{WEIGHT_DECIMALS})) AS {alias}")
+        inner += [sql for variable in self.variables.values() for sql in variable.columns()]
         if self._flags:
             inner += [
                 f"coalesce({c}, false) AS {flag}"
@@ -202,6 +212,8 @@ class _Plan:
                 for alias in self.weight_alias.values()
             ),
         ]
+        for variable in self.variables.values():
+            selected += variable.aggregates(self.key_range)
         records = f"SELECT {', '.join(inner)} FROM {source.relation} {where}"
         if sketch:
             columns, aggregates = sketch_columns(sketch, self.key_range)
@@ -276,6 +288,20 @@ class _Plan:
             wanted.add(self._flags[request.where])
         return frozenset(wanted)
 
+    def _variables(
+        self, source: Source, requests: Sequence[Request]
+    ) -> dict[tuple[str, str | None], Variable]:
+        """Return the variables of all requests, each with the most contributions wanted."""
+        top: dict[tuple[str, str | None], int] = {}
+        for request in requests:
+            for column in request.sums:
+                known = top.get((column, request.weight), 0)
+                top[column, request.weight] = max(known, request.top)
+        return {
+            (column, weight): Variable(source, column, weight=weight, place=place, top=wanted)
+            for place, ((column, weight), wanted) in enumerate(top.items())
+        }
+
     def _grouping_sets(self, requests: Sequence[Request]) -> list[frozenset[str]]:
         wanted = {self._wanted(request) for request in requests}
         unflagged = set(self._flags.values())
@@ -309,9 +335,22 @@ def _finest(
         key=rows["key"].to_numpy().astype(np.uint64),
         weight=weight,
         sketch=_sketch(plan, request, rows, source) if plan.sketch else None,
+        amounts=tuple(_amounts(plan, request, rows)),
     )
     sizes = tuple(axis.levels[0].size for axis in axes)
     return axes, group(cells, sizes, plan.key_range, is_distinct=plan.is_finest(request))
+
+
+def _amounts(plan: _Plan, request: Request, rows: pa.Table) -> Iterator[Amounts]:
+    """Return the variables of a request over the answer's rows."""
+    for column in request.sums:
+        variable = plan.variables[column, request.weight]
+        if request.missing_values == "stop" and variable.is_missing_in(rows):
+            raise DataError(
+                f"Some records have no value in {column!r}.",
+                hint='filter them out with where, or pass over them: missing_values = "skip"',
+            )
+        yield variable.read(rows, top=request.top)
 
 
 def _sketch(plan: _Plan, request: Request, rows: pa.Table, source: Source) -> Sketch:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tables.axes import build_axis
-from tables.blocks import WEIGHT_DECIMALS, modulo_sql
 from tables.cube import _in_order, _require_weights
 from tables.errors import RequestError
 from tables.filters import quote
 from tables.keys import RecordKeys, require_sound
+from tables.limbs import WEIGHT_DECIMALS, modulo_sql
 from tables.prepared import CODED, LEVEL, Prepared
 from tables.request import Request, require_fit
 from tables.sketch import sketch_columns

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tables.blocks import Block, group, lay_out, limbs_of, modulo_sql, roll_up, shown_cells
+from tables.blocks import Block, group, lay_out, roll_up, shown_cells
 from tables.conditions import Condition, conditions_of, members
 from tables.errors import FilterError
 from tables.filters import Filter, parse_filter, quote
+from tables.limbs import limbs_of, modulo_sql
 from tables.sketch import merged_columns, read_sketch
 
 if TYPE_CHECKING:

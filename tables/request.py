@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from tables.errors import RequestError, unknown_name
 from tables.filters import Filter, parse_filter
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from tables.hierarchy import Hierarchy
     from tables.source import Source
 
-__all__ = ["Request"]
+__all__ = ["MAX_TOP", "MissingValues", "Request"]
 
+MissingValues = Literal["stop", "skip"]
+MAX_TOP = 6
 _MAX_DIMENSIONS = 24
 _MAX_MARGINS = 100_000
+_NOUNS = {"text": "texts", "date": "dates", "other": "nested or binary values"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +49,13 @@ class Request:
         hierarchy of columns, tuples of codes from broad to fine.
     total_label, missing_label
         What margins and missing categories are called in the output.
+    sums
+        Columns of numbers, or of true and false, to add up in every cell.
+    top
+        How many of the largest contributions to these sums to keep, at most 6.
+    missing_values
+        What a record without a value in `sums` does: ``"stop"`` raises, ``"skip"`` lets it
+        contribute nothing.
 
     Raises
     ------
@@ -66,6 +76,9 @@ class Request:
     categories: Mapping[str, Sequence[object]] = field(default_factory=dict)
     total_label: str = "Total"
     missing_label: str = "(missing)"
+    sums: Sequence[str] = ()
+    top: int = 0
+    missing_values: MissingValues = "stop"
 
     def __post_init__(self) -> None:
         if isinstance(self.dimensions, str):
@@ -73,7 +86,10 @@ class Request:
                 "dimensions is a list of names.", hint=f"write [{self.dimensions!r}]"
             )
         put = object.__setattr__
+        if isinstance(self.sums, str):
+            raise RequestError("sums is a list of names.", hint=f"write [{self.sums!r}]")
         put(self, "dimensions", tuple(self.dimensions))
+        put(self, "sums", tuple(self.sums))
         put(
             self,
             "hierarchies",
@@ -138,7 +154,7 @@ class Request:
                         "",
                     )
                 )
-        return found
+        return found + self._unsummable(kinds)
 
     def level_sets(self, depths: Sequence[int]) -> list[tuple[int, ...]]:
         """Enumerate the wanted combinations of levels, finest first.
@@ -172,6 +188,20 @@ class Request:
                     choices.append([depth - 1])
             wanted.update(itertools.product(*choices))
         return sorted(wanted, key=lambda levels: (sum(levels), levels))
+
+    def _unsummable(self, kinds: Mapping[str, str]) -> list[tuple[str, str]]:
+        found = []
+        for column in self.sums:
+            if column not in kinds:
+                found.append(unknown_name("Column", column, kinds))
+            elif kinds[column] not in {"integer", "number", "boolean"}:
+                found.append(
+                    (
+                        f"Column {column!r} holds {_NOUNS[kinds[column]]}, which have no sum.",
+                        "a variable to add up holds numbers, or true and false",
+                    )
+                )
+        return found
 
     def _contradictions(self) -> list[tuple[str, str]]:
         found = []
@@ -212,6 +242,18 @@ class Request:
                         hint,
                     )
                 )
+        found += [
+            (f"The variable {c!r} is asked for twice.", "name each variable once")
+            for c in sorted({c for c in self.sums if self.sums.count(c) > 1})
+        ]
+        if type(self.top) is not int or not 0 <= self.top <= MAX_TOP:
+            found.append(
+                (f"top must be a whole number from 0 to {MAX_TOP}, not {self.top!r}.", "")
+            )
+        if self.missing_values not in get_args(MissingValues):
+            found.append(
+                (f"missing_values are 'stop' or 'skip', not {self.missing_values!r}.", "")
+            )
         if self.total_label == self.missing_label or not self.total_label:
             found.append(("total_label and missing_label must be two different texts.", ""))
         return found

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from tables.exact import Spread
+
 __all__ = ["Source", "open_source", "read_categories"]
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
@@ -41,6 +43,8 @@ _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 # there are more records than combinations; its table cannot spill, so it stays small where
 # memory is limited (2**22 combinations take about 200 MB).
 _FEW_BITS, _MOST_BITS = 16, 22
+# Sums and largest contributions take a kilobyte a combination there, and gain no time.
+_BITS_WITH_SUMS = 12
 _VIEW = "ckm_records"
 _CLEAN = "ckm_clean_records"
 _BESIDE = "ckm_beside"
@@ -72,10 +76,12 @@ class Source:
         self._aside = threading.Lock()
         self._numbers = itertools.count()
         self.is_prepared = False
+        self._bits = self._bits_set = _FEW_BITS
         self.files = files
         self.label = label
         self.orders: dict[str, pa.Array] = {}  # categories that came in an order, in that order
         self.sound: set[Any] = set()  # record keys already found sound, see tables.keys
+        self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
         rows = self.fetch(f"DESCRIBE SELECT * FROM {_VIEW}")
         self.columns: dict[str, str] = {name: kind for name, kind, *_ in rows}
         # Column name → integer, number, text, boolean, date or other.
@@ -216,14 +222,22 @@ class Source:
         copy = f"COPY ({sql}) TO {sql_text(path)} (FORMAT parquet, COMPRESSION zstd)"
         self._run(lambda: self._connection.execute(copy, parameters), progress)
 
-    def prepare_grouping(self) -> None:
-        """Choose how to group by the number of records; DuckDB knows it without a scan."""
-        if self.is_prepared:
-            return
-        total = self.fetch(f"SELECT count(*) FROM {self.records}")[0][0]
-        bits = min(max((total // 2).bit_length() - 1, _FEW_BITS), _MOST_BITS)
-        self.fetch(f"SET perfect_ht_threshold={bits}")
-        self.is_prepared = True
+    def prepare_grouping(self, *, has_sums: bool = False) -> None:
+        """Choose how to group by the number of records; DuckDB knows it without a scan.
+
+        Parameters
+        ----------
+        has_sums
+            Whether groups hold sums of variables.
+        """
+        if not self.is_prepared:
+            total = self.fetch(f"SELECT count(*) FROM {self.records}")[0][0]
+            self._bits = min(max((total // 2).bit_length() - 1, _FEW_BITS), _MOST_BITS)
+            self.is_prepared = True
+        bits = _BITS_WITH_SUMS if has_sums else self._bits
+        if bits != self._bits_set:
+            self.fetch(f"SET perfect_ht_threshold={bits}")
+            self._bits_set = bits
 
     def close(self) -> None:
         """Close the connection and remove what it spilled to disk."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ckm.assess.amounts import amount_fact
 from ckm.assess.applied import Design, applied_table
 from ckm.assess.grouping import margins_of
 from ckm.assess.observed import ObservedCells, ObservedTable
@@ -16,15 +17,16 @@ from ckm.tally import TallyCounter
 from risk.utility.pairs import Pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from ckm.magnitudes import MagnitudeNoise
     from ckm.published import PublishedTable
     from ckm.request import TableRequest
     from ckm.tally import Tally
     from ptable import PTable
-    from reports.facts import MeasureFact
+    from reports.facts import AmountFact, MeasureFact
     from tables import Cells
 
 __all__ = ["Assessor"]
@@ -46,6 +48,8 @@ class Assessor:
         The sensitive original counts.
     total_label
         What totals are called.
+    noises
+        Variable → the noise of its sums.
 
     Examples
     --------
@@ -69,7 +73,10 @@ class Assessor:
         is_mixed: bool,
         sensitive: Sequence[int] = (1, 2, 3, 4),
         total_label: str = "Total",
+        noises: Mapping[str, MagnitudeNoise] | None = None,
     ) -> None:
+        self.noises = noises or {}
+        self.amounts: list[AmountFact] = []
         self.ptable = ptable
         self.is_mixed = is_mixed
         self.sensitive = tuple(sensitive)
@@ -133,6 +140,23 @@ class Assessor:
                 threshold=max(self.sensitive),
             ),
         )
+
+    def observe_sums(
+        self, name: str, cells: Cells, sums: Mapping[str, NDArray[np.float64]]
+    ) -> None:
+        """Take in the sums of a table; what is kept of them stays in the process.
+
+        Parameters
+        ----------
+        name
+            The table.
+        cells, sums
+            Its cells, and variable → their published sums.
+        """
+        for variable, published in sums.items():
+            magnitudes = (cells.magnitudes or {})[variable]
+            noise = self.noises[variable]
+            self.amounts.append(amount_fact(name, magnitudes, published, noise=noise))
 
     @property
     def design(self) -> Design:

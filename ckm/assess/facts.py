@@ -189,6 +189,7 @@ def release_facts(
         utility=found.utility,
         risk=found.risk,
         scenarios=found.scenarios,
+        amounts=tuple(assessor.amounts),
         exceptions=tuple(
             ExceptionFact(what=entry.what, who=entry.who, when=entry.when, why=entry.why)
             for entry in report.exceptions

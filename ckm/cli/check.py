@@ -44,7 +44,7 @@ def check(
     """Check a job or a service: its text, its noise, its columns, its keys."""
     from ckm.config import read_job
     from ckm.config.service import is_service_file, read_service
-    from ckm.opening import open_engine, opened_ledger
+    from ckm.opening import load_noises, open_engine, opened_ledger
     from ckm.table_files import TableFiles
 
     if is_service_file(job):
@@ -62,9 +62,14 @@ def check(
         formats = ", ".join(plan.output.formats)
         voice.step("formats checked", f"names and words fit into every format: {formats}")
     ptable, failure = _noise(voice, plan)
+    noises = load_noises(plan)
+    if noises:
+        voice.step("noise of sums ready", f"p-tables are there for {', '.join(noises)}")
     with (
         voice.progress() as tell,
-        open_engine(plan, ptable, memory_limit=memory_limit, threads=threads) as engine,
+        open_engine(
+            plan, ptable, noises=noises, memory_limit=memory_limit, threads=threads
+        ) as engine,
     ):
         try:
             engine.validate(wanted, sketch=ledger.threshold if ledger else 0)

@@ -38,6 +38,7 @@ _EXITS = {
     "ThinDifferenceError": CHECK_FAILED,
     "SourceError": WRONG_DATA,
     "DataError": WRONG_DATA,
+    "MagnitudeError": WRONG_DATA,
     "InfeasibleError": INFEASIBLE,
     "InternalError": INTERNAL,
     "TablesError": WRONG_REQUEST,

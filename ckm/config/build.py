@@ -19,8 +19,10 @@ from ckm.config.job import (
     JobReport,
 )
 from ckm.config.ledger import build_ledger
+from ckm.config.magnitudes import build_magnitudes, unused_magnitudes
 from ckm.config.output import build_output, build_variables, in_language
 from ckm.config.problems import Problem, did_you_mean
+from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,7 +46,6 @@ _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 _RESERVED = {"con", "prn", "aux", "nul", "manifest"} | {
     f"{port}{digit}" for port in ("com", "lpt") for digit in range(10)
 }
-_MEASURES = ("count", "weighted")
 
 
 def build_noise_spec(model: PTableModel, problems: list[Problem]) -> NoiseSpec | None:
@@ -152,7 +153,21 @@ class JobBuilder:
             variables=build_variables(model, find=self._path, add=self._add),
             report=report,
             ledger=build_ledger(model.ledger, self.folder, add=self._add),
+            magnitudes=build_magnitudes(
+                model.magnitude,
+                self._summed(),
+                language=language,
+                find=self._path,
+                add=self._add,
+            ),
         )
+
+    def _summed(self) -> list[str]:
+        """Return the variables of which tables show sums or means."""
+        from ckm.request import variable_of
+
+        found = (variable_of(name) for table in self.model.table for name in table.measures)
+        return list(dict.fromkeys(name for name in found if name is not None))
 
     def unused(self) -> list[str]:
         """Tell which sections belong to no table, perhaps by a slip."""
@@ -172,6 +187,7 @@ class JobBuilder:
                     )
         nested = (self.model.hierarchies.get(name) for name in wanted)
         wanted += [column for h in nested if isinstance(h, list) for column in h]
+        wanted += self._summed()
         for variable in self.model.variable:
             if variable.name not in wanted:
                 way = did_you_mean(variable.name, wanted)
@@ -179,7 +195,7 @@ class JobBuilder:
                     f"[[variable]] {variable.name!r} is no dimension or column of a table, so "
                     "it does nothing" + (f"; {way}" if way else ".")
                 )
-        return found
+        return found + unused_magnitudes(self.model.magnitude, self._summed())
 
     def _data(self, data: DataModel) -> JobData:
         where = "[data]"
@@ -296,13 +312,17 @@ class JobBuilder:
             if self._table(model):
                 continue
             margins = model.margins
-            requests[model.name] = TableRequest(
-                dimensions=tuple(model.dimensions),
-                measures=tuple(model.measures),
-                margins=margins if isinstance(margins, str) else tuple(map(tuple, margins)),
-                where=model.where,
-                empty_cells=model.empty_cells,
-            )
+            try:
+                requests[model.name] = TableRequest(
+                    dimensions=tuple(model.dimensions),
+                    measures=tuple(model.measures),
+                    margins=margins if isinstance(margins, str) else tuple(map(tuple, margins)),
+                    where=model.where,
+                    empty_cells=model.empty_cells,
+                    missing_values=model.missing_values,
+                )
+            except ConfigError as error:
+                self._add(f"[[table]] {model.name!r}:", error.problem, error.hint)
         return requests
 
     def _table(self, model: TableModel) -> bool:
@@ -325,8 +345,8 @@ class JobBuilder:
             self._add(where, "dataflow is not an id of SDMX.", 'written "AGENCY:ID(1.0)"')
         if len(set(model.measures)) < len(model.measures):
             self._add(where, "measures must differ from each other.")
-        for measure in dict.fromkeys(model.measures):
-            self._measure(where, measure)
+        if "weighted" in model.measures and self.model.data.weight is None:
+            self._add(where, 'the measure "weighted" needs [data] weight.', 'add weight = "…"')
         if not isinstance(model.margins, str):
             nested = [self.model.hierarchies.get(name) for name in model.dimensions]
             levels = [column for h in nested if isinstance(h, list) for column in h]
@@ -338,20 +358,6 @@ class JobBuilder:
                         where, f"margins name {name!r}, which is no dimension of it.", hint
                     )
         return len(self.problems) > before
-
-    def _measure(self, where: str, measure: str) -> None:
-        if measure.partition(":")[0] in {"sum", "mean"}:
-            self._add(
-                where,
-                f"the measure {measure!r} is not available yet.",
-                'counts are: measures = ["count"] or ["count", "weighted"]',
-            )
-        elif measure not in _MEASURES:
-            known = 'known are "count" and "weighted"'
-            hint = did_you_mean(measure, _MEASURES) or known
-            self._add(where, f"the measure {measure!r} is unknown.", hint)
-        elif measure == "weighted" and self.model.data.weight is None:
-            self._add(where, 'the measure "weighted" needs [data] weight.', 'add weight = "…"')
 
 
 def _is_dataflow(text: str) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import glob
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ckm.magnitudes import MagnitudeNoise
     from ckm.request import TableRequest
-    from ptable import NoiseSpec
+    from ptable import NoiseSpec, PTable
 
 __all__ = [
     "Allowance",
@@ -22,6 +23,7 @@ __all__ = [
     "JobKeys",
     "JobLedger",
     "JobLimits",
+    "JobMagnitude",
     "JobOutput",
     "JobReport",
     "JobVariable",
@@ -207,6 +209,59 @@ class JobLedger:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobMagnitude:
+    """The noise of the sums and means of a variable, before its p-tables are there.
+
+    Parameters
+    ----------
+    unit
+        Of its amounts; empty for none.
+    spread
+        The standard deviation of the noise, where no scale is given.
+    ptables
+        Field of the noise → the specification of its p-table, or the file.
+    settings
+        Field of the noise → what it is, where the job says.
+    """
+
+    unit: str = ""
+    spread: float | None = None
+    ptables: Mapping[str, NoiseSpec | Path] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def decimals(self) -> int | None:
+        """How many decimals sums have; None for all digits."""
+        found: int | None = self.settings.get("decimals", 0)
+        return found
+
+    def noise(self, ptables: Mapping[str, PTable]) -> MagnitudeNoise:
+        """Return the noise.
+
+        Parameters
+        ----------
+        ptables
+            Field of the noise → its p-table.
+
+        Raises
+        ------
+        ConfigError
+            If settings contradict each other.
+
+        Examples
+        --------
+        >>> JobMagnitude(settings={"decimals": -3}).noise({}).decimals
+        -3
+        """
+        from ckm.magnitudes import MagnitudeNoise
+
+        given: dict[str, Any] = {**ptables, **self.settings}
+        if self.spread is not None:
+            given["spread"] = self.spread
+        return MagnitudeNoise.start(**given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One release: data, keys, noise and tables.
 
@@ -228,12 +283,14 @@ class Job:
     variables: Mapping[str, JobVariable] = field(default_factory=dict)
     report: JobReport = field(default_factory=JobReport)
     ledger: JobLedger | None = None
+    magnitudes: Mapping[str, JobMagnitude] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     @property
     def needs_secret(self) -> bool:
         """Whether the job cannot run without a secret."""
-        return self.data.id is not None or self.keys.mix
+        own = any(m.settings.get("rules", "ckm") == "ckm" for m in self.magnitudes.values())
+        return self.data.id is not None or self.keys.mix or own
 
     def input_files(self) -> tuple[Path, ...]:
         """Return every file that the published files depend on, the secret excepted."""
@@ -244,6 +301,8 @@ class Job:
         files += [v.codelist for v in self.variables.values() if v.codelist is not None]
         if isinstance(self.ptable, Path):
             files.append(self.ptable)
+        for magnitude in self.magnitudes.values():
+            files += [path for path in magnitude.ptables.values() if isinstance(path, Path)]
         return tuple(dict.fromkeys(files))
 
     def shown(self, path: Path) -> str:

@@ -5,11 +5,21 @@ from __future__ import annotations
 import datetime as dt  # noqa: TC003  (pydantic reads the types)
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from ckm.config.magnitude_model import MagnitudeModel, magnitude_sections
+from ckm.config.section import Section as _Section
+from ckm.config.section import Text as _Text
+from ckm.config.section import TextModel
 from ckm.format_names import FORMAT_NAMES
 
-__all__ = ["JobModel", "LedgerModel", "PTableModel", "TextModel", "known_keys"]
+__all__ = [
+    "JobModel",
+    "LedgerModel",
+    "PTableModel",
+    "TextModel",
+    "known_keys",
+]
 
 _Name = Field(min_length=1)
 _MaxNoise = Annotated[int, Field(ge=1, le=1000)]
@@ -20,18 +30,6 @@ _Monotone = Literal["none", "left", "both", "unimodal"]
 _VarianceRule = Literal["exact", "at-most", "nearest"]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-
-
-class TextModel(_Section):
-    """A text in both languages."""
-
-    en: str = _Name
-    fr: str = _Name
-
-
-_Text = Annotated[str, _Name] | TextModel
 # Looked up when the job is built, where the nearest name can be told.
 _Format = Annotated[str, Field(json_schema_extra={"enum": list(FORMAT_NAMES)})]
 
@@ -160,7 +158,9 @@ class TableModel(_Section):
     )
     dimensions: list[str] = Field(min_length=1, description="Columns, or names of hierarchies.")
     measures: list[str] = Field(
-        default=["count"], min_length=1, description='"count" and "weighted".'
+        default=["count"],
+        min_length=1,
+        description='"count", "weighted", and "sum:income", "mean:income" of a variable.',
     )
     margins: Literal["all", "none"] | list[list[str]] = Field(
         default="all", description="Which totals to publish beside the finest cells."
@@ -170,6 +170,9 @@ class TableModel(_Section):
     )
     empty_cells: Literal["auto", "grid", "drop"] = Field(
         default="auto", description="grid lists every combination, drop no published zero."
+    )
+    missing_values: Literal["stop", "skip"] = Field(
+        default="stop", description="What sums do about records without a value."
     )
 
 
@@ -290,6 +293,9 @@ class JobModel(_Section):
     variable: list[VariableModel] = Field(
         default=[], description="Words for dimensions, as in a service file."
     )
+    magnitude: list[MagnitudeModel] = Field(
+        default=[], description="The noise of sums and means, by variable."
+    )
     output: OutputModel = OutputModel()
     report: ReportModel = ReportModel()
     ledger: LedgerModel | None = None
@@ -307,6 +313,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "report.exceptions": ExceptionModel,
     "ledger": LedgerModel,
     "table": TableModel,
+    **magnitude_sections(),
 }
 
 

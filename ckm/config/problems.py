@@ -83,7 +83,7 @@ _KINDS = {
     "model_attributes_type": "a table of keys and values",
     "date_type": "a date without quotes, such as 2027-03-15",
 }
-_REPEATED = ("table", "variable")
+_REPEATED = ("table", "variable", "magnitude")
 _BOUNDS = {
     "greater_than_equal": "must be at least {ge:g}",
     "greater_than": "must be greater than {gt:g}",
@@ -114,6 +114,7 @@ _UNIONS = {
         ("variable.levels", "variable.categories"),
         "must give texts in quotes, or { en = …, fr = … }.",
     ),
+    "magnitude.decimals": 'must be "all", or a whole number from -15 to 15.',
     "min_probability": "must lie in [0, 1), or be a list of such numbers, one per row.",
 }
 
@@ -149,7 +150,11 @@ def problem_from_pydantic(
     is_key = kind in {"extra_forbidden", "missing"} and union != section
     if union in _UNIONS and rest and not is_key:
         return Problem(where=where, text=f"{key} {_UNIONS[union]}")
-    if len(rest) > 1:
+    inner = ".".join([section, *rest[:-1]])
+    if len(rest) > 1 and inner in sections:
+        section, where = inner, f"{where} {'.'.join(rest[:-1])}:"
+        key = rest[-1]
+    elif len(rest) > 1:
         key = f"{rest[0]}, entry {int(rest[1]) + 1}," if rest[1].isdigit() else ".".join(rest)
     if kind == "extra_forbidden":
         return _unknown(key, section=section, where=where, sections=sections)

@@ -84,7 +84,7 @@ def read_job(path: Path | str) -> Job:
     try:
         model = JobModel.model_validate(document)
     except ValidationError as error:
-        names = {section: _names(document, section) for section in ("table", "variable")}
+        names = {name: _names(document, name) for name in ("table", "variable", "magnitude")}
         problems = [
             problem_from_pydantic(e, sections=known_keys(), names=names)
             for e in error.errors(include_url=False, include_input=False)

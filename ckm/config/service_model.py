@@ -14,8 +14,8 @@ from ckm.config.model import (
     LedgerModel,
     PTableModel,
     TextModel,
-    _Section,
 )
+from ckm.config.section import Section as _Section
 
 __all__ = ["ServiceModel", "known_service_keys"]
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["TableAbout"]
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+_MAPPINGS = frozenset(
+    ("labels", "category_labels", "totals", "units", "decimals", "hierarchies", "withheld")
+)
 _DATAFLOW = re.compile(r"[A-Za-z][\w.-]*:[A-Za-z0-9_@$-]+(\([0-9]+(\.[0-9]+)*\))?")
 
 
@@ -46,6 +49,8 @@ class TableAbout:
         Column → category → what it is called for readers.
     unit
         What is counted: ``"persons"``.
+    units, decimals
+        Column of a measure → its own unit, and how many decimals are to be shown.
     updated
         Date of the numbers, or a time with its zone; never read from a clock.
     geography, time
@@ -83,6 +88,8 @@ class TableAbout:
     labels: Mapping[str, str] = field(default_factory=dict)
     category_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     unit: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
+    decimals: Mapping[str, int] = field(default_factory=dict)
     updated: dt.date | dt.datetime | None = None
     geography: str = ""
     time: str = ""
@@ -106,23 +113,28 @@ class TableAbout:
 
 def _checked(name: str, value: Any, problems: list[str]) -> Any:
     """Return a part in its own types, tuples and dicts; note what is no text."""
-    if name == "updated":
-        return value
     if name == "notes":
         return _texts(name, value, problems)
-    if name in {"labels", "totals"}:
-        pairs = _mapping(name, value, problems)
+    if name not in _MAPPINGS:
+        _texts(name, [] if name == "updated" else [value], problems)
+        return value
+    pairs = _mapping(name, value, problems)
+    if name == "decimals":
+        return _decimals(pairs, problems)
+    if name in {"labels", "totals", "units"}:
         _texts(name, [*pairs, *pairs.values()], problems)
         return pairs
-    if name in {"hierarchies", "withheld"}:
-        lists = _mapping(name, value, problems)
-        _texts(name, list(lists), problems)
-        return {key: _texts(name, listed, problems) for key, listed in lists.items()}
     if name == "category_labels":
-        nested = _mapping(name, value, problems)
-        return {column: _checked("labels", pairs, problems) for column, pairs in nested.items()}
-    _texts(name, [value], problems)
-    return value
+        return {column: _checked("labels", said, problems) for column, said in pairs.items()}
+    _texts(name, list(pairs), problems)
+    return {key: _texts(name, listed, problems) for key, listed in pairs.items()}
+
+
+def _decimals(pairs: dict[Any, Any], problems: list[str]) -> dict[str, int]:
+    _texts("decimals", list(pairs), problems)
+    if not all(type(number) is int and 0 <= number <= 15 for number in pairs.values()):
+        problems.append("decimals holds whole numbers from 0 to 15")
+    return pairs
 
 
 def _texts(name: str, value: object, problems: list[str]) -> tuple[str, ...]:
@@ -237,6 +249,8 @@ def about_table(about: TableAbout, table: PublishedTable) -> TableAbout:
         about,
         labels={name: label for name, label in about.labels.items() if name in named},
         category_labels={column: pairs for column, pairs in kept.items() if pairs},
+        units={name: unit for name, unit in about.units.items() if name in table.measures},
+        decimals={n: number for n, number in about.decimals.items() if n in table.measures},
         geography=about.geography if about.geography in named else "",
         time=about.time if about.time in named else "",
         totals={c: t for c, t in about.totals.items() if t in shown.get(c, ())},

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["checked"]
 
 _EXACT = 2**53
+_DECIMAL = ("weighted", "sum_", "mean_")
 
 
 def checked(table: PublishedTable) -> PublishedTable:
@@ -197,10 +198,27 @@ def is_weighted(name: str) -> bool:
 
     Examples
     --------
-    >>> is_weighted("weighted"), is_weighted("count")
-    (True, False)
+    >>> is_weighted("weighted"), is_weighted("sum_income"), is_weighted("count")
+    (True, True, False)
     """
-    return name.startswith("weighted")
+    return name.startswith(_DECIMAL)
+
+
+def own_units(told: Sequence[tuple[str, str]]) -> tuple[str, dict[str, str]]:
+    """Return the unit of the first measure, and those of measures that have another.
+
+    Parameters
+    ----------
+    told
+        Measures, and their units.
+
+    Examples
+    --------
+    >>> own_units([("count", "persons"), ("weighted", "persons"), ("sum_income", "euros")])
+    ('persons', {'sum_income': 'euros'})
+    """
+    common = told[0][1] if told else ""
+    return common, {name: unit for name, unit in told if unit != common}
 
 
 def require_doubles(table: PublishedTable, what: str) -> None:

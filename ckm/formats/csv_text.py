@@ -68,8 +68,9 @@ def read_csv(path: Path) -> tuple[PublishedTable, TableAbout]:
 
     What stands in quotation marks in the first row is a dimension, the rest are measures.
     Categories come in the order of their first row. Whole numbers make a count, except in
-    a measure whose name begins with ``weighted``. A file without quotation marks, as other
-    programs save it, has the measures ``count`` and ``weighted`` at its end.
+    a measure whose name begins with ``weighted``, ``sum_`` or ``mean_``. A file without
+    quotation marks, as other programs save it, has the measures ``count`` and ``weighted``
+    at its end.
 
     Parameters
     ----------

@@ -17,6 +17,7 @@ import numpy as np
 
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout, about_table, read_date, to_plain
+from ckm.formats.content import own_units
 from ckm.formats.csv_text import read_header, read_json, read_rows
 from ckm.published import PublishedTable
 
@@ -97,7 +98,8 @@ def _dimension(column: str, table: PublishedTable, about: TableAbout) -> dict[st
 
 def _measure(column: str, values: Any, about: TableAbout) -> dict[str, Any]:
     kind = "long" if values.dtype == np.int64 else "double"
-    unit = {_UNIT: about.unit} if about.unit else {}
+    said = about.units.get(column, about.unit)
+    unit = {_UNIT: said} if said else {}
     return _titles(column, about) | {"datatype": kind} | unit
 
 
@@ -190,11 +192,14 @@ def _about(document: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) ->
             if "skos:prefLabel" in m
         }
         category_labels |= {name: told} if told else {}
-        said |= {"unit": column[_UNIT]} if _UNIT in column else {}
         kind = column.get("propertyUrl")
         said |= {"geography": name} if kind == _GEOGRAPHY else {}
         said |= {"time": name} if kind == _TIME else {}
+    measures = [c for c in columns if "qb:codeList" not in c]
+    unit, units = own_units([(c["titles"], c.get(_UNIT, "")) for c in measures])
     return TableAbout(
+        unit=unit,
+        units=units,
         language=document["@context"][1]["@language"],
         notes=notes,
         labels=labels,

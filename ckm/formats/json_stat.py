@@ -168,8 +168,9 @@ def elimination(axis: Axis, about: TableAbout) -> str | None:
 def _contents(table: PublishedTable, about: TableAbout) -> dict[str, Any]:
     units: dict[str, dict[str, Any]] = {}
     for name, values in table.measures.items():
-        units[name] = {"label": about.unit} if about.unit else {}
-        units[name]["decimals"] = _decimals(values)
+        unit = about.units.get(name, about.unit)
+        units[name] = {"label": unit} if unit else {}
+        units[name]["decimals"] = max(_decimals(values), about.decimals.get(name, 0))
     return {
         "label": CONTENTS,
         "category": {

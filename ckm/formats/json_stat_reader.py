@@ -9,7 +9,7 @@ import numpy as np
 
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout, read_date
-from ckm.formats.content import masked
+from ckm.formats.content import is_weighted, masked, own_units
 from ckm.formats.csv_text import read_json
 from ckm.formats.cube import MAX_CELLS, Axis, labels_of, table_of
 
@@ -147,7 +147,10 @@ def _whole(
     units = document["dimension"][metric]["category"].get("unit")
     if units is None:
         return {}
-    return {name: units.get(name, {}).get("decimals", 0) == 0 for name in measures}
+    return {
+        name: units.get(name, {}).get("decimals", 0) == 0 and not is_weighted(name)
+        for name in measures
+    }
 
 
 def _numbers(values: NDArray[Any], *, is_whole: bool | None) -> NDArray[Any]:
@@ -167,15 +170,15 @@ def _about(document: Mapping[str, Any]) -> TableAbout:
     category_labels: dict[str, dict[str, str]] = {}
     totals: dict[str, str] = {}
     hierarchies = {}
-    unit = ""
+    unit, units = "", dict[str, str]()
     for name in document["id"]:
         dimension = document["dimension"][name]
         own = dimension.get("extension", {})
         axis = _axis(name, dimension)
         if name == metric:
             labels |= axis.labels
-            units = dimension["category"].get("unit", {}).values()
-            unit = next((u["label"] for u in units if "label" in u), "")
+            told = dimension["category"].get("unit", {})
+            unit, units = own_units([(m, told.get(m, {}).get("label", "")) for m in axis.ids])
             continue
         if dimension.get("label", name) != name:
             labels[name] = dimension["label"]
@@ -198,6 +201,7 @@ def _about(document: Mapping[str, Any]) -> TableAbout:
         labels=labels,
         category_labels=category_labels,
         unit=unit,
+        units=units,
         updated=read_date(document["updated"]) if "updated" in document else None,
         geography=next(iter(role.get("geo", [])), ""),
         time=next(iter(role.get("time", [])), ""),

@@ -41,6 +41,7 @@ NO_UNIT = "-"
 _WIDTH = 256
 _SHORT = 20
 _DECIMALS = 15
+_MOST_SHOWN = 6
 _PERIOD = re.compile(r"(\d{4})(?:([HQMW])(\d{1,2}))?")
 
 
@@ -100,6 +101,7 @@ class _Header:
     def __init__(self, table: PublishedTable, cube: Cube) -> None:
         self._about = about = cube.about
         self._measures = list(table.measures)
+        self._is_whole = {n: v.dtype == np.int64 for n, v in table.measures.items()}
         name = free_name(CONTENTS, [axis.name for axis in cube.axes])
         labels = {m: about.labels[m] for m in self._measures if m in about.labels}
         contents = Axis(name=name, columns=(name,), ids=self._measures, labels=labels)
@@ -117,7 +119,7 @@ class _Header:
         lines = ['CHARSET="ANSI";', 'AXIS-VERSION="2013";', 'CODEPAGE="utf-8";']
         lines += [_line("LANGUAGE", about.language)]
         lines += [_line("TABLEID", about.id)] if about.id else []
-        lines += [f"DECIMALS={decimals};", f"SHOWDECIMALS={min(decimals, 6)};"]
+        lines += [f"DECIMALS={decimals};", f"SHOWDECIMALS={self._shown(decimals)};"]
         lines += [_line("MATRIX", code), "AGGREGALLOWED=NO;", _line("SUBJECT-CODE", code)]
         lines += [_line("SUBJECT-AREA", title[:_WIDTH])]
         if about.title:
@@ -145,8 +147,31 @@ class _Header:
             total = elimination(axis, self._about)
             if total is not None:
                 lines.append(_line("ELIMINATION" + key, values[list(axis.ids).index(total)]))
-        unit = self._about.unit or NO_UNIT
-        return lines + [_line(f'UNITS("{value}")', unit) for value in self._values[-1]]
+        units = [self._about.units.get(m, self._about.unit) for m in self._measures]
+        lines += [
+            _line(f'UNITS("{value}")', unit or NO_UNIT)
+            for value, unit in zip(self._values[-1], units, strict=True)
+        ]
+        return lines + self._precision()
+
+    def _shown(self, decimals: int) -> int:
+        """Return how many decimals are shown: the fewest of a measure, where they are told."""
+        told = self._about.decimals
+        kinds = [0 if self._is_whole[name] else decimals for name in self._measures]
+        wanted = [told.get(name, n) for name, n in zip(self._measures, kinds, strict=True)]
+        return min(min(wanted) if told else decimals, _MOST_SHOWN)
+
+    def _precision(self) -> list[str]:
+        """Return the decimals of measures that show more than others."""
+        told, name = self._about.decimals, self._names[-1]
+        if not told:
+            return []
+        least = self._shown(_DECIMALS)
+        return [
+            f'PRECISION("{name}","{value}")={min(told[measure], _MOST_SHOWN)};'
+            for measure, value in zip(self._measures, self._values[-1], strict=True)
+            if min(told.get(measure, 0), _MOST_SHOWN) > least
+        ]
 
     def _time(self, axis: Axis, key: str) -> list[str]:
         """Return the periods of the dimension of time, where all of them are periods."""

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "Format"]
 
 _ALL = frozenset(part.name for part in fields(TableAbout))
-_CUBED = _ALL - {"dataflow", "withheld", "withheld_label", "suppressed_label"}
+_OWN = {"units", "decimals"}
+_CUBED = _ALL - _OWN - {"dataflow", "withheld", "withheld_label", "suppressed_label"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +105,8 @@ _FORMATS = (
         suffixes=(".json", ".jsonstat"),
         write=write_json_stat,
         read=read_json_stat,
-        keeps=_ALL - {"dataflow", "withheld_label", "suppressed_label"} | {"categories"},
+        keeps=_ALL - {"decimals", "dataflow", "withheld_label", "suppressed_label"}
+        | {"categories"},
         needs_cube=True,
         max_cells=MAX_CELLS,
     ),
@@ -140,7 +142,8 @@ _FORMATS = (
         suffixes=(".csv",),
         write=write_csv,
         read=read_csvw,
-        keeps=_ALL - {"hierarchies", "dataflow", "suppressed_label"} | {"categories"},
+        keeps=_ALL - {"decimals", "hierarchies", "dataflow", "suppressed_label"}
+        | {"categories"},
         sidecar=METADATA_SUFFIX,
         write_sidecar=write_metadata,
     ),

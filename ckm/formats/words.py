@@ -19,6 +19,23 @@ WORDS: dict[str, tuple[str, str]] = {
     "total": ("Total", "Ensemble"),
     "count": ("Count", "Effectif"),
     "weighted": ("Weighted count", "Effectif pondéré"),
+    "sum": ("{}, sum", "{}, somme"),
+    "mean": ("{}, mean", "{}, moyenne"),
+    "weighted_sum": ("{}, weighted sum", "{}, somme pondérée"),
+    "weighted_mean": ("{}, weighted mean", "{}, moyenne pondérée"),
+    "no_mean": ("No mean", "Pas de moyenne"),
+    "amounts": (
+        (
+            "Sums are protected by noise that hides the largest contribution. Means are"
+            " published sums divided by published counts; there is none where the published"
+            " count is 0."
+        ),
+        (
+            "Les sommes sont protégées par un bruit qui masque la plus grande contribution."
+            " Les moyennes sont les sommes publiées divisées par les effectifs publiés"
+            "\N{NARROW NO-BREAK SPACE}; il n'y en a pas là où l'effectif publié est 0."
+        ),
+    ),
     "withheld": ("Not published", "Non publié"),
     "suppressed": ("Suppressed", "Secret statistique"),
     "method": (

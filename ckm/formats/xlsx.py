@@ -181,6 +181,10 @@ def _about_rows(table: PublishedTable, about: TableAbout) -> Iterator[tuple[str,
     for name, values in table.measures.items():
         yield "measure", name, about.labels.get(name, name)
         yield "numbers", name, WHOLE if values.dtype == np.int64 else DECIMAL
+        if name in about.units:
+            yield "unit", name, about.units[name]
+        if name in about.decimals:
+            yield "decimals", name, str(about.decimals[name])
     for name, columns in about.hierarchies.items():
         yield "hierarchy", name, about.labels.get(name, name)
         yield from (("level", name, column) for column in columns)

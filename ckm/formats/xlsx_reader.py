@@ -23,6 +23,7 @@ __all__ = ["read_xlsx"]
 
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _LINK = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_BY_COLUMN = {"total": "totals", "unit": "units", "decimals": "decimals"}
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
 Row = dict[int, str]
@@ -190,8 +191,9 @@ def _about(sheets: Mapping[str, Sequence[Row]]) -> TableAbout:
             plain["labels"] |= {name: text} if text != name else {}
         elif item == "level":
             plain["hierarchies"].setdefault(name, []).append(text)
-        elif item == "total":
-            plain["totals"][name] = text
+        elif item in _BY_COLUMN and name:
+            said = int(text) if item == "decimals" else text
+            plain.setdefault(_BY_COLUMN[item], {})[name] = said
         elif not name:
             plain[item] = text
     labels: dict[str, dict[str, str]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.checks import CHECKS
+from reports.pages.amounts import change_table, exposure_table
 from reports.pages.common import file_entries, has_failed, outcome_cell, page_title, verdict
 from reports.pages.definitions import definitions
 from reports.pages.noise import noise_parts
@@ -53,6 +54,8 @@ def internal_page(words: Words, facts: ReleaseFacts) -> tuple[str, dict[str, Any
         "noise": noise_parts(words, facts.noise),
         "pairs": pair_picture(words, facts.noise.pairs),
         "utility": utility_parts(words, facts.utility),
+        "sums": change_table(words, facts.amounts),
+        "contributors": exposure_table(words, facts.amounts),
         "risk": risk_parts(words, facts.risk),
         "scenarios": scenarios,
         "exceptions": _exceptions(words, facts),

@@ -238,14 +238,20 @@ def test_a_glob_stands_for_its_files(folder):
         ),
         (
             '"count", "weighted"',
-            '"count", "sum:income"',
-            "[[table]] 'first': the measure 'sum:income' is not available yet.",
-            'counts are: measures = ["count"] or ["count", "weighted"]',
+            '"count", "range:income"',
+            (
+                "[[table]] 'first': The measure 'range:income' cannot be published: a range is "
+                "the difference of two persons' amounts, which no noise for sums hides."
+            ),
+            'ask for "sum:"; base = "range" of [[magnitude]] makes its noise fit the range',
         ),
         (
             '"count", "weighted"',
             '"cuont"',
-            "[[table]] 'first': the measure 'cuont' is unknown.",
+            (
+                "[[table]] 'first': measures are 'count', 'weighted' and 'sum:' or 'mean:' "
+                "with a variable, each once, not 'cuont'."
+            ),
             "did you mean 'count'?",
         ),
         (

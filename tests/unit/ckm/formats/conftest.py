@@ -56,6 +56,8 @@ def about():
             "sex": {"F": "Women", "M": "Men", "X": "MARKER of a category that is not shown"},
         },
         unit="persons",
+        units={"weighted": "thousands"},
+        decimals={"weighted": 1},
         updated=dt.date(2027, 3, 1),
         geography="geo",
         totals={"region": "Total", "area": "Total", "sex": "Total"},

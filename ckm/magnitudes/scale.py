@@ -1,0 +1,193 @@
+"""How large a step of noise is, as a share of the amount it must hide."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ckm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Flex", "Proportional", "Scale", "flex_curve"]
+
+_LARGEST_POWER = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proportional:
+    """Make a step the same share of every amount.
+
+    Parameters
+    ----------
+    share
+        The share, above 0 and at most 1.
+
+    Examples
+    --------
+    >>> Proportional(share=0.1).shares([3.0, 5000.0])
+    array([0.1, 0.1])
+    """
+
+    share: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", _share("share", self.share))
+
+    @property
+    def small(self) -> float:
+        """The share of small amounts.
+
+        Examples
+        --------
+        >>> Proportional(share=0.1).small
+        0.1
+        """
+        return self.share
+
+    def shares(self, amounts: ArrayLike) -> NDArray[np.float64]:
+        """Give the share that one step is of each amount.
+
+        Parameters
+        ----------
+        amounts
+            Amounts; their sign does not count.
+
+        Examples
+        --------
+        >>> Proportional(share=0.2).shares([-7.0])
+        array([0.2])
+        """
+        return np.full(np.shape(amounts), self.share)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flex:
+    """Let the share of a step fall from small amounts to large ones.
+
+    Parameters
+    ----------
+    point
+        Up to this amount the share is `small`; beyond it falls towards `large`.
+    small, large
+        The shares, above 0 and at most 1; `large` is at most `small`.
+    power
+        How fast the share falls, a whole number from 1 to 20. With 1 it does not fall to
+        `large`, but goes to ``large + 2 small``.
+
+    Examples
+    --------
+    >>> Flex(point=1000.0, small=0.3, large=0.03, power=3).shares([10.0, 1000.0, 1e9]).round(4)
+    array([0.3 , 0.3 , 0.03])
+    """
+
+    point: float
+    small: float
+    large: float
+    power: int = 3
+
+    def __post_init__(self) -> None:
+        for name in ("small", "large"):
+            object.__setattr__(self, name, _share(name, getattr(self, name)))
+        if self.large > self.small:
+            raise ConfigError(
+                f"The share of large amounts, {self.large:g}, must not exceed that of small "
+                f"ones, {self.small:g}.",
+                hint="exchange small and large",
+            )
+        point = _number(self.point)
+        if point is None or not 0 < point < math.inf:
+            raise ConfigError(f"point must be a finite number above 0, not {self.point!r}.")
+        is_whole = isinstance(self.power, Integral) and not isinstance(self.power, bool)
+        if not is_whole or not 1 <= self.power <= _LARGEST_POWER:
+            raise ConfigError(
+                f"power must be a whole number from 1 to {_LARGEST_POWER}, not {self.power!r}."
+            )
+        object.__setattr__(self, "point", point)
+        object.__setattr__(self, "power", int(self.power))
+
+    def shares(self, amounts: ArrayLike) -> NDArray[np.float64]:
+        """Give the share that one step is of each amount.
+
+        Parameters
+        ----------
+        amounts
+            Amounts; their sign does not count.
+
+        Examples
+        --------
+        >>> Flex(point=10.0, small=0.2, large=0.1, power=2).shares([-5.0, 10.0])
+        array([0.2, 0.2])
+        """
+        sizes = np.abs(np.asarray(amounts, np.float64))
+        beyond = flex_curve(
+            np.maximum(sizes, self.point),
+            point=self.point,
+            small=self.small,
+            large=self.large,
+            power=self.power,
+        )
+        return np.where(sizes < self.point, self.small, beyond)
+
+
+Scale: TypeAlias = Flex | Proportional
+
+
+def flex_curve(
+    amounts: ArrayLike, *, point: float, small: float, large: float, power: int
+) -> NDArray[np.float64]:
+    """Evaluate the formula of the flex function, which serves amounts from `point` on.
+
+    Parameters
+    ----------
+    amounts
+        Amounts without sign.
+    point, small, large, power
+        As for `Flex`.
+
+    Notes
+    -----
+    ``m(x) = l (1 + ((s x - l f) / (l f)) (2 f / (f + x))**q)`` with the point f, the shares s
+    and l of small and large amounts and the power q. Below f the formula is not meant to be
+    used: its first factor falls to -1 and its second rises to ``2**q``, so that m falls to
+    ``l (1 - 2**q)``, below 0. From f on both factors are positive where s is at least l.
+
+    References
+    ----------
+    Giessing and Tent (2019), Concepts for generalising tools implementing the cell key method
+    to the case of continuous variables, UNECE/Eurostat work session on confidentiality.
+
+    Examples
+    --------
+    >>> flex_curve([10.0, 0.0], point=10.0, small=0.2, large=0.1, power=2)
+    array([ 0.2, -0.3])
+    """
+    sizes = np.asarray(amounts, np.float64)
+    foot = large * point
+    rise = (small * sizes - foot) / foot
+    base = (2 * point) / (point + sizes)
+    fall = np.ones_like(base)
+    for _ in range(power):  # products round alike everywhere, library powers do not
+        fall = fall * base
+    return np.asarray(large * (1 + rise * fall), np.float64)
+
+
+def _share(name: str, value: object) -> float:
+    number = _number(value)
+    if number is None or not 0 < number <= 1:
+        raise ConfigError(f"{name} must lie above 0 and be at most 1, not {value!r}.")
+    return number
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None

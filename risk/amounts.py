@@ -1,0 +1,333 @@
+"""What a published total tells about its largest contributor.
+
+The noise is a share of the largest contributor x: ``published = x + others + s x V``, with V in
+units. Everything here has a closed form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from risk.errors import RiskError
+from risk.wellformed import read_numbers, require_between
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "AmountNoise",
+    "LargestBounds",
+    "chance_within",
+    "largest_bounds",
+    "largest_posterior",
+]
+
+_TOTAL = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AmountNoise:
+    """State the law of the noise on a total, as a share of its largest contributor.
+
+    Parameters
+    ----------
+    share
+        One unit of noise as a share of the largest contributor, above 0.
+    values
+        The noise before jitter, in units.
+    probabilities
+        Their probabilities, which sum to 1.
+    width
+        The width of the even jitter around each value, in units; 0 for none.
+
+    Examples
+    --------
+    >>> noise = AmountNoise(share=0.1, values=(-1, 1), probabilities=(0.5, 0.5), width=1.0)
+    >>> noise.least, noise.greatest, noise.variance
+    (-1.5, 1.5, 1.0833333333333333)
+    """
+
+    share: float
+    values: tuple[float, ...]
+    probabilities: tuple[float, ...]
+    width: float = 0.0
+
+    def __post_init__(self) -> None:
+        values = read_numbers(self.values, name="values")
+        chances = read_numbers(self.probabilities, name="probabilities")
+        if values.ndim != 1 or values.shape != chances.shape or not values.size:
+            raise RiskError("values and probabilities must be two lists of one length.")
+        if (chances < 0).any() or abs(float(chances.sum()) - 1) > _TOTAL:
+            raise RiskError("probabilities must be 0 or more and sum to 1.")
+        share = require_between(self.share, name="share")
+        if share == 0:
+            raise RiskError("share must be above 0.")
+        order = np.argsort(values, kind="stable")
+        kept = order[chances[order] > 0]
+        object.__setattr__(self, "share", share)
+        object.__setattr__(self, "width", require_between(self.width, name="width"))
+        object.__setattr__(self, "values", tuple(values[kept].tolist()))
+        object.__setattr__(self, "probabilities", tuple(chances[kept].tolist()))
+
+    @property
+    def least(self) -> float:
+        """The least noise, in units.
+
+        Examples
+        --------
+        >>> AmountNoise(share=0.1, values=(-1, 1), probabilities=(0.5, 0.5)).least
+        -1.0
+        """
+        return self.values[0] - self.width / 2
+
+    @property
+    def greatest(self) -> float:
+        """The greatest noise, in units.
+
+        Examples
+        --------
+        >>> AmountNoise(share=0.1, values=(-1, 1), probabilities=(0.5, 0.5)).greatest
+        1.0
+        """
+        return self.values[-1] + self.width / 2
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise, in squared units.
+
+        Examples
+        --------
+        >>> AmountNoise(share=0.1, values=(-1, 1), probabilities=(0.5, 0.5)).variance
+        1.0
+        """
+        values, chances = np.array(self.values), np.array(self.probabilities)
+        mean = float(chances @ values)
+        return float(chances @ (values - mean) ** 2) + self.width**2 / 12
+
+    def below(self, units: ArrayLike) -> NDArray[np.float64]:
+        """Give the probability of noise at or below some numbers of units.
+
+        Parameters
+        ----------
+        units
+            The numbers.
+
+        Examples
+        --------
+        >>> noise = AmountNoise(share=0.1, values=(-1, 1), probabilities=(0.5, 0.5), width=1.0)
+        >>> noise.below([-1.0, 0.0, 1.25])
+        array([0.25 , 0.5  , 0.875])
+        """
+        at = read_numbers(units, name="units")[..., None] - np.array(self.values)
+        inside = np.clip(at / self.width + 0.5, 0, 1) if self.width else (at >= 0) * 1.0
+        return np.asarray(inside @ np.array(self.probabilities), np.float64)
+
+    def density(self, units: ArrayLike) -> NDArray[np.float64]:
+        """Give the density of the noise, which needs a jitter.
+
+        Parameters
+        ----------
+        units
+            Where.
+
+        Examples
+        --------
+        >>> noise = AmountNoise(share=0.1, values=(-1, 1), probabilities=(0.5, 0.5), width=1.0)
+        >>> noise.density([-1.0, 0.0])
+        array([0.5, 0. ])
+        """
+        if not self.width:
+            raise RiskError(
+                "Noise without jitter has no density.",
+                hint="its digits give amounts away; give it a width",
+            )
+        near = np.abs(read_numbers(units, name="units")[..., None] - np.array(self.values))
+        inside = near < self.width / 2
+        return np.asarray(inside @ np.array(self.probabilities) / self.width, np.float64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LargestBounds:
+    """Between what the largest contributor of every total certainly lies.
+
+    Parameters
+    ----------
+    lower, upper
+        The ends, which belong; a lower end above the upper one says that what was taken for
+        known does not fit.
+
+    Examples
+    --------
+    >>> bounds = LargestBounds(lower=np.array([80.0]), upper=np.array([125.0]))
+    >>> bounds.relative_width.tolist()
+    [0.36]
+    """
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    @property
+    def relative_width(self) -> NDArray[np.float64]:
+        """The width of the interval as a share of its upper end; 0 where that is 0.
+
+        Examples
+        --------
+        >>> LargestBounds(lower=np.array([0.0]), upper=np.array([0.0])).relative_width.tolist()
+        [0.0]
+        """
+        gap = self.upper - self.lower
+        return np.divide(gap, self.upper, out=np.zeros_like(gap), where=self.upper > 0)
+
+
+def largest_bounds(
+    noise: AmountNoise,
+    published: ArrayLike,
+    *,
+    known: ArrayLike = 0.0,
+    unknown: int | None = None,
+) -> LargestBounds:
+    """Bound the largest contributor, as who knows the noise but not its key can.
+
+    Parameters
+    ----------
+    noise
+        The noise.
+    published
+        The published totals.
+    known
+        What the intruder contributes: 0 for an outsider, the second largest amount for the
+        nearest rival, who knows that the largest is no smaller.
+    unknown
+        How many contributors there are besides the largest and the intruder; None if unknown.
+
+    Notes
+    -----
+    With the total ``P = x + k + R + s x V``, V between a and b and R of 0 or more, x is at most
+    ``(P - k) / (1 + s a)``. Each of m unknown contributors has at most x, and for the second
+    largest at most k: x is at least ``(P - k) / (1 + m + s b)``, or ``(P - k - m k) /
+    (1 + s b)``, and k. Where ``1 + s a`` is not above 0 there is no upper end.
+
+    Examples
+    --------
+    >>> noise = AmountNoise(share=0.1, values=(-2, 0, 2), probabilities=(0.2, 0.6, 0.2))
+    >>> alone = largest_bounds(noise, [96.0], unknown=0)
+    >>> alone.lower.round(6).tolist(), alone.upper.round(6).tolist()
+    ([80.0], [120.0])
+    >>> rival = largest_bounds(noise, [126.0], known=30.0)
+    >>> rival.lower.tolist(), rival.upper.round(6).tolist()
+    ([30.0], [120.0])
+    """
+    totals, own = _pairs(published, known)
+    rest = np.maximum(totals - own, 0.0)
+    least, greatest = (1 + noise.share * end for end in (noise.least, noise.greatest))
+    upper = rest / least if least > 0 else np.full(rest.shape, np.inf)
+    lower = own.copy()
+    if unknown is not None:
+        others = require_between(unknown, name="unknown")
+        by_largest = rest / (others + greatest)
+        by_own = np.where(own > 0, (rest - others * own) / greatest, 0.0)
+        lower = np.maximum(lower, np.maximum(by_largest, by_own))
+    return LargestBounds(lower=lower, upper=upper)
+
+
+def chance_within(
+    noise: AmountNoise, *, percent: float, others: ArrayLike = 0.0
+) -> NDArray[np.float64]:
+    """Give the probability that a total less what is known estimates the largest well.
+
+    Parameters
+    ----------
+    noise
+        The noise.
+    percent
+        How near the estimate is to the largest contributor, in per cent of it.
+    others
+        What the intruder does not know of the rest, as a share of the largest contributor.
+
+    Notes
+    -----
+    The estimate is off by ``R + s x V``: the probability is that of ``|R / x + s V| <= p``,
+    which is ``F((p - r) / s) - F((-p - r) / s)`` with the distribution F of the noise. Without
+    noise it is 1 exactly where the p % rule calls a cell sensitive.
+
+    Examples
+    --------
+    >>> noise = AmountNoise(share=0.1, values=(-1, 1), probabilities=(0.5, 0.5), width=1.0)
+    >>> chance_within(noise, percent=10, others=[0.0, 0.2])
+    array([0.5 , 0.25])
+    """
+    near = require_between(percent, name="percent") / 100
+    rest = read_numbers(others, name="others")
+    upper = noise.below((near - rest) / noise.share)
+    # Noise that is exactly at the lower end is near enough too.
+    below = noise.below(np.nextafter((-near - rest) / noise.share, -np.inf))
+    return np.asarray(upper - below, np.float64)
+
+
+def largest_posterior(
+    noise: AmountNoise,
+    published: float,
+    *,
+    candidates: ArrayLike,
+    prior: ArrayLike,
+    known: float = 0.0,
+) -> NDArray[np.float64]:
+    """Give the probability of each candidate for the only unknown contributor.
+
+    Parameters
+    ----------
+    noise
+        The noise, with jitter.
+    published
+        The published total.
+    candidates
+        Amounts above 0 that the contributor may have.
+    prior
+        Their weights before publication, for example how often each occurs.
+    known
+        What all others contribute; 0 for a single contributor.
+
+    Returns
+    -------
+    numpy.ndarray
+        Probabilities that sum to 1, or zeros where no candidate can be.
+
+    Notes
+    -----
+    Bayes: ``prior(x) f((P - k - x) / (s x)) / (s x)`` with the density f of the noise, which
+    must be made for the unknown contributor as the largest.
+
+    Examples
+    --------
+    >>> noise = AmountNoise(
+    ...     share=0.1, values=(-1, 0, 1), probabilities=(0.2, 0.6, 0.2), width=1
+    ... )
+    >>> found = largest_posterior(noise, 100.0, candidates=[50, 90, 100], prior=[1, 1, 1])
+    >>> found.round(3).tolist()
+    [0.0, 0.27, 0.73]
+    """
+    amounts = read_numbers(candidates, name="candidates")
+    before = read_numbers(prior, name="prior")
+    if amounts.shape != before.shape or (amounts <= 0).any() or (before < 0).any():
+        raise RiskError(
+            "candidates must be above 0 and prior 0 or more, two lists of one length."
+        )
+    left = require_between(published, name="published", least=-np.inf) - known
+    steps = noise.share * amounts
+    weights = before * noise.density((left - amounts) / steps) / steps
+    total = float(weights.sum())
+    return weights / total if total > 0 else np.zeros_like(weights)
+
+
+def _pairs(
+    published: ArrayLike, known: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    totals = read_numbers(published, name="published")
+    own = read_numbers(known, name="known")
+    if (own < 0).any():
+        raise RiskError("known must be 0 or more; some are negative.")
+    shape = np.broadcast_shapes(totals.shape, own.shape)
+    return np.broadcast_to(totals, shape).copy(), np.broadcast_to(own, shape).copy()

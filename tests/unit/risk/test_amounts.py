@@ -1,0 +1,153 @@
+"""What a total tells about its largest contributor, against the noise as it is drawn."""
+
+import numpy as np
+import pytest
+
+from ckm.magnitudes import MagnitudeNoise, PPercent, perturb_magnitudes, plan_noise
+from ckm.magnitudes.examples import amounts
+from risk.amounts import AmountNoise, chance_within, largest_bounds, largest_posterior
+from risk.errors import RiskError
+from tables import Secret
+from tables.magnitudes import Magnitudes
+
+SECRET = Secret(bytes(range(32)))
+N = 40_000
+
+
+def drawn(values, **changes):
+    """Publish one cell with other people many times, and state the law of its noise."""
+    one = amounts([values])
+    many = {
+        name: np.repeat(getattr(one, name), N, axis=0)
+        for name in one.__dataclass_fields__
+        if name not in {"variable", "key_range", "key"}
+    }
+    keys = np.random.default_rng(7).integers(0, 2**64, N, np.uint64)
+    cells = Magnitudes(variable="x", key_range=2**64, key=keys, **many)
+    noise = MagnitudeNoise.start(decimals=None, **changes)
+    plan = plan_noise(one, noise)
+    regime = plan.regimes[plan.regime[0]]
+    law, chances = regime.law(int(plan.row[0]))
+    stated = AmountNoise(
+        share=plan.steps[0, 0] / max(values),
+        values=tuple(law),
+        probabilities=tuple(chances),
+        width=regime.width,
+    )
+    assert stated.variance == pytest.approx(regime.variance(int(plan.row[0])))
+    return perturb_magnitudes(cells, noise, secret=SECRET), stated
+
+
+@pytest.mark.parametrize("values", [[1000.0], [1000.0, 400.0], [1000.0, 400.0, 300.0, 20.0]])
+def test_the_largest_is_always_within_its_bounds_and_they_are_reached(values):
+    published, noise = drawn(values)
+    others = len(values) - 1
+    outsider = largest_bounds(noise, published, unknown=others)
+    assert (outsider.lower <= 1000 * (1 + 1e-12)).all()
+    assert (outsider.upper >= 1000 * (1 - 1e-12)).all()
+    if others:
+        rival = largest_bounds(noise, published, known=400.0, unknown=others - 1)
+        assert (rival.lower <= 1000 * (1 + 1e-12)).all()
+        assert (rival.upper >= 1000 * (1 - 1e-12)).all()
+        assert (rival.relative_width <= outsider.relative_width + 1e-12).all()
+    else:
+        assert outsider.upper.min() < 1000 * 1.05
+        assert outsider.lower.max() > 1000 * 0.95
+
+
+@pytest.mark.parametrize("percent", [5, 10, 14, 25])
+@pytest.mark.parametrize("values", [[1000.0, 400.0], [1000.0, 400.0, 120.0, 30.0]])
+def test_the_chance_of_a_near_estimate_is_that_of_the_draws(values, percent):
+    published, noise = drawn(values)
+    estimates = published - 400.0
+    near = np.abs(estimates - 1000.0) <= percent / 100 * 1000.0
+    wanted = chance_within(noise, percent=percent, others=sum(values[2:]) / 1000)
+    assert wanted == pytest.approx(near.mean(), abs=0.01)
+    assert 0 <= wanted <= 1
+
+
+def test_sensitive_cells_are_never_estimated_within_the_percent_they_were_found_by():
+    _, noise = drawn([1000.0, 400.0])
+    assert chance_within(noise, percent=10) == 0
+    _, plain = drawn([1000.0, 400.0], sensitive=())
+    assert chance_within(plain, percent=10) > 0.4
+
+
+def test_without_noise_the_chance_is_the_p_percent_rule():
+    nothing = AmountNoise(share=1e-9, values=(0.0,), probabilities=(1.0,))
+    for rest in (0.0, 0.05, 0.0999, 0.1001, 0.3):
+        found = chance_within(nothing, percent=10, others=rest)
+        told = PPercent(percent=10).holds(amounts([[1000.0, 400.0, 1000 * rest]]))
+        assert found == told[0]
+
+
+def test_the_posterior_is_calibrated():
+    """Of those to whom the posterior gives a probability, so many are the true one."""
+    rng = np.random.default_rng(8)
+    candidates = np.array([800.0, 900.0, 1000.0, 1100.0, 1500.0])
+    prior = np.array([1.0, 2.0, 4.0, 2.0, 1.0])
+    _, noise = drawn([1000.0])
+    own = rng.choice(len(candidates), 4000, p=prior / prior.sum())
+    units = rng.choice(noise.values, 4000, p=noise.probabilities)
+    units = units + noise.width * (rng.random(4000) - 0.5)
+    published = candidates[own] * (1 + noise.share * units)
+    found = np.array(
+        [largest_posterior(noise, p, candidates=candidates, prior=prior) for p in published]
+    )
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    for least in (0.1, 0.3, 0.5, 0.7):
+        here = (found >= least) & (found < least + 0.2)
+        assert here.sum() > 30
+        hits = (np.arange(len(candidates)) == own[:, None])[here]
+        assert hits.mean() == pytest.approx(found[here].mean(), abs=0.05)
+
+
+def test_what_everybody_knows_beside_one_is_taken_off():
+    _, noise = drawn([1000.0])
+    alone = largest_posterior(noise, 1150.0, candidates=[900.0, 1000.0], prior=[1, 1])
+    beside = largest_posterior(
+        noise, 1200.0, candidates=[900.0, 1000.0], prior=[1, 1], known=50.0
+    )
+    assert alone.tolist() == beside.tolist()
+    assert not largest_posterior(noise, 9e9, candidates=[1.0], prior=[1]).any()
+
+
+def test_noise_that_may_take_everything_away_leaves_no_upper_end():
+    noise = AmountNoise(share=0.5, values=(-2, 2), probabilities=(0.5, 0.5))
+    assert np.isinf(largest_bounds(noise, [5.0]).upper).all()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"share": 0.0},
+        {"share": np.nan},
+        {"values": ()},
+        {"values": (1.0, 2.0, 3.0)},
+        {"values": (np.inf, 1.0)},
+        {"probabilities": (0.5, 0.6)},
+        {"probabilities": (-0.5, 1.5)},
+        {"width": -1.0},
+    ],
+)
+def test_laws_are_checked(fields):
+    good = {"share": 0.1, "values": (-1.0, 1.0), "probabilities": (0.5, 0.5), "width": 0.5}
+    assert AmountNoise(**good).variance > 1
+    with pytest.raises(RiskError):
+        AmountNoise(**(good | fields))
+
+
+def test_bad_questions_are_refused():
+    sharp = AmountNoise(share=0.1, values=(-1.0, 1.0), probabilities=(0.5, 0.5))
+    with pytest.raises(RiskError, match="density"):
+        sharp.density([0.0])
+    with pytest.raises(RiskError, match="known"):
+        largest_bounds(sharp, [1.0], known=-1.0)
+    with pytest.raises(RiskError, match="finite"):
+        largest_bounds(sharp, [np.nan])
+    with pytest.raises(RiskError, match="percent"):
+        chance_within(sharp, percent=-1)
+    jittered = AmountNoise(share=0.1, values=(0.0,), probabilities=(1.0,), width=1.0)
+    for candidates, prior in (([0.0], [1]), ([1.0], [-1]), ([1.0, 2.0], [1])):
+        with pytest.raises(RiskError, match="candidates"):
+            largest_posterior(jittered, 1.0, candidates=candidates, prior=prior)
