@@ -114,9 +114,9 @@ class _Pairing:
         self.partner = [-1] * len(homes)
         self.profile = [-1] * len(homes)
         self.n_moved = 0
-        self._alike = [(profile, homes.size) for profile in homes.profiles]
+        self._alike = [[profile, homes.size] for profile in homes.profiles]
         if any_size:
-            self._alike.append((np.zeros_like(homes.size),))
+            self._alike.append([np.zeros_like(homes.size)])
 
     def serve(self, seekers: list[int], *, level: int, most: int) -> None:
         """Find partners in other areas of a level, until so many households have moved."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 from tables.errors import RequestError, unknown_name
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tables.source import Source
 
-__all__ = ["SwapPlan", "draw_secret"]
+__all__ = ["SwapPlan", "draw_secret", "read_columns"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ class SwapPlan:
 
     def _wrong_numbers(self) -> list[str]:
         problems = []
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 0:
+        if not _is_whole(self.k):
             problems.append(f"k must be a whole number of 0 or more, not {self.k!r}")
         is_number = isinstance(self.rate, Real) and not isinstance(self.rate, bool)
         if not is_number or not math.isfinite(self.rate) or not 0 <= self.rate <= 1:
@@ -167,7 +167,7 @@ def draw_secret(seed: int | None, secret: Secret | None) -> Secret:
         )
     if secret is not None:
         return Secret(secret.derive("ckm record swapping v1"))
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+    if not _is_whole(seed):
         raise RequestError(f"The seed must be an integer of 0 or more, not {seed!r}.")
     return Secret(hashlib.sha256(f"ckm record swapping v1|{seed}".encode()).digest())
 
@@ -193,3 +193,9 @@ def read_columns(given: Sequence[str] | str, *, name: str) -> tuple[str, ...]:
             hint=f'{name}=["…"]',
         )
     return tuple(given)
+
+
+def _is_whole(number: object) -> bool:
+    if isinstance(number, bool) or not isinstance(number, Integral):
+        return False
+    return int(number) >= 0

@@ -336,3 +336,26 @@ def test_the_report_and_the_errors_show_no_count(tmp_path):
     assert repr(report) == "SwapReport(2 levels)"
     assert report.to_frame()["needed"].tolist() == list(report.needed)
     assert 0 < report.share_of_records < 1
+
+
+def test_waiting_times_are_exponential():
+    from tables.swapping.homes import Homes
+    from tables.swapping.match import _Pairing
+
+    draw = np.random.default_rng(4).integers(0, 2**64, 200_000, dtype=np.uint64)
+    none = np.zeros(len(draw), np.int64)
+    homes = Homes(
+        draw=draw,
+        area=none,
+        paths=none[:1, None],
+        size=none,
+        rarest=none[None],
+        profiles=none[None],
+    )
+    pairing = _Pairing(homes, k=3, any_size=False)
+    first, second = pairing.waits(0), pairing.waits(1)
+    assert min(first.min(), second.min()) >= 0
+    for t in (0.1, 0.5, 1.0, 2.5, 6.0):
+        for wait in (first, second):
+            assert abs((wait > t).mean() - 2**-t) < 0.008
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.01
