@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tables.errors import DataError, KeyQualityError, RequestError, SourceError
 from tables.filters import quote
+from tables.newfile import NewFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -233,7 +233,8 @@ def attach_keys(
         )
     parameters: dict[str, object] = {}
     expression = keys.sql(source, parameters)
-    with _NewFile(source, path, column, overwrite=overwrite) as temporary:
+    _require_new(source, column)
+    with NewFile(path, overwrite=overwrite) as temporary:
         source.copy(
             f"SELECT *, {expression} AS {quote(column)} FROM {source.records}",
             parameters,
@@ -289,7 +290,8 @@ def draw_keys(
 
     total = source.fetch(f"SELECT count(*) FROM {source.relation}")[0][0]
     done = 0
-    with _NewFile(source, path, column, overwrite=overwrite) as temporary:
+    _require_new(source, column)
+    with NewFile(path, overwrite=overwrite) as temporary:
         writer: pq.ParquetWriter | None = None
         for batch in source.batches(f"SELECT * FROM {source.records}", rows=_BATCH):
             keys = np.frombuffer(os.urandom(8 * batch.num_rows), np.uint64)
@@ -307,45 +309,12 @@ def draw_keys(
         writer.close()
 
 
-class _NewFile:
-    """A file that is written under another name and takes its place when complete."""
-
-    def __init__(
-        self, source: Source, path: str | os.PathLike[str], column: str, *, overwrite: bool
-    ) -> None:
-        self.path = Path(path)
-        if column.lower() in {name.lower() for name in source.columns}:
-            raise SourceError(
-                f"The data already have a column {column!r}.",
-                hint="choose another name for the key's column",
-            )
-        if self.path.exists() and not overwrite:
-            raise SourceError(
-                f"The file {self.path.name!r} exists.",
-                hint="choose another, or ask to overwrite",
-            )
-        if not self.path.parent.is_dir():
-            raise SourceError(
-                f"The file {self.path.name!r} cannot be written: its folder does not exist.",
-                hint="make the folder, or choose another",
-            )
-        self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
-
-    def __enter__(self) -> str:
-        return os.fspath(self.temporary)
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        try:
-            if kind is None:
-                self.temporary.replace(self.path)
-                return
-        except OSError as failure:
-            error = failure
-        self.temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and not isinstance(error, SourceError):
-            raise SourceError(
-                f"The file {self.path.name!r} cannot be written: {error.strerror}."
-            ) from None
+def _require_new(source: Source, column: str) -> None:
+    if column.lower() in {name.lower() for name in source.columns}:
+        raise SourceError(
+            f"The data already have a column {column!r}.",
+            hint="choose another name for the key's column",
+        )
 
 
 def require_sound(source: Source, keys: RecordKeys, *, tolerate_missing: bool = False) -> None:

@@ -1,0 +1,194 @@
+"""From records to households: where each is, how rare, and whom it is like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tables.errors import DataError
+from tables.filters import quote
+from tables.keys import HashedKeys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from tables.secret import Secret
+    from tables.source import Source
+    from tables.swapping.plan import SwapPlan
+
+__all__ = ["Homes", "read_homes"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Homes:
+    """The households in an order that is drawn from their identifiers; for inside use only.
+
+    Parameters
+    ----------
+    draw
+        Per household, a hash of its identifier; they ascend.
+    area
+        Per household, its area of the finest level.
+    paths
+        Per area, its number at every level, from broad to fine.
+    size
+        Per household, its records.
+    rarest
+        Per level and household, the least number of records of its area that share the risk
+        columns with a member.
+    profiles
+        Per profile and household, a number that two households share when they agree in it.
+    """
+
+    draw: NDArray[np.uint64]
+    area: NDArray[np.int64]
+    paths: NDArray[np.int64]
+    size: NDArray[np.int64]
+    rarest: NDArray[np.int64]
+    profiles: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.draw)
+
+    def __repr__(self) -> str:
+        return f"Homes({self.paths.shape[1]} levels)"
+
+
+def read_homes(
+    source: Source, plan: SwapPlan, *, secret: Secret, areas: str, homes: str
+) -> Homes:
+    """Group the records by household.
+
+    Parameters
+    ----------
+    source
+        The records.
+    plan
+        What is asked for.
+    secret
+        What the households' draws are made from.
+    areas, homes
+        Names for the tables of areas and households, which stay in DuckDB.
+
+    Raises
+    ------
+    DataError
+        If there is no record or only one area, if geography or a household is missing, or if
+        a household lives in several areas.
+    """
+    _require_complete(source, plan)
+    source.create(areas, _areas_sql(source, plan), {})
+    levels = len(plan.geography)
+    ranked = ", ".join(f"l{place}" for place in range(levels))
+    paths = _matrix(source, f"SELECT {ranked} FROM {areas} ORDER BY area")
+    if len(paths) < 2:
+        raise DataError(
+            "All records are in one area, so that no household can move.",
+            hint="name a finer column of geography",
+        )
+    parameters: dict[str, object] = {}
+    draw = HashedKeys(column=plan.household, secret=secret).sql(source, parameters)
+    source.create(homes, _homes_sql(source, plan, areas=areas, draw=draw), parameters)
+    if source.fetch(f"SELECT bool_or(is_split) FROM {homes}")[0][0]:
+        raise DataError(
+            f"Some households {plan.household!r} live in several areas.",
+            hint="name an identifier that is unique over all areas",
+        )
+    return _homes(source, plan, homes=homes, paths=paths)
+
+
+def _require_complete(source: Source, plan: SwapPlan) -> None:
+    needed = [plan.household, *plan.geography]
+    missing = ", ".join(f"bool_or({quote(name)} IS NULL)" for name in needed)
+    total, *found = source.fetch(f"SELECT count(*), {missing} FROM {source.relation}")[0]
+    if not total:
+        raise DataError("The source has no record to swap.")
+    lacking = [repr(name) for name, is_missing in zip(needed, found, strict=True) if is_missing]
+    if lacking:
+        raise DataError(
+            f"Some records have no {', '.join(lacking)}.",
+            hint="leave such records out, or give them a category of their own",
+        )
+
+
+def _areas_sql(source: Source, plan: SwapPlan) -> str:
+    """Give areas numbers; all levels above tell an area apart too."""
+    named = [quote(column) for column in plan.geography]
+    path = ", ".join(named)
+    listed = ", ".join(f"{column} AS g{place}" for place, column in enumerate(named))
+    ranks = ", ".join(
+        f"dense_rank() OVER (ORDER BY {', '.join(f'g{above}' for above in range(place + 1))})"
+        f" AS l{place}"
+        for place in range(len(named))
+    )
+    return (
+        f"SELECT row_number() OVER (ORDER BY {_numbered('g', len(named))}) - 1 AS area, *,"
+        f" {ranks} FROM (SELECT DISTINCT {listed} FROM (SELECT {path} FROM {source.relation}))"
+    )
+
+
+def _homes_sql(source: Source, plan: SwapPlan, *, areas: str, draw: str) -> str:
+    levels, household = len(plan.geography), quote(plan.household)
+    risk = [f"r.{quote(column)}" for column in plan.risk]
+    alike = {place: p for place, p in enumerate(plan.similar) if p}
+    counts = ", ".join(
+        f"count(*) OVER (PARTITION BY a.l{place}, {', '.join(risk)}) AS c{place}"
+        for place in range(levels)
+    )
+    members = "".join(
+        f", row({', '.join(f'r.{quote(column)}' for column in profile)}) AS m{place}"
+        for place, profile in alike.items()
+    )
+    same = " AND ".join(
+        f"r.{quote(column)} = a.g{place}" for place, column in enumerate(plan.geography)
+    )
+    rarest = ", ".join(f"min(c{place}) AS c{place}" for place in range(levels))
+    lists = "".join(f", list_sort(list(m{place})) AS m{place}" for place in alike)
+    ranks = "".join(f", dense_rank() OVER (ORDER BY m{place}) AS p{place}" for place in alike)
+    kept = "".join(f", c{place}" for place in range(levels))
+    return f"""
+        WITH drawn AS (
+            SELECT {household} AS home, {draw} AS draw FROM {source.relation}
+            GROUP BY {household}
+        ), members AS (
+            SELECT r.{household} AS home, a.area AS area, {counts}{members}
+            FROM {source.relation} r JOIN {areas} a ON {same}
+        ), grouped AS (
+            SELECT home, min(area) AS area, min(area) < max(area) AS is_split,
+                count(*) AS size, {rarest}{lists}
+            FROM members GROUP BY home
+        )
+        SELECT row_number() OVER (ORDER BY draw, home) - 1 AS number, home, draw, area,
+            is_split, size{kept}{ranks}
+        FROM grouped JOIN drawn USING (home)"""
+
+
+def _homes(source: Source, plan: SwapPlan, *, homes: str, paths: NDArray[np.int64]) -> Homes:
+    levels = len(plan.geography)
+    columns = ["area", "size", *(f"c{place}" for place in range(levels))]
+    columns += [f"p{place}" if p else "0" for place, p in enumerate(plan.similar)]
+    listed = ", ".join(f"{column}::BIGINT AS x{n}" for n, column in enumerate(columns))
+    found = source.arrow(f"SELECT draw, {listed} FROM {homes} ORDER BY number")
+    draw, *numbers = (column.to_numpy() for column in found.columns)
+    matrix = np.stack(numbers)
+    return Homes(
+        draw=draw,
+        area=matrix[0],
+        paths=paths,
+        size=matrix[1],
+        rarest=matrix[2 : 2 + levels],
+        profiles=matrix[2 + levels :],
+    )
+
+
+def _matrix(source: Source, sql: str) -> NDArray[np.int64]:
+    columns: Iterable[NDArray[np.int64]] = (c.to_numpy() for c in source.arrow(sql).columns)
+    return np.stack([column.astype(np.int64) for column in columns], axis=1)
+
+
+def _numbered(letter: str, length: int) -> str:
+    return ", ".join(f"{letter}{place}" for place in range(length))

@@ -1,0 +1,201 @@
+"""What a swap is asked to do, checked before the records are read."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+from tables.errors import RequestError, unknown_name
+from tables.secret import Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tables.source import Source
+
+__all__ = ["SwapPlan", "draw_secret", "read_columns"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwapPlan:
+    """Which columns say what, and how much is swapped.
+
+    Parameters
+    ----------
+    household
+        The household's identifier, integers or texts.
+    geography
+        The columns of geography, from broad to fine.
+    risk
+        The columns whose combinations make a record easy to find.
+    similar
+        Profiles, tried in turn: sets of columns in which both households must agree.
+    k
+        A household of which fewer than `k` records of an area look like a member must move.
+    rate
+        The least share of households that move.
+    any_size
+        Whether the last resort is a household of another size.
+
+    Raises
+    ------
+    RequestError
+        If the plan contradicts itself; all problems are named.
+
+    Examples
+    --------
+    >>> plan = SwapPlan(
+    ...     household="home",
+    ...     geography=("region",),
+    ...     risk=("age",),
+    ...     similar=((),),
+    ...     k=3,
+    ...     rate=0.05,
+    ... )
+    >>> plan.columns
+    ('home', 'region', 'age')
+    """
+
+    household: str
+    geography: tuple[str, ...]
+    risk: tuple[str, ...]
+    similar: tuple[tuple[str, ...], ...]
+    k: int
+    rate: float
+    any_size: bool = False
+
+    def __post_init__(self) -> None:
+        problems = [*self._wrong_numbers(), *self._wrong_columns()]
+        if problems:
+            raise RequestError(
+                "Records cannot be swapped so: " + "; ".join(problems) + ".",
+                hint='as in household="home", geography=["region", "town"], risk=["age"],'
+                ' similar=[["type"], []], k=3, rate=0.05',
+            )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that are read, each once."""
+        named = [self.household, *self.geography, *self.risk]
+        named += [column for profile in self.similar for column in profile]
+        return tuple(dict.fromkeys(named))
+
+    def require_fit(self, source: Source) -> None:
+        """Raise unless the source has all columns, of types that can be used.
+
+        Parameters
+        ----------
+        source
+            The records.
+
+        Raises
+        ------
+        RequestError
+            If columns are missing, or the identifier is neither integers nor texts.
+        """
+        missing = [name for name in self.columns if name not in source.columns]
+        if missing:
+            told = [unknown_name("Column", name, source.columns) for name in missing]
+            raise RequestError("\n".join(text for text, _ in told), hint=told[0][1])
+        if source.kinds[self.household] not in {"integer", "text"}:
+            raise RequestError(
+                f"The household {self.household!r} must hold integers or texts.",
+                hint="a rounded or reformatted number is no stable identifier",
+            )
+
+    def _wrong_numbers(self) -> list[str]:
+        problems = []
+        if not _is_whole(self.k):
+            problems.append(f"k must be a whole number of 0 or more, not {self.k!r}")
+        is_number = isinstance(self.rate, Real) and not isinstance(self.rate, bool)
+        if not is_number or not math.isfinite(self.rate) or not 0 <= self.rate <= 1:
+            problems.append(f"rate must be a number from 0 to 1, not {self.rate!r}")
+        return problems
+
+    def _wrong_columns(self) -> list[str]:
+        problems = [
+            f"{what} must name at least one column"
+            for what, given in (("geography", self.geography), ("risk", self.risk))
+            if not given
+        ]
+        if not self.similar:
+            problems.append("similar must hold at least one profile, which may be empty")
+        fixed = [self.household, *self.geography]
+        if len(set(fixed)) < len(fixed):
+            problems.append("household and geography must name each column once")
+        for profile in (self.risk, *self.similar):
+            problems += [
+                f"{name!r} is geography or the household and cannot say what is alike"
+                for name in profile
+                if name in fixed
+            ]
+        if self.risk and any(set(self.risk) <= set(profile) for profile in self.similar):
+            problems.append(
+                "a profile must leave out some of the risk columns: who moves to the place of"
+                " a double has not moved"
+            )
+        return problems
+
+
+def draw_secret(seed: int | None, secret: Secret | None) -> Secret:
+    """Derive what the household's draws are made from.
+
+    Parameters
+    ----------
+    seed
+        An integer of 0 or more.
+    secret
+        A secret, instead.
+
+    Raises
+    ------
+    RequestError
+        Unless one of the two is given.
+
+    Examples
+    --------
+    >>> draw_secret(7, None) == draw_secret(7, None)
+    True
+    """
+    if (seed is None) == (secret is None):
+        raise RequestError(
+            "A swap needs a seed or a secret, and not both.",
+            hint="with a secret nobody else can draw the same households",
+        )
+    if secret is not None:
+        return Secret(secret.derive("ckm record swapping v1"))
+    if not _is_whole(seed):
+        raise RequestError(f"The seed must be an integer of 0 or more, not {seed!r}.")
+    return Secret(hashlib.sha256(f"ckm record swapping v1|{seed}".encode()).digest())
+
+
+def read_columns(given: Sequence[str] | str, *, name: str) -> tuple[str, ...]:
+    """Read a list of columns; a text alone is one that was meant as a list.
+
+    Parameters
+    ----------
+    given
+        The columns.
+    name
+        How an error calls them.
+
+    Examples
+    --------
+    >>> read_columns(["region", "town"], name="geography")
+    ('region', 'town')
+    """
+    if isinstance(given, str) or not all(isinstance(column, str) for column in given):
+        raise RequestError(
+            f"{name} must be a list of columns, not {type(given).__name__}.",
+            hint=f'{name}=["…"]',
+        )
+    return tuple(given)
+
+
+def _is_whole(number: object) -> bool:
+    if isinstance(number, bool) or not isinstance(number, Integral):
+        return False
+    return int(number) >= 0
