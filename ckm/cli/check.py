@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ckm.cli.voice import Voice
     from ckm.config import Job
+    from ckm.config.job import JobLedger
     from ckm.config.service import Service
     from ckm.request import TableRequest
     from ptable import Feasibility, PTable
@@ -42,25 +43,9 @@ def check(
     voice: Voice, *, job: Path, quick: bool, memory_limit: str | None, threads: int | None
 ) -> None:
     """Check a job or a service: its text, its noise, its columns, its keys."""
-    from ckm.config import read_job
-    from ckm.config.service import is_service_file, read_service
     from ckm.opening import load_noises, open_engine, opened_ledger
-    from ckm.table_files import TableFiles
 
-    if is_service_file(job):
-        service = read_service(job)
-        plan, ledger = service.job, service.ledger
-        wanted: Mapping[str, TableRequest] = _variables(service)
-        voice.step("service read", f"{job.name} is a sound service; {_offered(service)}")
-        for caution in service.cautions:
-            voice.warn("caution", caution)
-    else:
-        plan = read_job(job)
-        wanted, ledger = plan.tables, plan.ledger
-        voice.step("job read", f"{job.name} is a sound job; {_names(plan)}")
-        TableFiles(plan).require_fit()
-        formats = ", ".join(plan.output.formats)
-        voice.step("formats checked", f"names and words fit into every format: {formats}")
+    plan, ledger, wanted = _read(voice, job)
     ptable, failure = _noise(voice, plan)
     noises = load_noises(plan)
     if noises:
@@ -93,6 +78,26 @@ def check(
         voice.step("keys not checked", 'record keys: not checked, for checks = "skip"')
     elif not quality.problems:
         voice.step("keys checked", quality.summary())
+
+
+def _read(voice: Voice, file: Path) -> tuple[Job, JobLedger | None, Mapping[str, TableRequest]]:
+    """Read a service or a job: what it is, its ledger, and what it wants of the data."""
+    from ckm.config import read_job
+    from ckm.config.service import is_service_file, read_service
+    from ckm.table_files import TableFiles
+
+    if is_service_file(file):
+        service = read_service(file)
+        voice.step("service read", f"{file.name} is a sound service; {_offered(service)}")
+        for caution in service.cautions:
+            voice.warn("caution", caution)
+        return service.job, service.ledger, _variables(service)
+    plan = read_job(file)
+    voice.step("job read", f"{file.name} is a sound job; {_names(plan)}")
+    TableFiles(plan).require_fit()
+    formats = ", ".join(plan.output.formats)
+    voice.step("formats checked", f"names and words fit into every format: {formats}")
+    return plan, plan.ledger, plan.tables
 
 
 def _variables(service: Service) -> dict[str, TableRequest]:
