@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, NoReturn
 
 from tables.errors import FilterError, unknown_name
@@ -48,6 +48,7 @@ _COMPARE = {
 _RESERVED = {"and", "or", "not", "in", "between", "is", "null", "missing", "true", "false"}
 _MAX_LENGTH = 20_000
 _MAX_DEPTH = 50
+_MOST_DIGITS = 37
 _EXPECTED = {
     "end": "'and', 'or' or the end",
     "closing": "')'",
@@ -350,7 +351,10 @@ class _Parser:
         kind, token, _ = self._peek()
         value: Literal
         if kind == "number":
-            value = int(token) if re.fullmatch(r"[+-]?\d{1,37}", token) else Decimal(token)
+            number = _number(token)
+            if number is None:
+                self._fail("value")
+            value = number
         elif kind == "text":
             mark = token[0]
             value = token[1:-1].replace(mark * 2, mark)
@@ -387,6 +391,16 @@ class _Parser:
             expected=expected,
             position=position,
         )
+
+
+def _number(token: str) -> int | Decimal | None:
+    """Read a number; whole ones are integers however they are written, so that 1 is 1.0."""
+    try:
+        number = Decimal(token)
+    except InvalidOperation:  # an exponent beyond all bounds
+        return None
+    is_whole = number.adjusted() < _MOST_DIGITS and number == number.to_integral_value()
+    return int(number) if is_whole else number
 
 
 def _columns(node: Node) -> list[str]:

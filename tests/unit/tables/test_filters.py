@@ -229,3 +229,18 @@ def test_column_names_in_backticks_may_hold_anything():
         table = pa.table({name: [1, 2], "key": pa.array([0, 0], pa.uint8())})
         where = f"`{name.replace('`', '``')}` = 2"
         assert count([], where, data=table) == 1
+
+
+def test_a_whole_number_is_the_same_however_it_is_written():
+    """Else two texts are one filter, and compare with floats and large integers differently."""
+    written = ["16777217", "16777217.0", "+16777217", "1677721.7e1"]
+    assert len({parse_filter(f"x = {text}") for text in written}) == 1
+    for text in written:
+        values = {}
+        parse_filter(f"x = {text}").sql({"x": "number"}, values)
+        assert values == {"f0": 16_777_217}
+        assert type(values["f0"]) is int
+    assert parse_filter("x < 1e300") != parse_filter("x < 1.5")
+    parse_filter("x < 1e999999999 and x > 1e-999999999 and x <> -0.0")
+    with pytest.raises(FilterError, match="needs"):
+        parse_filter("x < 1e99999999999999999999")
