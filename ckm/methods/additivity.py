@@ -101,7 +101,7 @@ def restore_additivity(
     else:
         restored = nearest_additive(sums, published, lower=lower, upper=upper)
         if base is not None:
-            restored = round_additive(sums, published, restored, base=base)
+            restored = round_additive(sums, published, start=restored, base=base)
             if ((restored < lower) | (restored > upper)).any():
                 raise ReleaseError(
                     f"No table of multiples of {base} that adds up was found within {bound:g}.",

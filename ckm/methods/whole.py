@@ -24,7 +24,7 @@ _MOST_CELLS = 2_000
 
 
 def round_additive(
-    sums: TableSums, published: Numbers, start: Numbers, *, base: int = 1
+    sums: TableSums, published: Numbers, *, start: Numbers, base: int = 1
 ) -> NDArray[np.int64]:
     """Find a near table of multiples of a base that adds up, of any size.
 
@@ -55,7 +55,7 @@ def round_additive(
     ...     measures={"count": np.array([12, 3, 6])},
     ... )
     >>> y = table.measures["count"].astype(float)
-    >>> round_additive(TableSums.of_table(table), y, np.array([11.0, 4, 7])).tolist()
+    >>> round_additive(TableSums.of_table(table), y, start=np.array([11.0, 4, 7])).tolist()
     [11, 4, 7]
     """
     running = np.rint(np.cumsum(start[sums.inner]) / base)

@@ -12,8 +12,6 @@ from tables.errors import RequestError, unknown_name
 from tables.secret import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tables.source import Source
 
 __all__ = ["SwapPlan", "draw_secret", "read_columns", "read_profiles"]
@@ -95,6 +93,16 @@ class SwapPlan:
         ------
         RequestError
             If columns are missing, or the identifier is neither integers nor texts.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from tables import open_source
+        >>> plan = SwapPlan(
+        ...     household="id", geography=("town",), risk=("age",), similar=((),), k=3, rate=0.1
+        ... )
+        >>> with open_source(pa.table({"id": [1], "town": ["a"], "age": [30]})) as source:
+        ...     plan.require_fit(source)
         """
         missing = [name for name in self.columns if name not in source.columns]
         if missing:
