@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,121 +10,21 @@ import numpy as np
 
 from risk.coded import CodedRecords, CubeRequest
 from risk.criteria_methods import CountingMethod
+from risk.criteria_result import Criteria, Criterion
 from risk.errors import RiskError
 from risk.wellformed import is_whole, require_whole
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.float64]
 
-__all__ = ["MEANINGS", "Criteria", "Criterion", "MakeMethod", "measure_criteria"]
+__all__ = ["MakeMethod", "measure_criteria"]
 
 #: Called with an office's number and the tables it plans; gives the method as it has it.
 MakeMethod: TypeAlias = Callable[[int, Sequence[CubeRequest]], CountingMethod]
 
-#: Name → what the share is a share of. Of all but three, more is better.
-MEANINGS = {
-    "same_answer": "cells that are the same when a table is asked for twice",
-    "same_by_another_route": "cells that are the same in a margin, a filter or another table",
-    "parts_below_totals": "published parts that are no larger than their published total",
-    "additive": "wholly published lines whose parts add up to their total",
-    "found_by_differencing": "persons whose category the difference of two tables singles out"
-    " (less is better)",
-    "sure_but_wrong": "persons for whom the difference singles out another category",
-    "on_demand": "cells that are shown in tables that nobody planned",
-    "decentral": "cells that are the same in tables that two offices make alone",
-    "cells_lost": "cells that hold records and are not shown (less is better)",
-}
-
 _CLOSE = 1e-9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Criterion:
-    """One criterion, as measured.
-
-    Parameters
-    ----------
-    name
-        Its name in `MEANINGS`.
-    share
-        The share; None where there was nothing to measure it on.
-    base
-        How many cells, parts, lines or persons it is a share of.
-
-    Examples
-    --------
-    >>> Criterion(name="additive", share=0.25, base=8).meaning
-    'wholly published lines whose parts add up to their total'
-    """
-
-    name: str
-    share: float | None
-    base: int
-
-    @property
-    def meaning(self) -> str:
-        """What the share is a share of."""
-        return MEANINGS[self.name]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Criteria:
-    """All criteria of one method.
-
-    Parameters
-    ----------
-    method
-        What the method is called.
-    simple
-        Whether it is simple to run, in a word of whoever knows; nothing measures it.
-    measured
-        One per criterion.
-
-    Examples
-    --------
-    >>> found = Criteria(
-    ...     method="exact",
-    ...     simple="yes",
-    ...     measured=(Criterion(name="additive", share=1.0, base=8),),
-    ... )
-    >>> found.share("additive")
-    1.0
-    """
-
-    method: str
-    simple: str
-    measured: tuple[Criterion, ...]
-
-    def share(self, name: str) -> float | None:
-        """Give the share of one criterion.
-
-        Parameters
-        ----------
-        name
-            Its name in `MEANINGS`.
-        """
-        for criterion in self.measured:
-            if criterion.name == name:
-                return criterion.share
-        raise RiskError(
-            f"No criterion {name!r} was measured.", hint=f"one of {', '.join(MEANINGS)}"
-        )
-
-    def to_frame(self) -> pd.DataFrame:
-        """Give one line per criterion."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "criterion": [c.name for c in self.measured],
-                "share": pd.array([c.share for c in self.measured], dtype="Float64"),
-                "base": [c.base for c in self.measured],
-                "meaning": [c.meaning for c in self.measured],
-            }
-        )
 
 
 def measure_criteria(

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["restore_additivity"]
 
+_LARGEST = 2.0**50
+
 
 def restore_additivity(
     table: PublishedTable,
@@ -99,7 +101,7 @@ def restore_additivity(
     else:
         restored = nearest_additive(sums, published, lower=lower, upper=upper)
         if base is not None:
-            restored = round_additive(sums, published, restored, base=base)
+            restored = round_additive(sums, published, start=restored, base=base)
             if ((restored < lower) | (restored > upper)).any():
                 raise ReleaseError(
                     f"No table of multiples of {base} that adds up was found within {bound:g}.",
@@ -133,6 +135,9 @@ def _read(table: PublishedTable, measure: str) -> Numbers:
             hint="restore additivity or suppress, not both",
         )
     found = np.asarray(numbers, np.float64)
-    if not np.isfinite(found).all() or (found < 0).any():
-        raise ReleaseError(f"The numbers of {measure!r} must be 0 or more, none missing.")
+    if not ((found >= 0) & (found <= _LARGEST)).all():
+        raise ReleaseError(
+            f"The numbers of {measure!r} must be from 0 to 2^50, none missing.",
+            hint="larger ones do not add up exactly as floating-point numbers",
+        )
     return found

@@ -79,6 +79,22 @@ def read_homes(
     DataError
         If there is no record or only one area, if geography or a household is missing, or if
         a household lives in several areas.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Secret, open_source
+    >>> from tables.swapping.plan import SwapPlan
+    >>> plan = SwapPlan(
+    ...     household="id", geography=("town",), risk=("age",), similar=((),), k=3, rate=0.1
+    ... )
+    >>> people = pa.table({"id": [1, 1, 2], "town": ["a", "a", "b"], "age": [30, 30, 30]})
+    >>> with open_source(people) as source:
+    ...     found = read_homes(
+    ...         source, plan, secret=Secret(bytes(16)), areas="areas", homes="homes"
+    ...     )
+    >>> sorted(found.size.tolist()), sorted(found.rarest[0].tolist())
+    ([1, 2], [1, 2])
     """
     _require_complete(source, plan)
     source.create(areas, _areas_sql(source, plan), {})

@@ -12,11 +12,9 @@ from tables.errors import RequestError, unknown_name
 from tables.secret import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tables.source import Source
 
-__all__ = ["SwapPlan", "draw_secret", "read_columns"]
+__all__ = ["SwapPlan", "draw_secret", "read_columns", "read_profiles"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +93,16 @@ class SwapPlan:
         ------
         RequestError
             If columns are missing, or the identifier is neither integers nor texts.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from tables import open_source
+        >>> plan = SwapPlan(
+        ...     household="id", geography=("town",), risk=("age",), similar=((),), k=3, rate=0.1
+        ... )
+        >>> with open_source(pa.table({"id": [1], "town": ["a"], "age": [30]})) as source:
+        ...     plan.require_fit(source)
         """
         missing = [name for name in self.columns if name not in source.columns]
         if missing:
@@ -172,7 +180,7 @@ def draw_secret(seed: int | None, secret: Secret | None) -> Secret:
     return Secret(hashlib.sha256(f"ckm record swapping v1|{seed}".encode()).digest())
 
 
-def read_columns(given: Sequence[str] | str, *, name: str) -> tuple[str, ...]:
+def read_columns(given: object, *, name: str) -> tuple[str, ...]:
     """Read a list of columns; a text alone is one that was meant as a list.
 
     Parameters
@@ -187,12 +195,33 @@ def read_columns(given: Sequence[str] | str, *, name: str) -> tuple[str, ...]:
     >>> read_columns(["region", "town"], name="geography")
     ('region', 'town')
     """
-    if isinstance(given, str) or not all(isinstance(column, str) for column in given):
+    if not isinstance(given, list | tuple) or not all(
+        isinstance(column, str) for column in given
+    ):
         raise RequestError(
             f"{name} must be a list of columns, not {type(given).__name__}.",
-            hint=f'{name}=["…"]',
+            hint='as in geography=["region", "town"], similar=[["type"], []]',
         )
     return tuple(given)
+
+
+def read_profiles(given: object) -> tuple[tuple[str, ...], ...]:
+    """Read a list of lists of columns.
+
+    Parameters
+    ----------
+    given
+        The profiles.
+
+    Examples
+    --------
+    >>> read_profiles([["tenure"], []])
+    (('tenure',), ())
+    """
+    if not isinstance(given, list | tuple):
+        read_columns(given, name="similar")
+        return ()
+    return tuple(read_columns(profile, name="a profile of similar") for profile in given)
 
 
 def _is_whole(number: object) -> bool:

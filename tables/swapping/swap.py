@@ -12,7 +12,7 @@ from tables.filters import quote
 from tables.newfile import NewFile
 from tables.swapping.homes import read_homes
 from tables.swapping.match import match
-from tables.swapping.plan import SwapPlan, draw_secret, read_columns
+from tables.swapping.plan import SwapPlan, draw_secret, read_columns, read_profiles
 from tables.swapping.report import make_report
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def swap_records(
         household=household,
         geography=read_columns(geography, name="geography"),
         risk=read_columns(risk, name="risk"),
-        similar=tuple(read_columns(profile, name="a profile") for profile in similar),
+        similar=read_profiles(similar),
         k=k,
         rate=rate,
         any_size=any_size,

@@ -192,9 +192,10 @@ def test_the_table_given_and_its_other_measures_are_left_alone():
 @pytest.mark.parametrize(
     ("numbers", "words"),
     [
-        (np.array([3.0, np.nan, 1.0]), "0 or more"),
-        (np.array([3, -1, 1]), "0 or more"),
-        (np.array([3.0, np.inf, 1.0]), "0 or more"),
+        (np.array([3.0, np.nan, 1.0]), "from 0 to"),
+        (np.array([3, -1, 1]), "from 0 to"),
+        (np.array([3.0, np.inf, 1.0]), "from 0 to"),
+        (np.array([2**62, 2**61, 2**60]), "from 0 to"),
         (np.ma.masked_less(np.array([3, 1, 2]), 2), "suppressed"),
     ],
 )

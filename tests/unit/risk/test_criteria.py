@@ -6,8 +6,9 @@ import pytest
 from ptable import Mechanism, NoiseSpec, solve
 from risk.attacks import Differencing
 from risk.coded import CodedRecords, CubeRequest
-from risk.criteria import MEANINGS, measure_criteria
+from risk.criteria import measure_criteria
 from risk.criteria_methods import LookedUpMethod, RecordMethod
+from risk.criteria_result import MEANINGS, Criteria
 from risk.errors import RiskError
 
 AREA, AGE, JOB = 0, 1, 2
@@ -211,3 +212,8 @@ def test_counts_and_sums_are_those_of_a_loop(records):
             assert counts[job, area] == sum(r[2] == job and r[0] == area for r in kept)
     assert counts[-1, -1] == len(kept)
     assert counts[2, -1] == sum(r[2] == 2 for r in kept)
+
+
+def test_a_criterion_that_was_not_measured_is_named():
+    with pytest.raises(RiskError, match="No criterion 'beauty'"):
+        Criteria(method="", simple="", measured=()).share("beauty")
