@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ckm.errors import ConfigError
+from ckm.magnitudes.errors import MagnitudeError
 from ckm.magnitudes.measures import published_amounts, published_sums
 from ckm.magnitudes.variables import VariableNoises
 from ckm.perturb import perturb
@@ -393,6 +394,7 @@ class Engine:
         tell("keys", 1, 1)
         width = 0 if watch is None else watch.width(built)
         found = self._cells(list(built.values()), progress, sketch=width)
+        self._require_amounts(requests)
         tell("scan", 100, 100)
         started = time.perf_counter()
         answers = []
@@ -440,6 +442,18 @@ class Engine:
         variables = {name for request in requests.values() for name in request.variables}
         is_needed = any(self._noises[name].rules == "ckm" for name in variables)
         return self._secret or _find_secret(None, is_needed=is_needed)
+
+    def _require_amounts(self, requests: Mapping[str, TableRequest]) -> None:
+        """Refuse variables whose sums are counts, once the scan has looked at them."""
+        for request in requests.values():
+            for name in request.variables:
+                spread = self._source.spreads[name]
+                if spread.decimals == 0 and 0 < spread.largest <= 1:
+                    raise MagnitudeError(
+                        f"The variable {name!r} holds 0 and 1 alone: its sum is a count, and "
+                        "the noise of sums does not protect counts.",
+                        hint="count these records: put the variable into where",
+                    )
 
     def _amounts(
         self,
@@ -575,6 +589,13 @@ class Engine:
                 f"Column {identity!r} tells persons apart: it is no dimension, no filter and "
                 "no variable.",
                 hint="ask for groups of people",
+            )
+        own = [name for name in sums if name in built.columns]
+        if own:
+            raise RequestError(
+                f"Column {own[0]!r} is a dimension of the table: in each of its cells all "
+                "amounts are the same, and their sum would give the number of records away.",
+                hint="sum another variable, or leave the dimension out",
             )
         return built
 

@@ -279,6 +279,23 @@ def test_the_noise_of_sums_needs_the_secret_even_where_counts_do_not(monkeypatch
         assert opened.tabulate(["sex"], measures=["sum:income"]).n_rows == 3
 
 
+@pytest.mark.parametrize("values", [[True, False], [0, 1], [1.0, 0.0], [-1, 1]])
+def test_sums_that_are_counts_are_refused(values):
+    """Noise of 0.15 persons would hide nobody."""
+    data = people().assign(here=values * 200)
+    with pytest.raises(MagnitudeError, match="'here' holds 0 and 1 alone: its sum is a count"):
+        tabulate(data, ["sex"], measures=["sum:here"])
+    some = people().assign(here=0.0)
+    assert cells_of(tabulate(some, ["sex"], measures=["sum:here"]))["F",] == {"sum_here": 0.0}
+
+
+def test_the_sum_of_a_dimension_is_refused_as_it_would_tell_the_count():
+    data = people().assign(age=np.arange(400) % 7)
+    with pytest.raises(RequestError, match="'age' is a dimension of the table"):
+        tabulate(data, ["age"], measures=["count", "mean:age"])
+    assert tabulate(data, ["sex"], measures=["count", "mean:age"]).n_rows == 3
+
+
 @pytest.mark.parametrize("given", [5, {"income": 5}, {3: MagnitudeNoise.start()}, "income"])
 def test_what_is_no_noise_is_refused(given):
     with pytest.raises(ckm.ConfigError, match="must be a MagnitudeNoise, or map variables"):
