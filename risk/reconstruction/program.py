@@ -169,7 +169,7 @@ class Program:
         if most_nodes is not None:
             model.integrality_ = [highspy.HighsVarType.kInteger] * len(lower)
         self._solver.passModel(model)
-        self._is_whole = most_nodes is not None
+        self.is_whole = most_nodes is not None
         self._costed: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
 
     def hold(self, columns: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
@@ -305,10 +305,14 @@ class Program:
         self._costed = where
         self._solver.run()
         states, status = self._highs.HighsModelStatus, self._solver.getModelStatus()
+        if status == states.kUnknown:  # the last vertex was a bad start
+            self._solver.clearSolver()
+            self._solver.run()
+            status = self._solver.getModelStatus()
         if status == states.kInfeasible:
             return None
         is_exact = status == states.kOptimal
-        gave_up = self._is_whole and status in {states.kSolutionLimit, states.kTimeLimit}
+        gave_up = self.is_whole and status in {states.kSolutionLimit, states.kTimeLimit}
         if not is_exact and not gave_up:
             raise RiskError(
                 f"HiGHS could not bound a cell: {status.name}.",
@@ -316,7 +320,7 @@ class Program:
             )
         info, solution = self._solver.getInfo(), self._solver.getSolution()
         return Answer(
-            bound=info.mip_dual_bound if self._is_whole else info.objective_function_value,
+            bound=info.mip_dual_bound if self.is_whole else info.objective_function_value,
             point=np.array(solution.col_value if solution.value_valid else []),
             is_exact=is_exact,
         )

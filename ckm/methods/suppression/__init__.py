@@ -1,5 +1,7 @@
 """Cell suppression: true numbers are published, or nothing."""
 
+from ckm.methods.suppression.audit import Audit, audit, check_changes
+from ckm.methods.suppression.cover import Change
 from ckm.methods.suppression.grid import Grid
 from ckm.methods.suppression.problem import Demands, Problem
 from ckm.methods.suppression.relations import Relations, additive_relations
@@ -11,9 +13,12 @@ from ckm.methods.suppression.rules import (
     Primary,
     primary_cells,
 )
+from ckm.methods.suppression.suppress import Suppression, suppress
 
 __all__ = [
     "Amounts",
+    "Audit",
+    "Change",
     "Demands",
     "Dominance",
     "Frequency",
@@ -22,6 +27,10 @@ __all__ = [
     "Primary",
     "Problem",
     "Relations",
+    "Suppression",
     "additive_relations",
+    "audit",
+    "check_changes",
     "primary_cells",
+    "suppress",
 ]
