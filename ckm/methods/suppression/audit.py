@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.errors import ConfigError
-from ckm.methods.suppression.sequential import ranges
+from ckm.methods.suppression.region import ranges
 from risk.reconstruction.program import Rows
 from risk.reconstruction.search import Search
 

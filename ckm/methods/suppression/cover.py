@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from ckm.methods.suppression.problem import Demands, Problem
@@ -141,19 +143,52 @@ class Cover:
         """
         self.hidden[change.cells] = True
         self.changes.append(change)
-        moved = set(change.cells.tolist())
-        for cell in change.cells.tolist():
-            numbers = [
-                n
-                for n in self._of_cell.get(cell, ())
-                if not (self.is_low_met[n] and self.is_high_met[n])
-                and int(self.demands.known[n]) not in moved
-            ]
-            if numbers:
+        for cell, number in self._served(change):
+            if self.is_low_met[number] and self.is_high_met[number]:
+                continue
+            below, above = (
+                far * (1 + _TOLERANCE) for far in room(change, cell, self.problem.value)
+            )
+            self.is_low_met[number] |= below >= self.demands.lower[number]
+            self.is_high_met[number] |= above >= self.demands.upper[number]
+
+    def proofs(self) -> dict[tuple[int, int], Change]:
+        """Give for demands, up (1) and down (-1), the smallest change that proves them met.
+
+        Examples
+        --------
+        >>> from ckm.methods.suppression import Frequency, Grid, Problem, Relations
+        >>> from ckm.methods.suppression import primary_cells
+        >>> counts = np.array([9, 1, 8])
+        >>> problem = Problem(
+        ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
+        ...     values=counts,
+        ...     primary=primary_cells([Frequency(least=3)], counts=counts),
+        ... )
+        >>> cover = Cover(problem)
+        >>> cover.add(Change(cells=np.array([1, 2]), moves=np.array([1.0, -1.0])))
+        >>> cover.proofs()
+        {(0, 1): Change(2 cells), (0, -1): Change(2 cells)}
+        """
+        found: dict[tuple[int, int], Change] = {}
+        for change in sorted(self.changes, key=lambda c: len(c.cells)):
+            for cell, number in self._served(change):
                 below, above = room(change, cell, self.problem.value)
-                slack = 1 + _TOLERANCE
-                self.is_low_met[numbers] |= below * slack >= self.demands.lower[numbers]
-                self.is_high_met[numbers] |= above * slack >= self.demands.upper[numbers]
+                for sign, far, need in (
+                    (1, above, self.demands.upper[number]),
+                    (-1, below, self.demands.lower[number]),
+                ):
+                    if far * (1 + _TOLERANCE) >= need > 0:
+                        found.setdefault((number, sign), change)
+        return found
+
+    def _served(self, change: Change) -> Iterator[tuple[int, int]]:
+        """List the demands whose cell a change moves, and the cells."""
+        moved = set(change.cells.tolist())
+        for cell in sorted(moved & self._of_cell.keys()):
+            for number in self._of_cell[cell]:
+                if int(self.demands.known[number]) not in moved:
+                    yield cell, number
 
     def cost(self) -> float:
         """Return what hiding the secondary cells costs.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.methods.suppression.sequential import FARTHEST
+from ckm.methods.suppression.region import FARTHEST
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,6 +80,8 @@ class Cutter:
     def __init__(self, problem: Problem, demands: Demands, attack: Attack) -> None:
         self.problem, self.demands, self.attack = problem, demands, attack
         self.can_move = problem.is_open | problem.primary.is_primary
+        #: for each demand and direction, the cells of a change that met it last
+        self._proven: dict[tuple[int, int], NDArray[np.int64]] = {}
 
     def loose(self, hidden: Numbers, *, deadline: float = np.inf) -> list[Cut]:
         """Find inequalities that a choice of parts of cells violates.
@@ -95,7 +97,7 @@ class Cutter:
         --------
         See `Cutter`.
         """
-        return self._distinct([*self.lonely(hidden), *self._all(hidden, deadline)])
+        return self._distinct(self.lonely(hidden) or self._all(hidden, deadline))
 
     def strict(self, hidden: Flags, *, deadline: float = np.inf) -> list[Cut]:
         """Find inequalities that a choice of cells violates; none where it protects all.
@@ -171,7 +173,8 @@ class Cutter:
     def _one(self, demand: int, sign: int, hidden: Numbers) -> Cut | None:
         """Move one cell: with every move bounded by its own first, which cuts deeper."""
         need = float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
-        if need <= 0:
+        proven = self._proven.get((demand, sign))
+        if need <= 0 or (proven is not None and hidden[proven].min(initial=1) > 1 - _CLEAN):
             return None
         for farthest, crack in ((1.0, _CRACK), (FARTHEST, 0.0)):
             down, up = self._far(demand, need, farthest)
@@ -183,13 +186,11 @@ class Cutter:
             cut = self._cut(reach.weights, demand, need, hidden)
             if cut is not None:
                 return cut
-            if farthest == 1.0 and self._is_far_enough(reach.moves, cell, hidden):
+            moved = np.flatnonzero(np.abs(reach.moves) > _CLEAN)
+            if reach.distance >= 1 - _CLEAN and hidden[moved].min(initial=1) > 1 - _CLEAN:
+                self._proven[demand, sign] = moved
                 return None
         return None
-
-    def _is_far_enough(self, moves: Numbers, cell: int, hidden: Numbers) -> bool:
-        moved = np.abs(moves) > _CLEAN
-        return bool(abs(moves[cell]) >= 1 - _CLEAN and (hidden[moved] > 1 - _CLEAN).all())
 
     def _far(self, demand: int, need: float, farthest: float) -> tuple[Numbers, Numbers]:
         """Return how far hidden cells may fall and rise, in units of the need."""

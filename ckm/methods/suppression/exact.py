@@ -134,7 +134,7 @@ class _Exact:
 
     def _offer(self, cover: Cover) -> None:
         """Keep a cover without what it does not need, if it is the best so far."""
-        lighter = prune(cover, attack=self.attack, deadline=self.deadline)
+        lighter = prune(cover, deadline=self.deadline)
         if lighter.cost() < self.best.cost():
             self.best = lighter
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ckm.methods.suppression.cover import Change
-from ckm.methods.suppression.sequential import ranges
+from ckm.methods.suppression.region import Incidence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,40 +68,14 @@ def protect_by_hypercubes(cover: Cover) -> None:
             cover.problem.relations.grids, cover.problem.relations.numbers, strict=True
         )
     ]
-    check = _Check(cover)
+    incidence = Incidence(cover.problem.relations)
     for demand in cover.open_demands().tolist():
         for box in boxes:
             if cover.is_low_met[demand] and cover.is_high_met[demand]:
                 break
             change = box.change(demand)
-            if change is not None and check.holds(change):
+            if change is not None and incidence.keeps_sums(change):
                 cover.add(change)
-
-
-class _Check:
-    """Tells whether a change leaves every sum as it is, those of other tables among them."""
-
-    def __init__(self, cover: Cover) -> None:
-        relations = cover.problem.relations
-        order = np.argsort(relations.cells, kind="stable")
-        self.rows, self.signs = relations.rows[order], relations.signs[order]
-        self.starts = np.searchsorted(relations.cells[order], np.arange(relations.n_cells + 1))
-
-    def holds(self, change: Change) -> bool:
-        sizes = self.starts[change.cells + 1] - self.starts[change.cells]
-        rows = ranges(self.starts, change.cells, self.rows)
-        signs = ranges(self.starts, change.cells, self.signs)
-        _, row = np.unique(rows, return_inverse=True)
-        return not np.bincount(row, signs * np.repeat(change.moves, sizes)).any()
-
-
-@dataclass(slots=True)
-class _Need:
-    """A demand, and which cells may serve it at what cost."""
-
-    lower: float
-    upper: float
-    cost: Numbers
 
 
 class _Boxes:

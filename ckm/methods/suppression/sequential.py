@@ -7,23 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.methods.suppression.cover import Change
-from risk.reconstruction.program import Program, Rows
+from ckm.methods.suppression.region import Incidence, Region, ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
-    from ckm.methods.suppression.cover import Cover
+    from ckm.methods.suppression.cover import Change, Cover
 
-    Numbers = NDArray[np.float64]
     Places = NDArray[np.int64]
 
-__all__ = ["protect_in_turn", "ranges"]
+__all__ = ["protect_in_turn"]
 
-#: No cell needs to move by so many times what another one must.
-FARTHEST = 1e3
 _NOTHING = 1e-7
 _SIZES = (500, 4_000, 32_000)
 
@@ -87,116 +81,41 @@ class _Search:
     """Cheapest changes, found in a part of the table where that is enough."""
 
     def __init__(self, cover: Cover) -> None:
-        self.cover = cover
-        relations = cover.problem.relations
-        self.n_cells = relations.n_cells
-        order = np.argsort(relations.cells, kind="stable")
-        self.rows_of = relations.rows[order]
-        self.row_starts = np.searchsorted(relations.cells[order], np.arange(self.n_cells + 1))
+        self.cover, self.problem = cover, cover.problem
+        self.incidence = Incidence(cover.problem.relations)
         self.can_move = cover.problem.is_open | cover.problem.primary.is_primary
-        self.whole: _Region | None = None
+        self.whole: Region | None = None
 
     def change(self, demand: int, sign: int) -> Change | None:
+        """Find a cheap change that meets a demand on one side."""
+        n_cells = self.problem.relations.n_cells
+        cost = np.where(self.cover.hidden, 0.0, self.problem.cost + _NOTHING)
         for size in _SIZES:
-            if size >= self.n_cells:
+            if size >= n_cells:
                 break
             cells = self._near(int(self.cover.demands.cell[demand]), size)
-            found = _Region(self, cells).change(demand, sign)
+            region = Region(self.problem, self.cover.demands, self.incidence, cells)
+            found = region.change(demand, sign, cost)
             if found is not None:
                 return found
         if self.whole is None:
-            self.whole = _Region(self, np.flatnonzero(self.can_move))
-        return self.whole.change(demand, sign)
+            every = np.flatnonzero(self.can_move)
+            self.whole = Region(self.problem, self.cover.demands, self.incidence, every)
+        return self.whole.change(demand, sign, cost)
 
     def _near(self, cell: int, size: int) -> Places:
         """Collect cells by their distance in relations, cheap ones first on the last round."""
-        problem = self.cover.problem
-        cells, cost = problem.relations.cells, np.where(self.cover.hidden, 0.0, problem.cost)
-        inside = np.zeros(self.n_cells, bool)
+        relations = self.problem.relations
+        cost = np.where(self.cover.hidden, 0.0, self.problem.cost)
+        inside = np.zeros(relations.n_cells, bool)
         inside[cell] = True
         edge, n_inside = np.array([cell]), 1
         while edge.size and n_inside < size:
-            rows = np.unique(ranges(self.row_starts, edge, self.rows_of))
-            new = np.unique(ranges(problem.relations.starts, rows, cells))
+            rows = np.unique(self.incidence.rows_of(edge))
+            new = np.unique(ranges(relations.starts, rows, relations.cells))
             new = new[~inside[new] & self.can_move[new]]
             if n_inside + len(new) > size:
                 new = new[np.argsort(cost[new], kind="stable")][: size - n_inside]
             inside[new] = True
             edge, n_inside = new, n_inside + len(new)
         return np.flatnonzero(inside)
-
-
-class _Region:
-    """A linear program over some cells, all others held; each cell's rise and fall a column."""
-
-    def __init__(self, search: _Search, cells: Places) -> None:
-        self.cover, self.cells = search.cover, cells
-        relations = search.cover.problem.relations
-        place = np.full(relations.n_cells, -1)
-        place[cells] = np.arange(len(cells))
-        rows = np.unique(ranges(search.row_starts, cells, search.rows_of))
-        entries = ranges(relations.starts, rows, np.arange(len(relations.cells)))
-        column, sign = place[relations.cells[entries]], relations.signs[entries]
-        row = np.repeat(np.arange(len(rows)), np.diff(relations.starts)[rows])
-        row, column, sign = (part[column >= 0] for part in (row, column, sign))
-        row, column = np.tile(row, 2), np.concatenate([column, column + len(cells)])
-        weight = np.concatenate([sign, -sign]).astype(np.float64)
-        order = np.lexsort((column, row))
-        nothing = np.zeros(len(rows))
-        self.program = Program(
-            Rows(
-                starts=np.searchsorted(row[order], np.arange(len(rows) + 1)),
-                columns=column[order],
-                weights=weight[order],
-                lower=nothing,
-                upper=nothing,
-            ),
-            lower=np.zeros(2 * len(cells)),
-            upper=np.zeros(2 * len(cells)),
-        )
-
-    def change(self, demand: int, sign: int) -> Change | None:
-        """Find the cheapest change that takes the cell as far as it must go, in that unit."""
-        demands, problem, n = self.cover.demands, self.cover.problem, len(self.cells)
-        need = float((demands.upper if sign > 0 else demands.lower)[demand])
-        most = np.concatenate(
-            [np.full(n, FARTHEST), np.minimum(problem.value[self.cells] / need, FARTHEST)]
-        )
-        least = np.zeros(2 * n)
-        own = int(np.searchsorted(self.cells, demands.cell[demand]))
-        ways = (own, own + n) if sign > 0 else (own + n, own)
-        least[ways[0]] = most[ways[0]] = 1.0
-        most[ways[1]] = 0.0
-        known = self.cells == demands.known[demand]
-        most[np.tile(known, 2)] = 0.0
-        self.program.hold(np.arange(2 * n), least, most)
-        cost = np.where(self.cover.hidden, 0.0, problem.cost + _NOTHING)[self.cells]
-        cost /= max(1.0, float(cost.max(initial=0.0)))
-        answer = self.program.least(np.arange(2 * n), np.tile(cost, 2))
-        if answer is None:
-            return None
-        moves = answer.point[:n] - answer.point[n:]
-        kept = np.abs(moves) > _NOTHING
-        return Change(cells=self.cells[kept], moves=moves[kept])
-
-
-def ranges(starts: Places, numbers: Places, entries: Places) -> Places:
-    """Collect the entries of some rows, one row after another.
-
-    Parameters
-    ----------
-    starts
-        Row ``r`` has the entries from ``starts[r]`` to ``starts[r + 1] - 1``.
-    numbers
-        The rows.
-    entries
-        All entries.
-
-    Examples
-    --------
-    >>> ranges(np.array([0, 2, 3]), np.array([1, 0]), np.array([7, 8, 9]))
-    array([9, 7, 8])
-    """
-    sizes = starts[numbers + 1] - starts[numbers]
-    before = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return entries[np.repeat(starts[numbers], sizes) + np.arange(sizes.sum()) - before]
