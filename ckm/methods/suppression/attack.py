@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ckm.errors import InternalError
 from risk.reconstruction.program import Program, Rows
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class Attack:
     ----------
     relations
         Which cells add up to which.
+    cells
+        Cells that may move, rising; by default all. Weights of others are not computed.
 
     Examples
     --------
@@ -62,21 +65,28 @@ class Attack:
     2.0
     """
 
-    def __init__(self, relations: Relations) -> None:
+    def __init__(self, relations: Relations, cells: NDArray[np.int64] | None = None) -> None:
         self.relations = relations
-        nothing = np.zeros(relations.n_relations)
-        self._columns = np.arange(relations.n_cells)
+        self.cells = np.arange(relations.n_cells) if cells is None else cells
+        place = np.full(relations.n_cells, -1)
+        place[self.cells] = np.arange(len(self.cells))
+        column = place[relations.cells]
+        rows, row = np.unique(relations.rows[column >= 0], return_inverse=True)
+        self._row, self._column = row, column[column >= 0]
+        self._sign = relations.signs[column >= 0].astype(np.float64)
+        nothing = np.zeros(len(rows))
         self._program = Program(
             Rows(
-                starts=relations.starts,
-                columns=relations.cells,
-                weights=relations.signs.astype(np.float64),
+                starts=np.searchsorted(row, np.arange(len(rows) + 1)),
+                columns=self._column,
+                weights=self._sign,
                 lower=nothing,
                 upper=nothing,
             ),
-            lower=np.zeros(relations.n_cells),
-            upper=np.zeros(relations.n_cells),
+            lower=np.zeros(len(self.cells)),
+            upper=np.zeros(len(self.cells)),
         )
+        self._place = place
 
     def reach(self, cell: int, *, sign: int, down: Numbers, up: Numbers, most: float) -> Reach:
         """Move a cell up or down as far as it goes.
@@ -96,18 +106,20 @@ class Attack:
         --------
         See `Attack`.
         """
-        low, high = -down, up.copy()
+        own, n = int(self._place[cell]), len(self.cells)
+        low, high = -down[self.cells], up[self.cells]
         if sign > 0:
-            high[cell] = min(high[cell], most)
+            high[own] = min(high[own], most)
         else:
-            low[cell] = max(low[cell], -most)
-        self._program.hold(self._columns, low, high)
-        answer = self._program.least([cell], [-float(sign)])
-        if answer is None:  # nothing moves: always possible
-            raise AssertionError
-        weights = np.zeros(len(down))
-        weights[cell] = -sign
-        prices = self._program.prices
-        parts = prices[self.relations.rows] * self.relations.signs
-        weights -= np.bincount(self.relations.cells, parts, minlength=len(down))
-        return Reach(distance=-answer.bound, moves=answer.point, weights=weights)
+            low[own] = max(low[own], -most)
+        self._program.hold(np.arange(n), low, high)
+        answer = self._program.least([own], [-float(sign)])
+        if answer is None:
+            raise InternalError("No change at all keeps the sums, though none does.")
+        own_weights = np.zeros(n)
+        own_weights[own] = -sign
+        parts = self._program.prices[self._row] * self._sign
+        own_weights -= np.bincount(self._column, parts, minlength=n)
+        moves, weights = np.zeros(len(down)), np.zeros(len(down))
+        moves[self.cells], weights[self.cells] = answer.point, own_weights
+        return Reach(distance=-answer.bound, moves=moves, weights=weights)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ckm.methods.suppression.attack import Attack
 from ckm.methods.suppression.region import FARTHEST
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ckm.methods.suppression.attack import Attack
     from ckm.methods.suppression.problem import Demands, Problem
 
     Numbers = NDArray[np.float64]
@@ -160,36 +160,48 @@ class Cutter:
         return cuts
 
     def _all(self, hidden: Numbers, deadline: float) -> list[Cut]:
-        cuts = []
+        cuts: list[Cut] = []
+        few = Attack(self.problem.relations, np.flatnonzero(hidden > _CLEAN))
         for demand in range(len(self.demands)):
             for sign in (1, -1):
                 if time.monotonic() > deadline:
                     return cuts
+                if self._is_met(demand, sign, hidden, few):
+                    continue
                 cut = self._one(demand, sign, hidden)
                 if cut is not None:
                     cuts.append(cut)
         return cuts
 
-    def _one(self, demand: int, sign: int, hidden: Numbers) -> Cut | None:
-        """Move one cell: with every move bounded by its own first, which cuts deeper."""
-        need = float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
+    def _is_met(self, demand: int, sign: int, hidden: Numbers, few: Attack) -> bool:
+        """Tell whether hidden parts of cells let the demand's cell move far enough."""
+        need = self._need(demand, sign)
         proven = self._proven.get((demand, sign))
         if need <= 0 or (proven is not None and hidden[proven].min(initial=1) > 1 - _CLEAN):
-            return None
+            return True
+        down, up = self._far(demand, need, 1.0)
+        cell = int(self.demands.cell[demand])
+        reach = few.reach(cell, sign=sign, down=down * hidden, up=up * hidden, most=1.0)
+        if reach.distance < 1 - _CLEAN:
+            return False
+        self._proven[demand, sign] = np.flatnonzero(np.abs(reach.moves) > _CLEAN)
+        return True
+
+    def _need(self, demand: int, sign: int) -> float:
+        return float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
+
+    def _one(self, demand: int, sign: int, hidden: Numbers) -> Cut | None:
+        """Move one cell: with every move bounded by its own first, which cuts deeper."""
+        need, cell = self._need(demand, sign), int(self.demands.cell[demand])
         for farthest, crack in ((1.0, _CRACK), (FARTHEST, 0.0)):
             down, up = self._far(demand, need, farthest)
             width = np.maximum(hidden, crack)
-            cell = int(self.demands.cell[demand])
             reach = self.attack.reach(
                 cell, sign=sign, down=down * width, up=up * width, most=1.0
             )
             cut = self._cut(reach.weights, demand, need, hidden)
             if cut is not None:
                 return cut
-            moved = np.flatnonzero(np.abs(reach.moves) > _CLEAN)
-            if reach.distance >= 1 - _CLEAN and hidden[moved].min(initial=1) > 1 - _CLEAN:
-                self._proven[demand, sign] = moved
-                return None
         return None
 
     def _far(self, demand: int, need: float, farthest: float) -> tuple[Numbers, Numbers]:
