@@ -124,6 +124,8 @@ class Program:
         None for real numbers; else for whole numbers, giving up after so many nodes.
     most_seconds
         Give up after so long, with what was found; the answer then depends on the machine.
+    bounds_move
+        Whether bounds will change more than goals do: the dual simplex then starts better.
 
     Examples
     --------
@@ -147,6 +149,7 @@ class Program:
         upper: NDArray[np.float64],
         most_nodes: int | None = None,
         most_seconds: float = math.inf,
+        bounds_move: bool = False,
     ) -> None:
         # heavy, and the other attacks do without
         import highspy
@@ -155,6 +158,8 @@ class Program:
         self._solver = highspy.Highs()  # type: ignore[no-untyped-call]
         options = _OPTIONS | (_WARM if most_nodes is None else {"mip_max_nodes": most_nodes})
         options |= {"time_limit": most_seconds}
+        if bounds_move:
+            options["simplex_strategy"] = 1
         for name, value in options.items():
             self._solver.setOptionValue(name, value)
         model = highspy.HighsLp()

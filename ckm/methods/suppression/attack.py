@@ -54,7 +54,7 @@ class Attack:
     relations
         Which cells add up to which.
     cells
-        Cells that may move, rising; by default all. Weights of others are not computed.
+        Cells that may move, rising; by default all.
 
     Examples
     --------
@@ -72,14 +72,13 @@ class Attack:
         place[self.cells] = np.arange(len(self.cells))
         column = place[relations.cells]
         rows, row = np.unique(relations.rows[column >= 0], return_inverse=True)
-        self._row, self._column = row, column[column >= 0]
-        self._sign = relations.signs[column >= 0].astype(np.float64)
+        self._rows = rows
         nothing = np.zeros(len(rows))
         self._program = Program(
             Rows(
                 starts=np.searchsorted(row, np.arange(len(rows) + 1)),
-                columns=self._column,
-                weights=self._sign,
+                columns=column[column >= 0],
+                weights=relations.signs[column >= 0].astype(np.float64),
                 lower=nothing,
                 upper=nothing,
             ),
@@ -116,10 +115,11 @@ class Attack:
         answer = self._program.least([own], [-float(sign)])
         if answer is None:
             raise InternalError("No change at all keeps the sums, though none does.")
-        own_weights = np.zeros(n)
-        own_weights[own] = -sign
-        parts = self._program.prices[self._row] * self._sign
-        own_weights -= np.bincount(self._column, parts, minlength=n)
-        moves, weights = np.zeros(len(down)), np.zeros(len(down))
-        moves[self.cells], weights[self.cells] = answer.point, own_weights
+        prices = np.zeros(self.relations.n_relations)
+        prices[self._rows] = self._program.prices
+        parts = prices[self.relations.rows] * self.relations.signs
+        weights = -np.bincount(self.relations.cells, parts, minlength=len(down))
+        weights[cell] -= sign
+        moves = np.zeros(len(down))
+        moves[self.cells] = answer.point
         return Reach(distance=-answer.bound, moves=moves, weights=weights)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Change", "Cover", "room"]
 
-_TOLERANCE = 1e-7
+_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -172,14 +172,31 @@ class Cover:
         """
         found: dict[tuple[int, int], Change] = {}
         for change in sorted(self.changes, key=lambda c: len(c.cells)):
-            for cell, number in self._served(change):
-                below, above = room(change, cell, self.problem.value)
-                for sign, far, need in (
-                    (1, above, self.demands.upper[number]),
-                    (-1, below, self.demands.lower[number]),
-                ):
-                    if far * (1 + _TOLERANCE) >= need > 0:
-                        found.setdefault((number, sign), change)
+            for side in self.proven_by(change):
+                found.setdefault(side, change)
+        return found
+
+    def proven_by(self, change: Change) -> list[tuple[int, int]]:
+        """List the demands, up (1) and down (-1), that a change proves met.
+
+        Parameters
+        ----------
+        change
+            A change that leaves every sum as it is.
+
+        Examples
+        --------
+        See `proofs`.
+        """
+        found = []
+        for cell, number in self._served(change):
+            below, above = room(change, cell, self.problem.value)
+            for sign, far, need in (
+                (1, above, self.demands.upper[number]),
+                (-1, below, self.demands.lower[number]),
+            ):
+                if far * (1 + _TOLERANCE) >= need > 0:
+                    found.append((number, sign))
         return found
 
     def _served(self, change: Change) -> Iterator[tuple[int, int]]:

@@ -12,6 +12,8 @@ from ckm.methods.suppression.attack import Attack
 from ckm.methods.suppression.region import FARTHEST
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ckm.methods.suppression.problem import Demands, Problem
@@ -25,6 +27,8 @@ _CLEAN = 1e-6
 _VIOLATED = 1e-4
 #: What a cell that is not hidden may move, so that cuts go through as few as possible.
 _CRACK = 1e-3
+#: Inequalities found at once, fast ones and slow ones; more would be about the same.
+_ENOUGH, _FEW = 60, 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -82,6 +86,7 @@ class Cutter:
         self.can_move = problem.is_open | problem.primary.is_primary
         #: for each demand and direction, the cells of a change that met it last
         self._proven: dict[tuple[int, int], NDArray[np.int64]] = {}
+        self._next = 0
 
     def loose(self, hidden: Numbers, *, deadline: float = np.inf) -> list[Cut]:
         """Find inequalities that a choice of parts of cells violates.
@@ -97,7 +102,8 @@ class Cutter:
         --------
         See `Cutter`.
         """
-        return self._distinct(self.lonely(hidden) or self._all(hidden, deadline))
+        found = self.lonely(hidden) or self._all(hidden, deadline)
+        return self._distinct(found or self._all(hidden, deadline, is_deep=True))
 
     def strict(self, hidden: Flags, *, deadline: float = np.inf) -> list[Cut]:
         """Find inequalities that a choice of cells violates; none where it protects all.
@@ -159,50 +165,53 @@ class Cutter:
                 cuts.append(Cut(cells=cells, weights=weights, least=0.0))
         return cuts
 
-    def _all(self, hidden: Numbers, deadline: float) -> list[Cut]:
+    def _all(self, hidden: Numbers, deadline: float, *, is_deep: bool = False) -> list[Cut]:
+        """Go through the demands from where the last round stopped, up to enough cuts."""
         cuts: list[Cut] = []
         few = Attack(self.problem.relations, np.flatnonzero(hidden > _CLEAN))
-        for demand in range(len(self.demands)):
+        n = len(self.demands)
+        attacks = [(few, 1.0, 0.0)]
+        if is_deep:
+            attacks += [(self.attack, 1.0, _CRACK), (self.attack, FARTHEST, 0.0)]
+        for demand in np.roll(np.arange(n), -self._next).tolist():
             for sign in (1, -1):
-                if time.monotonic() > deadline:
-                    return cuts
-                if self._is_met(demand, sign, hidden, few):
-                    continue
-                cut = self._one(demand, sign, hidden)
+                cut = self._one(demand, sign, hidden, attacks)
                 if cut is not None:
                     cuts.append(cut)
+            self._next = (demand + 1) % n
+            if len(cuts) >= (_FEW if is_deep else _ENOUGH) or time.monotonic() > deadline:
+                break
         return cuts
 
-    def _is_met(self, demand: int, sign: int, hidden: Numbers, few: Attack) -> bool:
-        """Tell whether hidden parts of cells let the demand's cell move far enough."""
-        need = self._need(demand, sign)
+    def _one(
+        self,
+        demand: int,
+        sign: int,
+        hidden: Numbers,
+        attacks: Sequence[tuple[Attack, float, float]],
+    ) -> Cut | None:
+        """Move one cell: by hidden cells alone first, which is fast, then among all cells.
+
+        Every move is bounded by the cell's own first, which cuts deeper.
+        """
+        need, cell = self._need(demand, sign), int(self.demands.cell[demand])
         proven = self._proven.get((demand, sign))
         if need <= 0 or (proven is not None and hidden[proven].min(initial=1) > 1 - _CLEAN):
-            return True
-        down, up = self._far(demand, need, 1.0)
-        cell = int(self.demands.cell[demand])
-        reach = few.reach(cell, sign=sign, down=down * hidden, up=up * hidden, most=1.0)
-        if reach.distance < 1 - _CLEAN:
-            return False
-        self._proven[demand, sign] = np.flatnonzero(np.abs(reach.moves) > _CLEAN)
-        return True
-
-    def _need(self, demand: int, sign: int) -> float:
-        return float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
-
-    def _one(self, demand: int, sign: int, hidden: Numbers) -> Cut | None:
-        """Move one cell: with every move bounded by its own first, which cuts deeper."""
-        need, cell = self._need(demand, sign), int(self.demands.cell[demand])
-        for farthest, crack in ((1.0, _CRACK), (FARTHEST, 0.0)):
+            return None
+        for attack, farthest, crack in attacks:
             down, up = self._far(demand, need, farthest)
             width = np.maximum(hidden, crack)
-            reach = self.attack.reach(
-                cell, sign=sign, down=down * width, up=up * width, most=1.0
-            )
+            reach = attack.reach(cell, sign=sign, down=down * width, up=up * width, most=1.0)
+            if attack is attacks[0][0] and reach.distance >= 1 - _CLEAN:
+                self._proven[demand, sign] = np.flatnonzero(np.abs(reach.moves) > _CLEAN)
+                return None
             cut = self._cut(reach.weights, demand, need, hidden)
             if cut is not None:
                 return cut
         return None
+
+    def _need(self, demand: int, sign: int) -> float:
+        return float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
 
     def _far(self, demand: int, need: float, farthest: float) -> tuple[Numbers, Numbers]:
         """Return how far hidden cells may fall and rise, in units of the need."""

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Bound", "protect_exactly"]
 
 _MOST_NODES = 1_000_000
-_ROUNDS = 60
+#: The relaxation is left when so many rounds raise the bound by less than such a share.
+_STEPS, _PROGRESS = 8, 2e-3
 _GAP = 1e-6
 
 
@@ -140,17 +141,22 @@ class _Exact:
 
     def _relax(self) -> None:
         """Cut the relaxation until no more inequality is found."""
-        program = self._program(None)
-        for _ in range(_ROUNDS):
+        program, steps = self._program(None), [0.0]
+        answer = self._solve(program)
+        while time.monotonic() < self.deadline:
             answer = self._solve(program)
-            if time.monotonic() > self.deadline or self._is_done():
-                return
+            steps.append(self.least)
+            is_stuck = self.least - steps[-_STEPS:][0] <= _PROGRESS * self.least
+            if self._is_done() or (len(steps) > _STEPS and is_stuck):
+                break
             hidden = self._spread(answer)
             found = self.cutter.loose(hidden, deadline=self.deadline)
             if not found:
-                return
+                break
             self.cuts += found
             program.add(self._rows(found))
+        if not self._is_done():
+            self._repair(self._spread(answer))
 
     def _round(self) -> bool:
         """Solve in whole numbers, check, and cut; tell whether anything was gained."""
@@ -160,13 +166,19 @@ class _Exact:
             return False
         hidden = self._spread(answer) > 0.5
         found = self.cutter.strict(hidden, deadline=self.deadline)
-        repaired = Cover(self.problem, self.best.demands)
-        repaired.hidden |= hidden
-        failed = protect_in_turn(repaired, deadline=self.deadline)
-        if not failed.size and not repaired.open_demands().size:
-            self._offer(repaired)
+        self._repair(hidden.astype(np.float64))
         self.cuts += found
         return bool(found) or self.best.cost() < before
+
+    def _repair(self, hidden: Numbers) -> None:
+        """Protect every demand again, with cells the cheaper the more of them is hidden."""
+        cover = Cover(self.problem, self.best.demands)
+        cover.hidden |= hidden > 1 - _GAP
+        failed = protect_in_turn(
+            cover, cost=self.problem.cost * (1 - hidden), deadline=self.deadline
+        )
+        if not failed.size and not cover.open_demands().size:
+            self._offer(cover)
 
     def _solve(self, program: Program) -> Answer:
         answer = program.least(np.arange(len(self.columns)), self.cost / self.scale)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     #: a demand's number, and 1 for up or -1 for down
     Side: TypeAlias = tuple[int, int]
 
-__all__ = ["prune"]
+__all__ = ["prune", "thin"]
 
 
 def prune(cover: Cover, *, deadline: float = np.inf) -> Cover:
@@ -58,6 +59,54 @@ def prune(cover: Cover, *, deadline: float = np.inf) -> Cover:
             break
         found.drop(cell)
     return found.cover()
+
+
+def thin(cover: Cover) -> Cover:
+    """Drop changes that others make needless, the oldest first, and publish their cells.
+
+    Parameters
+    ----------
+    cover
+        A cover; demands that it meets stay met.
+
+    Returns
+    -------
+    Cover
+        A cover of fewer changes.
+
+    Notes
+    -----
+    Nothing is solved: a demand is as well met by any change that proves it.
+
+    Examples
+    --------
+    >>> from ckm.methods.suppression import Frequency, Grid, Problem, Relations, primary_cells
+    >>> from ckm.methods.suppression.cover import Change
+    >>> counts = np.array([9, 1, 8])
+    >>> problem = Problem(
+    ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
+    ...     values=counts,
+    ...     primary=primary_cells([Frequency(least=3)], counts=counts),
+    ... )
+    >>> cover = Cover(problem)
+    >>> for other, move in ((0, 1.0), (2, -1.0)):
+    ...     cover.add(Change(cells=np.array([1, other]), moves=np.array([1.0, move])))
+    >>> len(thin(cover).changes)
+    1
+    """
+    proven = [cover.proven_by(change) for change in cover.changes]
+    left = Counter(side for sides in proven for side in sides)
+    kept = [True] * len(proven)
+    for place, sides in enumerate(proven):
+        if all(left[side] > 1 for side in sides):
+            kept[place] = False
+            left.subtract(sides)
+    thinned = Cover(cover.problem, cover.demands)
+    for change, is_kept in zip(cover.changes, kept, strict=True):
+        if is_kept:
+            thinned.add(change)
+    # a program may meet a demand by less than what counts as proof
+    return cover if len(thinned.open_demands()) > len(cover.open_demands()) else thinned
 
 
 class _Pruned:

@@ -137,6 +137,7 @@ class Region:
             ),
             lower=np.zeros(2 * len(cells)),
             upper=np.zeros(2 * len(cells)),
+            bounds_move=True,
         )
 
     def change(self, demand: int, sign: int, cost: Numbers) -> Change | None:

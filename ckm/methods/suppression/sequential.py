@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ckm.methods.suppression.cover import Change, Cover
 
+    Numbers = NDArray[np.float64]
     Places = NDArray[np.int64]
 
 __all__ = ["protect_in_turn"]
@@ -22,13 +23,17 @@ _NOTHING = 1e-7
 _SIZES = (500, 4_000, 32_000)
 
 
-def protect_in_turn(cover: Cover, *, deadline: float = np.inf) -> Places:
+def protect_in_turn(
+    cover: Cover, *, cost: Numbers | None = None, deadline: float = np.inf
+) -> Places:
     """Meet every demand that is open, hiding further cells.
 
     Parameters
     ----------
     cover
         What is hidden so far; it is changed.
+    cost
+        What is taken for the cost of hiding a cell; by default its cost.
     deadline
         When to stop, as `time.monotonic` counts.
 
@@ -62,7 +67,7 @@ def protect_in_turn(cover: Cover, *, deadline: float = np.inf) -> Places:
     >>> protect_in_turn(cover), cover.hidden
     (array([], dtype=int64), array([False,  True,  True]))
     """
-    search = _Search(cover)
+    search = _Search(cover, cover.problem.cost if cost is None else cost)
     failed = []
     for demand in cover.open_demands().tolist():
         for sign, is_met in ((1, cover.is_high_met), (-1, cover.is_low_met)):
@@ -80,8 +85,8 @@ def protect_in_turn(cover: Cover, *, deadline: float = np.inf) -> Places:
 class _Search:
     """Cheapest changes, found in a part of the table where that is enough."""
 
-    def __init__(self, cover: Cover) -> None:
-        self.cover, self.problem = cover, cover.problem
+    def __init__(self, cover: Cover, cost: Numbers) -> None:
+        self.cover, self.problem, self.cost = cover, cover.problem, cost
         self.incidence = Incidence(cover.problem.relations)
         self.can_move = cover.problem.is_open | cover.problem.primary.is_primary
         self.whole: Region | None = None
@@ -89,7 +94,7 @@ class _Search:
     def change(self, demand: int, sign: int) -> Change | None:
         """Find a cheap change that meets a demand on one side."""
         n_cells = self.problem.relations.n_cells
-        cost = np.where(self.cover.hidden, 0.0, self.problem.cost + _NOTHING)
+        cost = np.where(self.cover.hidden, 0.0, self.cost + _NOTHING)
         for size in _SIZES:
             if size >= n_cells:
                 break
@@ -106,7 +111,7 @@ class _Search:
     def _near(self, cell: int, size: int) -> Places:
         """Collect cells by their distance in relations, cheap ones first on the last round."""
         relations = self.problem.relations
-        cost = np.where(self.cover.hidden, 0.0, self.problem.cost)
+        cost = np.where(self.cover.hidden, 0.0, self.cost)
         inside = np.zeros(relations.n_cells, bool)
         inside[cell] = True
         edge, n_inside = np.array([cell]), 1

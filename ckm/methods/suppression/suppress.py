@@ -14,6 +14,7 @@ from ckm.methods.suppression.audit import Audit, audit, check_changes
 from ckm.methods.suppression.cover import Cover
 from ckm.methods.suppression.exact import protect_exactly
 from ckm.methods.suppression.hypercube import protect_by_hypercubes
+from ckm.methods.suppression.prune import prune, thin
 from ckm.methods.suppression.sequential import protect_in_turn
 
 if TYPE_CHECKING:
@@ -216,7 +217,11 @@ def suppress(
     if chosen == "hypercube":
         protect_by_hypercubes(cover)
     _require_met(problem, protect_in_turn(cover))
-    if chosen == "exact":
+    if chosen == "hypercube":
+        cover = thin(cover)
+    elif chosen == "sequential":
+        cover = prune(cover)
+    else:
         cover, bound = protect_exactly(cover, deadline=started + limit_s)
         least = bound.least
     status = np.where(cover.hidden, SECONDARY, PUBLISHED).astype(np.int8)
