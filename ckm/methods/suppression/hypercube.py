@@ -105,7 +105,8 @@ class _Boxes:
         known = demands.known[demand]
         self.known = -1 if known < 0 else int(self.local[known])
         self.need = (float(demands.lower[demand]), float(demands.upper[demand]))
-        sides = self._across([int(rank[cell]) for rank in self.grid.ranks])
+        own = [int(rank[cell]) for rank in self.grid.ranks]
+        sides = self._across(own)
         if sides is None or not self._down(sides):
             return None
         cells, signs = self._corners(sides)

@@ -174,11 +174,16 @@ class Problem:
         found = []
         cells, starts = self.relations.cells, self.relations.starts
         for r in np.unique(self.relations.rows[single[cells]]).tolist():
-            part = cells[starts[r] : starts[r + 1]]
-            part = part[self.primary.is_primary[part]]
-            lone = part[single[part]]
-            pairs = np.stack(np.meshgrid(part, lone, indexing="ij"), axis=-1).reshape(-1, 2)
-            found.append(pairs[pairs[:, 0] != pairs[:, 1]])
+            whole = slice(starts[r], starts[r + 1])
+            is_primary = self.primary.is_primary[cells[whole]]
+            part, is_total = (
+                cells[whole][is_primary],
+                self.relations.signs[whole][is_primary] > 0,
+            )
+            a, b = np.nonzero(single[part] & (part[:, None] != part))
+            # a total of a single contributor and its part are of the same one
+            same = single[part[a]] & (is_total[a] | is_total[b])
+            found.append(np.stack([part[a], part[b]], axis=1)[~same])
         if not found:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         pairs = np.unique(np.concatenate(found), axis=0)
