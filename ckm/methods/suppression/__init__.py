@@ -4,6 +4,7 @@ from ckm.methods.suppression.audit import Audit, audit, check_changes
 from ckm.methods.suppression.cover import Change
 from ckm.methods.suppression.grid import Grid
 from ckm.methods.suppression.problem import Demands, Problem
+from ckm.methods.suppression.publish import publish_true_numbers
 from ckm.methods.suppression.relations import Relations, additive_relations
 from ckm.methods.suppression.rules import (
     Amounts,
@@ -32,5 +33,6 @@ __all__ = [
     "audit",
     "check_changes",
     "primary_cells",
+    "publish_true_numbers",
     "suppress",
 ]

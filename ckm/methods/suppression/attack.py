@@ -118,7 +118,8 @@ class Attack:
         prices = np.zeros(self.relations.n_relations)
         prices[self._rows] = self._program.prices
         parts = prices[self.relations.rows] * self.relations.signs
-        weights = -np.bincount(self.relations.cells, parts, minlength=len(down))
+        sums = np.bincount(self.relations.cells, parts, minlength=len(down))
+        weights = -sums.astype(np.float64)
         weights[cell] -= sign
         moves = np.zeros(len(down))
         moves[self.cells] = answer.point

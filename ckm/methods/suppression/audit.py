@@ -259,8 +259,8 @@ def _parts(problem: Problem, hidden: NDArray[np.bool_]) -> Iterator[tuple[Places
                 starts=np.searchsorted(owner, np.arange(len(rows) + 1)),
                 columns=place[relations.cells[entries]],
                 weights=relations.signs[entries].astype(np.float64),
-                lower=sums[rows],
-                upper=sums[rows],
+                lower=sums[rows].astype(np.float64),
+                upper=sums[rows].astype(np.float64),
             ),
         )
 

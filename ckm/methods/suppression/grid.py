@@ -159,7 +159,7 @@ class Grid:
         return np.array([int(np.prod(sizes[axis + 1 :])) for axis in range(len(sizes))])
 
     def places(self, ranks: Sequence[Places]) -> Places:
-        """Number places by their categories.
+        """Turn categories into numbers of places.
 
         Parameters
         ----------

@@ -122,17 +122,16 @@ class _Boxes:
 
     def _across(self, own: list[int]) -> list[Sides] | None:
         """Choose the other category on each axis; none where the cell is a total over it."""
-        paths, others = [], []
+        paths: list[Places] = []
+        others: list[Places] = []
         for axis, rank in enumerate(own):
-            path, tree = [rank], self.grid.parents[axis]
+            path, tree, siblings = [rank], self.grid.parents[axis], np.zeros(0, np.int64)
             while tree[path[-1]] >= 0:
-                siblings = self.children[axis][tree[path[-1]]]
-                siblings = siblings[siblings != path[-1]]
+                under = self.children[axis][tree[path[-1]]]
+                siblings = under[under != path[-1]]
                 if siblings.size:
                     break
                 path.append(int(tree[path[-1]]))
-            else:
-                siblings = np.zeros(0, np.int64)
             paths.append(np.array(path))
             others.append(siblings)
         sizes = [len(p) + len(o) for p, o in zip(paths, others, strict=True)]
@@ -142,15 +141,17 @@ class _Boxes:
             [np.concatenate(pair) for pair in zip(paths, others, strict=True)]
         )
         rise, fall = value, np.full(value.shape, np.inf)
-        for axis, (path, other) in enumerate(zip(paths, others, strict=True)):
-            cost, rise, fall = _fold(cost, rise, fall, axis, len(path), bool(other.size))
+        for axis, (way, other) in enumerate(zip(paths, others, strict=True)):
+            cost, rise, fall = _fold(
+                (cost, rise, fall), axis, n_path=len(way), has_other=bool(other.size)
+            )
         good = (rise >= self.need[0]) & (fall >= self.need[1]) & np.isfinite(cost)
         if not good.any():
             return None
         best = np.unravel_index(int(np.argmin(np.where(good, cost, np.inf))), cost.shape)
         return [
-            (path.tolist(), [int(other[place])] if other.size else [])
-            for path, other, place in zip(paths, others, best, strict=True)
+            (way.tolist(), [int(other[place])] if other.size else [])
+            for way, other, place in zip(paths, others, best, strict=True)
         ]
 
     def _down(self, sides: list[Sides]) -> bool:
@@ -203,12 +204,13 @@ class _Boxes:
 
 
 def _fold(
-    cost: Numbers, rise: Numbers, fall: Numbers, axis: int, n_path: int, has_other: bool
+    sums: tuple[Numbers, Numbers, Numbers], axis: int, *, n_path: int, has_other: bool
 ) -> tuple[Numbers, Numbers, Numbers]:
     """Join the path of an axis with each other category of it.
 
-    `rise` is the least value of the cells that move with the cell, `fall` of those against it.
+    Of all cells so far: cost, the least value of those that move with the cell, and against.
     """
+    cost, rise, fall = sums
     own = [slice(None)] * cost.ndim
     own[axis] = slice(0, n_path)
     path = tuple(own)

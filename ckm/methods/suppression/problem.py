@@ -96,6 +96,19 @@ class Problem:
     ... )
     >>> problem, problem.is_open
     (Problem(3 cells, 1 primary), array([ True, False,  True]))
+
+    With cells of a single contributor, what is demanded is more:
+
+    >>> from ckm.methods.suppression import Primary
+    >>> need = np.array([0.0, 1, 1])
+    >>> demands = Problem(
+    ...     relations=problem.relations,
+    ...     values=[3, 1, 2],
+    ...     primary=Primary(is_primary=need > 0, lower=need, upper=need),
+    ...     singles=np.array([False, True, False]),
+    ... ).demands
+    >>> demands.cell, demands.known
+    (array([1, 2, 2]), array([-1, -1,  1]))
     """
 
     relations: Relations
@@ -107,6 +120,7 @@ class Problem:
     value: Numbers = field(init=False)
     cost: Numbers = field(init=False)
     is_open: NDArray[np.bool_] = field(init=False)
+    demands: Demands = field(init=False)
 
     def __post_init__(self) -> None:
         n = self.relations.n_cells
@@ -121,8 +135,11 @@ class Problem:
             if mask is not None and (np.shape(mask) != (n,) or np.asarray(mask).dtype != bool):
                 problems.append(f"{name} must be true or false for each of the {n:,} cells")
         for name in ("is_primary", "lower", "upper"):
-            if np.shape(getattr(self.primary, name)) != (n,):
+            part = np.asarray(getattr(self.primary, name))
+            if part.shape != (n,):
                 problems.append(f"primary.{name} must have one entry for each cell")
+            elif not (np.isfinite(part) & (part >= 0)).all():
+                problems.append(f"primary.{name} must be finite and not negative")
         if problems:
             raise ConfigError("Nothing can be suppressed: " + "; ".join(problems) + ".")
         self._fill(value.astype(np.float64), cost.astype(np.float64))
@@ -142,24 +159,10 @@ class Problem:
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "cost", cost)
         object.__setattr__(self, "is_open", (value > 0) & ~kept & ~is_primary)
+        object.__setattr__(self, "demands", self._demands())
 
-    @property
-    def demands(self) -> Demands:
-        """Every primary cell, and every pair of one and a single contributor's cell beside it.
-
-        Examples
-        --------
-        >>> from ckm.methods.suppression import Grid, Primary, Relations
-        >>> need = np.array([0.0, 1, 1])
-        >>> problem = Problem(
-        ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
-        ...     values=[3, 1, 2],
-        ...     primary=Primary(is_primary=need > 0, lower=need, upper=need),
-        ...     singles=np.array([False, True, False]),
-        ... )
-        >>> problem.demands.cell, problem.demands.known
-        (array([1, 2, 2]), array([-1, -1,  1]))
-        """
+    def _demands(self) -> Demands:
+        """List every primary cell, and every pair of one and a single cell beside it."""
         cells = np.flatnonzero(self.primary.is_primary)
         known = np.full(len(cells), -1)
         if self.singles is not None:

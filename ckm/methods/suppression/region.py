@@ -203,4 +203,5 @@ def ranges(starts: Places, numbers: Places, entries: Places) -> Places:
     """
     sizes = starts[numbers + 1] - starts[numbers]
     before = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return entries[np.repeat(starts[numbers], sizes) + np.arange(sizes.sum()) - before]
+    found: Places = entries[np.repeat(starts[numbers], sizes) + np.arange(sizes.sum()) - before]
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,7 @@ class Relations:
         """
         if numbers is None:
             ends = np.cumsum([0, *map(len, grids)])
-            numbers = [np.arange(a, b) for a, b in zip(ends, ends[1:], strict=False)]
+            numbers = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
         n_cells = int(max((n.max(initial=-1) for n in numbers), default=-1)) + 1
         rows, cells, signs, n_rows = [], [], [], 0
         for grid, number in zip(grids, numbers, strict=True):
@@ -184,7 +185,7 @@ class Relations:
         array([1.])
         """
         parts = self.signs * np.asarray(values, np.float64)[self.cells]
-        return np.bincount(self.rows, parts, minlength=self.n_relations)
+        return np.bincount(self.rows, parts, minlength=self.n_relations).astype(np.float64)
 
     def join(self, values: Sequence[ArrayLike]) -> NDArray[Any]:
         """Lay the values of the tables' cells out by the cells' numbers.
@@ -274,7 +275,7 @@ def additive_relations(*tables: Cells, populations: Sequence[object] = ()) -> Re
 
 
 def _link(tables: Sequence[Cells], populations: Sequence[object]) -> list[Places]:
-    """Number cells so that those of the same records have the same number."""
+    """Give cells of the same records the same number."""
     columns = {c: i for i, c in enumerate(c for t in tables for a in t.axes for c in a.columns)}
     place = {column: i + 1 for i, column in enumerate(columns)}
     codes: dict[tuple[str, str], int] = {}
@@ -291,4 +292,4 @@ def _link(tables: Sequence[Cells], populations: Sequence[object]) -> list[Places
         blocks.append(block)
     _, number = np.unique(np.concatenate(blocks), axis=0, return_inverse=True)
     ends = np.cumsum([0, *map(len, blocks)])
-    return [number.ravel()[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    return [number.ravel()[a:b] for a, b in itertools.pairwise(ends)]

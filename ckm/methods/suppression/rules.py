@@ -326,6 +326,12 @@ def primary_cells(
     """
     if not rules or (counts is None) == (amounts is None):
         raise ConfigError("Primary suppression needs a rule, and either counts or amounts.")
+    numbers = np.asarray(counts if amounts is None else amounts.total, np.float64)
+    if not np.isfinite(numbers).all() or (numbers < 0).any():
+        raise ConfigError(
+            "Primary suppression needs counts or totals that are finite and not negative.",
+            hint="apply the rules to the sums of absolute values",
+        )
     found = []
     for rule in rules:
         if amounts is not None:

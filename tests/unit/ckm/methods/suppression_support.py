@@ -48,9 +48,10 @@ def with_margins(inner, trees=None):
         leaves = [c for c in range(len(tree)) if c not in tree]
         above = np.zeros((len(tree), len(leaves)), np.int64)
         for place, category in enumerate(leaves):
-            while category >= 0:
-                above[category, place] = 1
-                category = tree[category]
+            at = category
+            while at >= 0:
+                above[at, place] = 1
+                at = tree[at]
         values = np.moveaxis(np.tensordot(above, values, axes=(1, axis)), 0, axis)
     grid = Grid.full(trees)
     is_there = values.ravel() > 0
