@@ -20,7 +20,7 @@ TABLES: dict[str, tuple[list[list[int]], float, bool, tuple[str, ...]]] = {
         False,
         ("hypercube", "sequential", "exact"),
     ),
-    "3 axes, 2,105 cells": (
+    "3 axes, some 2,000 cells": (
         [[4, 6], [6], [9]],
         15.0,
         False,

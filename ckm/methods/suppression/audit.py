@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.errors import ConfigError
-from ckm.methods.suppression.region import ranges
+from ckm.methods.suppression.attack import Attack
+from ckm.methods.suppression.region import FARTHEST, ranges
 from risk.reconstruction.program import Rows
 from risk.reconstruction.search import Search
 
@@ -154,7 +155,7 @@ def audit(problem: Problem, hidden: ArrayLike) -> Audit:
     short = (low[demands.cell] > problem.value[demands.cell] - demands.lower + slack) | (
         high[demands.cell] < problem.value[demands.cell] + demands.upper - slack
     )
-    exposed, more = _exposed(problem, mask, demands, slack)
+    exposed, more = _exposed(problem, mask, demands)
     cells = np.flatnonzero(mask)
     return Audit(
         cells=cells,
@@ -173,23 +174,29 @@ def _slack(problem: Problem) -> float:
 
 
 def _exposed(
-    problem: Problem, hidden: NDArray[np.bool_], demands: Demands, slack: float
+    problem: Problem, hidden: NDArray[np.bool_], demands: Demands
 ) -> tuple[Places, int]:
-    """Look at each pair again with the known cell published."""
-    found, n_programs = set(), 0
-    for known in np.unique(demands.known[demands.known >= 0]).tolist():
-        mask = hidden.copy()
-        mask[known] = False
-        low, high, n = _intervals(problem, mask)
-        n_programs += n
-        for number in np.flatnonzero(demands.known == known).tolist():
-            cell = int(demands.cell[number])
-            value = problem.value[cell]
-            if (
-                low[cell] > value - demands.lower[number] + slack
-                or high[cell] < value + demands.upper[number] - slack
-            ):
-                found.add(cell)
+    """Move the cell of each pair with the known one held."""
+    pairs = np.flatnonzero(demands.known >= 0)
+    if not pairs.size:
+        return np.zeros(0, np.int64), 0
+    attack, found, n_programs = Attack(problem.relations, np.flatnonzero(hidden)), set(), 0
+    for number in pairs.tolist():
+        free = hidden.copy()
+        free[demands.known[number]] = False
+        for sign, need in ((1, demands.upper[number]), (-1, demands.lower[number])):
+            if need <= 0 or int(demands.cell[number]) in found:
+                continue
+            n_programs += 1
+            reach = attack.reach(
+                int(demands.cell[number]),
+                sign=sign,
+                down=np.where(free, np.minimum(problem.value / need, FARTHEST), 0.0),
+                up=np.where(free, FARTHEST, 0.0),
+                most=1.0,
+            )
+            if reach.distance < 1 - _TOLERANCE:
+                found.add(int(demands.cell[number]))
     return np.array(sorted(found), np.int64), n_programs
 
 
