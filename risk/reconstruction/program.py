@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -121,6 +122,10 @@ class Program:
         The least and the largest of every column.
     most_nodes
         None for real numbers; else for whole numbers, giving up after so many nodes.
+    most_seconds
+        Give up after so long, with what was found; the answer then depends on the machine.
+    bounds_move
+        Whether bounds will change more than goals do: the dual simplex then starts better.
 
     Examples
     --------
@@ -143,6 +148,8 @@ class Program:
         lower: NDArray[np.float64],
         upper: NDArray[np.float64],
         most_nodes: int | None = None,
+        most_seconds: float = math.inf,
+        bounds_move: bool = False,
     ) -> None:
         # heavy, and the other attacks do without
         import highspy
@@ -150,6 +157,9 @@ class Program:
         self._highs = highspy
         self._solver = highspy.Highs()  # type: ignore[no-untyped-call]
         options = _OPTIONS | (_WARM if most_nodes is None else {"mip_max_nodes": most_nodes})
+        options |= {"time_limit": most_seconds}
+        if bounds_move:
+            options["simplex_strategy"] = 1
         for name, value in options.items():
             self._solver.setOptionValue(name, value)
         model = highspy.HighsLp()
@@ -164,8 +174,100 @@ class Program:
         if most_nodes is not None:
             model.integrality_ = [highspy.HighsVarType.kInteger] * len(lower)
         self._solver.passModel(model)
-        self._is_whole = most_nodes is not None
+        self.is_whole = most_nodes is not None
         self._costed: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
+
+    def hold(self, columns: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
+        """Change the least and the largest of some columns.
+
+        Parameters
+        ----------
+        columns
+            The columns, each once.
+        lower, upper
+            Their bounds from now on.
+
+        Examples
+        --------
+        >>> one = np.array([1.0])
+        >>> rows = Rows(
+        ...     starts=np.array([0, 1]),
+        ...     columns=np.array([0]),
+        ...     weights=one,
+        ...     lower=-one,
+        ...     upper=7 * one,
+        ... )
+        >>> program = Program(rows, lower=one, upper=9 * one)
+        >>> program.hold([0], [3.0], [5.0])
+        >>> program.least([0], [-1.0]).bound
+        -5.0
+        """
+        where = np.asarray(columns, dtype=np.int32)
+        low, high = (np.asarray(bound, dtype=np.float64) for bound in (lower, upper))
+        self._solver.changeColsBounds(len(where), where, low, high)
+
+    def add(self, rows: Rows) -> None:
+        """Add constraints.
+
+        Parameters
+        ----------
+        rows
+            They hold from now on, too.
+
+        Examples
+        --------
+        >>> one = np.array([1.0])
+        >>> rows = Rows(
+        ...     starts=np.array([0, 1]),
+        ...     columns=np.array([0]),
+        ...     weights=one,
+        ...     lower=one,
+        ...     upper=7 * one,
+        ... )
+        >>> program = Program(rows, lower=one, upper=9 * one)
+        >>> program.add(
+        ...     Rows(
+        ...         starts=rows.starts,
+        ...         columns=rows.columns,
+        ...         weights=one,
+        ...         lower=4 * one,
+        ...         upper=9 * one,
+        ...     )
+        ... )
+        >>> program.least([0], [1.0]).bound
+        4.0
+        """
+        self._solver.addRows(
+            len(rows.lower),
+            rows.lower,
+            rows.upper,
+            len(rows.columns),
+            rows.starts[:-1].astype(np.int32),
+            rows.columns.astype(np.int32),
+            rows.weights,
+        )
+
+    @property
+    def prices(self) -> NDArray[np.float64]:
+        """By how much the last answer would change per unit of each row's bounds.
+
+        Real numbers only.
+
+        Examples
+        --------
+        >>> one = np.array([1.0])
+        >>> rows = Rows(
+        ...     starts=np.array([0, 1]),
+        ...     columns=np.array([0]),
+        ...     weights=2 * one,
+        ...     lower=one,
+        ...     upper=7 * one,
+        ... )
+        >>> program = Program(rows, lower=0 * one, upper=9 * one)
+        >>> program.least([0], [1.0]).bound, program.prices.tolist()
+        (0.5, [0.5])
+        """
+        return np.array(self._solver.getSolution().row_dual)
 
     def least(self, columns: ArrayLike, costs: ArrayLike) -> Answer | None:
         """Minimise the sum of costs times columns.
@@ -208,17 +310,22 @@ class Program:
         self._costed = where
         self._solver.run()
         states, status = self._highs.HighsModelStatus, self._solver.getModelStatus()
+        if status == states.kUnknown:  # the last vertex was a bad start
+            self._solver.clearSolver()
+            self._solver.run()
+            status = self._solver.getModelStatus()
         if status == states.kInfeasible:
             return None
         is_exact = status == states.kOptimal
-        if not is_exact and not (self._is_whole and status == states.kSolutionLimit):
+        gave_up = self.is_whole and status in {states.kSolutionLimit, states.kTimeLimit}
+        if not is_exact and not gave_up:
             raise RiskError(
                 f"HiGHS could not bound a cell: {status.name}.",
                 hint="every base cell needs a published sum that bounds it",
             )
         info, solution = self._solver.getInfo(), self._solver.getSolution()
         return Answer(
-            bound=info.mip_dual_bound if self._is_whole else info.objective_function_value,
+            bound=info.mip_dual_bound if self.is_whole else info.objective_function_value,
             point=np.array(solution.col_value if solution.value_valid else []),
             is_exact=is_exact,
         )

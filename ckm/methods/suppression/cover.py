@@ -1,0 +1,227 @@
+"""What is hidden so far, and the proofs that it is enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from ckm.methods.suppression.problem import Demands, Problem
+
+    Numbers = NDArray[np.float64]
+    Places = NDArray[np.int64]
+
+__all__ = ["Change", "Cover", "room"]
+
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Change:
+    """A change of some cells that leaves every sum as it is.
+
+    Whoever sees only the other cells cannot tell the table from the changed one.
+
+    Parameters
+    ----------
+    cells
+        The cells that change.
+    moves
+        By how much, up to a common factor; none is 0.
+
+    Examples
+    --------
+    >>> Change(cells=np.array([1, 2]), moves=np.array([1.0, -1.0]))
+    Change(2 cells)
+    """
+
+    cells: Places
+    moves: Numbers
+
+    def __repr__(self) -> str:
+        return f"Change({len(self.cells)} cells)"
+
+
+def room(change: Change, cell: int, value: Numbers) -> tuple[float, float]:
+    """Return how far a change can take a cell below and above its value.
+
+    Parameters
+    ----------
+    change
+        The change.
+    cell
+        A cell that it changes.
+    value
+        The values of all cells; none may become negative.
+
+    Examples
+    --------
+    >>> change = Change(cells=np.array([0, 1]), moves=np.array([2.0, -2.0]))
+    >>> room(change, 0, np.array([5.0, 3.0]))
+    (5.0, 3.0)
+    """
+    moves = change.moves / change.moves[change.cells == cell][0]
+    has = value[change.cells]
+    below = has[moves > 0] / moves[moves > 0]
+    above = has[moves < 0] / -moves[moves < 0]
+    return float(below.min(initial=np.inf)), float(above.min(initial=np.inf))
+
+
+class Cover:
+    """Cells hidden so far; for every demand, whether a change proves it met.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    demands
+        What to protect; by default what the problem demands.
+
+    Examples
+    --------
+    >>> from ckm.methods.suppression import Frequency, Grid, Problem, Relations, primary_cells
+    >>> counts = np.array([9, 1, 8])
+    >>> problem = Problem(
+    ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
+    ...     values=counts,
+    ...     primary=primary_cells([Frequency(least=3)], counts=counts),
+    ... )
+    >>> cover = Cover(problem)
+    >>> cover.add(Change(cells=np.array([1, 2]), moves=np.array([1.0, -1.0])))
+    >>> cover.hidden, cover.open_demands()
+    (array([False,  True,  True]), array([], dtype=int64))
+    """
+
+    def __init__(self, problem: Problem, demands: Demands | None = None) -> None:
+        self.problem = problem
+        self.demands = problem.demands if demands is None else demands
+        self.hidden = problem.primary.is_primary.copy()
+        self.is_low_met = self.demands.lower <= 0
+        self.is_high_met = self.demands.upper <= 0
+        self.changes: list[Change] = []
+        self._of_cell: dict[int, list[int]] = {}
+        for number, cell in enumerate(self.demands.cell.tolist()):
+            self._of_cell.setdefault(cell, []).append(number)
+
+    def open_demands(self) -> Places:
+        """List the demands that nothing proves met, the most valuable cells first.
+
+        Examples
+        --------
+        >>> from ckm.methods.suppression import Frequency, Grid, Problem, Relations
+        >>> from ckm.methods.suppression import primary_cells
+        >>> counts = np.array([2, 1, 1])
+        >>> problem = Problem(
+        ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
+        ...     values=counts,
+        ...     primary=primary_cells([Frequency(least=3)], counts=counts),
+        ... )
+        >>> Cover(problem).open_demands()
+        array([0, 1, 2])
+        """
+        found = np.flatnonzero(~(self.is_low_met & self.is_high_met))
+        value = self.problem.value[self.demands.cell[found]]
+        return found[np.argsort(-value, kind="stable")]
+
+    def add(self, change: Change) -> None:
+        """Hide the cells of a change, and note what it proves.
+
+        Parameters
+        ----------
+        change
+            A change that leaves every sum as it is.
+
+        Examples
+        --------
+        See `Cover`.
+        """
+        self.hidden[change.cells] = True
+        self.changes.append(change)
+        for cell, number in self._served(change):
+            if self.is_low_met[number] and self.is_high_met[number]:
+                continue
+            below, above = (
+                far * (1 + _TOLERANCE) for far in room(change, cell, self.problem.value)
+            )
+            self.is_low_met[number] |= below >= self.demands.lower[number]
+            self.is_high_met[number] |= above >= self.demands.upper[number]
+
+    def proofs(self) -> dict[tuple[int, int], Change]:
+        """Give for demands, up (1) and down (-1), the smallest change that proves them met.
+
+        Examples
+        --------
+        >>> from ckm.methods.suppression import Frequency, Grid, Problem, Relations
+        >>> from ckm.methods.suppression import primary_cells
+        >>> counts = np.array([9, 1, 8])
+        >>> problem = Problem(
+        ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
+        ...     values=counts,
+        ...     primary=primary_cells([Frequency(least=3)], counts=counts),
+        ... )
+        >>> cover = Cover(problem)
+        >>> cover.add(Change(cells=np.array([1, 2]), moves=np.array([1.0, -1.0])))
+        >>> cover.proofs()
+        {(0, 1): Change(2 cells), (0, -1): Change(2 cells)}
+        """
+        found: dict[tuple[int, int], Change] = {}
+        for change in sorted(self.changes, key=lambda c: len(c.cells)):
+            for side in self.proven_by(change):
+                found.setdefault(side, change)
+        return found
+
+    def proven_by(self, change: Change) -> list[tuple[int, int]]:
+        """List the demands, up (1) and down (-1), that a change proves met.
+
+        Parameters
+        ----------
+        change
+            A change that leaves every sum as it is.
+
+        Examples
+        --------
+        See `proofs`.
+        """
+        found = []
+        for cell, number in self._served(change):
+            below, above = room(change, cell, self.problem.value)
+            for sign, far, need in (
+                (1, above, self.demands.upper[number]),
+                (-1, below, self.demands.lower[number]),
+            ):
+                if far * (1 + _TOLERANCE) >= need > 0:
+                    found.append((number, sign))
+        return found
+
+    def _served(self, change: Change) -> Iterator[tuple[int, int]]:
+        """List the demands whose cell a change moves, and the cells."""
+        moved = set(change.cells.tolist())
+        for cell in sorted(moved & self._of_cell.keys()):
+            for number in self._of_cell[cell]:
+                if int(self.demands.known[number]) not in moved:
+                    yield cell, number
+
+    def cost(self) -> float:
+        """Return what hiding the secondary cells costs.
+
+        Examples
+        --------
+        >>> from ckm.methods.suppression import Frequency, Grid, Problem, Relations
+        >>> from ckm.methods.suppression import primary_cells
+        >>> counts = np.array([9, 1, 8])
+        >>> problem = Problem(
+        ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
+        ...     values=counts,
+        ...     primary=primary_cells([Frequency(least=3)], counts=counts),
+        ... )
+        >>> Cover(problem).cost()
+        0.0
+        """
+        secondary = self.hidden & ~self.problem.primary.is_primary
+        return float(self.problem.cost[secondary].sum())

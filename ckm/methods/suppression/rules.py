@@ -1,0 +1,350 @@
+"""Primary suppression: which cells tell too much, and how wide a reader must be kept away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ckm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Numbers = NDArray[np.float64]
+
+__all__ = ["Amounts", "Dominance", "Frequency", "Percent", "Primary", "primary_cells"]
+
+
+class Amounts(Protocol):
+    """What rules read of one variable over the cells of a table; see `tables.magnitudes`.
+
+    `total` is the sum over each cell, weighted where there are weights; `contributors` counts
+    the records in it that are not 0; `top` has their largest values, one column each, falling,
+    and `top_weight` the weights of these.
+    """
+
+    @property
+    def total(self) -> Numbers:
+        """Weighted sum of every cell."""
+
+    @property
+    def contributors(self) -> NDArray[np.int64]:
+        """Number of contributors of every cell."""
+
+    @property
+    def top(self) -> Numbers:
+        """The largest contributions."""
+
+    @property
+    def top_weight(self) -> Numbers:
+        """Their weights."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Primary:
+    """Cells that must not be published, and the protection that they need.
+
+    Parameters
+    ----------
+    is_primary
+        Which cells.
+    lower, upper
+        How far below and above its value a reader must believe each cell possible; 0 for the
+        others.
+
+    Examples
+    --------
+    >>> found = primary_cells([Frequency(least=3)], counts=[2, 9])
+    >>> found, found.lower, found.upper
+    (Primary(1 of 2 cells), array([1., 0.]), array([1., 0.]))
+    """
+
+    is_primary: NDArray[np.bool_]
+    lower: Numbers
+    upper: Numbers
+
+    def __repr__(self) -> str:
+        return f"Primary({int(self.is_primary.sum())} of {len(self.is_primary)} cells)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frequency:
+    """A cell of fewer than `least` contributors is unsafe; an empty one is not.
+
+    Parameters
+    ----------
+    least
+        The least number of contributors of a safe cell.
+    margin
+        The protection that an amount needs on both sides, in percent of it.
+
+    Notes
+    -----
+    A count needs an interval that reaches from one less than it up to `least`, so that a
+    reader sees neither how many there are nor that the cell is small.
+
+    Examples
+    --------
+    >>> Frequency(least=5).on_counts(np.array([0, 1, 5])).upper
+    array([0., 4., 0.])
+    """
+
+    least: int
+    margin: float = 10.0
+
+    def __post_init__(self) -> None:
+        if self.least < 1:
+            raise ConfigError(f"least must be 1 or more, not {self.least}.")
+        if not self.margin > 0:
+            raise ConfigError(f"margin must be above 0 percent, not {self.margin:g}.")
+
+    def on_counts(self, counts: NDArray[Any]) -> Primary:
+        """Apply the rule to counts.
+
+        Parameters
+        ----------
+        counts
+            Of every cell.
+
+        Examples
+        --------
+        >>> Frequency(least=3).on_counts(np.array([1, 3])).is_primary
+        array([ True, False])
+        """
+        found = (counts > 0) & (counts < self.least)
+        return Primary(
+            is_primary=found,
+            lower=np.where(found, 1.0, 0.0),
+            upper=np.where(found, self.least - counts.astype(np.float64), 0.0),
+        )
+
+    def on_amounts(self, amounts: Amounts) -> Primary:
+        """Apply the rule to the contributors of amounts.
+
+        Parameters
+        ----------
+        amounts
+            Of every cell.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> given = SimpleNamespace(total=np.array([50.0]), contributors=np.array([2]))
+        >>> Frequency(least=3).on_amounts(given).lower
+        array([5.])
+        """
+        found = (amounts.contributors > 0) & (amounts.contributors < self.least)
+        need = np.where(found, amounts.total * self.margin / 100, 0.0)
+        return Primary(is_primary=found, lower=need, upper=need)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dominance:
+    """A cell whose `n` largest contributions are more than `k` percent of it is unsafe.
+
+    Parameters
+    ----------
+    n
+        How many contributors are taken together.
+    k
+        Their largest share of a safe cell, in percent.
+
+    Notes
+    -----
+    With ``t`` the `n` largest contributions together and ``X`` the total: unsafe if
+    ``t > (k / 100) X``. The interval must reach to ``(100 / k) t``, the least total of which
+    they are a safe share, and as far below.
+
+    References
+    ----------
+    Hundepool et al. (2024), Handbook on Statistical Disclosure Control, 2nd edition, chapter
+    on magnitude tables: sensitivity rules and their protection levels.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> given = SimpleNamespace(
+    ...     total=np.array([100.0]),
+    ...     contributors=np.array([9]),
+    ...     top=np.array([[60.0, 30.0]]),
+    ...     top_weight=np.ones((1, 2)),
+    ... )
+    >>> Dominance(n=2, k=75).on_amounts(given).upper
+    array([20.])
+    """
+
+    n: int
+    k: float
+
+    def __post_init__(self) -> None:
+        if self.n < 1 or not 0 < self.k < 100:
+            raise ConfigError(
+                f"Dominance needs n of 1 or more and k between 0 and 100,"
+                f" not {self.n} and {self.k:g}."
+            )
+
+    def on_amounts(self, amounts: Amounts) -> Primary:
+        """Apply the rule to amounts.
+
+        Parameters
+        ----------
+        amounts
+            Of every cell, with `n` of the largest contributions or more.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> given = SimpleNamespace(
+        ...     total=np.array([100.0]), top=np.array([[60.0]]), top_weight=np.ones((1, 1))
+        ... )
+        >>> Dominance(n=1, k=75).on_amounts(given).is_primary
+        array([False])
+        """
+        together = _largest(amounts, self.n)
+        found = together > self.k / 100 * amounts.total
+        need = np.where(found, 100 / self.k * together - amounts.total, 0.0)
+        return Primary(is_primary=found, lower=need, upper=need)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Percent:
+    """A cell is unsafe from which one contributor may tell another within `p` percent.
+
+    Parameters
+    ----------
+    p
+        How near, in percent of the largest contribution.
+    q
+        How near contributors were before, in percent; 100 is the p % rule, less the (p, q) one.
+
+    Notes
+    -----
+    With ``x1`` and ``x2`` the two largest contributions and ``X`` the total: unsafe if
+    ``X - x1 - x2 < (p / q) x1``. The interval must reach to ``X + (p / q) x1 - (X - x1 - x2)``
+    and as far below.
+
+    References
+    ----------
+    Hundepool et al. (2024), as for `Dominance`.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> given = SimpleNamespace(
+    ...     total=np.array([110.0]),
+    ...     contributors=np.array([9]),
+    ...     top=np.array([[60.0, 45.0]]),
+    ...     top_weight=np.ones((1, 2)),
+    ... )
+    >>> Percent(p=10).on_amounts(given).upper
+    array([1.])
+    """
+
+    p: float
+    q: float = 100.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.p <= self.q <= 100:
+            raise ConfigError(
+                f"The p % rule needs 0 < p <= q <= 100, not p = {self.p:g}, q = {self.q:g}."
+            )
+
+    def on_amounts(self, amounts: Amounts) -> Primary:
+        """Apply the rule to amounts.
+
+        Parameters
+        ----------
+        amounts
+            Of every cell, with 2 of the largest contributions or more.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> given = SimpleNamespace(
+        ...     total=np.array([0.0]), top=np.zeros((1, 2)), top_weight=np.zeros((1, 2))
+        ... )
+        >>> Percent(p=10).on_amounts(given).is_primary
+        array([False])
+        """
+        largest = _largest(amounts, 1)
+        rest = np.maximum(amounts.total - _largest(amounts, 2), 0.0)
+        need = self.p / self.q * largest - rest
+        found = need > 1e-12 * amounts.total  # what is left of a sum of floats is no amount
+        need = np.where(found, need, 0.0)
+        return Primary(is_primary=found, lower=need, upper=need)
+
+
+def _largest(amounts: Amounts, n: int) -> Numbers:
+    """Sum the `n` largest contributions; a record of weight w stands for w contributors."""
+    top, weight = np.asarray(amounts.top, np.float64), np.asarray(amounts.top_weight)
+    if top.ndim != 2 or top.shape != weight.shape or top.shape[1] < n:
+        raise ConfigError(
+            f"The rule needs the {n} largest contributions of every cell.",
+            hint="tabulate the amounts with as many",
+        )
+    if not np.isfinite(top).all() or (top < 0).any() or (weight < 0).any():
+        raise ConfigError(
+            "Rules of dominance need contributions that are not negative.",
+            hint="apply the rules to the sums of absolute values",
+        )
+    before = np.cumsum(weight, axis=1) - weight
+    units: Numbers = (top * np.clip(n - before, 0, weight)).sum(axis=1)
+    return units
+
+
+def primary_cells(
+    rules: Sequence[Frequency | Dominance | Percent],
+    *,
+    counts: ArrayLike | None = None,
+    amounts: Amounts | None = None,
+) -> Primary:
+    """Find the cells that at least one rule calls unsafe, with the most protection asked for.
+
+    Parameters
+    ----------
+    rules
+        The rules.
+    counts
+        The counts of the cells, for a table of counts.
+    amounts
+        The amounts of the cells, for a table of amounts.
+
+    Raises
+    ------
+    ConfigError
+        If there is no rule, none or both of `counts` and `amounts` are given, or a rule of
+        dominance meets counts.
+
+    Examples
+    --------
+    >>> primary_cells([Frequency(least=3)], counts=[0, 1, 2, 3]).is_primary
+    array([False,  True,  True, False])
+    """
+    if not rules or (counts is None) == (amounts is None):
+        raise ConfigError("Primary suppression needs a rule, and either counts or amounts.")
+    numbers = np.asarray(counts if amounts is None else amounts.total, np.float64)
+    if not np.isfinite(numbers).all() or (numbers < 0).any():
+        raise ConfigError(
+            "Primary suppression needs counts or totals that are finite and not negative.",
+            hint="apply the rules to the sums of absolute values",
+        )
+    found = []
+    for rule in rules:
+        if amounts is not None:
+            found.append(rule.on_amounts(amounts))
+        elif isinstance(rule, Frequency):
+            found.append(rule.on_counts(np.asarray(counts)))
+        else:
+            raise ConfigError(
+                f"The rule {type(rule).__name__} needs amounts, not counts.",
+                hint="counts have one rule: Frequency",
+            )
+    return Primary(
+        is_primary=np.logical_or.reduce([part.is_primary for part in found]),
+        lower=np.maximum.reduce([part.lower for part in found]),
+        upper=np.maximum.reduce([part.upper for part in found]),
+    )
