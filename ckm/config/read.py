@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from ckm.config.build import JobBuilder, build_noise_spec
 from ckm.config.model import JobModel, PTableModel, known_keys
 from ckm.config.problems import JobError, Problem, did_you_mean, problem_from_pydantic
+from ckm.config.section import schema_of
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -160,13 +161,7 @@ def job_schema() -> dict[str, Any]:
     >>> job_schema()["title"]
     'A release job of ckm'
     """
-    schema = JobModel.model_json_schema(by_alias=True)
-    schema.pop("description", None)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": "A release job of ckm",
-    }
+    return schema_of(JobModel, title="A release job of ckm")
 
 
 def _read_text(path: Path, *, kind: str) -> str:

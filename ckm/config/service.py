@@ -13,6 +13,7 @@ from ckm.config.ledger import build_ledger
 from ckm.config.model import JobModel, OutputModel
 from ckm.config.problems import JobError, did_you_mean, problem_from_pydantic
 from ckm.config.read import _names, _parse, _read_text, _version_first
+from ckm.config.section import schema_of
 from ckm.config.service_facts import OfferedVariable, Service, ServiceAccess, ServiceLimits
 from ckm.config.service_model import ServiceModel, known_service_keys
 from ckm.config.words import LANGUAGES, read_codelist, texts_of
@@ -63,13 +64,7 @@ def service_schema() -> dict[str, Any]:
     >>> service_schema()["title"]
     'A service of ckm'
     """
-    schema = ServiceModel.model_json_schema(by_alias=True)
-    schema.pop("description", None)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": "A service of ckm",
-    }
+    return schema_of(ServiceModel, title="A service of ckm")
 
 
 def read_service(path: Path | str) -> Service:

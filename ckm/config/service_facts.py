@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ckm.config.job import Job, JobLedger
     from ckm.config.words import Texts
 
-__all__ = ["OfferedVariable", "Service", "ServiceAccess", "ServiceLimits"]
+__all__ = ["OfferedVariable", "Role", "Service", "ServiceAccess", "ServiceLimits"]
 
 Role = Literal["public", "researcher", "officer"]
 

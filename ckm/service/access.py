@@ -11,8 +11,9 @@ import re
 import secrets
 import threading
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, get_args
 
+from ckm.config.service_facts import Role
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ROLES", "Caller", "TokenEntry", "TokenFile", "Tokens"]
 
-Role = Literal["public", "researcher", "officer"]
-ROLES: tuple[Role, ...] = ("public", "researcher", "officer")
+ROLES: tuple[Role, ...] = get_args(Role)
 
 _TOKEN = re.compile(r"ckm_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _OTHERS = 0o077
