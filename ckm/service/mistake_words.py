@@ -190,10 +190,6 @@ MISTAKES: dict[str, tuple[str, str]] = {
         "The table has more than {limit} bytes.",
         "Le tableau dépasse {limit} octets.",
     ),
-    "too_slow_try": (
-        "ask for fewer variables, or for a larger kind of area",
-        "demandez moins de variables ou des zones plus grandes",
-    ),
     "internal": (
         "The service made a mistake; it has been noted.",
         "Le service a commis une erreur ; elle a été notée.",

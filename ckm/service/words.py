@@ -145,7 +145,6 @@ _PLAIN: dict[str, tuple[str, str]] = {
         "use fewer categories or a coarser level of “{dimension}”",
         "prenez moins de modalités ou un niveau moins fin de « {dimension} »",
     ),
-    "larger_area_try": ("a larger kind of area", "des zones plus grandes"),
     "thin_difference": (
         "This table differs too little from one that was published.",
         "Ce tableau diffère trop peu d'un tableau déjà publié.",
