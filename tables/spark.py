@@ -1,0 +1,310 @@
+"""Records tabulated by Spark, where one machine is too small.
+
+DuckDB still reads the files' schema, from which it tells names and types of every answer;
+the records are read by Spark alone. See `tables.spark_sql` for what makes the answers equal.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import threading
+import urllib.parse
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from tables.errors import SourceError
+from tables.source import Source, open_source
+from tables.spark_session import LOCAL, open_session, quiet
+from tables.spark_sql import SECRETS, spark_sql
+from tables.spark_types import as_spark, as_wanted, is_same_type, kept_as
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from tables.deadline import Deadline
+
+__all__ = ["SparkSource", "open_spark"]
+
+_TICK_S = 0.2
+_T = TypeVar("_T")
+_groups = itertools.count()
+
+
+class SparkSource(Source):
+    """An opened source of records that Spark tabulates; made by `open_spark`.
+
+    It has the face of `Source`, but answers aggregates only: it keeps no records in memory
+    and writes no copies of them.
+
+    Parameters
+    ----------
+    described
+        The same files, opened by DuckDB; nothing but their schema is read there.
+    session
+        The session of Spark.
+    """
+
+    def __init__(self, described: Source, *, session: SparkSession) -> None:
+        # Not that of Source: the columns are already described.
+        self._described = described
+        self._session = session
+        self._context = session.sparkContext
+        self._lock = threading.RLock()
+        self._sweep = described.close
+        self._numbers = itertools.count()
+        self.is_prepared = True
+        self.files = described.files
+        self.label = described.label
+        self.orders = described.orders
+        self.sound = set()
+        self.columns = described.columns
+        self._relation = described.relation
+        self.kinds = dict(described.kinds)
+        self._view()
+
+    def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
+        """Run a query whose small answer comes as Python rows."""
+        columns = self.arrow(sql, parameters).columns
+        return list(zip(*(column.to_pylist() for column in columns), strict=True))
+
+    def arrow(
+        self,
+        sql: str,
+        parameters: Mapping[str, object] | None = None,
+        *,
+        beside: pa.Table | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> pa.Table:
+        """Run a query whose answer comes as an Arrow table; tell its progress in [0, 1].
+
+        A table `beside` the records has the SQL name of that property meanwhile.
+        """
+        given = parameters or {}
+        nothing = None if beside is None else beside.slice(0, 0)
+        wanted = self._described.arrow(
+            f"SELECT * FROM ({sql}) LIMIT 0", given, beside=nothing
+        ).schema
+        text = spark_sql(sql, given, columns=self.columns)
+        secrets = {name: [value] for name, value in given.items() if isinstance(value, bytes)}
+        with self._lock:
+            try:
+                answer = self._run(lambda: self._ask(text, secrets, beside), progress)
+            finally:
+                for view in (SECRETS, self.beside):
+                    self._session.catalog.dropTempView(view)
+        return as_wanted(answer, wanted)
+
+    def aside(
+        self,
+        sql: str,
+        parameters: Mapping[str, object] | None = None,
+        *,
+        beside: pa.Table | None = None,
+        timeout_s: float | None = None,
+        deadline: Deadline | None = None,
+    ) -> pa.Table:
+        """Refuse: there is no answer on the fly."""
+        _refuse("Spark answers no requests on the fly.")
+
+    def keep(self, name: str, table: pa.Table) -> None:
+        """Refuse: there are no prepared records."""
+        _refuse("Spark keeps no records ready for requests.")
+
+    def create(self, name: str, sql: str, parameters: Mapping[str, object]) -> None:
+        """Refuse: there are no prepared records."""
+        _refuse("Spark keeps no records ready for requests.")
+
+    def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
+        """Refuse: records stay where they are."""
+        _refuse("Records are not fetched from Spark.")
+
+    def copy(
+        self,
+        sql: str,
+        parameters: Mapping[str, object],
+        path: str,
+        *,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
+        """Refuse: records stay where they are."""
+        _refuse("Records are not copied by Spark.")
+
+    def prepare_grouping(self) -> None:
+        """Do nothing: Spark chooses how to group by itself."""
+
+    def __repr__(self) -> str:
+        return f"SparkSource({self.label!r}, {len(self.columns)} columns)"
+
+    def _view(self) -> None:
+        """Name the records in the session, after a check that Spark reads the same ones."""
+        self._run(self._name_records)
+        for name, kind in self._types.items():
+            if not is_same_type(self.columns[name], kind):
+                self.kinds[name] = "other"
+
+    def _name_records(self) -> None:
+        records = self._session.read.parquet(*(_hadoop_path(file) for file in self.files))
+        self._types = dict(records.dtypes)
+        if list(self._types) != list(self.columns):
+            raise SourceError(
+                f"Spark reads other columns from {self.label!r} than its files have.",
+                hint="names must differ in more than upper and lower case",
+            )
+        read = {os.path.realpath(_local_path(file)) for file in records.inputFiles()}
+        if read != {os.path.realpath(file) for file in self.files}:
+            raise SourceError(
+                f"Spark does not read every file of {self.label!r}.",
+                hint="it skips names that begin with _ or a full stop: rename these files",
+            )
+        kept = [
+            f"{kept_as(quoted, self.columns[name])} AS {quoted}"
+            for name in self.columns
+            if is_same_type(self.columns[name], self._types[name])
+            for quoted in ["`" + name.replace("`", "``") + "`"]
+        ]
+        records.selectExpr(*kept).createOrReplaceTempView(self._relation)
+
+    def _ask(
+        self, text: str, secrets: Mapping[str, list[bytes]], beside: pa.Table | None
+    ) -> pa.Table:
+        """Ask Spark; secrets and the table beside go there as data, not in the text."""
+        import pyarrow as pa
+
+        if secrets:
+            row = pa.table(dict(secrets))
+            self._session.createDataFrame(row).createOrReplaceTempView(SECRETS)
+        if beside is not None:
+            shown = self._session.createDataFrame(as_spark(beside))
+            shown.createOrReplaceTempView(self.beside)
+        return self._session.sql(text).toArrow()
+
+    def _run(
+        self, work: Callable[[], _T], progress: Callable[[float], None] | None = None
+    ) -> _T:
+        """Let a thread wait for Spark, so that progress and Ctrl-C get a hearing meanwhile."""
+        group = f"ckm {next(_groups)}"
+        found: list[_T] = []
+        problems: list[BaseException] = []
+
+        def settle() -> None:
+            try:
+                self._context.setJobGroup(group, "ckm", interruptOnCancel=True)
+                found.append(work())
+            except BaseException as error:  # noqa: BLE001  (explained here, raised below)
+                problems.append(_explain(error, self.label))
+
+        with self._lock, quiet():
+            worker = threading.Thread(target=settle, daemon=True)
+            worker.start()
+            seen = 0.0
+            try:
+                while worker.is_alive():
+                    worker.join(_TICK_S)
+                    if progress is not None and worker.is_alive():
+                        seen = max(seen, self._share(group))
+                        progress(seen)
+            except BaseException:
+                self._context.cancelJobGroup(group)
+                worker.join()
+                raise
+        if problems:  # no chain: Spark's texts quote records
+            raise problems[0]
+        return found[0]
+
+    def _share(self, group: str) -> float:
+        """Return the share of the tasks done, of the tasks that Spark knows so far."""
+        tracker = self._context.statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+        stages = [tracker.getStageInfo(s) for job in jobs if job for s in job.stageIds]
+        total = sum(stage.numTasks for stage in stages if stage)
+        done = sum(stage.numCompletedTasks for stage in stages if stage)
+        return done / total if total else 0.0
+
+
+def open_spark(path: str | os.PathLike[str], *, master: str = LOCAL) -> SparkSource:
+    """Open Parquet files for tabulation by Spark.
+
+    Parameters
+    ----------
+    path
+        A Parquet file, or a glob of them, that this machine and the workers see under the
+        same name.
+    master
+        Where Spark runs: ``"local[*]"`` for all cores of this machine, ``"spark://host:7077"``
+        for a cluster. Settings come from ``spark-defaults.conf`` as ever.
+
+    Returns
+    -------
+    SparkSource
+        The opened source, for `cube` and `check_keys`.
+
+    Raises
+    ------
+    SourceError
+        If Spark, Java or the master is missing, or the files cannot be read.
+
+    Examples
+    --------
+    >>> with open_spark("people/*.parquet", master="spark://head:7077") as source:
+    ...     source.kinds  # doctest: +SKIP
+    """
+    described = open_source(path, threads=1)
+    try:
+        if any(_suffix(file) != "parquet" for file in described.files):
+            raise SourceError(
+                "Spark reads Parquet files alone here.",
+                hint='write the records to Parquet, or use engine = "duckdb"',
+            )
+        return SparkSource(described, session=open_session(master))
+    except BaseException:
+        described.close()
+        raise
+
+
+def _suffix(file: str) -> str:
+    with open(file, "rb") as handle:  # noqa: PTH123
+        return "parquet" if handle.read(4) == b"PAR1" else "other"
+
+
+def _hadoop_path(file: str) -> str:
+    """Write a path so that no character of it stands for others."""
+    return re.sub(r"([\\*?{}\[\]])", r"\\\1", os.path.abspath(file))  # noqa: PTH100
+
+
+def _local_path(url: str) -> str:
+    return urllib.parse.unquote(urllib.parse.urlsplit(url).path)
+
+
+def _refuse(problem: str) -> NoReturn:
+    raise SourceError(problem, hint='use engine = "duckdb" for this')
+
+
+def _explain(error: BaseException, label: str) -> BaseException:
+    """Say what Spark could not do, without its text."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    if not isinstance(error, (PySparkException, Py4JError, OSError)) or isinstance(
+        error, SourceError
+    ):
+        return error
+    text = str(error)
+    if "OutOfMemory" in text or "maxResultSize" in text:
+        return SourceError(
+            "The work does not fit into Spark's memory.",
+            hint="raise spark.driver.memory and spark.driver.maxResultSize in "
+            "spark-defaults.conf, or ask for fewer dimensions",
+        )
+    if re.search(r"CAST_OVERFLOW|OUT_OF_RANGE|ARITHMETIC_OVERFLOW|CAST_INVALID_INPUT", text):
+        what = "holds values that do not fit their column's type"
+    elif "INVALID_UTF8_STRING" in text:
+        what = "is damaged or not of its format"
+    else:
+        what = f"cannot be tabulated by Spark ({type(error).__name__})"
+    return SourceError(
+        f"The source {label!r} {what}.", hint='try engine = "duckdb" on a part of the files'
+    )

@@ -1,0 +1,264 @@
+"""From DuckDB's dialect to Spark's: the one text of a tabulation, and the same bits out of it.
+
+Spark has no unsigned and no 128-bit integers. Here unsigned 64-bit integers are
+``DECIMAL(20,0)``, sums ``DECIMAL(38,0)``, and weights whole multiples of their last decimal.
+What is not known to mean the same on both engines is refused, never passed on in hope.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from typing import TYPE_CHECKING, Any
+
+from tables.errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sqlglot.expressions import Expression
+
+__all__ = ["SECRETS", "spark_sql"]
+
+SECRETS = "ckm_secrets"  # a view of one row, with a column for every parameter of bytes
+
+_KNOWN = frozenset(
+    "Abs Add Alias And Boolean BitwiseAnd BitwiseRightShift BitwiseXorAgg Cast Coalesce Column "
+    "Count DPipe DataType DataTypeParam Distinct EQ Encode Explode Filter From GT GTE Group "
+    "Grouping GroupingSets Having Identifier In IntDiv Is Join LT LTE Left Literal Max Min Mod "
+    "Mul NEQ Neg Not Null NullSafeEQ Or Paren Placeholder Replace SHA2 Select Star Subquery "
+    "Sum Table TableAlias Tuple Unhex Where".split()
+)
+_KNOWN_CALLS = frozenset({"isfinite", "hash"})
+_EXACT_DIGITS = 15  # decimals of so many digits are exact doubles times a power of ten
+_UNWRITTEN = "DOUBLE", "FLOAT"
+
+
+def spark_sql(sql: str, parameters: Mapping[str, object], *, columns: Mapping[str, str]) -> str:
+    """Write a statement of ours in Spark's dialect.
+
+    Parameters
+    ----------
+    sql
+        The statement in DuckDB's dialect; data columns are quoted in it, our names are not.
+    parameters
+        Its values. Bytes are secrets: they are read from the view `SECRETS` and are no part
+        of the text.
+    columns
+        Data column → DuckDB's type.
+
+    Returns
+    -------
+    str
+        The statement in Spark's dialect, without parameters.
+
+    Raises
+    ------
+    RequestError
+        If the statement, or a comparison in it, is not known to mean the same on Spark.
+
+    Examples
+    --------
+    >>> spark_sql('SELECT sum("n") FROM t', {}, columns={"n": "BIGINT"})
+    'SELECT SUM(CAST(`n` AS DECIMAL(38, 0))) FROM t'
+    """
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    try:
+        tree = sqlglot.parse_one(sql, dialect="duckdb")
+        _require_known(tree)
+        places = list(tree.find_all(exp.Placeholder))
+        values = [_value(place, parameters, columns) for place in places]
+        for place, value in zip(places, values, strict=True):
+            place.replace(value)
+        tree = _rewritten(tree, columns)
+        return str(tree.sql("spark", unsupported_level=sqlglot.ErrorLevel.RAISE))
+    except (SqlglotError, RecursionError):
+        raise _unknown() from None
+
+
+def _unknown() -> RequestError:
+    return RequestError(
+        "A part of this tabulation is not known to give the same numbers on Spark.",
+        hint='run the job with engine = "duckdb"',
+    )
+
+
+def _require_known(tree: Expression) -> None:
+    from sqlglot import exp
+
+    for node in tree.walk():
+        if isinstance(node, exp.Anonymous):
+            if node.name.lower() not in _KNOWN_CALLS:
+                raise _unknown()
+        elif type(node).__name__ not in _KNOWN:
+            raise _unknown()
+
+
+def _parsed(text: str) -> Expression:
+    import sqlglot
+
+    return sqlglot.parse_one(text, dialect="spark")
+
+
+def _value(
+    node: Expression, parameters: Mapping[str, object], columns: Mapping[str, str]
+) -> Expression:
+    """Write the value of a parameter, of the type in which DuckDB compares it."""
+    from sqlglot import exp
+
+    value = parameters[node.name]
+    if isinstance(value, bytes):
+        return _parsed(f"(SELECT {node.name} FROM {SECRETS})")
+    place = node.parent
+    if place is None or not isinstance(place.this, exp.Column):
+        raise _unknown()
+    others = place.expressions if isinstance(place, exp.In) else [node]
+    beside = [parameters[other.name] for other in others]
+    return _literal(value, columns[place.this.name], any(isinstance(v, float) for v in beside))
+
+
+def _literal(value: object, column: str, is_approximate: bool) -> Expression:  # noqa: FBT001
+    """Write a value to compare a column of some type with."""
+    if isinstance(value, bool):
+        return _parsed("TRUE" if value else "FALSE")
+    if isinstance(value, str):  # hexadecimal digits need no escape
+        return _parsed(f"CAST(X'{value.encode().hex()}' AS STRING)")
+    if isinstance(value, dt.datetime):
+        if value.tzinfo is None:
+            return _parsed(f"CAST('{value.isoformat(' ')}' AS TIMESTAMP_NTZ)")
+        return _parsed(f"CAST('{value.astimezone(dt.UTC).isoformat(' ')}' AS TIMESTAMP)")
+    if isinstance(value, dt.date):
+        return _parsed(f"CAST('{value.isoformat()}' AS DATE)")
+    if not isinstance(value, (int, float)):
+        raise _unknown()
+    if not is_approximate and column not in {"DOUBLE", "FLOAT"}:
+        return _parsed(str(value))
+    if column.startswith("DECIMAL") and int(column[8:].partition(",")[0]) > _EXACT_DIGITS:
+        raise RequestError(
+            f"On Spark, decimals of more than {_EXACT_DIGITS} digits are compared with whole "
+            "numbers alone.",
+            hint='compare with a whole number, or run the job with engine = "duckdb"',
+        )
+    number = float(value)
+    text = "Infinity" if math.isinf(number) else repr(number).strip("-")
+    sign = "-" if number < 0 else ""
+    kind = "FLOAT" if column == "FLOAT" and not is_approximate else "DOUBLE"
+    written = f"CAST('{sign}{text}' AS DOUBLE)"
+    return _parsed(written if kind == "DOUBLE" else f"CAST({written} AS FLOAT)")
+
+
+def _rewritten(node: Expression, columns: Mapping[str, str]) -> Expression:
+    """Rewrite a tree from its leaves to its root."""
+    for inner in list(node.iter_expressions()):
+        changed = _rewritten(inner, columns)
+        if changed is not inner:
+            inner.replace(changed)
+    rule = _RULES.get(type(node).__name__)
+    return node if rule is None else rule(node, columns)
+
+
+def _cast(node: Any, columns: Mapping[str, str]) -> Expression:
+    from sqlglot import exp
+
+    to, inner = node.to.this, node.this.unnest()
+    if to == exp.DType.UBIGINT:
+        if isinstance(inner, exp.DPipe) and inner.left.name == "0x":
+            return _parsed(f"CAST(CONV({inner.right.sql('spark')}, 16, 10) AS DECIMAL(20, 0))")
+        return exp.cast(node.this, "DECIMAL(20, 0)", dialect="spark")
+    if to == exp.DType.INT128:
+        return exp.cast(node.this, "DECIMAL(38, 0)", dialect="spark")
+    if to == exp.DType.DECIMAL and isinstance(inner, exp.Column) and inner.this.quoted:
+        decimals = int(node.to.expressions[1].name)
+        return _parsed(_scaled(inner.sql("spark"), columns[inner.name], decimals))
+    return node
+
+
+def _scaled(column: str, kind: str, decimals: int) -> str:
+    """Write a number as a whole multiple of its last decimal, rounded as DuckDB rounds."""
+    if kind.startswith("DECIMAL"):
+        digits = f"CAST(CAST({column} AS DECIMAL(38, {decimals})) AS STRING)"
+        return f"CAST(REPLACE({digits}, '.', '') AS DECIMAL(38, 0))"
+    if kind not in _UNWRITTEN:
+        return f"CAST({column} AS DECIMAL(38, 0)) * {10**decimals}"
+    # Halves go up. From 2**63 on doubles are multiples of 2048, taken in two parts.
+    scaled = f"(CAST({column} AS DOUBLE) * CAST('1e{decimals}' AS DOUBLE))"
+    whole = f"FLOOR({scaled})"
+    small = f"CAST({whole} + IF({scaled} - {whole} >= CAST('0.5' AS DOUBLE), 1, 0) AS DECIMAL(38, 0))"
+    upper = f"FLOOR({scaled} / CAST('{2**64}' AS DOUBLE))"
+    lower = f"FLOOR(({scaled} - {upper} * CAST('{2**64}' AS DOUBLE)) / CAST('2048' AS DOUBLE))"
+    large = (
+        f"CAST({upper} AS DECIMAL(38, 0)) * {2**64} + CAST({lower} AS DECIMAL(38, 0)) * 2048"
+    )
+    return f"IF({scaled} < CAST('{2**63}' AS DOUBLE), {small}, {large})"
+
+
+def _sum(node: Any, _columns: Mapping[str, str]) -> Expression:
+    from sqlglot import exp
+
+    node.set("this", exp.cast(node.this, "DECIMAL(38, 0)", dialect="spark"))
+    return node  # type: ignore[no-any-return]
+
+
+def _and(node: Any, _columns: Mapping[str, str]) -> Expression:
+    """Keep the low bits of a sum: it is never negative."""
+    mask = int(node.expression.unnest().this.name)
+    if mask & (mask + 1):
+        raise _unknown()
+    return _parsed(f"{node.this.sql('spark')} % {mask + 1}")
+
+
+def _shift(node: Any, _columns: Mapping[str, str]) -> Expression:
+    """Drop the low bits of a key: it is never negative."""
+    return _parsed(f"({node.this.sql('spark')}) DIV {2 ** int(node.expression.name)}")
+
+
+def _xor(node: Any, _columns: Mapping[str, str]) -> Expression:
+    """Combine unsigned integers by the signed ones of the same bits."""
+    bits = f"({node.this.sql('spark')})"
+    return _parsed(f"BIT_XOR(CAST(IF({bits} >= {2**63}, {bits} - {2**64}, {bits}) AS BIGINT))")
+
+
+def _min(node: Any, _columns: Mapping[str, str]) -> Expression:
+    count = node.args.get("count")
+    if count is None:
+        return node  # type: ignore[no-any-return]
+    sorted_list = f"ARRAY_SORT(COLLECT_LIST({node.this.sql('spark')}))"
+    return _parsed(f"SLICE({sorted_list}, 1, {count.name})")
+
+
+def _grouping(node: Any, _columns: Mapping[str, str]) -> Expression:
+    """Set a bit, first column highest, where a column is summed over."""
+    places = enumerate(reversed(node.expressions))
+    bits = [f"CAST(GROUPING({c.sql('spark')}) AS BIGINT) * {2**place}" for place, c in places]
+    return _parsed(" + ".join(bits))
+
+
+def _call(node: Any, _columns: Mapping[str, str]) -> Expression:
+    if node.name.lower() != "isfinite":
+        return node  # type: ignore[no-any-return]
+    number = node.expressions[0].sql("spark")
+    return _parsed(
+        f"(NOT ISNAN({number}) AND ABS({number}) < CAST('Infinity' AS DOUBLE))"
+    )
+
+
+def _encode(node: Any, _columns: Mapping[str, str]) -> Expression:
+    from sqlglot import exp
+
+    return exp.cast(node.this, "BINARY", dialect="spark")
+
+
+_RULES: dict[str, Callable[[Any, Mapping[str, str]], Expression]] = {
+    "Anonymous": _call,
+    "BitwiseAnd": _and,
+    "BitwiseRightShift": _shift,
+    "BitwiseXorAgg": _xor,
+    "Cast": _cast,
+    "Encode": _encode,
+    "Grouping": _grouping,
+    "Min": _min,
+    "Sum": _sum,
+}
