@@ -229,7 +229,7 @@ def known_service_keys() -> dict[str, tuple[str, ...]]:
     Examples
     --------
     >>> known_service_keys()["ledger"]
-    ('path', 'url', 'threshold', 'policy', 'smallest', 'history')
+    ('path', 'url', 'threshold', 'policy', 'smallest', 'history', 'also')
     """
     keys = {name: tuple(model.model_fields) for name, model in _SECTIONS.items()}
     top = tuple(field.alias or name for name, field in ServiceModel.model_fields.items())

@@ -210,7 +210,7 @@ def test_workers_that_are_killed_are_replaced_and_end_with_a_service_that_is_kil
     for worker in workers:
         os.kill(worker, signal.SIGKILL)
     load.join()
-    assert len(load.lost) == CLIENTS
+    assert 0 < len(load.lost) <= CLIENTS  # who was idle comes again on a new connection
     assert set(load.statuses) == {200}
     assert set(load.answered) <= set(recorded(target)) <= {*load.answered, *load.lost}
     assert ask(server) == 200
