@@ -11,13 +11,15 @@ import os
 import re
 import threading
 import urllib.parse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from tables.errors import SourceError
+from tables.files import file_format
 from tables.source import Source, open_source
 from tables.spark_session import LOCAL, open_session, quiet
 from tables.spark_sql import SECRETS, spark_sql
-from tables.spark_types import as_spark, as_wanted, is_same_type, kept_as
+from tables.spark_types import as_spark, as_wanted, kept_as, read_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -63,8 +65,13 @@ class SparkSource(Source):
         self.sound = set()
         self.columns = described.columns
         self._relation = described.relation
-        self.kinds = dict(described.kinds)
-        self._view()
+        types = {name: read_as(kind) for name, kind in self.columns.items()}
+        self._types = {name: kind for name, kind in types.items() if kind is not None}
+        self.kinds = {
+            name: kind if name in self._types else "other"
+            for name, kind in described.kinds.items()
+        }
+        self._run(self._name_records)
 
     def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
         """Run a query whose small answer comes as Python rows."""
@@ -139,33 +146,18 @@ class SparkSource(Source):
     def __repr__(self) -> str:
         return f"SparkSource({self.label!r}, {len(self.columns)} columns)"
 
-    def _view(self) -> None:
-        """Name the records in the session, after a check that Spark reads the same ones."""
-        self._run(self._name_records)
-        for name, kind in self._types.items():
-            if not is_same_type(self.columns[name], kind):
-                self.kinds[name] = "other"
-
     def _name_records(self) -> None:
-        records = self._session.read.parquet(*(_hadoop_path(file) for file in self.files))
-        self._types = dict(records.dtypes)
-        if list(self._types) != list(self.columns):
-            raise SourceError(
-                f"Spark reads other columns from {self.label!r} than its files have.",
-                hint="names must differ in more than upper and lower case",
-            )
+        """Name the records in the session, after a check that Spark reads the same ones."""
+        quoted = {name: "`" + name.replace("`", "``") + "`" for name in self._types}
+        shape = ", ".join(f"{q} {self._types[name]}" for name, q in quoted.items())
+        records = self._session.read.schema(shape).parquet(*map(_hadoop_path, self.files))
         read = {os.path.realpath(_local_path(file)) for file in records.inputFiles()}
         if read != {os.path.realpath(file) for file in self.files}:
             raise SourceError(
                 f"Spark does not read every file of {self.label!r}.",
                 hint="it skips names that begin with _ or a full stop: rename these files",
             )
-        kept = [
-            f"{kept_as(quoted, self.columns[name])} AS {quoted}"
-            for name in self.columns
-            if is_same_type(self.columns[name], self._types[name])
-            for quoted in ["`" + name.replace("`", "``") + "`"]
-        ]
+        kept = [f"{kept_as(q, self.columns[name])} AS {q}" for name, q in quoted.items()]
         records.selectExpr(*kept).createOrReplaceTempView(self._relation)
 
     def _ask(
@@ -174,12 +166,11 @@ class SparkSource(Source):
         """Ask Spark; secrets and the table beside go there as data, not in the text."""
         import pyarrow as pa
 
-        if secrets:
-            row = pa.table(dict(secrets))
-            self._session.createDataFrame(row).createOrReplaceTempView(SECRETS)
+        views = {SECRETS: pa.table(dict(secrets))} if secrets else {}
         if beside is not None:
-            shown = self._session.createDataFrame(as_spark(beside))
-            shown.createOrReplaceTempView(self.beside)
+            views[self.beside] = as_spark(beside)
+        for name, table in views.items():
+            self._session.createDataFrame(table).createOrReplaceTempView(name)
         return self._session.sql(text).toArrow()
 
     def _run(
@@ -254,20 +245,28 @@ def open_spark(path: str | os.PathLike[str], *, master: str = LOCAL) -> SparkSou
     """
     described = open_source(path, threads=1)
     try:
-        if any(_suffix(file) != "parquet" for file in described.files):
-            raise SourceError(
-                "Spark reads Parquet files alone here.",
-                hint='write the records to Parquet, or use engine = "duckdb"',
-            )
+        _require_plain(described)
         return SparkSource(described, session=open_session(master))
     except BaseException:
         described.close()
         raise
 
 
-def _suffix(file: str) -> str:
-    with open(file, "rb") as handle:  # noqa: PTH123
-        return "parquet" if handle.read(4) == b"PAR1" else "other"
+def _require_plain(described: Source) -> None:
+    """Raise unless the files are Parquet, with the names of columns that DuckDB tells."""
+    import pyarrow.parquet as pq
+
+    for file in described.files:
+        if file_format(file) != "parquet":
+            raise SourceError(
+                "Spark reads Parquet files alone here.",
+                hint='write the records to Parquet, or use engine = "duckdb"',
+            )
+        if pq.read_schema(file).names != list(described.columns):
+            raise SourceError(
+                f"The columns of {Path(file).name!r} differ in nothing but upper and lower case.",
+                hint="rename them",
+            )
 
 
 def _hadoop_path(file: str) -> str:

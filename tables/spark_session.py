@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import threading
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +49,7 @@ _EXACT = {
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.groupByAliases": "true",
-    "spark.sql.parquet.binaryAsString": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.parquet.int96AsTimestamp": "true",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.mergeSchema": "false",
@@ -92,9 +91,9 @@ def open_session(master: str) -> SparkSession:
             f"{master!r} is no master of Spark.",
             hint='write "local[*]", "spark://host:7077", "yarn" or "k8s://…"',
         )
-    with _STARTING:
+    with _STARTING, quiet():
         context = _running(master) or _start(master)
-    from pyspark.sql import SparkSession
+        from pyspark.sql import SparkSession
 
     session = SparkSession(context).newSession()
     for name, value in _EXACT.items():
@@ -165,11 +164,13 @@ def _start(master: str) -> SparkContext:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keep what PySpark logs of failed statements, values included, from everybody."""
+    """Keep to itself what PySpark says of failed statements, values included, and of itself."""
     logger: Any = logging.getLogger("SQLQueryContextLogger")
     before = logger.disabled
     logger.disabled = True
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # sockets left open, versions of pandas
+            yield
     finally:
         logger.disabled = before

@@ -135,7 +135,7 @@ def _literal(value: object, column: str, is_approximate: bool) -> Expression:  #
     if not isinstance(value, (int, float)):
         raise _unknown()
     if not is_approximate and column not in {"DOUBLE", "FLOAT"}:
-        return _parsed(str(value))
+        return _parsed(_whole(int(value)))
     if column.startswith("DECIMAL") and int(column[8:].partition(",")[0]) > _EXACT_DIGITS:
         raise RequestError(
             f"On Spark, decimals of more than {_EXACT_DIGITS} digits are compared with whole "
@@ -148,6 +148,13 @@ def _literal(value: object, column: str, is_approximate: bool) -> Expression:  #
     kind = "FLOAT" if column == "FLOAT" and not is_approximate else "DOUBLE"
     written = f"CAST('{sign}{text}' AS DOUBLE)"
     return _parsed(written if kind == "DOUBLE" else f"CAST({written} AS FLOAT)")
+
+
+def _whole(value: int) -> str:
+    """Write an integer; Spark takes a missing value for smaller than a longer bare one."""
+    if -(2**63) <= value < 2**63:
+        return str(value)
+    return f"CAST('{value}' AS DECIMAL({len(str(abs(value)))}, 0))"
 
 
 def _rewritten(node: Expression, columns: Mapping[str, str]) -> Expression:

@@ -10,24 +10,24 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["as_spark", "as_wanted", "is_same_type", "kept_as"]
+__all__ = ["as_spark", "as_wanted", "kept_as", "read_as"]
 
-_SAME = {
-    "TINYINT": {"tinyint"},
-    "SMALLINT": {"smallint"},
-    "INTEGER": {"int"},
-    "BIGINT": {"bigint"},
-    "UTINYINT": {"smallint"},
-    "USMALLINT": {"int"},
-    "UINTEGER": {"bigint"},
-    "UBIGINT": {"decimal(20,0)"},
-    "FLOAT": {"float"},
-    "DOUBLE": {"double"},
-    "VARCHAR": {"string"},
-    "BOOLEAN": {"boolean"},
-    "DATE": {"date"},
-    "TIMESTAMP": {"timestamp_ntz", "timestamp"},
-    "TIMESTAMP WITH TIME ZONE": {"timestamp"},
+_READ_AS = {
+    "TINYINT": "tinyint",
+    "SMALLINT": "smallint",
+    "INTEGER": "int",
+    "BIGINT": "bigint",
+    "UTINYINT": "smallint",
+    "USMALLINT": "int",
+    "UINTEGER": "bigint",
+    "UBIGINT": "decimal(20,0)",
+    "FLOAT": "float",
+    "DOUBLE": "double",
+    "VARCHAR": "string",
+    "BOOLEAN": "boolean",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp_ntz",
+    "TIMESTAMP WITH TIME ZONE": "timestamp",
 }
 _UNSIGNED = {
     pa.uint8(): pa.int16(),
@@ -37,17 +37,22 @@ _UNSIGNED = {
 }
 
 
-def is_same_type(duckdb_type: str, spark_type: str) -> bool:
-    """Tell whether both engines read a column of these types as the same values.
+def read_as(duckdb_type: str) -> str | None:
+    """Return the type in which Spark reads the same values; None where there is none.
+
+    Parameters
+    ----------
+    duckdb_type
+        DuckDB's type of a column.
 
     Examples
     --------
-    >>> is_same_type("UBIGINT", "decimal(20,0)"), is_same_type("BLOB", "binary")
-    (True, False)
+    >>> read_as("UBIGINT"), read_as("DECIMAL(5,2)"), read_as("BLOB")
+    ('decimal(20,0)', 'decimal(5,2)', None)
     """
     if duckdb_type.startswith("DECIMAL"):
-        return duckdb_type.lower() == spark_type
-    return spark_type in _SAME.get(duckdb_type, ())
+        return duckdb_type.lower()
+    return _READ_AS.get(duckdb_type)
 
 
 def kept_as(column: str, duckdb_type: str) -> str:
@@ -68,9 +73,7 @@ def kept_as(column: str, duckdb_type: str) -> str:
     if duckdb_type in {"DOUBLE", "FLOAT"}:
         zero = f"CAST(0 AS {duckdb_type})"
         return f"CASE WHEN ISNAN({column}) THEN NULL WHEN {column} = 0 THEN {zero} ELSE {column} END"
-    if duckdb_type == "VARCHAR":
-        return f"VALIDATE_UTF8({column})"
-    return f"CAST({column} AS TIMESTAMP_NTZ)" if duckdb_type == "TIMESTAMP" else column
+    return f"VALIDATE_UTF8({column})" if duckdb_type == "VARCHAR" else column
 
 
 def as_wanted(answer: pa.Table, wanted: pa.Schema) -> pa.Table:
