@@ -117,6 +117,10 @@ class SparkSource(Source):
         """Refuse: there is no answer on the fly."""
         _refuse("Spark answers no requests on the fly.")
 
+    def new_name(self, stem: str) -> str:
+        """Refuse: there are no prepared records."""
+        _refuse("Spark keeps no records ready for requests.")
+
     def keep(self, name: str, table: pa.Table) -> None:
         """Refuse: there are no prepared records."""
         _refuse("Spark keeps no records ready for requests.")

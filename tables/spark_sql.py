@@ -31,7 +31,7 @@ _KNOWN = frozenset(
 )
 _KNOWN_CALLS = frozenset({"isfinite", "hash"})
 _EXACT_DIGITS = 15  # decimals of so many digits are exact doubles times a power of ten
-_UNWRITTEN = "DOUBLE", "FLOAT"
+_FLOATING = frozenset({"DOUBLE", "FLOAT"})
 
 
 def spark_sql(sql: str, parameters: Mapping[str, object], *, columns: Mapping[str, str]) -> str:
@@ -68,12 +68,17 @@ def spark_sql(sql: str, parameters: Mapping[str, object], *, columns: Mapping[st
 
     try:
         tree = sqlglot.parse_one(sql, dialect="duckdb")
+        _require_exact(tree, columns)
         _require_known(tree)
         places = list(tree.find_all(exp.Placeholder))
         values = [_value(place, parameters, columns) for place in places]
         for place, value in zip(places, values, strict=True):
             place.replace(value)
-        tree = _rewritten(tree, columns)
+        for node in reversed(list(tree.walk(bfs=False))):  # the parts before the whole
+            if (rule := _RULES.get(type(node).__name__)) is not None:
+                changed = rule(node, columns)
+                if changed is not node:
+                    node.replace(changed)
         return str(tree.sql("spark", unsupported_level=sqlglot.ErrorLevel.RAISE))
     except (SqlglotError, RecursionError):
         raise _unknown() from None
@@ -84,6 +89,22 @@ def _unknown() -> RequestError:
         "A part of this tabulation is not known to give the same numbers on Spark.",
         hint='run the job with engine = "duckdb"',
     )
+
+
+def _require_exact(tree: Expression, columns: Mapping[str, str]) -> None:
+    """Raise where the text of a floating-point number matters: two engines print two texts."""
+    from sqlglot import exp
+
+    for cast in tree.find_all(exp.Cast):
+        column = cast.this
+        if cast.to.this != exp.DType.TEXT or not isinstance(column, exp.Column):
+            continue
+        if column.this.quoted and columns[column.name] in _FLOATING:
+            raise RequestError(
+                f"Record keys stored in floating point, as {column.name!r}, are not read by "
+                "Spark: their digits depend on the engine.",
+                hint='write them as decimals or integers, or use engine = "duckdb"',
+            )
 
 
 def _require_known(tree: Expression) -> None:
@@ -134,7 +155,7 @@ def _literal(value: object, column: str, is_approximate: bool) -> Expression:  #
         return _parsed(f"CAST('{value.isoformat()}' AS DATE)")
     if not isinstance(value, (int, float)):
         raise _unknown()
-    if not is_approximate and column not in {"DOUBLE", "FLOAT"}:
+    if not is_approximate and column not in _FLOATING:
         return _parsed(_whole(int(value)))
     if column.startswith("DECIMAL") and int(column[8:].partition(",")[0]) > _EXACT_DIGITS:
         raise RequestError(
@@ -155,16 +176,6 @@ def _whole(value: int) -> str:
     if -(2**63) <= value < 2**63:
         return str(value)
     return f"CAST('{value}' AS DECIMAL({len(str(abs(value)))}, 0))"
-
-
-def _rewritten(node: Expression, columns: Mapping[str, str]) -> Expression:
-    """Rewrite a tree from its leaves to its root."""
-    for inner in list(node.iter_expressions()):
-        changed = _rewritten(inner, columns)
-        if changed is not inner:
-            inner.replace(changed)
-    rule = _RULES.get(type(node).__name__)
-    return node if rule is None else rule(node, columns)
 
 
 def _cast(node: Any, columns: Mapping[str, str]) -> Expression:
@@ -188,7 +199,7 @@ def _scaled(column: str, kind: str, decimals: int) -> str:
     if kind.startswith("DECIMAL"):
         digits = f"CAST(CAST({column} AS DECIMAL(38, {decimals})) AS STRING)"
         return f"CAST(REPLACE({digits}, '.', '') AS DECIMAL(38, 0))"
-    if kind not in _UNWRITTEN:
+    if kind not in _FLOATING:
         return f"CAST({column} AS DECIMAL(38, 0)) * {10**decimals}"
     # Halves go up. From 2**63 on doubles are multiples of 2048, taken in two parts.
     scaled = f"(CAST({column} AS DOUBLE) * CAST('1e{decimals}' AS DOUBLE))"
