@@ -22,12 +22,10 @@ from tables.spark_sql import SECRETS, spark_sql
 from tables.spark_types import as_spark, as_wanted, kept_as, read_as
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
-
-    from tables.deadline import Deadline
 
 __all__ = ["SparkSource", "open_spark"]
 
@@ -105,42 +103,27 @@ class SparkSource(Source):
                     self._session.catalog.dropTempView(view)
         return as_wanted(answer, wanted)
 
-    def aside(
-        self,
-        sql: str,
-        parameters: Mapping[str, object] | None = None,
-        *,
-        beside: pa.Table | None = None,
-        timeout_s: float | None = None,
-        deadline: Deadline | None = None,
-    ) -> pa.Table:
+    def aside(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse: there is no answer on the fly."""
         _refuse("Spark answers no requests on the fly.")
 
-    def new_name(self, stem: str) -> str:
+    def new_name(self, *_given: Any) -> NoReturn:
+        """Refuse: there are no prepared records, which would need names."""
+        _refuse("Spark keeps no records ready for requests.")
+
+    def keep(self, *_given: Any) -> NoReturn:
         """Refuse: there are no prepared records."""
         _refuse("Spark keeps no records ready for requests.")
 
-    def keep(self, name: str, table: pa.Table) -> None:
+    def create(self, *_given: Any) -> NoReturn:
         """Refuse: there are no prepared records."""
         _refuse("Spark keeps no records ready for requests.")
 
-    def create(self, name: str, sql: str, parameters: Mapping[str, object]) -> None:
-        """Refuse: there are no prepared records."""
-        _refuse("Spark keeps no records ready for requests.")
-
-    def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
+    def batches(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse: records stay where they are."""
         _refuse("Records are not fetched from Spark.")
 
-    def copy(
-        self,
-        sql: str,
-        parameters: Mapping[str, object],
-        path: str,
-        *,
-        progress: Callable[[float], None] | None = None,
-    ) -> None:
+    def copy(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse: records stay where they are."""
         _refuse("Records are not copied by Spark.")
 
@@ -268,7 +251,7 @@ def _require_plain(described: Source) -> None:
             )
         if pq.read_schema(file).names != list(described.columns):
             raise SourceError(
-                f"The columns of {Path(file).name!r} differ in nothing but upper and lower case.",
+                f"Columns of {Path(file).name!r} differ in upper and lower case alone.",
                 hint="rename them",
             )
 

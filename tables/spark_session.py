@@ -133,7 +133,8 @@ def _require_installed() -> None:
         )
     if home is not None and shutil.which("java", path=Path(home) / "bin") is None:
         raise SourceError(
-            "JAVA_HOME names a folder without bin/java.", hint="set it to a Java 17, or unset it"
+            "JAVA_HOME names a folder without bin/java.",
+            hint="set it to a Java 17, or unset it",
         )
 
 
@@ -144,12 +145,12 @@ def _start(master: str) -> SparkContext:
     from pyspark.java_gateway import launch_gateway
 
     conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("ckm")
-    conf.setAll(_PRIVATE.items())
+    conf.setAll(list(_PRIVATE.items()))
     problem = None
     try:
         # What Java prints may quote records: it goes nowhere.
         silence = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        gateway = launch_gateway(conf, popen_kwargs=silence)
+        gateway = launch_gateway(conf, popen_kwargs=silence)  # type: ignore[no-untyped-call]
         context = SparkContext(gateway=gateway, conf=conf)
     except (PySparkException, Py4JError, OSError, RuntimeError, ValueError) as error:
         problem = type(error).__name__

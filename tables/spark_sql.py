@@ -16,19 +16,20 @@ from tables.errors import RequestError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from sqlglot.expressions import Expression
+    from sqlglot.expressions import Expr
 
 __all__ = ["SECRETS", "spark_sql"]
 
 SECRETS = "ckm_secrets"  # a view of one row, with a column for every parameter of bytes
 
-_KNOWN = frozenset(
-    "Abs Add Alias And Boolean BitwiseAnd BitwiseRightShift BitwiseXorAgg Cast Coalesce Column "
-    "Count DPipe DataType DataTypeParam Distinct EQ Encode Explode Filter From GT GTE Group "
-    "Grouping GroupingSets Having Identifier In IntDiv Is Join LT LTE Left Literal Max Min Mod "
-    "Mul NEQ Neg Not Null NullSafeEQ Or Paren Placeholder Replace SHA2 Select Star Subquery "
-    "Sum Table TableAlias Tuple Unhex Where".split()
-)
+_KNOWN_NODES = """
+    Alias And BitwiseAnd BitwiseRightShift BitwiseXorAgg Boolean Cast Coalesce Column
+    Count DPipe DataType DataTypeParam Distinct EQ Encode Explode Filter From GT GTE
+    Group Grouping GroupingSets Having Identifier In IntDiv Is Join LT LTE Left Literal
+    Max Min Mod Mul NEQ Neg Not Null NullSafeEQ Or Paren Placeholder Replace SHA2 Select
+    Star Subquery Sum Table TableAlias Tuple Unhex Where
+"""
+_KNOWN = frozenset(_KNOWN_NODES.split())
 _KNOWN_CALLS = frozenset({"isfinite", "hash"})
 _EXACT_DIGITS = 15  # decimals of so many digits are exact doubles times a power of ten
 _FLOATING = frozenset({"DOUBLE", "FLOAT"})
@@ -91,7 +92,7 @@ def _unknown() -> RequestError:
     )
 
 
-def _require_exact(tree: Expression, columns: Mapping[str, str]) -> None:
+def _require_exact(tree: Expr, columns: Mapping[str, str]) -> None:
     """Raise where the text of a floating-point number matters: two engines print two texts."""
     from sqlglot import exp
 
@@ -107,7 +108,7 @@ def _require_exact(tree: Expression, columns: Mapping[str, str]) -> None:
             )
 
 
-def _require_known(tree: Expression) -> None:
+def _require_known(tree: Expr) -> None:
     from sqlglot import exp
 
     for node in tree.walk():
@@ -118,15 +119,13 @@ def _require_known(tree: Expression) -> None:
             raise _unknown()
 
 
-def _parsed(text: str) -> Expression:
+def _parsed(text: str) -> Expr:
     import sqlglot
 
     return sqlglot.parse_one(text, dialect="spark")
 
 
-def _value(
-    node: Expression, parameters: Mapping[str, object], columns: Mapping[str, str]
-) -> Expression:
+def _value(node: Expr, parameters: Mapping[str, object], columns: Mapping[str, str]) -> Expr:
     """Write the value of a parameter, of the type in which DuckDB compares it."""
     from sqlglot import exp
 
@@ -141,22 +140,27 @@ def _value(
     return _literal(value, columns[place.this.name], any(isinstance(v, float) for v in beside))
 
 
-def _literal(value: object, column: str, is_approximate: bool) -> Expression:  # noqa: FBT001
+def _literal(value: object, column: str, is_approximate: bool) -> Expr:  # noqa: FBT001
     """Write a value to compare a column of some type with."""
     if isinstance(value, bool):
         return _parsed("TRUE" if value else "FALSE")
+    if isinstance(value, (int, float)):
+        return _parsed(_number(value, column, is_approximate))
     if isinstance(value, str):  # hexadecimal digits need no escape
         return _parsed(f"CAST(X'{value.encode().hex()}' AS STRING)")
     if isinstance(value, dt.datetime):
-        if value.tzinfo is None:
-            return _parsed(f"CAST('{value.isoformat(' ')}' AS TIMESTAMP_NTZ)")
-        return _parsed(f"CAST('{value.astimezone(dt.UTC).isoformat(' ')}' AS TIMESTAMP)")
+        kind = "TIMESTAMP_NTZ" if value.tzinfo is None else "TIMESTAMP"
+        moment = value if value.tzinfo is None else value.astimezone(dt.UTC)
+        return _parsed(f"CAST('{moment.isoformat(' ')}' AS {kind})")
     if isinstance(value, dt.date):
         return _parsed(f"CAST('{value.isoformat()}' AS DATE)")
-    if not isinstance(value, (int, float)):
-        raise _unknown()
+    raise _unknown()
+
+
+def _number(value: float, column: str, is_approximate: bool) -> str:  # noqa: FBT001
+    """Write a number: whole, or as a double where DuckDB compares doubles."""
     if not is_approximate and column not in _FLOATING:
-        return _parsed(_whole(int(value)))
+        return _whole(int(value))
     if column.startswith("DECIMAL") and int(column[8:].partition(",")[0]) > _EXACT_DIGITS:
         raise RequestError(
             f"On Spark, decimals of more than {_EXACT_DIGITS} digits are compared with whole "
@@ -164,11 +168,10 @@ def _literal(value: object, column: str, is_approximate: bool) -> Expression:  #
             hint='compare with a whole number, or run the job with engine = "duckdb"',
         )
     number = float(value)
-    text = "Infinity" if math.isinf(number) else repr(number).strip("-")
     sign = "-" if number < 0 else ""
-    kind = "FLOAT" if column == "FLOAT" and not is_approximate else "DOUBLE"
-    written = f"CAST('{sign}{text}' AS DOUBLE)"
-    return _parsed(written if kind == "DOUBLE" else f"CAST({written} AS FLOAT)")
+    digits = "Infinity" if math.isinf(number) else repr(abs(number))
+    written = f"CAST('{sign}{digits}' AS DOUBLE)"
+    return f"CAST({written} AS FLOAT)" if column == "FLOAT" and not is_approximate else written
 
 
 def _whole(value: int) -> str:
@@ -178,7 +181,7 @@ def _whole(value: int) -> str:
     return f"CAST('{value}' AS DECIMAL({len(str(abs(value)))}, 0))"
 
 
-def _cast(node: Any, columns: Mapping[str, str]) -> Expression:
+def _cast(node: Any, columns: Mapping[str, str]) -> Expr:
     from sqlglot import exp
 
     to, inner = node.to.this, node.this.unnest()
@@ -204,7 +207,8 @@ def _scaled(column: str, kind: str, decimals: int) -> str:
     # Halves go up. From 2**63 on doubles are multiples of 2048, taken in two parts.
     scaled = f"(CAST({column} AS DOUBLE) * CAST('1e{decimals}' AS DOUBLE))"
     whole = f"FLOOR({scaled})"
-    small = f"CAST({whole} + IF({scaled} - {whole} >= CAST('0.5' AS DOUBLE), 1, 0) AS DECIMAL(38, 0))"
+    half = f"IF({scaled} - {whole} >= CAST('0.5' AS DOUBLE), 1, 0)"
+    small = f"CAST({whole} + {half} AS DECIMAL(38, 0))"
     upper = f"FLOOR({scaled} / CAST('{2**64}' AS DOUBLE))"
     lower = f"FLOOR(({scaled} - {upper} * CAST('{2**64}' AS DOUBLE)) / CAST('2048' AS DOUBLE))"
     large = (
@@ -213,14 +217,14 @@ def _scaled(column: str, kind: str, decimals: int) -> str:
     return f"IF({scaled} < CAST('{2**63}' AS DOUBLE), {small}, {large})"
 
 
-def _sum(node: Any, _columns: Mapping[str, str]) -> Expression:
+def _sum(node: Any, _columns: Mapping[str, str]) -> Expr:
     from sqlglot import exp
 
     node.set("this", exp.cast(node.this, "DECIMAL(38, 0)", dialect="spark"))
     return node  # type: ignore[no-any-return]
 
 
-def _and(node: Any, _columns: Mapping[str, str]) -> Expression:
+def _and(node: Any, _columns: Mapping[str, str]) -> Expr:
     """Keep the low bits of a sum: it is never negative."""
     mask = int(node.expression.unnest().this.name)
     if mask & (mask + 1):
@@ -228,18 +232,18 @@ def _and(node: Any, _columns: Mapping[str, str]) -> Expression:
     return _parsed(f"{node.this.sql('spark')} % {mask + 1}")
 
 
-def _shift(node: Any, _columns: Mapping[str, str]) -> Expression:
+def _shift(node: Any, _columns: Mapping[str, str]) -> Expr:
     """Drop the low bits of a key: it is never negative."""
     return _parsed(f"({node.this.sql('spark')}) DIV {2 ** int(node.expression.name)}")
 
 
-def _xor(node: Any, _columns: Mapping[str, str]) -> Expression:
+def _xor(node: Any, _columns: Mapping[str, str]) -> Expr:
     """Combine unsigned integers by the signed ones of the same bits."""
     bits = f"({node.this.sql('spark')})"
     return _parsed(f"BIT_XOR(CAST(IF({bits} >= {2**63}, {bits} - {2**64}, {bits}) AS BIGINT))")
 
 
-def _min(node: Any, _columns: Mapping[str, str]) -> Expression:
+def _min(node: Any, _columns: Mapping[str, str]) -> Expr:
     count = node.args.get("count")
     if count is None:
         return node  # type: ignore[no-any-return]
@@ -247,29 +251,27 @@ def _min(node: Any, _columns: Mapping[str, str]) -> Expression:
     return _parsed(f"SLICE({sorted_list}, 1, {count.name})")
 
 
-def _grouping(node: Any, _columns: Mapping[str, str]) -> Expression:
+def _grouping(node: Any, _columns: Mapping[str, str]) -> Expr:
     """Set a bit, first column highest, where a column is summed over."""
     places = enumerate(reversed(node.expressions))
     bits = [f"CAST(GROUPING({c.sql('spark')}) AS BIGINT) * {2**place}" for place, c in places]
     return _parsed(" + ".join(bits))
 
 
-def _call(node: Any, _columns: Mapping[str, str]) -> Expression:
+def _call(node: Any, _columns: Mapping[str, str]) -> Expr:
     if node.name.lower() != "isfinite":
         return node  # type: ignore[no-any-return]
     number = node.expressions[0].sql("spark")
-    return _parsed(
-        f"(NOT ISNAN({number}) AND ABS({number}) < CAST('Infinity' AS DOUBLE))"
-    )
+    return _parsed(f"(NOT ISNAN({number}) AND ABS({number}) < CAST('Infinity' AS DOUBLE))")
 
 
-def _encode(node: Any, _columns: Mapping[str, str]) -> Expression:
+def _encode(node: Any, _columns: Mapping[str, str]) -> Expr:
     from sqlglot import exp
 
     return exp.cast(node.this, "BINARY", dialect="spark")
 
 
-_RULES: dict[str, Callable[[Any, Mapping[str, str]], Expression]] = {
+_RULES: dict[str, Callable[[Any, Mapping[str, str]], Expr]] = {
     "Anonymous": _call,
     "BitwiseAnd": _and,
     "BitwiseRightShift": _shift,

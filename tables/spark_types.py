@@ -72,7 +72,8 @@ def kept_as(column: str, duckdb_type: str) -> str:
     """
     if duckdb_type in {"DOUBLE", "FLOAT"}:
         zero = f"CAST(0 AS {duckdb_type})"
-        return f"CASE WHEN ISNAN({column}) THEN NULL WHEN {column} = 0 THEN {zero} ELSE {column} END"
+        missing = f"WHEN ISNAN({column}) THEN NULL"
+        return f"CASE {missing} WHEN {column} = 0 THEN {zero} ELSE {column} END"
     return f"VALIDATE_UTF8({column})" if duckdb_type == "VARCHAR" else column
 
 

@@ -35,9 +35,13 @@ wishes = st.builds(
 )
 
 
-@given(population=populations(), requests=st.lists(wishes, min_size=1, max_size=4), hashed=st.booleans())
+@given(
+    population=populations(),
+    requests=st.lists(wishes, min_size=1, max_size=6),
+    hashed=st.booleans(),
+)
 @settings(
-    max_examples=12,
+    max_examples=5,
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,
         HealthCheck.too_slow,

@@ -10,8 +10,8 @@ import pytest
 
 from ckm.config import read_job
 from ckm.config.service import read_service
-from ckm.demo_texts import DESIGNS, JOB, SERVICE
 from ckm.demo import write_register
+from ckm.demo_texts import DESIGNS, JOB, SERVICE
 from ckm.engine import Engine
 from ckm.errors import ConfigError
 from ckm.release import release
@@ -92,7 +92,10 @@ def test_a_service_on_spark_is_refused_with_a_way_out(demo):
     service = read_service(demo / "service.toml")
     data = dataclasses.replace(service.job.data, engine="spark")
     service = dataclasses.replace(service, job=dataclasses.replace(service.job, data=data))
-    with pytest.raises(ConfigError, match="memory of one machine") as caught, open_desk(service):
+    with (
+        pytest.raises(ConfigError, match="memory of one machine") as caught,
+        open_desk(service),
+    ):
         pass
     assert "ckm release" in str(caught.value)
 
