@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["SECRETS", "spark_sql"]
 
 SECRETS = "ckm_secrets"  # a view of one row, with a column for every parameter of bytes
+BITS = (
+    "ckm bits of "  # before the name of an unsigned 64-bit column: the signed one of its bits
+)
 
 _KNOWN_NODES = """
     Alias And BitwiseAnd BitwiseRightShift BitwiseXorAgg Boolean Cast Coalesce Column
@@ -31,6 +34,8 @@ _KNOWN_NODES = """
 """
 _KNOWN = frozenset(_KNOWN_NODES.split())
 _KNOWN_CALLS = frozenset({"isfinite", "hash"})
+_WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
+_LIMB = 22  # bits: the sums of such parts overflow after 2**41 records, and then loudly
 _EXACT_DIGITS = 15  # decimals of so many digits are exact doubles times a power of ten
 _FLOATING = frozenset({"DOUBLE", "FLOAT"})
 
@@ -187,14 +192,17 @@ def _cast(node: Any, columns: Mapping[str, str]) -> Expr:
     to, inner = node.to.this, node.this.unnest()
     if to == exp.DType.UBIGINT:
         if isinstance(inner, exp.DPipe) and inner.left.name == "0x":
-            return _parsed(f"CAST(CONV({inner.right.sql('spark')}, 16, 10) AS DECIMAL(20, 0))")
+            digits = inner.right.sql("spark")
+            key = _parsed(f"CAST(CONV({digits}, 16, 10) AS DECIMAL(20, 0))")
+            key.meta["bits"] = f"CAST(CONV({digits}, 16, -10) AS BIGINT)"
+            return key
         return exp.cast(node.this, "DECIMAL(20, 0)", dialect="spark")
     if to == exp.DType.INT128:
         return exp.cast(node.this, "DECIMAL(38, 0)", dialect="spark")
     if to == exp.DType.DECIMAL and isinstance(inner, exp.Column) and inner.this.quoted:
         decimals = int(node.to.expressions[1].name)
         return _parsed(_scaled(inner.sql("spark"), columns[inner.name], decimals))
-    return node
+    return node  # type: ignore[no-any-return]
 
 
 def _scaled(column: str, kind: str, decimals: int) -> str:
@@ -203,7 +211,7 @@ def _scaled(column: str, kind: str, decimals: int) -> str:
         digits = f"CAST(CAST({column} AS DECIMAL(38, {decimals})) AS STRING)"
         return f"CAST(REPLACE({digits}, '.', '') AS DECIMAL(38, 0))"
     if kind not in _FLOATING:
-        return f"CAST({column} AS DECIMAL(38, 0)) * {10**decimals}"
+        return f"(CAST({column} AS DECIMAL(38, 0)) * {10**decimals})"
     # Halves go up. From 2**63 on doubles are multiples of 2048, taken in two parts.
     scaled = f"(CAST({column} AS DOUBLE) * CAST('1e{decimals}' AS DOUBLE))"
     whole = f"FLOOR({scaled})"
@@ -217,11 +225,48 @@ def _scaled(column: str, kind: str, decimals: int) -> str:
     return f"IF({scaled} < CAST('{2**63}' AS DOUBLE), {small}, {large})"
 
 
-def _sum(node: Any, _columns: Mapping[str, str]) -> Expr:
+def _sum(node: Any, columns: Mapping[str, str]) -> Expr:
+    """Add up decimals; or 64-bit integers in three parts, which is far cheaper."""
     from sqlglot import exp
 
-    node.set("this", exp.cast(node.this, "DECIMAL(38, 0)", dialect="spark"))
-    return node  # type: ignore[no-any-return]
+    defined = _only_use(node.this)
+    bits = None if defined is None else _bits_of(defined.this, columns)
+    if defined is None or bits is None:
+        node.set("this", exp.cast(node.this, "DECIMAL(38, 0)", dialect="spark"))
+        return node  # type: ignore[no-any-return]
+    defined.set("this", _parsed(bits))
+    parts = [
+        f"CAST(SUM(SHIFTRIGHTUNSIGNED({defined.alias}, {place}) & {2**_LIMB - 1}) "
+        f"AS DECIMAL(38, 0)) * {2**place}"
+        for place in range(0, 64, _LIMB)
+    ]
+    return _parsed(f"({' + '.join(parts)})")
+
+
+def _only_use(column: Any) -> Any:
+    """Return where a name of ours is defined, if this is the only place that reads it."""
+    from sqlglot import exp
+
+    if not isinstance(column, exp.Column) or column.this.quoted:
+        return None
+    tree = column.root()
+    uses = [c for c in tree.find_all(exp.Column) if not c.this.quoted and c.name == column.name]
+    places = [a for a in tree.find_all(exp.Alias) if a.alias == column.name]
+    places = [a for a in places if a.find_ancestor(exp.Select) is not tree]
+    return places[0] if len(uses) == len(places) == 1 else None
+
+
+def _bits_of(key: Expr, columns: Mapping[str, str]) -> str | None:
+    """Write a key as the signed 64-bit integer of its bits; None where it is none."""
+    from sqlglot import exp
+
+    if not isinstance(key, exp.Column) or not key.this.quoted:
+        found: str | None = key.meta.get("bits")
+        return found
+    kind = columns[key.name]
+    if kind == "UBIGINT":
+        return _signed(key.sql("spark"))
+    return f"CAST({key.sql('spark')} AS BIGINT)" if kind in _WHOLE else None
 
 
 def _and(node: Any, _columns: Mapping[str, str]) -> Expr:
@@ -229,18 +274,22 @@ def _and(node: Any, _columns: Mapping[str, str]) -> Expr:
     mask = int(node.expression.unnest().this.name)
     if mask & (mask + 1):
         raise _unknown()
-    return _parsed(f"{node.this.sql('spark')} % {mask + 1}")
+    return _parsed(f"({node.this.sql('spark')} % {mask + 1})")
 
 
 def _shift(node: Any, _columns: Mapping[str, str]) -> Expr:
     """Drop the low bits of a key: it is never negative."""
-    return _parsed(f"({node.this.sql('spark')}) DIV {2 ** int(node.expression.name)}")
+    return _parsed(f"(({node.this.sql('spark')}) DIV {2 ** int(node.expression.name)})")
 
 
 def _xor(node: Any, _columns: Mapping[str, str]) -> Expr:
     """Combine unsigned integers by the signed ones of the same bits."""
-    bits = f"({node.this.sql('spark')})"
-    return _parsed(f"BIT_XOR(CAST(IF({bits} >= {2**63}, {bits} - {2**64}, {bits}) AS BIGINT))")
+    return _parsed(f"BIT_XOR({_signed(node.this.sql('spark'))})")
+
+
+def _signed(key: str) -> str:
+    """Write the signed 64-bit integer of the same bits."""
+    return f"CAST(IF(({key}) >= {2**63}, ({key}) - {2**64}, ({key})) AS BIGINT)"
 
 
 def _min(node: Any, _columns: Mapping[str, str]) -> Expr:
@@ -255,7 +304,7 @@ def _grouping(node: Any, _columns: Mapping[str, str]) -> Expr:
     """Set a bit, first column highest, where a column is summed over."""
     places = enumerate(reversed(node.expressions))
     bits = [f"CAST(GROUPING({c.sql('spark')}) AS BIGINT) * {2**place}" for place, c in places]
-    return _parsed(" + ".join(bits))
+    return _parsed(f"({' + '.join(bits)})")
 
 
 def _call(node: Any, _columns: Mapping[str, str]) -> Expr:

@@ -47,8 +47,8 @@ def read_as(duckdb_type: str) -> str | None:
 
     Examples
     --------
-    >>> read_as("UBIGINT"), read_as("DECIMAL(5,2)"), read_as("BLOB")
-    ('decimal(20,0)', 'decimal(5,2)', None)
+    >>> read_as("UINTEGER"), read_as("DECIMAL(5,2)"), read_as("BLOB")
+    ('bigint', 'decimal(5,2)', None)
     """
     if duckdb_type.startswith("DECIMAL"):
         return duckdb_type.lower()

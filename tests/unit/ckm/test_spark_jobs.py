@@ -24,7 +24,7 @@ from tables import Secret, SourceError
 def demo(tmp_path_factory):
     """Make the register of the demonstration, once; its jobs say where they differ."""
     folder = tmp_path_factory.mktemp("demo")
-    write_register(folder, persons=3000, seed=5)
+    write_register(folder, persons=1000, seed=5)
     (folder / "job.toml").write_text(JOB, encoding="utf-8")
     (folder / "service.toml").write_text(SERVICE, encoding="utf-8")
     (folder / "designs.toml").write_text(DESIGNS, encoding="utf-8")

@@ -87,7 +87,7 @@ def written(tmp_path, name="people.parquet", **columns):
 
 def test_columns_of_every_type_give_the_same_cells(wild, master):
     names = [name for name in every_type(1).column_names if name != "id"]
-    wishes = [Request(dimensions=[name]) for name in names]
+    wishes = [Request(dimensions=names[n : n + 3]) for n in range(0, len(names), 3)]
     wishes += [Request(dimensions=["text", "f64", "u64"]), Request(dimensions=[])]
     ours, theirs = both(wild, ID, wishes, master=master)
     assert sum(len(cells.count) for cells in ours) > 500
@@ -117,7 +117,8 @@ def test_filters_on_every_type_let_the_same_records_through(wild, master):
         conditions += [f"{name} {'<='[n % 2]} {value}" for n, value in enumerate(values)]
         conditions += [f"not ({name} in ({', '.join(values)}))"]
     conditions += ["i64 is not missing or text = 'Z'", "i8 is missing and not (u64 > 5)"]
-    wishes = [Request(dimensions=["id"], where=c, margins="none") for c in conditions]
+    # The key of a total tells which records it holds.
+    wishes = [Request(dimensions=[], where=c) for c in conditions]
     ours, theirs = both(wild, ID, wishes, master=master)
     assert len({tuple(cells.cell_key.tolist()) for cells in ours}) > 30
     require_same(ours, theirs)
