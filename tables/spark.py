@@ -257,8 +257,8 @@ def _require_plain(described: Source) -> None:
 
 
 def _hadoop_path(file: str) -> str:
-    """Write a path so that no character of it stands for others."""
-    return re.sub(r"([\\*?{}\[\]])", r"\\\1", os.path.abspath(file))  # noqa: PTH100
+    """Write a path so that no character of it stands for others, nor for another system."""
+    return "file://" + re.sub(r"([\\*?{}\[\]])", r"\\\1", os.path.abspath(file))  # noqa: PTH100
 
 
 def _local_path(url: str) -> str:
