@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from ckm.errors import ConfigError
 from ckm.magnitudes.errors import MagnitudeError
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ckm.magnitudes import MagnitudeNoise
     from ckm.tally import Tally
     from ptable import PTable
-    from tables import Cells, Prepared
+    from tables import Cells, Prepared, Source
     from tables.quality import Action
 
 __all__ = ["Engine", "Observer", "SumObserver"]
@@ -106,6 +106,11 @@ class Engine:
         What totals and missing categories are called in the tables.
     table
         The table inside a DuckDB file.
+    engine
+        What tabulates: ``"duckdb"``, or ``"spark"`` for Parquet files that one machine is too
+        small for. The numbers are the same to the bit.
+    master
+        For ``"spark"``: where it runs, all cores of this machine by default.
     memory_limit, threads
         DuckDB's memory (``"3GB"``) and threads. They never change a result.
 
@@ -153,6 +158,8 @@ class Engine:
         total_label: str = "Total",
         missing_label: str = "(missing)",
         table: str | None = None,
+        engine: Literal["duckdb", "spark"] = "duckdb",
+        master: str | None = None,
         memory_limit: str | None = None,
         threads: int | None = None,
     ) -> None:
@@ -181,9 +188,12 @@ class Engine:
         self._checks = checks
         self._quality: KeyQuality | None = None
         self._hierarchies = {n: _hierarchy(n, h) for n, h in (hierarchies or {}).items()}
-        self._source = open_source(
-            data, table=table, memory_limit=memory_limit, threads=threads
-        )
+        if engine == "duckdb":
+            self._source = open_source(
+                data, table=table, memory_limit=memory_limit, threads=threads
+            )
+        else:
+            self._source = _open_spark(data, engine, master)
         try:
             self._categories = {
                 n: _categories(n, c, self._hierarchies.get(n))
@@ -616,6 +626,20 @@ def _require_counts(ptable: PTable) -> None:
             PTableWarning,
             stacklevel=3,
         )
+
+
+def _open_spark(data: object, engine: str, master: str | None) -> Source:
+    if engine != "spark":
+        raise ConfigError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
+    if not isinstance(data, (str, os.PathLike)):
+        raise ConfigError(
+            "Spark tabulates Parquet files, not data in memory.",
+            hint="write them to Parquet, or leave engine out",
+        )
+    from tables.spark import open_spark
+    from tables.spark_session import LOCAL
+
+    return open_spark(data, master=master or LOCAL)
 
 
 def _find_secret(

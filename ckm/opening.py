@@ -273,6 +273,8 @@ def open_engine(
         total_label=job.output.total_label,
         missing_label=job.output.missing_label,
         table=data.table,
+        engine=data.engine,
+        master=data.master,
         memory_limit=memory_limit,
         threads=threads,
     )

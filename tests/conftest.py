@@ -1,5 +1,6 @@
 """Fixtures that every test may use."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,3 +23,20 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the folder of reference results and real data is absent")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def master() -> str:
+    """Start Spark on this machine, once, and return its master; or skip."""
+    pytest.importorskip("pyspark", reason="PySpark is not installed")
+    pytest.importorskip("sqlglot", reason="SQLGlot is not installed")
+    if shutil.which("java") is None:
+        pytest.skip("Java is not installed")
+    from tables.spark_session import open_session
+
+    with pytest.MonkeyPatch.context() as patch:
+        # Small questions: less work for Java's compiler, no network.
+        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        open_session("local[2]")
+    return "local[2]"

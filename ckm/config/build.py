@@ -208,8 +208,25 @@ class JobBuilder:
             self._add(where, "has both id and record_key.", "remove one of the two")
         if data.key_range is not None and data.record_key is None:
             self._add(where, "key_range goes with record_key alone.", "remove key_range")
+        self._data_engine(data)
         path = self._path(where, "path", data.path, is_glob=True)
         return JobData(path=path, **data.model_dump(exclude={"path"}))
+
+    def _data_engine(self, data: DataModel) -> None:
+        """Note what does not go with the engine."""
+        where = "[data]"
+        if data.engine != "spark":
+            if data.master is not None:
+                self._add(where, 'master goes with engine = "spark" alone.', "remove master")
+            return
+        from tables.spark_session import is_master
+
+        if data.table is not None:
+            hint = "write the table to Parquet, and name its files as path"
+            self._add(where, "table goes with DuckDB files, which Spark cannot read.", hint)
+        if data.master is not None and not is_master(data.master):
+            hint = 'write "local[*]", "spark://host:7077", "yarn" or "k8s://…"'
+            self._add(where, f"{data.master!r} is no master of Spark.", hint)
 
     def _keys(self, keys: KeysModel) -> JobKeys:
         where, secret = "[keys]", None

@@ -43,6 +43,8 @@ class JobData:
     record_key: str | None = None
     key_range: int | None = None
     weight: str | None = None
+    engine: Literal["duckdb", "spark"] = "duckdb"
+    master: str | None = None
 
     def files(self) -> tuple[Path, ...]:
         """Return the files that `path` stands for, sorted.

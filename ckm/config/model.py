@@ -55,6 +55,12 @@ class DataModel(_Section):
         description="Stored keys run from 0 to key_range - 1; for example 256.",
     )
     weight: str | None = Field(default=None, min_length=1, description="Column of weights.")
+    engine: Literal["duckdb", "spark"] = Field(
+        default="duckdb", description="What tabulates the records; the numbers are the same."
+    )
+    master: str | None = Field(
+        default=None, min_length=1, description='For spark: "local[*]" or "spark://host:7077".'
+    )
 
 
 class KeysModel(_Section):

@@ -94,6 +94,12 @@ def open_desk(
     from ckm.service.recorder import Recorder
 
     require_private(service)
+    if service.job.data.engine != "duckdb":
+        raise ConfigError(
+            "A service keeps its records ready in the memory of one machine, which Spark "
+            "does not.",
+            hint='serve with engine = "duckdb"; release large tables with ckm release',
+        )
     limits, ptable = service.limits, load_ptable(service.job)
     own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
     try:

@@ -1,0 +1,177 @@
+"""A session of Spark that keeps to itself: no page, no log, and the same answers anywhere."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.util
+import logging
+import os
+import re
+import shutil
+import subprocess
+import threading
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tables.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+__all__ = ["LOCAL", "is_master", "open_session", "quiet"]
+
+LOCAL = "local[*]"
+_MASTER = re.compile(
+    r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|local-cluster\[\d+,\s*\d+,\s*\d+\]|yarn"
+    r"|spark://[\w.-]+:\d+(,[\w.-]+:\d+)*|k8s://\S+"
+)
+_STARTING = threading.Lock()
+# Set when Spark starts. Its page and its logs would show statements, plans and records.
+_PRIVATE = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.eventLog.enabled": "false",
+    "spark.log.level": "OFF",
+    "spark.executor.syncLogLevel.enabled": "true",
+    "spark.io.encryption.enabled": "true",  # what it spills to disk
+}
+# Set for every session of ours: whatever a cluster's defaults are, the answers are the same.
+_EXACT = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.groupByAliases": "true",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96AsTimestamp": "true",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.mergeSchema": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.variable.substitute": "false",
+}
+
+
+def is_master(text: str) -> bool:
+    """Tell whether a text can be the master of a Spark cluster.
+
+    Examples
+    --------
+    >>> is_master("local[4]"), is_master("spark://head:7077"), is_master("head:7077")
+    (True, True, False)
+    """
+    return _MASTER.fullmatch(text) is not None
+
+
+def open_session(master: str) -> SparkSession:
+    """Open a session; Spark itself is started once in a process and ends with it.
+
+    Parameters
+    ----------
+    master
+        Where Spark runs: ``"local[*]"`` for this machine.
+
+    Raises
+    ------
+    SourceError
+        If Spark or Java is not installed, or the master cannot be reached.
+
+    Examples
+    --------
+    >>> open_session("local[*]")  # doctest: +SKIP
+    """
+    if not is_master(master):
+        raise SourceError(
+            f"{master!r} is no master of Spark.",
+            hint='write "local[*]", "spark://host:7077", "yarn" or "k8s://…"',
+        )
+    with _STARTING, quiet():
+        context = _running(master) or _start(master)
+        from pyspark.sql import SparkSession
+
+    session = SparkSession(context).newSession()
+    for name, value in _EXACT.items():
+        session.conf.set(name, value)
+    if master.startswith("local"):
+        session.conf.set("spark.sql.shuffle.partitions", context.defaultParallelism)
+    return session
+
+
+def _running(master: str) -> SparkContext | None:
+    """Return what already runs in this process."""
+    _require_installed()
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context  # noqa: SLF001
+    if context is None or context._jsc is None or context._jsc.sc().isStopped():  # noqa: SLF001
+        return None
+    if context.master != master:
+        raise SourceError(
+            f"Spark already runs in this process, with the master {context.master!r}.",
+            hint=f"stop it first, or open the data with the master {context.master!r}",
+        )
+    return context
+
+
+def _require_installed() -> None:
+    if any(importlib.util.find_spec(name) is None for name in ("pyspark", "sqlglot")):
+        raise SourceError(
+            'engine = "spark" needs PySpark and SQLGlot, which are not installed.',
+            hint="pip install 'ckm-engine[spark]'",
+        )
+    home = os.environ.get("JAVA_HOME")
+    if home is None and shutil.which("java") is None:
+        raise SourceError(
+            "Spark needs Java 17 or later, and there is none on the path.",
+            hint="install it (Debian: openjdk-17-jre-headless), or set JAVA_HOME",
+        )
+    if home is not None and shutil.which("java", path=Path(home) / "bin") is None:
+        raise SourceError(
+            "JAVA_HOME names a folder without bin/java.",
+            hint="set it to a Java 17, or unset it",
+        )
+
+
+def _start(master: str) -> SparkContext:
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+
+    conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("ckm")
+    conf.setAll(list(_PRIVATE.items()))
+    problem = None
+    try:
+        # What Java prints may quote records: it goes nowhere.
+        silence = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        gateway = launch_gateway(conf, popen_kwargs=silence)  # type: ignore[no-untyped-call]
+        context = SparkContext(gateway=gateway, conf=conf)
+    except (PySparkException, Py4JError, OSError, RuntimeError, ValueError) as error:
+        problem = type(error).__name__
+    if problem is not None:  # raised here, so that Java's text is not chained
+        raise SourceError(
+            f"Spark could not be started with the master {master!r} ({problem}).",
+            hint="is the master up, its version that of PySpark, and Java 17 or later?",
+        )
+    atexit.register(context.stop)
+    return context
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep to itself what PySpark says of failed statements, values included, and of itself."""
+    logger: Any = logging.getLogger("SQLQueryContextLogger")
+    before = logger.disabled
+    logger.disabled = True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # sockets left open, versions of pandas
+            yield
+    finally:
+        logger.disabled = before

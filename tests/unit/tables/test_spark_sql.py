@@ -1,0 +1,108 @@
+"""One SQL text, two dialects: what is written, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("sqlglot", reason="SQLGlot is not installed")
+
+from tables import RequestError, parse_filter
+from tables.spark_sql import SECRETS, spark_sql
+
+HOSTILE = ["'; drop table x; --", "\\", "\\'", "${env:HOME}", "a\0b", "`", '"', "/* */", "é"]
+
+
+def filtered(where, **columns):
+    kinds = {"VARCHAR": "text", "BOOLEAN": "boolean", "DATE": "date"}
+    kinds |= {"DOUBLE": "number", "FLOAT": "number", "BIGINT": "integer"}
+    values = {}
+    found = {name: kinds.get(kind, "number") for name, kind in columns.items()}
+    condition = parse_filter(where).sql(found, values)
+    return spark_sql(f"SELECT {condition} FROM t", values, columns=columns)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_text_enters_as_its_bytes_in_hexadecimal_digits(text):
+    quoted = text.replace('"', '""')
+    written = filtered(f'x = "{quoted}"', x="VARCHAR")
+    assert written == f"SELECT (`x` = CAST(X'{text.encode().hex()}' AS STRING)) FROM t"
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_column_of_any_name_stays_a_name(name):
+    quoted = '"' + name.replace('"', '""') + '"'
+    written = spark_sql(f"SELECT min({quoted}) FROM t", {}, columns={name: "BIGINT"})
+    assert written == f"SELECT MIN(`{name.replace('`', '``')}`) FROM t"
+
+
+def test_bytes_are_secrets_and_no_part_of_the_text():
+    pad = bytes(range(64))
+    written = spark_sql(
+        'SELECT sha256($pad || encode("x"::VARCHAR)) FROM t',
+        {"pad": pad},
+        columns={"x": "BIGINT"},
+    )
+    assert f"(SELECT pad FROM {SECRETS})" in written
+    assert pad[:4].hex() not in written.lower()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT median(x) FROM t",
+        "SELECT x / 2 FROM t",
+        "SELECT x FROM t ORDER BY x",
+        "SELECT avg(x) FROM t",
+        "SELECT round(x) FROM t",
+        "SELECT x & 5::HUGEINT FROM t",
+        "SELECT arg_max(x, y) FROM t",
+        "DELETE FROM t",
+        "SELECT ((",
+    ],
+)
+def test_what_is_not_known_to_mean_the_same_is_refused(sql):
+    with pytest.raises(RequestError, match="not known to give the same") as caught:
+        spark_sql(sql, {}, columns={})
+    assert "duckdb" in str(caught.value)
+
+
+def test_a_parameter_outside_of_a_comparison_with_a_column_is_refused():
+    with pytest.raises(RequestError, match="not known"):
+        spark_sql("SELECT $x FROM t", {"x": 5}, columns={})
+
+
+@pytest.mark.parametrize(
+    ("where", "kind", "written"),
+    [
+        ("x = 5", "BIGINT", "5"),
+        ("x = -5", "BIGINT", "-5"),
+        ("x = 0.5", "BIGINT", "CAST('0.5' AS DOUBLE)"),
+        ("x = -0.5", "DOUBLE", "CAST('-0.5' AS DOUBLE)"),
+        ("x = 3", "DOUBLE", "CAST('3.0' AS DOUBLE)"),
+        ("x = 3", "FLOAT", "CAST(CAST('3.0' AS DOUBLE) AS FLOAT)"),
+        ("x = 3.5", "FLOAT", "CAST('3.5' AS DOUBLE)"),
+        ("x = 1e999", "DOUBLE", "CAST('Infinity' AS DOUBLE)"),
+        ("x = 9223372036854775808", "BIGINT", "CAST('9223372036854775808' AS DECIMAL(19, 0))"),
+        ("x = 1", "DECIMAL(38,18)", "1"),
+        ("x = 1.5", "DECIMAL(15,2)", "CAST('1.5' AS DOUBLE)"),
+        ("x = true", "BOOLEAN", "TRUE"),
+        ("x = '2020-02-29'", "DATE", "CAST('2020-02-29' AS DATE)"),
+    ],
+)
+def test_a_number_has_the_type_in_which_duckdb_compares_it(where, kind, written):
+    assert filtered(where, x=kind) == f"SELECT (`x` = {written}) FROM t"
+
+
+def test_a_list_is_compared_in_one_type():
+    assert "CAST('2.0' AS DOUBLE)" in filtered("x in (2, 0.5)", x="FLOAT")
+    assert "CAST(CAST('2.0' AS DOUBLE) AS FLOAT)" in filtered("x in (2, 3)", x="FLOAT")
+
+
+def test_long_decimals_and_fractions_are_not_compared():
+    with pytest.raises(RequestError, match="whole numbers alone"):
+        filtered("x = 1.5", x="DECIMAL(16,2)")
+
+
+def test_a_filter_of_greatest_length_is_written():
+    where = " or ".join(["x=1"] * 2500)
+    assert filtered(where, x="BIGINT").count("`x` = 1") == 2500
