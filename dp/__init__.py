@@ -1,0 +1,1 @@
+"""Differential privacy: mechanisms, sensitivity, composition, budgets, accountants."""

@@ -1,0 +1,1 @@
+"""Local differential privacy by RAPPOR: encode, sum, decode, account."""
