@@ -15,6 +15,7 @@ from ckm.inputs import (
     open_records,
     require_counts,
 )
+from ckm.magnitudes.named import NamedKeys, named_requests
 from ckm.magnitudes.variables import VariableNoises
 from ckm.protection import Protection
 from ckm.request import EmptyCells, MissingValues, TableRequest
@@ -248,6 +249,7 @@ class Engine:
             If requests contradict themselves or do not fit the columns.
         """
         self._requests(requests)
+        self._named_requests(requests)
         if sketch:
             require_sketchable(sketch, self._keys.resolve(self._source))
 
@@ -402,19 +404,26 @@ class Engine:
     ) -> list[PublishedTable]:
         protection = self._protection
         secret = protection.sums_secret(requests.values())
+        named = self._named_requests(requests)
         tell = progress or (lambda _stage, _done, _total: None)
         tell("keys", 0, 1)
         self.check_keys()
         tell("keys", 1, 1)
+        if watch is not None:
+            watch.hear(protection.noise_identities(requests.values()))
         width = 0 if watch is None else watch.width(built)
-        found = self._cells(list(built.values()), progress, sketch=width)
+        wanted = [*built.values(), *(fitted for _, fitted in named)]
+        found = self._cells(wanted, progress, sketch=width)
+        looked_up = zip((request for request, _ in named), found[len(built) :], strict=True)
+        named_keys = NamedKeys.of(looked_up, protection.noises)
         protection.require_amounts(requests.values(), source=self._source)
         tell("scan", 100, 100)
         started = time.perf_counter()
         answers = []
         for done, (name, request) in enumerate(requests.items()):
             tell("protect", done, len(requests))
-            cells = found.pop(0)  # released table by table: cells may fill the memory
+            # Released table by table: cells may fill the memory.
+            cells = named_keys.flag(found.pop(0))
             if watch is not None:
                 watch.see(name, built[name], cells, where=request.where)
             protected = protection.protect(cells, request, secret=secret)
@@ -503,3 +512,10 @@ class Engine:
 
     def _requests(self, requests: Mapping[str, TableRequest]) -> dict[str, Request]:
         return self._fitter.fit(requests)
+
+    def _named_requests(
+        self, requests: Mapping[str, TableRequest]
+    ) -> list[tuple[TableRequest, Request]]:
+        """Return the tables in which named cells are looked up, and their requests of cells."""
+        wanted = named_requests(requests.values(), self._protection.noises)
+        return list(zip(wanted.values(), self._requests(wanted).values(), strict=True))

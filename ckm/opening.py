@@ -152,7 +152,12 @@ def load_secret(job: Job) -> Secret | None:
 
 @contextlib.contextmanager
 def opened_ledger(
-    ledger: JobLedger | None, job: Job, *, ptable: PTable, create: bool = True
+    ledger: JobLedger | None,
+    job: Job,
+    *,
+    ptable: PTable,
+    noises: Mapping[str, MagnitudeNoise] | None = None,
+    create: bool = True,
 ) -> Iterator[Ledger | None]:
     """Open the ledger of a job for the time of a block; None where there is none.
 
@@ -164,6 +169,9 @@ def opened_ledger(
         The job, whose secret seals the ledger.
     ptable
         Its p-table; a ledger is for the noise of one.
+    noises
+        The noise of the variables that it sums, from `load_noises`; they keep that which they
+        were published with.
     create
         Make it where it is not yet there.
 
@@ -191,6 +199,7 @@ def opened_ledger(
         return
     from ckm.ledger import Ledger
     from ckm.ledger.store import has_ledger
+    from ckm.magnitudes import noise_identities
 
     if not (create or has_ledger(ledger.target)):
         yield None
@@ -204,6 +213,8 @@ def opened_ledger(
         create=create,
         smallest=ledger.smallest,
     ) as opened:
+        if noises:
+            opened.require_amounts(noise_identities(noises, noises, weight=job.data.weight))
         yield opened
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckm.inputs import find_secret
 from ckm.magnitudes.errors import MagnitudeError
+from ckm.magnitudes.identity import noise_identities
 from ckm.magnitudes.measures import published_amounts, published_sums
 from ckm.perturb import perturb
 from ckm.published import PublishedTable, publish, published_numbers
@@ -173,6 +174,17 @@ class Protection:
         variables = {name for request in requests for name in request.variables}
         is_needed = any(self.noises[name].rules == "ckm" for name in variables)
         return self.secret or find_secret(None, is_needed=is_needed)
+
+    def noise_identities(self, requests: Iterable[TableRequest]) -> dict[str, str]:
+        """Return what tells the noise of the sums of tables apart, for a ledger.
+
+        Parameters
+        ----------
+        requests
+            The requests that will be answered.
+        """
+        variables = dict.fromkeys(name for request in requests for name in request.variables)
+        return noise_identities(variables, self.noises, weight=self.weight)
 
     def require_amounts(self, requests: Iterable[TableRequest], *, source: Source) -> None:
         """Refuse variables whose sums are counts, once a scan has looked at them.

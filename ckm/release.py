@@ -142,7 +142,9 @@ def release(
         )
         with engine:
             engine.validate(job.tables, sketch=job.ledger.threshold if job.ledger else 0)
-            with opened_ledger(job.ledger, job, ptable=ptable, create=not dry_run) as ledger:
+            with opened_ledger(
+                job.ledger, job, ptable=ptable, noises=run.noises, create=not dry_run
+            ) as ledger:
                 if not dry_run:
                     run.gate = Gate(ledger, job.ledger)
                     with new_folder(target, may_replace=may_replace) as folder:

@@ -66,7 +66,9 @@ def check(
             raise failure
         voice.step("columns checked", "the data have every column, with types that fit")
         if ledger is not None:
-            with opened_ledger(ledger, plan, ptable=ptable, create=False) as opened:
+            with opened_ledger(
+                ledger, plan, ptable=ptable, noises=noises, create=False
+            ) as opened:
                 there = "can be used" if opened is not None else "is not there yet; it is made"
             voice.step("ledger checked", f"the ledger {there}")
         if quick:

@@ -153,6 +153,13 @@ def _sensitive(model: MagnitudeModel, where: str, *, add: Add) -> dict[str, Any]
             found["sensitive"] = _conditions(model.sensitive)
         except ConfigError as error:
             add(f"{where} sensitive:", error.problem, error.hint)
+    if model.named_cells:
+        from ckm.magnitudes.named import as_named_cells
+
+        try:
+            found["named_cells"] = as_named_cells(model.named_cells)
+        except ConfigError as error:
+            add(where, error.problem, error.hint)
     if model.least_noise is not None:
         found["least_noise"] = model.least_noise
     return found
