@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RequestFitter"]
 
+_LOOKED_AT = 2  # reports tell what the second largest contributor finds out
+
 
 @dataclass(frozen=True, kw_only=True)
 class RequestFitter:
@@ -107,7 +109,7 @@ class RequestFitter:
             where=request.where,
             weight=self.weight if is_weighted or sums else None,
             sums=sums,
-            top=max((self.noises[name].n_top for name in sums), default=0),
+            top=max((_LOOKED_AT, *(self.noises[name].n_top for name in sums))) if sums else 0,
             missing_values=request.missing_values,
             categories=self.categories or {},
             total_label=self.labels[0],

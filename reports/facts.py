@@ -252,7 +252,8 @@ class AmountFact:
         Share of the cells whose sum is within 5 % of the original one.
     exposed
         Cells in which the second largest contributor would come within 10 % of the largest
-        without noise; None where it is not known.
+        without noise, leaving out three or more contributors with amounts of both signs; None
+        where it is not known.
     expected, found
         The probability that this happens with noise, by formula, and the share of exposed
         cells in which it did; None without exposed cells or without a formula.
