@@ -407,7 +407,7 @@ class Engine:
         named = self._named_requests(requests)
         tell = progress or (lambda _stage, _done, _total: None)
         tell("keys", 0, 1)
-        self.check_keys()
+        protection.require_keys(requests.values(), quality=self.check_keys())
         tell("keys", 1, 1)
         if watch is not None:
             watch.hear(protection.noise_identities(requests.values()))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ckm.magnitudes.variables import VariableNoises
     from ckm.request import TableRequest
     from ptable import PTable
-    from tables import Cells, Secret, Source
+    from tables import Cells, KeyQuality, Secret, Source
 
 __all__ = ["ProtectedCells", "Protection"]
 
@@ -185,6 +185,34 @@ class Protection:
         """
         variables = dict.fromkeys(name for request in requests for name in request.variables)
         return noise_identities(variables, self.noises, weight=self.weight)
+
+    def require_keys(self, requests: Iterable[TableRequest], *, quality: KeyQuality) -> None:
+        """Refuse sums of records without a key, which ``checks="warn"`` accepts for counts.
+
+        Parameters
+        ----------
+        requests
+            The requests that will be answered.
+        quality
+            What was found of the record keys.
+
+        Raises
+        ------
+        MagnitudeError
+            If a table has sums and some records have no key.
+
+        Notes
+        -----
+        A contributor without a key does not change the noise: two cells that differ by this
+        contributor alone would differ by the exact amount.
+        """
+        summed = [name for request in requests for name in request.variables]
+        if summed and quality.missing_share > 0:
+            raise MagnitudeError(
+                f"Some records have no key, and the sums of {summed[0]!r} would give their "
+                "amounts away: they would have no part in the noise.",
+                hint="give every record a key, or leave these out beforehand",
+            )
 
     def require_amounts(self, requests: Iterable[TableRequest], *, source: Source) -> None:
         """Refuse variables whose sums are counts, once a scan has looked at them.
