@@ -275,25 +275,30 @@ class Ledger:
         )
         return tuple(itertools.islice(found, _MOST_NAMED))
 
-    def require_amounts(self, noises: Mapping[str, str]) -> None:
+    def require_amounts(
+        self, noises: Mapping[str, str], *, beside: Mapping[str, str] | None = None
+    ) -> None:
         """Raise unless sums of variables may have this noise; record nothing.
 
         Parameters
         ----------
         noises
             From `ckm.magnitudes.noise_identities`.
+        beside
+            The noise of sums that are about to be published with them.
 
         Raises
         ------
         LedgerError
-            If one was published with another noise.
+            If one was published with another noise, or is about to be.
 
         Examples
         --------
         >>> ledger.require_amounts(noises)  # doctest: +SKIP
         """
         if noises:
-            new_noises(sealed_noises(noises, seal=self._seal), known=self._store.settings())
+            known = self._store.settings() | sealed_noises(beside or {}, seal=self._seal)
+            new_noises(sealed_noises(noises, seal=self._seal), known=known)
 
     def check(
         self, entries: Sequence[Entry], *, history: str = "public", also: Sequence[str] = ()

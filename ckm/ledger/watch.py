@@ -98,7 +98,7 @@ class Watch:
         --------
         >>> watch.hear({})  # doctest: +SKIP
         """
-        self._ledger.require_amounts(noises)
+        self._ledger.require_amounts(noises, beside=self._noises)
         self._noises |= noises
 
     def see(self, name: str, request: Request, cells: Cells, *, where: str | None) -> None:

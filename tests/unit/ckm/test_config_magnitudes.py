@@ -189,8 +189,10 @@ def test_ptables_of_amounts_are_read_from_files_and_by_parity(folder):
         ),
         (
             "named_cells = [{}]",
-            "named_cells must be a list of cells, each by its dimensions and categories, "
-            "as texts.",
+            (
+                "named_cells must be a list of cells, each by its dimensions and categories, "
+                "as texts."
+            ),
         ),
         ('decimals = "none"', 'decimals must be "all", or a whole number from -15 to 15.'),
         (

@@ -128,6 +128,17 @@ def test_what_is_not_published_holds_nobody(path):
     publish(path, MagnitudeNoise.start(spread=0.3))
 
 
+def test_one_watch_does_not_take_two_noises_of_a_variable(path):
+    with Ledger.open(path, secret=SECRET) as ledger:
+        watch = Watch(ledger)
+        watch.hear({"income": "A"})
+        watch.hear({"income": "A", "hours": "A"})
+        with pytest.raises(LedgerError, match=ANOTHER):
+            watch.hear({"income": "B"})
+        watch.publish()
+        assert len(noises_in(path)) == 2
+
+
 def test_the_ledger_names_neither_variables_nor_settings(path):
     publish(path, MagnitudeNoise.start(), variable="income")
     publish(path, MagnitudeNoise.start(), variable="hours")
