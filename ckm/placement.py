@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ckm.config.job import Job
     from ckm.report import Edition
 
-__all__ = ["refuse_foreign", "refuse_overlap"]
+__all__ = ["is_matched", "refuse_foreign", "refuse_overlap"]
 
 _EDITIONS: tuple[Edition, ...] = ("internal", "public")
 _REPORTS = frozenset(
@@ -109,15 +109,28 @@ def refuse_overlap(job: Job, target: Path) -> None:
     pattern = str(job.data.path)
     names = [name for kind in job.output.formats for name in file_names("table", kind)]
     written = (target / "public" / name for name in names)
-    if glob.has_magic(pattern) and any(_matches(path, pattern) for path in written):
+    if glob.has_magic(pattern) and any(is_matched(path, pattern) for path in written):
         raise ReleaseError(
             f"The output {target.name!r} would be read as data by the next release.",
             hint="choose a folder that the pattern of [data] path does not reach",
         )
 
 
-def _matches(path: Path, pattern: str) -> bool:
-    """Tell whether a path matches a glob pattern, in which ``**`` stands for any folders."""
+def is_matched(path: Path, pattern: str) -> bool:
+    """Tell whether a path matches a glob pattern, in which ``**`` stands for any folders.
+
+    Parameters
+    ----------
+    path
+        The path; it need not exist.
+    pattern
+        The pattern.
+
+    Examples
+    --------
+    >>> is_matched(Path("data/2027/people.csv"), "data/**/*.csv")
+    True
+    """
 
     def fits(parts: Sequence[str], patterns: Sequence[str]) -> bool:
         if not patterns:

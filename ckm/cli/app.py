@@ -18,6 +18,7 @@ from ckm.cli.release import release
 from ckm.cli.report import report
 from ckm.cli.root import Root
 from ckm.cli.serve import serve, token
+from ckm.cli.swap import swap
 
 __all__ = ["app"]
 
@@ -62,6 +63,7 @@ for _command in (
     check,
     report,
     compare,
+    swap,
     demo,
     serve,
     token,
