@@ -7,15 +7,15 @@ import json
 import os
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckm.errors import ReleaseError
-from ckm.manifest import KIND
+from ckm.manifest import KIND, SUPPRESSION_KIND
 from ckm.report import LANGUAGES, NUMBERS, is_draft, page_name
 from ckm.table_files import file_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ckm.config.job import Job
     from ckm.report import Edition
@@ -55,7 +55,8 @@ def refuse_foreign(folder: Path) -> None:
         ours = {"public/manifest.json", "internal/manifest.json", "internal/job.toml"}
         ours |= {"internal/pt.parquet", *(f"public/{f['file']}" for f in manifest["public"])}
         ours |= set(_REPORTS)  # also in languages that were added later
-        is_release = manifest["kind"] == KIND
+        ours |= {f"internal/{name}" for name in _inside(manifest)}
+        is_release = manifest["kind"] in {KIND, SUPPRESSION_KIND}
     except (OSError, ValueError, KeyError, TypeError):
         is_release, ours = False, set()
     if not is_release:
@@ -74,6 +75,15 @@ def refuse_foreign(folder: Path) -> None:
             f"The folder {folder.name!r} also holds {shown}; --force would remove them.",
             hint="move these files away, or choose another folder",
         )
+
+
+def _inside(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Name the other internal files of a release: p-tables of amounts, audits, figures."""
+    for file in manifest.get("inside", ()):
+        yield file["file"]
+    for amount in manifest.get("amounts", ()):
+        for table in amount["ptables"].values():
+            yield table["file"]["file"]
 
 
 def refuse_overlap(job: Job, target: Path) -> None:

@@ -22,6 +22,7 @@ from ckm.config.ledger import build_ledger
 from ckm.config.magnitudes import build_magnitudes, unused_magnitudes
 from ckm.config.output import build_output, build_variables, in_language
 from ckm.config.problems import Problem, did_you_mean
+from ckm.config.suppression import build_suppression
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class JobBuilder:
         report = self._report(model.report)
         output, language = build_output(model.output, add=self._add), model.output.language
         # Last, because an infeasible specification is told apart when it is the only problem.
-        ptable = self._ptable(model.ptable)
+        ptable = None if model.ptable is None else self._ptable(model.ptable)
         return Job(
             path=path,
             text=text,
@@ -153,6 +154,7 @@ class JobBuilder:
             variables=build_variables(model, find=self._path, add=self._add),
             report=report,
             ledger=build_ledger(model.ledger, self.folder, add=self._add),
+            suppression=build_suppression(model, add=self._add),
             magnitudes=build_magnitudes(
                 model.magnitude,
                 self._summed(),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from ckm.config.problems import JobError, Problem, did_you_mean, problem_from_pydantic
 from ckm.config.read import _parse, _read_text, _version_first
@@ -70,7 +70,11 @@ class SwapModel(Section):
     swap: SwapSection
 
 
-_SECTIONS = {"data": SwapDataModel, "keys": SwapKeysModel, "swap": SwapSection}
+_SECTIONS: dict[str, type[BaseModel]] = {
+    "data": SwapDataModel,
+    "keys": SwapKeysModel,
+    "swap": SwapSection,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

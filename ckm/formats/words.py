@@ -36,6 +36,27 @@ WORDS: dict[str, tuple[str, str]] = {
             "\N{NARROW NO-BREAK SPACE}; il n'y en a pas là où l'effectif publié est 0."
         ),
     ),
+    "suppression": (
+        (
+            "Some numbers are suppressed, so that nobody can work out those of a few. All"
+            " others are the original ones."
+        ),
+        (
+            "Certaines valeurs sont supprimées, afin que personne ne puisse calculer celles de"
+            " quelques-uns. Toutes les autres sont les valeurs d'origine."
+        ),
+    ),
+    "additive": (
+        (
+            "Small noise protects these counts, and they were then changed again until the"
+            " table adds up. The same cell may have another number in another table."
+        ),
+        (
+            "Un léger bruit protège ces effectifs, qui ont ensuite été ajustés pour que le"
+            " tableau soit additif. Une même case peut avoir une autre valeur dans un autre"
+            " tableau."
+        ),
+    ),
     "withheld": ("Not published", "Non publié"),
     "suppressed": ("Suppressed", "Secret statistique"),
     "method": (
