@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ckm.assess.names import ALLOWABLE, ATTACKS
+from ckm.config.additive import require_additive
 from ckm.config.job import (
     Allowance,
     Category,
@@ -131,6 +132,7 @@ class JobBuilder:
                 self._add("[categories]", f"{name!r} must list different categories.")
         tables = self._tables(model.table)
         report = self._report(model.report)
+        require_additive(model, add=self._add)
         output, language = build_output(model.output, add=self._add), model.output.language
         # Last, because an infeasible specification is told apart when it is the only problem.
         ptable = None if model.ptable is None else self._ptable(model.ptable)

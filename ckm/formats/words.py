@@ -57,6 +57,20 @@ WORDS: dict[str, tuple[str, str]] = {
             " tableau."
         ),
     ),
+    "additive_page": (
+        (
+            "The counts of each table were changed a second time, until its parts add up to"
+            " its totals. What this page says of the protection and of the checks holds before"
+            " that step: after it, the same people may have another count in another table."
+        ),
+        (
+            "Les effectifs de chaque tableau ont été modifiés une seconde fois, jusqu'à ce que"
+            " la somme des parties soit égale aux totaux. Ce que cette page dit de la"
+            " protection et des contrôles vaut avant cette étape\N{NARROW NO-BREAK SPACE};"
+            " ensuite, les mêmes personnes peuvent avoir un autre effectif dans un autre"
+            " tableau."
+        ),
+    ),
     "withheld": ("Not published", "Non publié"),
     "suppressed": ("Suppressed", "Secret statistique"),
     "method": (
