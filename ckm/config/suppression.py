@@ -95,6 +95,7 @@ def build_suppression(
         return None
     _require_alone(job, add)
     _require_rules(job, model, add)
+    _require_one_name(job, add)
     rules = model.model_dump(exclude={"dominance", "prior_posterior"})
     nk, pq = model.dominance, model.prior_posterior
     return JobSuppression(
@@ -115,6 +116,32 @@ def _require_alone(job: JobModel, add: Callable[[str, str, str | None], None]) -
         add(_WHERE, "stands beside [ledger], which knows noisy tables alone.", hint)
     if job.output.additive:
         add("[output]", "additive is for noise: suppressed tables add up.", "remove additive")
+
+    told = job.report.model_dump(exclude_defaults=True)
+    for key in ("limits", "exceptions", "designs", "sensitive"):
+        if key in told:
+            add("[report]", f"{key} is for noise, and a suppression has none.", f"remove {key}")
+
+
+def _require_one_name(job: JobModel, add: Callable[[str, str, str | None], None]) -> None:
+    """Note columns that tables show under several names: their cells would not be linked."""
+    names: dict[str, set[str]] = {}
+    for name in {name for table in job.table for name in table.dimensions}:
+        given = job.hierarchies.get(name, name)
+        if isinstance(given, list):
+            for column in given:
+                shown = column if len(given) > 1 else name
+                names.setdefault(column, set()).add(shown)
+        else:
+            names.setdefault(name if isinstance(given, str) else given.column, set()).add(name)
+    for column, found in sorted(names.items()):
+        if len(found) > 1:
+            shown = " and ".join(map(repr, sorted(found)))
+            text = (
+                f"tables show the column {column!r} as {shown}: their cells would not be known "
+                "to be the same."
+            )
+            add("[hierarchies]", text, "use one of them in all tables of a suppression")
 
 
 def _require_rules(

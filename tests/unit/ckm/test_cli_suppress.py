@@ -408,6 +408,11 @@ def test_every_method_can_be_asked_for(folder, method):
             ["additive is for noise"],
         ),
         ("[suppression]\nthreshold = 3\n", "", ["[ptable] is missing"]),
+        (
+            "threshold = 3",
+            "threshold = 3\n[report]\nlimits = { posterior = 0.5 }",
+            ["limits is for noise"],
+        ),
     ],
 )
 def test_what_is_wrong_in_the_job_is_told_with_a_way_out(folder, old, new, words):
@@ -418,6 +423,30 @@ def test_what_is_wrong_in_the_job_is_told_with_a_way_out(folder, old, new, words
     for word in words:
         assert word in done.stderr, done.stderr
     assert not (folder / "out").exists()
+
+
+def test_a_column_under_two_names_is_refused(folder):
+    (folder / "tree.csv").write_text(
+        "code,parent\nall,\n" + "".join(f"{c},all\n" for c in "abcdefgh")
+    )
+    tree = '[hierarchies]\ntrade = { column = "job", tree = "tree.csv" }\n'
+    table = '[[table]]\nname = "t"\ndimensions = ["trade", "sex"]\n'
+    (folder / "job.toml").write_text(JOB.replace("[hierarchies]\n", tree) + table)
+    done = run("suppress", "job.toml", "-o", "out")
+    assert done.exit_code == 2
+    assert "'job' as 'job' and 'trade'" in done.stderr
+    (folder / "job.toml").write_text(
+        (JOB.replace("[hierarchies]\n", tree) + table).replace(
+            '["geo", "job"]', '["geo", "trade"]'
+        )
+    )
+    assert run("suppress", "job.toml", "-o", "out").exit_code == 0
+    one = shown(folder / "out", "t").query("sex == 'Total'").set_index("trade")["count"]
+    two = shown(folder / "out", "jobs").query("region == 'Total'").set_index("trade")["count"]
+    assert len(one) == 9
+    pd.testing.assert_series_equal(
+        one.sort_index(), two.sort_index(), check_dtype=False, check_index_type=False
+    )
 
 
 def test_rules_that_contradict_themselves_are_told(folder):

@@ -266,3 +266,11 @@ def test_amounts_that_do_not_fit_the_noise_stop_a_release(folder):
     assert result.exit_code == 3
     assert "has negative values" in result.output
     assert not (folder / "out").exists()
+
+
+def test_a_release_with_sums_can_be_replaced(folder):
+    job = read_job(folder / "job.toml")
+    release(job, folder / "out")
+    assert list((folder / "out" / "internal").glob("pt-amounts-*"))
+    release(job, folder / "out", force=True)
+    assert (folder / "out" / "public" / "places.csv").exists()
