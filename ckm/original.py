@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ckm.engine import _categories, _hierarchy, _open_spark
-from ckm.errors import ConfigError
-from tables import (
-    Filter,
-    HashedKeys,
-    Request,
-    RequestError,
-    Secret,
-    StoredKeys,
-    check_keys,
-    cube,
-    open_source,
-    require_fit,
-)
+from ckm.fitting import RequestFitter
+from ckm.inputs import as_hierarchy, find_categories, open_records
+from ckm.magnitudes.variables import VariableNoises
+from tables import HashedKeys, Secret, StoredKeys, check_keys, cube
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from ckm.config.job import Job
-    from ckm.request import TableRequest
-    from tables import Cells, Source
+    from tables import Cells, Request, Source
 
 __all__ = ["Originals", "open_originals"]
 
@@ -132,12 +121,14 @@ def open_originals(
     ['people']
     """
     data = job.data
-    if data.engine == "spark":
-        source = _open_spark(str(data.path), data.engine, data.master)
-    else:
-        source = open_source(
-            str(data.path), table=data.table, memory_limit=memory_limit, threads=threads
-        )
+    source = open_records(
+        str(data.path),
+        engine=data.engine,
+        master=data.master,
+        table=data.table,
+        memory_limit=memory_limit,
+        threads=threads,
+    )
     with source:
         keys: HashedKeys | StoredKeys
         if data.id is not None:
@@ -146,47 +137,30 @@ def open_originals(
         else:
             keys = StoredKeys(column=str(data.record_key), key_range=data.key_range)
         source.require(keys.column)
-        yield Originals(
-            job=job, source=source, requests=_requests(job, source, keys.column), keys=keys
-        )
+        requests = _requests(job, source, keys)
+        yield Originals(job=job, source=source, requests=requests, keys=keys)
 
 
-def _requests(job: Job, source: Source, identity: str) -> dict[str, Request]:
-    """Build the requests; raise one error with the problems of all of them."""
-    hierarchies = {name: _hierarchy(name, h) for name, h in job.hierarchies.items()}
-    categories = {
-        name: _categories(name, given, hierarchies.get(name))
-        for name, given in job.categories.items()
+def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[str, Request]:
+    """Build the requests, with as many of the largest contributions as the rules read."""
+    nested = {name: as_hierarchy(name, given) for name, given in job.hierarchies.items()}
+    fitter = RequestFitter(
+        source=source,
+        keys=keys,
+        noises=VariableNoises(None),
+        weight=job.data.weight,
+        hierarchies=nested,
+        categories={
+            name: find_categories(name, given, nested=nested.get(name))
+            for name, given in job.categories.items()
+        },
+        labels=(job.output.total_label, job.output.missing_label),
+    )
+    top = _top(job)
+    return {
+        name: replace(request, top=top) if request.sums else request
+        for name, request in fitter.fit(job.tables).items()
     }
-    built, errors = {}, []
-    for name, asked in job.tables.items():
-        try:
-            built[name] = request = Request(
-                dimensions=asked.dimensions,
-                hierarchies=hierarchies,
-                margins=asked.margins,
-                where=asked.where,
-                weight=job.data.weight
-                if "weighted" in asked.measures or asked.variables
-                else None,
-                sums=asked.variables,
-                top=_top(job) if asked.variables else 0,
-                missing_values=asked.missing_values,
-                categories=categories,
-                total_label=job.output.total_label,
-                missing_label=job.output.missing_label,
-            )
-            require_fit([request], source)
-            _require_groups(request, asked, identity)
-        except (RequestError, ConfigError) as error:
-            problem = f"table {name!r}: {error.problem}"
-            errors.append(type(error)(problem, hint=error.hint))
-    if len(errors) > 1:
-        lines = [str(error).replace("\n", "\n  ") for error in errors]
-        raise RequestError("\n  - ".join([f"{len(errors)} tables have problems:", *lines]))
-    if errors:
-        raise errors[0]
-    return built
 
 
 def _top(job: Job) -> int:
@@ -195,21 +169,3 @@ def _top(job: Job) -> int:
     if rules is None or rules.dominance is None:
         return _KEPT_LARGEST
     return max(_KEPT_LARGEST, rules.dominance[0])
-
-
-def _require_groups(request: Request, asked: TableRequest, identity: str) -> None:
-    """Refuse tables that tell persons apart, or sum what they are made of."""
-    filtered = request.where.columns if isinstance(request.where, Filter) else ()
-    if identity in {*request.columns, *filtered, *asked.variables}:
-        raise RequestError(
-            f"Column {identity!r} tells persons apart: it is no dimension, no filter and no "
-            "variable.",
-            hint="ask for groups of people",
-        )
-    own = [name for name in asked.variables if name in request.columns]
-    if own:
-        raise RequestError(
-            f"Column {own[0]!r} is a dimension of the table: its sum would give the number of "
-            "records away.",
-            hint="sum another variable, or leave the dimension out",
-        )
