@@ -47,6 +47,11 @@ def load_ptable(job: Job) -> PTable:
     >>> from ckm.config import read_job
     >>> load_ptable(read_job("demo/job.toml"))  # doctest: +SKIP
     """
+    if job.ptable is None:
+        raise ConfigError(
+            f"The job {job.path.name!r} has no noise: it is one for suppression.",
+            hint="ckm suppress takes it; ckm release needs [ptable] instead of [suppression]",
+        )
     return _read_or_solve(job.ptable)
 
 

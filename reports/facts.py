@@ -484,6 +484,8 @@ class PublicFacts:
         The released tables.
     has_amounts
         Whether some of them show sums or means of amounts.
+    cautions
+        Language → what was done to the counts after the noise; empty for nothing.
     """
 
     id: str
@@ -495,6 +497,7 @@ class PublicFacts:
     checks: Mapping[str, Outcome]
     tables: tuple[PublicTableFact, ...]
     has_amounts: bool = False
+    cautions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -517,6 +520,8 @@ class ReleaseFacts:
         How to make it again.
     amounts
         Of each table and variable that is summed.
+    cautions
+        See `PublicFacts`.
     """
 
     id: str
@@ -535,6 +540,7 @@ class ReleaseFacts:
     warnings: tuple[str, ...]
     reproduction: ReproductionFacts
     amounts: tuple[AmountFact, ...] = ()
+    cautions: Mapping[str, str] = field(default_factory=dict)
 
     def public(self) -> PublicFacts:
         """Keep what everybody may know."""
@@ -557,6 +563,7 @@ class ReleaseFacts:
                 for table in self.tables
             ),
             has_amounts=bool(self.amounts),
+            cautions=self.cautions,
         )
 
 

@@ -297,3 +297,11 @@ def test_a_named_cell_that_is_misspelt_stops_a_release(folder):
     assert result.exit_code == 3
     assert "the category 'R11', which 'region' does not have" in result.output
     assert not (folder / "out").exists()
+
+
+def test_a_release_with_sums_can_be_replaced(folder):
+    job = read_job(folder / "job.toml")
+    release(job, folder / "out")
+    assert list((folder / "out" / "internal").glob("pt-amounts-*"))
+    release(job, folder / "out", force=True)
+    assert (folder / "out" / "public" / "places.csv").exists()
