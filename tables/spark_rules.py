@@ -20,7 +20,6 @@ EXACT_DIGITS = 15  # decimals of so many digits are exact doubles times a power 
 FLOATING = frozenset({"DOUBLE", "FLOAT"})
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _LIMB = 22  # bits: the sums of such parts overflow after 2**41 records, and then loudly
-_NO_HALF = "CAST('0.0' AS DOUBLE)"
 
 
 def unknown() -> RequestError:
@@ -272,21 +271,13 @@ def _extreme(node: Any, _columns: Mapping[str, str]) -> Expr:
     return exp.Anonymous(this=name, expressions=[node.this.copy(), node.this.copy(), count])
 
 
-def _round(node: Any, _columns: Mapping[str, str]) -> Expr:
-    """Round a double to whole ones, halves away from zero; Spark's own rounds its digits."""
-    x = f"({node.this.sql('spark')})"
-    half = f"ABS({x}) - ABS(RINT({x})) = CAST('0.5' AS DOUBLE)"
-    return parsed(f"(RINT({x}) + IF({half}, SIGN({x}), {_NO_HALF}))")
-
-
 def _truncate(node: Any, _columns: Mapping[str, str]) -> Expr:
     """Take the fraction off a double; Spark truncates dates alone."""
     from sqlglot import exp
 
-    x = f"({node.this.sql('spark')})"
-    if isinstance(node.parent, exp.Cast):  # to an integer, which Spark does by itself
-        return parsed(x)
-    return parsed(f"(RINT({x}) - IF(ABS(RINT({x})) > ABS({x}), SIGN({x}), {_NO_HALF}))")
+    x = node.this.sql("spark")
+    # Spark itself does so on the way to an integer.
+    return parsed(f"({x})" if isinstance(node.parent, exp.Cast) else f"(({x}) - ({x}) % 1e0)")
 
 
 def _is_infinite(node: Any, _columns: Mapping[str, str]) -> Expr:
@@ -325,7 +316,6 @@ RULES: Mapping[str, Rule] = {
     "IsInf": _is_infinite,
     "Max": _extreme,
     "Min": _extreme,
-    "Round": _round,
     "Sum": _sum,
     "Trunc": _truncate,
 }
