@@ -203,16 +203,26 @@ def test_real_records_are_tabulated_alike(shared, tmp_path, master):
         Request(dimensions=["PUMA", "SEX", "AGEP"], weight="PWGTP"),
         Request(dimensions=["EDU", "INDP_CAT"], where="AGEP >= 15"),
         Request(dimensions=["RAC1P", "MSP"], where="PINCP is not missing and not (SEX = 1)"),
-        Request(
-            dimensions=["PUMA", "SEX"],
-            sums=["PINCP", "AGEP"],
-            top=3,
-            weight="PWGTP",
-            missing_values="skip",
-        ),
     ]
     ours, theirs = both(tmp_path / "*.parquet", ID, wishes, master=master, sketch=2)
     assert sum(len(cells.count) for cells in ours) > 5000
+    require_same(ours, theirs)
+
+
+def test_real_amounts_are_added_up_alike(shared, tmp_path, master):
+    records = pq.read_table(shared / "data" / "acs_national_2019.parquet")
+    numbered = records.append_column("id", pa.array(range(records.num_rows)))
+    pq.write_table(numbered, tmp_path / "a.parquet")
+    wish = Request(
+        dimensions=["PUMA", "SEX", "MSP"],
+        sums=["PINCP"],
+        top=3,
+        weight="PWGTP",
+        missing_values="skip",
+    )
+    ours, theirs = both(tmp_path / "a.parquet", ID, [wish], master=master)
+    assert len(ours[0].count) > 300
+    assert ours[0].magnitudes["PINCP"].top.all(axis=1).any()
     require_same(ours, theirs)
 
 
@@ -223,11 +233,11 @@ def test_sketches_and_the_members_of_small_cells_are_alike(wild, master):
     require_same(ours, theirs)
 
 
-def hard_amounts(n=1500):
+def hard_amounts(n=1000):
     """Draw amounts at the edges of what is added up exactly."""
     rng = np.random.default_rng(9)
     tiny = [5e-16, -5e-16, 4.9e-16, 0.49999999999999994e-15, 5e-324, 0.0, -0.0, 1e-15]
-    edges = [0.5, -2.5, 2**31 + 0.5, -(2.0**53) - 2, 2.0**62 + 1024, -(2.0**63), 2.0**64, 7e20]
+    edges = [0.5, -2.5, 2**31 + 0.5, -(2.0**53) - 2, 2.0**62 + 1024, -(2.0**63), 2.0**64]
     return {
         "id": pa.array(range(n)),
         "x": rng.integers(0, 40, n),
@@ -250,10 +260,8 @@ def hard_amounts(n=1500):
 
 def test_amounts_are_added_and_ranked_alike(tmp_path, master):
     path = written(tmp_path, **hard_amounts())
-    wide = ["wide", "edges", "tiny", "gaps"]
-    fine = ["cents", "halves", "flag", "big", "decimal"]
-    # One statement each: with grouping sets Spark plans for long.
-    for sums, weight, top in ((wide, "w", 3), (fine, None, 6), (["cents", "wide"], "pence", 2)):
+    fine = ["edges", "tiny", "gaps", "halves", "flag", "big", "decimal"]
+    for sums, weight, top in ((["wide"], "w", 3), (fine, None, 6), (["cents"], "pence", 2)):
         wish = Request(
             dimensions=["x"], sums=sums, weight=weight, top=top, missing_values="skip"
         )
