@@ -21,7 +21,7 @@ SHAPES: dict[str, tuple[list[str], str, list[str]]] = {
     "stored keys, 66,862 cells": (["a", "b", "c"], "stored", []),
     "hashed identifiers, 66,862 cells": (["a", "b", "c"], "hashed", []),
     "hashed identifiers, 40 cells by text": (["region", "c"], "hashed", []),
-    "the same, two sums and the 3 largest": (["region", "c"], "hashed", ["town", "e"]),
+    "the same, two sums and the 3 largest": (["region", "c"], "hashed", ["a", "e"]),
 }
 
 
