@@ -102,7 +102,9 @@ class Bench:
         """
         if name not in self.names:
             known = ", ".join(repr(n) for n in self.names if n)
-            raise ConfigError(f"The tables have no dimension {name!r}.", hint=f"they have {known}")
+            raise ConfigError(
+                f"The tables have no dimension {name!r}.", hint=f"they have {known}"
+            )
         return self.names.index(name)
 
     @property
@@ -220,7 +222,7 @@ def open_bench(
             seed=experiment.seed,
             tolerate_missing_keys=job.keys.checks != "stop",
         )
-    return _bench(job, experiment, requests, sample, geography, target)
+    return _bench(job, experiment, requests, sample, (geography, target))
 
 
 def _record_keys(job: Job, secret: Secret | None) -> HashedKeys | StoredKeys:
@@ -274,9 +276,7 @@ def dimensions_of(job: Job) -> dict[str, Request]:
     }
 
 
-def _roles(
-    job: Job, experiment: Experiment, names: tuple[str, ...]
-) -> tuple[str | None, str]:
+def _roles(job: Job, experiment: Experiment, names: tuple[str, ...]) -> tuple[str | None, str]:
     """Say which dimension tells areas, and which one an intruder wants to know."""
     for what, name in (
         ("geography", experiment.geography),
@@ -321,9 +321,9 @@ def _bench(
     experiment: Experiment,
     requests: Mapping[str, Request],
     sample: RecordSample,
-    geography: str | None,
-    target: str,
+    roles: tuple[str | None, str],
 ) -> Bench:
+    geography, target = roles
     names, codes, labels, depths, levels = [], [], [], [], {}
     for name, dimension in sample.dimensions.items():
         level = _level(dimension, is_geography=name == geography)
@@ -378,7 +378,7 @@ def _level(dimension: SampledDimension, *, is_geography: bool) -> int:
 
 
 def _used(dimension: SampledDimension, level: int) -> tuple[Codes, tuple[Label, ...]]:
-    """Number the categories that records have."""
+    """Give the categories that records have numbers without a gap."""
     present, dense = np.unique(dimension.codes[level], return_inverse=True)
     labels = dimension.labels[level]
     return dense.astype(np.int64), tuple(labels[code] for code in present.tolist())

@@ -26,7 +26,9 @@ def _number(least: float, most: float, *, open_: bool = False) -> _Check:
     def fits(value: object) -> bool:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
-        return math.isfinite(value) and least <= value <= most and not (open_ and value == least)
+        return (
+            math.isfinite(value) and least <= value <= most and not (open_ and value == least)
+        )
 
     return fits
 
@@ -36,7 +38,7 @@ def _one_of(*words: str) -> _Check:
 
 
 def _texts(value: object) -> bool:
-    return isinstance(value, tuple) and all(isinstance(v, str) and v for v in value)
+    return isinstance(value, tuple) and all(isinstance(v, str) and v != "" for v in value)
 
 
 #: Parameter → what it must be in words, and whether a value is that.

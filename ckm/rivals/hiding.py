@@ -134,7 +134,7 @@ class SuppressionMethod:
     def _cells(
         self, requests: Sequence[CubeRequest]
     ) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
-        """Number the cells of all tables; a cell that several of them show is one."""
+        """Give every cell a number; one that several tables show has one number."""
         codes, counts = [], []
         for request in requests:
             count = self._records.counts(request)

@@ -181,7 +181,7 @@ def read_synthetic(
             numbers = {label: number for number, label in enumerate(bench.labels[place])}
             known = [numbers.get(label, -1) for label in dimension.labels[level]]
             codes[:, place] = np.array(known, np.int64)[dimension.codes[level]]
-    fits = (codes >= 0).all(axis=1)
+    fits = np.asarray((codes >= 0).all(axis=1))
     if not fits.any():
         raise ConfigError(
             "No synthetic record has the categories of the sample.",
@@ -190,4 +190,3 @@ def read_synthetic(
     share = float(np.count_nonzero(~fits)) / len(fits)
     kept = CodedRecords(codes[fits], sizes=bench.records.sizes)
     return kept, {"left_out": share, "size": len(kept) / len(bench.records)}
-
