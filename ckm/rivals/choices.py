@@ -290,11 +290,14 @@ class Experiment:
             for name, (least, most) in bounds.items()
             if not _whole(least, most)(getattr(self, name))
         ]
-        names = [("geography", self.geography), ("target", self.target)]
+        names: list[tuple[str, object]] = [
+            ("geography", self.geography),
+            ("target", self.target),
+        ]
         problems += [
             f"{name} must be the name of a dimension"
             for name, value in names
-            if not (value is None or (isinstance(value, str) and value))
+            if not (value is None or (isinstance(value, str) and value != ""))
         ]
         if not _texts(self.areas):
             problems.append("areas must be a list of dimensions")

@@ -55,6 +55,7 @@ def method_parts(words: Words, facts: MethodFacts) -> dict[str, Any]:
             (words.say(criterion.heading), words.say(criterion.meaning))
             for criterion in CRITERIA.values()
         ],
+        "parameters": _parameters(words, facts),
         "details": _details(words, facts),
         "refused": _refused(words, facts),
     }
@@ -139,8 +140,7 @@ def _matrix(words: Words, facts: MethodFacts) -> Table:
         caption=words.say("Methods and criteria, as measured"),
         columns=(
             *texts(words.say("Method")),
-            *numbers(*headings, words.say("Mean change of a number")),
-            *texts(words.say("Simple to run, as declared")),
+            *numbers(*headings),
         ),
         rows=tuple(_row(words, method) for method in tried),
         notes=(
@@ -160,24 +160,45 @@ def _matrix(words: Words, facts: MethodFacts) -> Table:
 def _row(words: Words, method: MethodFact) -> tuple[Entry, ...]:
     measured = {criterion.name: criterion for criterion in method.criteria}
     cells = [_share(words, measured[name]) for name in CRITERIA if name in measured]
-    change = method.mean_change
-    simple = {"yes": words.say("yes"), "no": words.say("no")}
-    return (
-        _head(words, method),
-        *cells,
-        words.say("none") if change is None else words.numbers.amount(change),
-        simple.get(method.simple, method.simple),
-    )
+    return (_head(words, method), *cells)
 
 
 def _head(words: Words, method: MethodFact) -> Cell:
     label = words.say(METHODS[method.kind])
-    parameters = [
-        f"{name} = {value if isinstance(value, str) else words.numbers.plain(value)}"
-        for name, value in method.parameters.items()
-    ]
-    small = [*([] if method.is_default else [label]), *parameters]
-    return Cell(text=label if method.is_default else method.name, small=words.listed(small))
+    if method.is_default:
+        return Cell(text=label)
+    return Cell(text=method.name, small=label)
+
+
+def _parameters(words: Words, facts: MethodFacts) -> Table:
+    """Arrange what each was tried with, how far numbers moved, and what was declared."""
+    simple = {"yes": words.say("yes"), "no": words.say("no")}
+    rows: list[tuple[Entry, ...]] = []
+    for method in facts.methods:
+        parameters = [
+            f"{name} = {value if isinstance(value, str) else words.numbers.plain(value)}"
+            for name, value in method.parameters.items()
+        ]
+        change = method.mean_change
+        rows.append(
+            (
+                _head(words, method),
+                Cell(text=method.name, is_code=True),
+                words.listed(parameters),
+                words.say("none") if change is None else words.numbers.amount(change),
+                simple.get(method.simple, method.simple),
+            )
+        )
+    return Table(
+        id="methods-parameters",
+        caption=words.say("What the methods were tried with, and how far numbers moved"),
+        columns=(
+            *texts(words.say("Method"), words.say("Name in files"), words.say("Parameters")),
+            *numbers(words.say("Mean change of a number")),
+            *texts(words.say("Simple to run, as declared")),
+        ),
+        rows=tuple(rows),
+    )
 
 
 def _share(words: Words, criterion: CriterionFact) -> Cell:
