@@ -26,6 +26,8 @@ from ckm.rivals.refusing import LedgerMethod
 from ckm.rivals.replacing import swapped_records
 from reports import comparison_report
 from reports.catalogues.methods import CRITERIA, DETAILS, METHODS
+from reports.method_facts import CriterionFact
+from reports.pages.methods import rating_of
 from risk.coded import CodedRecords, CubeRequest
 from risk.criteria_result import MEANINGS
 
@@ -425,3 +427,19 @@ def test_a_method_that_cannot_be_tried_says_why_and_the_others_go_on(folder):
     assert result.exit_code == 0
     assert "swapping: risk names dimensions of areas" in result.stderr
     assert "exact" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "share", "rating"),
+    [
+        ("additive", 1.0, "best"),
+        ("additive", 0.9999, "part"),
+        ("additive", 0.0, "worst"),
+        ("cells_lost", 0.0, "best"),
+        ("found_by_differencing", 1.0, "worst"),
+        ("sure_but_wrong", 0.5, None),
+        ("decentral", None, None),
+    ],
+)
+def test_a_mark_says_no_more_than_the_share_beside_it(name, share, rating):
+    assert rating_of(CriterionFact(name=name, share=share, base=7)) == rating
