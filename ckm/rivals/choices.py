@@ -148,7 +148,7 @@ class MethodChoice:
     simple: Simple | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
+        if not _one_of(*KINDS)(self.kind):
             raise ConfigError(
                 f"There is no method {self.kind!r}.", hint=f"one of {', '.join(KINDS)}"
             )
@@ -159,7 +159,7 @@ class MethodChoice:
         }
         problems = [*self._unknown(kind, given), *self._wrong(given)]
         problems += [f"{name} is missing" for name in kind.required if name not in given]
-        if self.simple not in {None, "yes", "no"}:
+        if self.simple is not None and not _one_of("yes", "no")(self.simple):
             problems.append('simple must be "yes" or "no"')
         if problems:
             known = ", ".join((*kind.parameters, "simple"))

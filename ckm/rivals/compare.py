@@ -344,18 +344,25 @@ class _Builder:
         )
 
     def _keyed(self, ptable: PTable) -> MakeMethod:
-        mixing = self.secret if self.job.keys.mix else None
-        return lambda _office, _planned: KeyedMethod(self.bench, ptable, secret=mixing)
+        method = KeyedMethod(
+            self.bench, ptable, secret=self.secret if self.job.keys.mix else None
+        )
+
+        def make(_office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
+            for request in planned:  # what is wrong with a p-table is no refusal of a table
+                method.publish(request)
+            return method
+
+        return make
 
     def _cell_key(self, _choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
         return self._keyed(self.ptable)
 
     def _additive(self, choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
-        mixing = self.secret if self.job.keys.mix else None
-        return lambda _office, _planned: AdditiveMethod(
-            self.bench,
-            KeyedMethod(self.bench, self.ptable, secret=mixing),
-            bound=choice.parameters.get("bound"),
+        make = self._keyed(self.ptable)
+        bound = choice.parameters.get("bound")
+        return lambda office, planned: AdditiveMethod(
+            self.bench, make(office, planned), bound=bound
         )
 
     def _behind_ledger(self, choice: MethodChoice, stack: ExitStack) -> MakeMethod:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.manifest import engine_version
@@ -148,8 +149,8 @@ def _shown(choice: MethodChoice) -> dict[str, str | float]:
     for name, value in choice.parameters.items():
         if name in _VARIANTS:
             continue
-        if isinstance(value, int | float | str):
-            shown[name] = value
+        if name == "path":
+            shown[name] = Path(value).name
         else:
-            shown[name] = " ".join(value) if isinstance(value, tuple) else value.name
+            shown[name] = " ".join(value) if isinstance(value, tuple) else value
     return shown

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ckm.rivals.bench import Bench
     from ptable import PTable
     from risk.coded import CubeRequest
+    from risk.criteria_methods import CountingMethod
     from tables import Secret
 
     Numbers = NDArray[np.float64]
@@ -101,7 +102,7 @@ class AdditiveMethod:
     >>> AdditiveMethod(bench, keyed, bound=None).publish(request)  # doctest: +SKIP
     """
 
-    def __init__(self, bench: Bench, method: KeyedMethod, *, bound: float | None) -> None:
+    def __init__(self, bench: Bench, method: CountingMethod, *, bound: float | None) -> None:
         self._bench = bench
         self._method = method
         self._bound = bound

@@ -412,6 +412,27 @@ place = "x"
         assert words in text, words
 
 
+@pytest.mark.parametrize("line", ["method = []", "simple = []", "base = {}", "keys = [[]]"])
+def test_a_value_that_is_no_word_is_told_and_not_tripped_over(folder, line):
+    (folder / "odd.toml").write_text(f"[methods.random-rounding]\n{line}\n")
+    with pytest.raises(JobError, match="random-rounding"):
+        read_comparanda("odd.toml")
+
+
+def test_noise_that_fails_is_no_table_refused(folder, monkeypatch):
+    def fail(*_args, **_options):
+        raise ConfigError("The p-table does not fit.")
+
+    monkeypatch.setattr("ckm.rivals.keyed.perturb", fail)
+    found = compare_methods(
+        read_job("job.toml"),
+        choose_methods({}, only=("cell-key", "cell-key-additive")),
+        experiment=Experiment(persons=9),
+    )
+    reasons = [result.reason for result in found.results]
+    assert reasons == ["The p-table does not fit."] * 2
+
+
 @pytest.mark.parametrize(
     "parameters",
     [{"base": True}, {"base": 5.0}, {"base": "5"}, {"epsilon": float("inf")}, {"base": None}],
