@@ -252,15 +252,17 @@ def dimensions_of(job: Job) -> dict[str, Request]:
     >>> list(dimensions_of(read_job("job.toml")))  # doctest: +SKIP
     ['sex', 'age']
     """
-    from ckm.engine import _categories, _hierarchy
+    from ckm.inputs import as_hierarchy, find_categories
     from tables import Request
 
     names = dict.fromkeys(name for table in job.tables.values() for name in table.dimensions)
     if not names:
         raise ConfigError("No table of the job has a dimension.", hint="name one to compare on")
-    nested = {name: _hierarchy(name, h) for name, h in job.hierarchies.items() if name in names}
+    nested = {
+        name: as_hierarchy(name, h) for name, h in job.hierarchies.items() if name in names
+    }
     declared = {
-        name: _categories(name, c, nested.get(name))
+        name: find_categories(name, c, nested=nested.get(name))
         for name, c in job.categories.items()
         if name in names
     }
