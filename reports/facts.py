@@ -12,6 +12,8 @@ from collections.abc import Mapping  # noqa: TC003  (whoever parses facts needs 
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from reports.method_facts import MethodFacts  # noqa: TC001  (whoever parses facts needs it)
+
 __all__ = [
     "AmountFact",
     "AttackFact",
@@ -616,6 +618,9 @@ class ComparisonFacts:
         Design → measures by variable; `MeasureFact.table` names the table.
     conclusion
         Names of findings, in the order of the page → the numbers in their words.
+    methods
+        What was measured of rival methods; None where designs alone were compared. Without
+        designs, all that is said of them is empty.
     """
 
     title: str
@@ -628,3 +633,4 @@ class ComparisonFacts:
     posteriors: Mapping[str, tuple[PosteriorFact, ...]]
     utility: Mapping[str, tuple[MeasureFact, ...]]
     conclusion: Mapping[str, Mapping[str, float | str]]
+    methods: MethodFacts | None = None
