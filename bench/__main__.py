@@ -14,6 +14,7 @@ ALL = (
     "marginals",
     "cube",
     "magnitudes",
+    "sums",
     "largest",
     "ledger",
     "spill",
@@ -21,6 +22,11 @@ ALL = (
     "risk_map",
     "assess",
     "lp_audit",
+    "swapping",
+    "additivity",
+    "suppression",
+    "service",
+    "hostile",
 )
 
 if __name__ == "__main__":

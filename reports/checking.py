@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from reports.catalogues.attacks import ATTACKS
 from reports.catalogues.checks import CHECKS
 from reports.catalogues.findings import FINDINGS
+from reports.catalogues.methods import CRITERIA, DETAILS, DRAWN, METHODS
 from reports.catalogues.priors import PRIORS
 from reports.errors import ReportError
 from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
@@ -128,6 +129,7 @@ def _unknown_names(facts: ReleaseFacts | PublicFacts | ComparisonFacts) -> Itera
         yield from _unknown("prior", [facts.risk.prior], PRIORS)
         yield from _unknown("measure", [fact.name for fact in facts.utility], DEFINITIONS)
     else:
+        yield from _unknown_of_methods(facts)
         measures = [fact.name for several in facts.utility.values() for fact in several]
         yield from _unknown("measure", measures, DEFINITIONS)
         yield from _unknown("finding", facts.conclusion, FINDINGS)
@@ -135,6 +137,18 @@ def _unknown_names(facts: ReleaseFacts | PublicFacts | ComparisonFacts) -> Itera
             yield from _unknown_figures([name for design in designs for name in design.figures])
     if facts.scenarios is not None:
         yield from _unknown_figures(_figures(facts.scenarios))
+
+
+def _unknown_of_methods(facts: ComparisonFacts) -> Iterator[str]:
+    if facts.methods is None:
+        return
+    several = facts.methods.methods
+    yield from _unknown("sample", [facts.methods.drawn], DRAWN)
+    yield from _unknown("method", [method.kind for method in several], METHODS)
+    criteria = [criterion.name for method in several for criterion in method.criteria]
+    yield from _unknown("criterion", criteria, CRITERIA)
+    details = [name for method in several for name in method.facts]
+    yield from _unknown("detail", details, DETAILS)
 
 
 def _figures(scenarios: ScenarioFacts) -> list[str]:

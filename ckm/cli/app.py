@@ -18,6 +18,8 @@ from ckm.cli.release import release
 from ckm.cli.report import report
 from ckm.cli.root import Root
 from ckm.cli.serve import serve, token
+from ckm.cli.suppress import suppress
+from ckm.cli.swap import swap
 
 __all__ = ["app"]
 
@@ -62,6 +64,8 @@ for _command in (
     check,
     report,
     compare,
+    swap,
+    suppress,
     demo,
     serve,
     token,

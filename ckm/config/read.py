@@ -31,6 +31,7 @@ _MAX_BYTES = 1_000_000
 _EXAMPLE = "examples/job.toml shows a whole job; ckm job schema prints its schema"
 _EXAMPLES = {
     "design": "examples/qpv/designs.toml is such a file; ckm demo makes one",
+    "swap": "docs/swapping.md shows a whole file",
 }
 
 
