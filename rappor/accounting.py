@@ -1,0 +1,79 @@
+"""What the reports of one client give away, exactly."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from rappor.errors import RapporError
+
+if TYPE_CHECKING:
+    from rappor.parameters import Parameters
+
+__all__ = ["bit_losses", "epsilon_after"]
+
+
+def epsilon_after(parameters: Parameters, *, reports: int) -> float:
+    """Give the exact privacy loss of so many reports of one value.
+
+    Parameters
+    ----------
+    parameters
+        The parameters of the collection.
+    reports
+        Number of reports drawn from the same permanent response.
+
+    Notes
+    -----
+    With ``a = 1 - f/2`` and ``b = f/2``, `reports` ones have probability ``a q^T + b p^T``
+    from a set bit and ``a p^T + b q^T`` from another one. All ones and all zeros are the
+    extreme outcomes; a Bloom value differs from another in at most `n_hashes` bits of each
+    kind, a Boolean in one bit.
+
+    Examples
+    --------
+    >>> from rappor.parameters import Parameters
+    >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
+    >>> [round(epsilon_after(paper, reports=t), 3) for t in (1, 2, 5, 14)]
+    [1.074, 2.017, 3.656, 4.376]
+    """
+    ones, zeros = bit_losses(parameters, reports=reports)
+    if parameters.is_boolean:
+        return max(ones, zeros)
+    return parameters.n_hashes * (ones + zeros)
+
+
+def bit_losses(parameters: Parameters, *, reports: int) -> tuple[float, float]:
+    """Give the loss of one bit whose reports are all the value's likeliest, and its reverse.
+
+    Parameters
+    ----------
+    parameters
+        The parameters of the collection.
+    reports
+        Number of reports drawn from the same permanent response.
+
+    Examples
+    --------
+    >>> from rappor.parameters import Parameters
+    >>> answers = Parameters.basic(1, f=0.0, p=0.25, q=0.75)
+    >>> [round(loss, 4) for loss in bit_losses(answers, reports=1)]
+    [1.0986, 1.0986]
+    """
+    if isinstance(reports, bool) or reports != int(reports) or reports < 0:
+        raise RapporError(f"reports must be a whole number, not {reports!r}.")
+    if reports == 0:
+        return 0.0, 0.0
+    low, high = sorted((parameters.p, parameters.q))
+    return (
+        _loss(low, high, parameters.f, reports),
+        _loss(1 - high, 1 - low, parameters.f, reports),
+    )
+
+
+def _loss(low: float, high: float, f: float, reports: int) -> float:
+    """Give ln((a high^T + b low^T) / (a low^T + b high^T)), by the ratio low/high."""
+    if f == 0:  # in logarithms, as a small power is 0 in floating point
+        return math.inf if low == 0 else reports * math.log(high / low)
+    fading = (low / high) ** reports
+    return math.log(((1 - f / 2) + f / 2 * fading) / ((1 - f / 2) * fading + f / 2))

@@ -1,0 +1,84 @@
+"""Files that appear complete or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from rappor.errors import ReportFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["new_file", "write_new_text"]
+
+
+@contextlib.contextmanager
+def new_file(target: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
+    """Open a file that takes its name when all is written.
+
+    Parameters
+    ----------
+    target
+        The file.
+    overwrite
+        Whether a file of that name may be replaced.
+
+    Raises
+    ------
+    ReportFileError
+        If the file exists, is a folder or its folder does not exist.
+
+    Examples
+    --------
+    >>> file = Path(tempfile.mkdtemp()) / "new"
+    >>> with new_file(file) as writing:
+    ...     _ = writing.write(b"all of it")
+    >>> file.read_bytes()
+    b'all of it'
+    """
+    if target.is_dir() or not target.parent.is_dir():
+        reason = "is a folder" if target.is_dir() else "has no folder to lie in"
+        raise ReportFileError(f"The file {target.name!r} cannot be written: it {reason}.")
+    if target.exists() and not overwrite:
+        raise ReportFileError(
+            f"The file {target.name!r} exists already.",
+            hint="take another name, or ask to overwrite it",
+        )
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(name).chmod(0o666 & ~umask)  # mkstemp made it private
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def write_new_text(target: Path, text: str, *, overwrite: bool = False) -> None:
+    """Write a whole text to a file.
+
+    Parameters
+    ----------
+    target
+        The file.
+    text
+        What it is to hold.
+    overwrite
+        Whether a file of that name may be replaced.
+
+    Examples
+    --------
+    >>> file = Path(tempfile.mkdtemp()) / "new.txt"
+    >>> write_new_text(file, "all of it")
+    >>> file.read_text()
+    'all of it'
+    """
+    with new_file(target, overwrite=overwrite) as file:
+        file.write(text.encode())

@@ -1,0 +1,265 @@
+"""The parameters that clients and server must share, and what they promise."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from rappor.errors import RapporError, ReportFileError
+from rappor.newfile import write_new_text
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["Hash", "Parameters"]
+
+Hash = Literal["mmh3", "md5", "index"]
+
+_COLUMNS = ("k", "h", "m", "p", "q", "f")
+_MAX_BITS = 2**16
+_MAX_COHORTS = 2**20
+_MD5_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """What every client of one collection and its server agree on.
+
+    A value sets `n_hashes` of `n_bits` bits (which ones depends on the client's cohort). The
+    permanent response replaces each bit by a coin with probability `f`, once for ever; every
+    report then shows a 1 with probability `q` where the permanent response has one, and with
+    probability `p` where it has none.
+
+    Parameters
+    ----------
+    n_bits
+        Bits of a report, k.
+    n_hashes
+        Bits a value sets, h; two of them may coincide.
+    n_cohorts
+        Groups of clients with hash functions of their own, m.
+    f
+        Noise of the permanent response, in [0, 1); 0 is one-time RAPPOR.
+    p, q
+        Probabilities of a reported 1 where the permanent response is 0 and where it is 1.
+    hash
+        ``"mmh3"``; ``"md5"`` for the files of google/rappor; ``"index"`` for basic RAPPOR,
+        where the value is a number below `n_bits` and sets the bit of that number (a Boolean
+        question with one bit: no bit, or bit 0).
+
+    Raises
+    ------
+    RapporError
+        If a parameter is out of range or the reports would carry no information.
+
+    Examples
+    --------
+    >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
+    >>> round(paper.epsilon_one, 4), round(paper.epsilon_permanent, 4)
+    (1.0743, 4.3944)
+    """
+
+    n_bits: int
+    n_hashes: int
+    n_cohorts: int
+    f: float
+    p: float
+    q: float
+    hash: Hash = "mmh3"
+
+    def __post_init__(self) -> None:
+        problem = _whole_problem(self) or _probability_problem(self) or _hash_problem(self)
+        if problem is not None:
+            raise problem
+        for name in ("f", "p", "q"):  # 1 and 1.0 are one parameter and one fingerprint
+            object.__setattr__(self, name, float(getattr(self, name)))
+
+    @classmethod
+    def basic(cls, n_values: int, *, f: float, p: float, q: float) -> Parameters:
+        """Give basic RAPPOR its parameters: one bit a value, no cohorts.
+
+        Parameters
+        ----------
+        n_values
+            Number of values; 1 for a Boolean question, whose yes is the bit.
+        f, p, q
+            As for `Parameters`.
+
+        Examples
+        --------
+        >>> answers = Parameters.basic(1, f=0.5, p=0.25, q=0.75)
+        >>> round(answers.epsilon_permanent, 4)  # one bit differs: ln 3
+        1.0986
+        """
+        return cls(n_bits=n_values, n_hashes=1, n_cohorts=1, f=f, p=p, q=q, hash="index")
+
+    @property
+    def p_star(self) -> float:
+        """Probability of a reported 1 where the value sets no bit."""
+        return self.p + self.f / 2 * (self.q - self.p)
+
+    @property
+    def q_star(self) -> float:
+        """Probability of a reported 1 where the value sets the bit."""
+        return self.q - self.f / 2 * (self.q - self.p)
+
+    @property
+    def is_boolean(self) -> bool:
+        """Whether one bit is all there is: two values then differ in one bit, not in two."""
+        return self.n_bits == 1
+
+    @property
+    def epsilon_one(self) -> float:
+        """Privacy loss of one report; infinite when a bit can give the value away."""
+        from rappor.accounting import epsilon_after
+
+        return epsilon_after(self, reports=1)
+
+    @property
+    def epsilon_permanent(self) -> float:
+        """Privacy loss of all reports of one value together; infinite for ``f=0``."""
+        if self.f == 0:
+            return math.inf
+        bit = math.log((2 - self.f) / self.f)
+        return bit if self.is_boolean else 2 * self.n_hashes * bit
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that stand for exactly these parameters."""
+        reals = ",".join(value.hex() for value in (self.f, self.p, self.q))
+        text = f"rappor:{self.n_bits},{self.n_hashes},{self.n_cohorts},{reals},{self.hash}"
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the parameters as google/rappor's CSV; the file does not name the hash.
+
+        Parameters
+        ----------
+        path
+            The file.
+        overwrite
+            Whether a file of that name may be replaced.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "params.csv"
+        >>> Parameters.basic(8, f=0.5, p=0.25, q=0.75).write(file)
+        >>> print(file.read_text(), end="")
+        k,h,m,p,q,f
+        8,1,1,0.25,0.75,0.5
+        """
+        values = (self.n_bits, self.n_hashes, self.n_cohorts, self.p, self.q, self.f)
+        row = ",".join(repr(value) for value in values)
+        write_new_text(Path(path), f"{','.join(_COLUMNS)}\n{row}\n", overwrite=overwrite)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], *, hash: Hash = "md5") -> Parameters:  # noqa: A002
+        r"""Read google/rappor's CSV.
+
+        Parameters
+        ----------
+        path
+            The file; white space and the order of its columns do not count.
+        hash
+            The hash of the collection, which the file does not name.
+
+        Raises
+        ------
+        ReportFileError
+            If the file does not hold one row of parameters.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "params.csv"
+        >>> _ = file.write_text("k, h, m, p, q, f\n32, 1, 64, .25, .75, .5\n")
+        >>> Parameters.read(file).n_cohorts
+        64
+        """
+        name = Path(path).name
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not text"
+            raise ReportFileError(f"The file {name!r} cannot be read: {reason}.") from None
+        table = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text)) if row]
+        if len(table) != 2 or sorted(table[0]) != sorted(_COLUMNS) or len(table[1]) != 6:
+            raise ReportFileError(
+                f"The file {name!r} is no parameter file.",
+                hint=f"it must hold the header {','.join(_COLUMNS)} and one row",
+            )
+        row = dict(zip(table[0], table[1], strict=True))
+        try:
+            whole = {key: int(row[key]) for key in "khm"}
+            real = {key: float(row[key]) for key in "pqf"}
+        except ValueError:
+            raise ReportFileError(f"The row of the file {name!r} is not six numbers.") from None
+        return cls(
+            n_bits=whole["k"], n_hashes=whole["h"], n_cohorts=whole["m"], **real, hash=hash
+        )
+
+
+def _whole_problem(parameters: Parameters) -> RapporError | None:
+    limits = {"n_bits": _MAX_BITS, "n_hashes": 64, "n_cohorts": _MAX_COHORTS}
+    for name, limit in limits.items():
+        value = getattr(parameters, name)
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= limit:
+            return RapporError(f"{name} must be a whole number in 1..{limit}, not {value!r}.")
+    if parameters.n_hashes > parameters.n_bits:
+        return RapporError(
+            f"A value cannot set {parameters.n_hashes} of {parameters.n_bits} bits.",
+            hint="take n_hashes=1, or more bits",
+        )
+    return None
+
+
+def _probability_problem(parameters: Parameters) -> RapporError | None:
+    for name in ("f", "p", "q"):
+        value = getattr(parameters, name)
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number or not 0 <= value <= 1:  # a NaN fails this too
+            return RapporError(f"{name} must be a probability, not {value!r}.")
+    if parameters.f == 1:
+        return RapporError(
+            "With f=1 the permanent response does not depend on the value.",
+            hint="take f below 1",
+        )
+    if parameters.p_star == parameters.q_star:
+        return RapporError(
+            f"With p and q both {parameters.p:g} the reports do not depend on the value.",
+            hint="take a q larger than p",
+        )
+    return None
+
+
+def _hash_problem(parameters: Parameters) -> RapporError | None:
+    known = get_args(Hash)
+    if parameters.hash not in known:
+        names = ", ".join(repr(name) for name in known)
+        return RapporError(f"hash must be one of {names}, not {parameters.hash!r}.")
+    if parameters.hash == "index":
+        if (parameters.n_hashes, parameters.n_cohorts) != (1, 1):
+            return RapporError(
+                "Basic RAPPOR has one hash and one cohort.",
+                hint="leave n_hashes and n_cohorts at 1, or take hash='mmh3'",
+            )
+        return None
+    if parameters.n_bits == 1:
+        return RapporError(
+            "With one bit every value sets it, and reports say nothing.",
+            hint="take Parameters.basic(1, …) for a Boolean question",
+        )
+    width = 1 if parameters.n_bits <= 256 else 2
+    if parameters.hash == "md5" and parameters.n_hashes * width > _MD5_BYTES:
+        return RapporError(
+            f"An MD5 digest yields {_MD5_BYTES // width} bits of {parameters.n_bits}, "
+            f"not {parameters.n_hashes}.",
+            hint="take hash='mmh3', or fewer hashes",
+        )
+    return None
