@@ -73,7 +73,7 @@ def bit_losses(parameters: Parameters, *, reports: int) -> tuple[float, float]:
 
 def _loss(low: float, high: float, f: float, reports: int) -> float:
     """Give ln((a high^T + b low^T) / (a low^T + b high^T)), by the ratio low/high."""
-    if f == 0:  # in logarithms, as a small power is 0 in floating point
+    if f / 2 == 0:  # in logarithms, as a small power is 0 in floating point
         return math.inf if low == 0 else reports * math.log(high / low)
     fading = (low / high) ** reports
     return math.log(((1 - f / 2) + f / 2 * fading) / ((1 - f / 2) * fading + f / 2))

@@ -8,13 +8,14 @@ import io
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from rappor.errors import RapporError, ReportFileError
+from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.newfile import write_new_text
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
 
 __all__ = ["Hash", "Parameters"]
 
@@ -134,6 +135,47 @@ class Parameters:
         reals = ",".join(value.hex() for value in (self.f, self.p, self.q))
         text = f"rappor:{self.n_bits},{self.n_hashes},{self.n_cohorts},{reals},{self.hash}"
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def to_dict(self) -> dict[str, int | float | str]:
+        """Give what a JSON file keeps of the parameters, with their fingerprint.
+
+        Examples
+        --------
+        >>> Parameters.basic(8, f=0.5, p=0.25, q=0.75).to_dict()["fingerprint"]
+        '99e97572adac9a54'
+        """
+        fields = ("n_bits", "n_hashes", "n_cohorts", "f", "p", "q", "hash", "fingerprint")
+        return {name: getattr(self, name) for name in fields}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Parameters:
+        """Make the parameters of what `to_dict` gave, and compare the fingerprint.
+
+        Parameters
+        ----------
+        fields
+            The fields by name, and their fingerprint.
+
+        Raises
+        ------
+        RapporError
+            If a field is missing, unknown or out of range, or the fingerprint is another.
+
+        Examples
+        --------
+        >>> coin = Parameters.basic(1, f=0.5, p=0.25, q=0.75)
+        >>> Parameters.from_dict(coin.to_dict()) == coin
+        True
+        """
+        rest = dict(fields)
+        fingerprint = rest.pop("fingerprint", None)
+        try:
+            made = cls(**rest)
+        except TypeError:
+            raise ReportFileError("A field of the parameters is missing or unknown.") from None
+        if fingerprint != made.fingerprint:
+            raise MismatchError("The parameters do not have the fingerprint beside them.")
+        return made
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the parameters as google/rappor's CSV; the file does not name the hash.
