@@ -77,14 +77,17 @@ def flip(
     """
     first = np.frombuffer(source(bits.size), np.uint8).reshape(bits.shape)
     at_p, at_q = threshold(p), threshold(q)
-    answers = np.where(bits, _below(first, at_q), _below(first, at_p))
+    below_p, below_q = _below(first, at_p), _below(first, at_q)
+    answers = below_p | (bits & below_q) if p <= q else below_q | (~bits & below_p)
     if not (at_p | at_q) & _LOW:
         return answers
-    ties = np.flatnonzero(np.where(bits, first == at_q >> 56, first == at_p >> 56))
+    near = np.flatnonzero((first == at_p >> 56) | (first == at_q >> 56))
+    tops = np.where(bits.flat[near], at_q >> 56, at_p >> 56)
+    ties = near[first.flat[near] == tops]
     if ties.size:
         words = np.frombuffer(source(8 * ties.size), "<u8") & np.uint64(_LOW)
-        limits = np.where(bits.flat[ties], np.uint64(at_q & _LOW), np.uint64(at_p & _LOW))
-        answers.flat[ties] = words < limits
+        rest = np.where(bits.flat[ties], np.uint64(at_q & _LOW), np.uint64(at_p & _LOW))
+        answers.flat[ties] = words < rest
     return answers
 
 
