@@ -150,7 +150,7 @@ def bit_losses(parameters: Parameters, *, reports: int) -> tuple[float, float]:
     >>> [round(loss, 4) for loss in bit_losses(answers, reports=1)]
     [1.0986, 1.0986]
     """
-    if isinstance(reports, bool) or reports != int(reports) or reports < 0:
+    if not _is_whole(reports) or reports < 0:
         raise RapporError(f"reports must be a whole number, not {reports!r}.")
     if reports == 0:
         return 0.0, 0.0
@@ -159,6 +159,10 @@ def bit_losses(parameters: Parameters, *, reports: int) -> tuple[float, float]:
         _loss(low, high, parameters.f, reports),
         _loss(1 - high, 1 - low, parameters.f, reports),
     )
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
 
 
 def _loss(low: float, high: float, f: float, reports: int) -> float:

@@ -113,10 +113,11 @@ def predict(parameters: Parameters, goal: Goal) -> Design:
 
     Notes
     -----
-    With the share ``o = 1 - (1 - 1/k)**h`` of other values' bits and the mean rate
-    ``r = p* + (q* - p*) o``, one rare value has the variance ``N r (1 - r) / (h (q* - p*)²)``,
-    divided by ``1 - S / (k m)`` for the fit of S candidates to k m counts. A value is found
-    when its estimate passes ``z(1 - alpha/S)`` standard errors.
+    A value sets ``k o`` distinct bits, ``o = 1 - (1 - 1/k)**h``, and so do the others: with
+    the mean rate ``r = p* + (q* - p*) o`` one rare value has the variance
+    ``N r (1 - r) / (k o (1 - o) (q* - p*)²)``, divided by ``1 - S / (k m)`` for the fit of S
+    candidates to k m counts. A value is found when its estimate passes ``z(1 - alpha/S)``
+    standard errors.
 
     Examples
     --------
@@ -127,17 +128,16 @@ def predict(parameters: Parameters, goal: Goal) -> Design:
     """
     from scipy.special import ndtri
 
-    others = 0.0
-    rows = parameters.n_bits * parameters.n_cohorts
-    fit = 1.0
+    own, others, fit = 1.0, 0.0, 1.0  # basic RAPPOR: nobody else's bit
     if parameters.hash != "index":
         others = -math.expm1(parameters.n_hashes * math.log1p(-1 / parameters.n_bits))
+        own = parameters.n_bits * others * (1 - others)
+        rows = parameters.n_bits * parameters.n_cohorts
         fit = max(0.0, 1 - goal.n_candidates / rows)
     lift = parameters.q_star - parameters.p_star
     rate = parameters.p_star + lift * others
-    variance = math.inf
-    if fit:
-        variance = goal.population * rate * (1 - rate) / (parameters.n_hashes * lift**2 * fit)
+    noise = goal.population * rate * (1 - rate) / lift**2
+    variance = noise / (own * fit) if fit else math.inf
     error = math.sqrt(variance)
     quantiles = ndtri(1 - goal.alpha / goal.n_candidates) + ndtri(goal.power)
     detectable = float(max(quantiles, 0.0)) * error / goal.population
