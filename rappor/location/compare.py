@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rappor.location.strategies import (
-    cloaking,
-    dummies,
-    geo_indistinguishable,
-    mix_zones,
-    open_traces,
-    rappor_cells,
-)
+from rappor.location.noisy import geo_indistinguishable, rappor_cells
+from rappor.location.strategies import cloaking, dummies, mix_zones, open_traces
 
 if TYPE_CHECKING:
     import numpy as np
 
     from rappor.location.areas import Grid
     from rappor.location.collect import Collection
+    from rappor.location.outcome import Outcome
     from rappor.location.people import Traces
-    from rappor.location.strategies import Outcome
     from rappor.permanent import SecretKey
 
 __all__ = ["compare"]
