@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
-from pathlib import Path
+import secrets
 from typing import TYPE_CHECKING, BinaryIO
 
 from rappor.errors import ReportFileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 __all__ = ["new_file", "read_text", "write_new_text"]
 
@@ -34,7 +34,8 @@ def new_file(target: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
 
     Examples
     --------
-    >>> file = Path(tempfile.mkdtemp()) / "new"
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "new"
     >>> with new_file(file) as writing:
     ...     _ = writing.write(b"all of it")
     >>> file.read_bytes()
@@ -44,21 +45,35 @@ def new_file(target: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
         reason = "is a folder" if target.is_dir() else "has no folder to lie in"
         raise ReportFileError(f"The file {target.name!r} cannot be written: it {reason}.")
     if target.exists() and not overwrite:
-        raise ReportFileError(
-            f"The file {target.name!r} exists already.",
-            hint="take another name, or ask to overwrite it",
-        )
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".tmp")
+        raise _exists(target)
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             yield file
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)  # mkstemp made it private
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        _give_name(temporary, target, overwrite=overwrite)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _give_name(temporary: Path, target: Path, *, overwrite: bool) -> None:
+    """Give a finished file its name; another process may have taken it meanwhile."""
+    if not overwrite:
+        try:
+            os.link(temporary, target)
+        except FileExistsError:
+            raise _exists(target) from None
+        except OSError:  # a file system without links
+            pass
+        else:
+            return
+    temporary.replace(target)
+
+
+def _exists(target: Path) -> ReportFileError:
+    return ReportFileError(
+        f"The file {target.name!r} exists already.",
+        hint="take another name, or ask to overwrite it",
+    )
 
 
 def write_new_text(target: Path, text: str, *, overwrite: bool = False) -> None:
@@ -75,7 +90,8 @@ def write_new_text(target: Path, text: str, *, overwrite: bool = False) -> None:
 
     Examples
     --------
-    >>> file = Path(tempfile.mkdtemp()) / "new.txt"
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "new.txt"
     >>> write_new_text(file, "all of it")
     >>> file.read_text()
     'all of it'
@@ -99,7 +115,8 @@ def read_text(path: Path) -> str:
 
     Examples
     --------
-    >>> file = Path(tempfile.mkdtemp()) / "some.txt"
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "some.txt"
     >>> _ = file.write_text("all of it")
     >>> read_text(file)
     'all of it'

@@ -79,8 +79,8 @@ class Parameters:
         problem = _whole_problem(self) or _probability_problem(self) or _hash_problem(self)
         if problem is not None:
             raise problem
-        for name in ("f", "p", "q"):  # 1 and 1.0 are one parameter and one fingerprint
-            object.__setattr__(self, name, float(getattr(self, name)))
+        for name in ("f", "p", "q"):  # 0, 0.0 and -0.0 are one parameter and one fingerprint
+            object.__setattr__(self, name, float(getattr(self, name)) + 0.0)
 
     @classmethod
     def basic(cls, n_values: int, *, f: float, p: float, q: float) -> Parameters:

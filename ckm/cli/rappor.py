@@ -208,7 +208,7 @@ The folder gets counts.json, counts.csv, candidates.txt and truth.csv.
     default="exponential",
     show_default=True,
 )
-@click.option("--values", type=click.IntRange(1, 10**6), default=200, show_default=True)
+@click.option("--values", type=click.IntRange(1, 10**5), default=200, show_default=True)
 @click.option("--clients", type=click.IntRange(1, 10**12), default=10**6, show_default=True)
 @click.option(
     "--seed", type=click.IntRange(min=0), required=True, help="Same seed, same files."

@@ -372,3 +372,20 @@ def test_what_looks_wrong_is_said():
     assert any("too few ones" in text for text in doubts(mixed))
     with pytest.raises(RapporError, match="no report"):
         doubts(Counts.zeros(SMALL))
+
+
+def test_a_name_taken_meanwhile_is_left_alone(tmp_path):
+    file = tmp_path / "reports.rappor"
+
+    def pieces():
+        yield some()
+        file.write_text("of another process")
+
+    with pytest.raises(ReportFileError, match="exists"):
+        write_reports(pieces(), file, parameters=SMALL)
+    assert file.read_text() == "of another process"
+    assert list(tmp_path.iterdir()) == [file]
+    with pytest.raises(ReportFileError, match="folder"):
+        write_reports([], tmp_path / "missing" / "reports.rappor", parameters=SMALL)
+    with pytest.raises(ReportFileError, match=r"\.rappor or \.csv"):
+        write_reports([], tmp_path / "reports.txt", parameters=SMALL)

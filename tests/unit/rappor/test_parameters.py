@@ -106,7 +106,8 @@ def test_any_change_changes_the_fingerprint():
 
 def test_whole_and_real_zero_are_one_parameter():
     assert make(f=0) == make(f=0.0)
-    assert make(f=0).fingerprint == make(f=0.0).fingerprint
+    assert make(f=0).fingerprint == make(f=0.0).fingerprint == make(f=-0.0).fingerprint
+    assert hash(make(f=0)) == hash(make(f=-0.0))
 
 
 def test_google_files_come_back(tmp_path):
