@@ -27,6 +27,7 @@ ALL = (
     "suppression",
     "service",
     "hostile",
+    "rappor",
 )
 
 if __name__ == "__main__":
