@@ -12,7 +12,7 @@ from rappor.observed import observe
 from rappor.regression import Normal, fit
 from rappor.screening import needs_screening, strong
 from rappor.suspicion import suspicions
-from rappor.testing import adjusted, upper_tail
+from rappor.testing import adjusted, binomial_tail, upper_tail
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -136,8 +136,6 @@ def _p_values(
     The binomial test asks for the chance of as many ones at the candidate's bits, were it not
     there; heterogeneous probabilities make it err on the safe side.
     """
-    from scipy.stats import binom
-
     usual = upper_tail(found.estimates, found.variances, found.freedom)
     flip = observed.parameters.q_star < observed.parameters.p_star
     seen = observed.n - observed.ones if flip else observed.ones
@@ -150,7 +148,7 @@ def _p_values(
     is_few = np.minimum(expected, reports - expected) < _FEW
     if not is_few.any():
         return usual
-    exact = binom.sf(ones[is_few] - 1, reports[is_few], expected[is_few] / reports[is_few])
+    exact = binomial_tail(ones[is_few], reports[is_few], expected[is_few] / reports[is_few])
     usual[is_few] = np.maximum(usual[is_few], exact)
     return usual
 

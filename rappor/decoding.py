@@ -103,10 +103,10 @@ class Decoding:
 
         They may reach below 0, as the estimates may.
         """
-        from scipy.stats import norm, t
+        from scipy.special import ndtri, stdtrit
 
         level = (1 + self.confidence) / 2
-        wide = t.ppf(level, self.freedom) if self.freedom > 0 else norm.ppf(level)
+        wide = stdtrit(self.freedom, level) if self.freedom > 0 else ndtri(level)
         with np.errstate(invalid="ignore"):
             ends = self.estimates[:, None] + wide * self.sds[:, None] * np.array([-1.0, 1.0])
         return np.where(np.isnan(ends), np.array([0.0, self.total]), ends)
@@ -114,20 +114,20 @@ class Decoding:
     @property
     def misfit(self) -> float | None:
         """The chance of residuals this large, were nothing missing; None where unknown."""
-        from scipy.stats import chi2
+        from scipy.special import chdtrc
 
         if self.dispersion is None:
             return None
-        return float(chi2.sf(self.dispersion * self.freedom, self.freedom))
+        return float(chdtrc(self.freedom, self.dispersion * self.freedom))
 
     @property
     def mass_misfit(self) -> float | None:
         """The two-sided chance of a total this far from all reports; None where unknown."""
-        from scipy.stats import norm
+        from scipy.special import ndtr
 
         if self.mass is None or not self.mass.sd:
             return None
-        return float(2 * norm.sf(abs(self.mass.estimate - self.total) / self.mass.sd))
+        return float(2 * ndtr(-abs(self.mass.estimate - self.total) / self.mass.sd))
 
     def to_frame(self) -> pd.DataFrame:
         """Give one line per group, the smallest p-value first.

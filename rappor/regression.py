@@ -35,12 +35,18 @@ class Normal:
         The observed shares.
     weights
         One over the variance of each.
+    projected
+        Every column times the weighted target.
+    squares
+        Every column's weighted sum of squares.
     """
 
     columns: csc_array[np.float64]
     weighted: csc_array[np.float64]
     target: NDArray[np.float64]
     weights: NDArray[np.float64]
+    projected: NDArray[np.float64]
+    squares: NDArray[np.float64]
 
     @classmethod
     def of(
@@ -67,24 +73,21 @@ class Normal:
         weights = observed.weights(np.broadcast_to(share, n_rows))
         weighted = columns.copy()
         weighted.data *= weights[weighted.indices]
+        squares = weighted.copy()
+        squares.data *= columns.data
         return cls(
-            columns=columns, weighted=weighted, target=observed.share, weights=weights
+            columns=columns,
+            weighted=weighted,
+            target=observed.share,
+            weights=weights,
+            projected=np.asarray(weighted.T @ observed.share),
+            squares=np.asarray(squares.sum(axis=0)).ravel(),
         )
 
     @property
     def n_candidates(self) -> int:
         """How many columns are candidates."""
         return int(self.columns.shape[1]) - 1
-
-    @property
-    def projected(self) -> NDArray[np.float64]:
-        """Every column times the weighted target."""
-        return np.asarray(self.weighted.T @ self.target)
-
-    @property
-    def squares(self) -> NDArray[np.float64]:
-        """Every column's weighted sum of squares."""
-        return np.asarray(self.columns.multiply(self.weighted).sum(axis=0)).ravel()
 
     def gram(self, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
         """Give chosen columns times each other, weighted."""
@@ -93,7 +96,10 @@ class Normal:
 
     def products(self, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
         """Give chosen columns times all columns, weighted."""
-        return np.asarray((self.columns[:, chosen].T @ self.weighted).todense())
+        few = self.columns[:, chosen]
+        if len(chosen) < self.n_candidates / 8:  # columns of a dense array are faster then
+            return np.asarray(self.weighted.T @ few.toarray()).T
+        return np.asarray((few.T @ self.weighted).todense())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -22,7 +22,7 @@ _CROWDED = 0.8
 #: The penalty of the LASSO in standard deviations of a candidate's score without reports.
 _PENALTY = 2.5
 _LEVEL = 0.05
-_ROUNDS = 10
+_ROUNDS = 4
 _MOST_STEPS = 500
 #: A score that exceeds its penalty by less than this many deviations is left.
 _TOLERANCE = 0.02

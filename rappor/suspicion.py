@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rappor.testing import binomial_tail
+
 if TYPE_CHECKING:
     from rappor.counts import Counts
 
@@ -59,15 +61,15 @@ def suspicions(counts: Counts) -> tuple[Suspicion, ...]:
     >>> [suspicion.name for suspicion in suspicions(silent)]
     ['too-few-ones']
     """
-    from scipy.stats import binom, chi2
+    from scipy.special import chdtrc
 
     shape = counts.parameters
     low, high = sorted((shape.p_star, shape.q_star))
     n = counts.n[:, None]
     found = []
     tails = {
-        "too-few-ones": binom.cdf(counts.ones, n, low),
-        "too-many-ones": binom.sf(counts.ones - 1, n, high),
+        "too-few-ones": binomial_tail(n - counts.ones, n, 1 - low),
+        "too-many-ones": binomial_tail(counts.ones, n, high),
     }
     for name, tail in tails.items():
         if count := int((tail < _LEVEL / tail.size).sum()):
@@ -80,7 +82,7 @@ def suspicions(counts: Counts) -> tuple[Suspicion, ...]:
         found.append(Suspicion(name="silent-cohorts", found=silent.size, example=example))
     elif len(counts.n) > 1 and expected >= 5:
         distance = ((counts.n - expected) ** 2 / expected).sum()
-        if chi2.sf(distance, len(counts.n) - 1) < _LEVEL:
+        if chdtrc(len(counts.n) - 1, distance) < _LEVEL:
             worst = int(np.argmax(np.abs(counts.n - expected)))
             found.append(Suspicion(name="unbalanced-cohorts", found=1, example=(worst, -1)))
     return tuple(found)

@@ -11,7 +11,7 @@ from rappor.errors import RapporError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Correction", "adjusted", "upper_tail"]
+__all__ = ["Correction", "adjusted", "binomial_tail", "upper_tail"]
 
 #: How many tests at once are allowed for.
 Correction: TypeAlias = Literal[
@@ -36,14 +36,38 @@ def upper_tail(
     >>> upper_tail([1.645, 0.0], [1.0, 1.0], 0).round(3).tolist()
     [0.05, 0.5]
     """
-    from scipy.stats import norm, t
+    from scipy.special import ndtr, stdtr
 
     x, v = np.asarray(estimates, float), np.asarray(variances, float)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = x / np.sqrt(v)
     z = np.where(np.isfinite(v), np.nan_to_num(z, nan=0.0, posinf=np.inf, neginf=-np.inf), 0.0)
-    tail = t.sf(z, freedom) if freedom > 0 else norm.sf(z)
+    tail = stdtr(freedom, -z) if freedom > 0 else ndtr(-z)
     return np.where(np.isfinite(v), tail, 1.0)
+
+
+def binomial_tail(
+    ones: ArrayLike, n: ArrayLike, chance: ArrayLike
+) -> NDArray[np.float64]:
+    """Give the chance of at least so many ones in n trials.
+
+    Parameters
+    ----------
+    ones, n, chance
+        Ones, trials and the chance of a one; arrays of one shape.
+
+    Examples
+    --------
+    >>> binomial_tail([0, 1, 2], [2, 2, 2], [0.5, 0.5, 0.5]).tolist()
+    [1.0, 0.75, 0.25]
+    """
+    from scipy.special import betainc
+
+    k, trials, p = np.broadcast_arrays(*(np.asarray(a, float) for a in (ones, n, chance)))
+    found = np.ones(k.shape)
+    some = k > 0
+    found[some] = betainc(k[some], trials[some] - k[some] + 1, p[some])
+    return found
 
 
 def adjusted(p_values: ArrayLike, *, correction: Correction) -> NDArray[np.float64]:
