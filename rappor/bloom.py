@@ -146,7 +146,7 @@ def _digest_bits(
 def _factorise(
     values: Sequence[object] | NDArray[np.generic],
 ) -> tuple[NDArray[np.int64], list[bytes]]:
-    """Number the values in the order they come; give the bytes behind each number."""
+    """Give each distinct value a number, and the bytes each number stands for."""
     listed = values.tolist() if isinstance(values, np.ndarray) else values
     seen: dict[object, int] = {}
     number = seen.setdefault
