@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
     from numpy.typing import NDArray
 
     from rappor.parameters import Parameters
     from rappor.suspicion import Suspicion
     from rappor.testing import Correction
+    from reports import Report
+    from reports.decoding import DecodingFacts
 
 __all__ = ["Amount", "Decoding"]
 
@@ -98,17 +102,23 @@ class Decoding:
         return self.fitted_together < len(self.groups)
 
     @property
+    def quantile(self) -> float:
+        """How many standard deviations an interval reaches to each side."""
+        from scipy.special import ndtri, stdtrit
+
+        level = (1 + self.confidence) / 2
+        wide = stdtrit(self.freedom, level) if self.freedom > 0 else ndtri(level)
+        return float(wide)
+
+    @property
     def intervals(self) -> NDArray[np.float64]:
         """The least and the largest plausible number of reports of each group.
 
         They may reach below 0, as the estimates may.
         """
-        from scipy.special import ndtri, stdtrit
-
-        level = (1 + self.confidence) / 2
-        wide = stdtrit(self.freedom, level) if self.freedom > 0 else ndtri(level)
+        sides = self.quantile * np.array([-1.0, 1.0])
         with np.errstate(invalid="ignore"):
-            ends = self.estimates[:, None] + wide * self.sds[:, None] * np.array([-1.0, 1.0])
+            ends = self.estimates[:, None] + self.sds[:, None] * sides
         return np.where(np.isnan(ends), np.array([0.0, self.total]), ends)
 
     @property
@@ -165,6 +175,60 @@ class Decoding:
         return frame.sort_values(
             ["p_value", "estimate"], ascending=[True, False], kind="stable", ignore_index=True
         )
+
+    def facts(self, *, title: str = "") -> DecodingFacts:
+        """Give all that a page says.
+
+        Parameters
+        ----------
+        title
+            Of the page.
+
+        Examples
+        --------
+        >>> from rappor.candidates import Candidates
+        >>> from rappor.counts import Counts
+        >>> from rappor.decode import decode
+        >>> from rappor.parameters import Parameters
+        >>> towns = Parameters.basic(2, f=0.0, p=0.25, q=0.75)
+        >>> counts = Counts(n=[10_000], ones=[[7_500, 2_500]], parameters=towns)
+        >>> found = decode(counts, Candidates.of(["Lyon", "Nice"], parameters=towns))
+        >>> found.facts(title="Towns").reports
+        10000
+        """
+        from rappor.decoding_facts import decoding_facts
+
+        return decoding_facts(self, title=title)
+
+    def report(
+        self, *, language: str = "en", title: str = "", links: Mapping[str, str] | None = None
+    ) -> Report:
+        """Make the page.
+
+        Parameters
+        ----------
+        language
+            ``"en"`` or ``"fr"``.
+        title
+            Of the page.
+        links
+            Language → file of the page in that language.
+
+        Examples
+        --------
+        >>> from rappor.candidates import Candidates
+        >>> from rappor.counts import Counts
+        >>> from rappor.decode import decode
+        >>> from rappor.parameters import Parameters
+        >>> towns = Parameters.basic(2, f=0.0, p=0.25, q=0.75)
+        >>> counts = Counts(n=[10_000], ones=[[7_500, 2_500]], parameters=towns)
+        >>> found = decode(counts, Candidates.of(["Lyon", "Nice"], parameters=towns))
+        >>> found.report(language="fr", title="Villes")
+        Report('Villes', internal, fr)
+        """
+        from reports import decoding_report
+
+        return decoding_report(self.facts(title=title), language=language, links=links)
 
     def __repr__(self) -> str:
         found = int(self.is_detected.sum())
