@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reports.decoding import AmountFact, CandidateFact, DecodingFacts, SuspicionFact
+from reports.decoding import EstimateFact, CandidateFact, DecodingFacts, SuspicionFact
 
 if TYPE_CHECKING:
     from rappor.decoding import Amount, Decoding
@@ -80,7 +80,7 @@ def _candidates(found: Decoding) -> list[CandidateFact]:
     return [
         CandidateFact(
             name=name,
-            amount=AmountFact(estimate=estimate, sd=sd, low=low, high=high)
+            amount=EstimateFact(estimate=estimate, sd=sd, low=low, high=high)
             if math.isfinite(sd)
             else None,
             adjusted=adjusted,
@@ -116,11 +116,11 @@ def _limit(found: Decoding) -> float | None:
     return float(-ndtri(found.alpha * steps[found.correction]) * np.median(known))
 
 
-def _amount(found: Decoding, amount: Amount | None) -> AmountFact | None:
+def _amount(found: Decoding, amount: Amount | None) -> EstimateFact | None:
     if amount is None:
         return None
     wide = found.quantile * amount.sd
-    return AmountFact(
+    return EstimateFact(
         estimate=amount.estimate,
         sd=amount.sd,
         low=amount.estimate - wide,

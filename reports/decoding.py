@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping  # noqa: TC003  (whoever parses facts needs it)
 from dataclasses import dataclass, field
 
-__all__ = ["AmountFact", "CandidateFact", "DecodingFacts", "SuspicionFact"]
+__all__ = ["CandidateFact", "DecodingFacts", "EstimateFact", "SuspicionFact"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AmountFact:
+class EstimateFact:
     """A number of reports, its standard deviation and its interval."""
 
     estimate: float
@@ -35,7 +35,7 @@ class CandidateFact:
     """
 
     name: str
-    amount: AmountFact | None
+    amount: EstimateFact | None
     adjusted: float
     is_detected: bool
 
@@ -116,9 +116,9 @@ class DecodingFacts:
     alpha: float
     confidence: float
     limit: float | None
-    unknown: AmountFact | None
-    rest: AmountFact | None
-    mass: AmountFact | None
+    unknown: EstimateFact | None
+    rest: EstimateFact | None
+    mass: EstimateFact | None
     freedom: int
     dispersion: float | None
     misfit: float | None

@@ -73,7 +73,7 @@ def interval_lines(words: Words, data: Intervals, lines: Sequence[Interval]) -> 
     ... )
     >>> line = Interval(name="Lyon", estimate=3.0, low=1.0, high=5.0, is_found=True)
     >>> interval_lines(words_of("en"), data, [line]).count("<circle")
-    3
+    2
     """
     top, step, left, right = 16.0, 20.0, 190.0, _WIDTH - 24
     low = top + step * len(lines)
@@ -91,7 +91,9 @@ def interval_lines(words: Words, data: Intervals, lines: Sequence[Interval]) -> 
         css = "drawn" if line.is_found else "designed"
         drawing.circle((along(line.estimate), y), 4.5, css=css)
     drawing.line((along(0), top), (along(0), low), css="axis")
-    for number, (css, says) in enumerate((("drawn", data.found), ("designed", data.other))):
+    marks = [("drawn", data.found)] * any(line.is_found for line in lines)
+    marks += [("designed", data.other)] * (not all(line.is_found for line in lines))
+    for number, (css, says) in enumerate(marks):
         drawing.circle((left + 8 + number * 260, low + 50), 4.5, css=css)
         drawing.text((left + 20 + number * 260, low + 54), says)
     return drawing.finish(data.title, data.description)

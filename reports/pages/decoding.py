@@ -12,7 +12,7 @@ from reports.parts import Cell, Figure, Table, numbers, texts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reports.decoding import AmountFact, CandidateFact, DecodingFacts
+    from reports.decoding import EstimateFact, CandidateFact, DecodingFacts
     from reports.facts import Outcome
     from reports.languages import Words
     from reports.parts import Entry
@@ -247,7 +247,7 @@ def _estimates(
     )
 
 
-def _amounts(words: Words, amount: AmountFact | None) -> tuple[str, str, str, str]:
+def _amounts(words: Words, amount: EstimateFact | None) -> tuple[str, str, str, str]:
     if amount is None:
         return ("–", "–", "–", "–")
     write = words.numbers.count
