@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from rappor.errors import MismatchError, RapporError, ReportFileError
-from rappor.newfile import write_new_text
+from rappor.newfile import read_text, write_new_text
 from rappor.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -180,11 +180,7 @@ class Counts:
         5
         """
         name = Path(path).name
-        try:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not text"
-            raise ReportFileError(f"The file {name!r} cannot be read: {reason}.") from None
+        text = read_text(Path(path))
         if text.lstrip().startswith("{"):
             rows, parameters = _from_json(text, name, parameters)
         elif parameters is None:

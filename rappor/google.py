@@ -13,6 +13,8 @@ import numpy as np
 from rappor.errors import RapporError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from rappor.parameters import Parameters
@@ -56,20 +58,24 @@ def as_drawn(parameters: Parameters, *, language: Language) -> Parameters:
     >>> drawn.f, drawn.p, drawn.q
     (0.4453125, 0.38671875, 0.609375)
     """
-    rounding = {"python": math.ceil, "cpp": math.floor, "java": _nearest}
+    rounding: dict[str, Callable[[float], int]] = {
+        "python": math.ceil,
+        "cpp": math.floor,
+        "java": _nearest,
+    }
     if language not in rounding:
         names = ", ".join(repr(name) for name in rounding)
         raise RapporError(f"language must be one of {names}, not {language!r}.")
-    changes = {"f": rounding[language](_STEPS_F * parameters.f) / _STEPS_F}
+    f, p, q = parameters.f, parameters.p, parameters.q
+    f = rounding[language](_STEPS_F * f) / _STEPS_F
     if language == "cpp":
-        if 1 in {parameters.p, parameters.q}:
+        if 1 in {p, q}:
             raise RapporError(
                 "The C++ client of google/rappor draws zeros alone for a probability of 1.",
                 hint="its reports cannot be decoded; collect them again",
             )
-        for name in ("p", "q"):
-            changes[name] = math.floor(_STEPS_PQ * getattr(parameters, name)) / _STEPS_PQ
-    return dataclasses.replace(parameters, **changes)
+        p, q = (math.floor(_STEPS_PQ * value) / _STEPS_PQ for value in (p, q))
+    return dataclasses.replace(parameters, f=f, p=p, q=q)
 
 
 def permanent_by_google(

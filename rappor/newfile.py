@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all."""
+"""Small files: read whole, and written complete or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rappor.errors import ReportFileError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["new_file", "write_new_text"]
+__all__ = ["new_file", "read_text", "write_new_text"]
 
 
 @contextlib.contextmanager
@@ -82,3 +82,32 @@ def write_new_text(target: Path, text: str, *, overwrite: bool = False) -> None:
     """
     with new_file(target, overwrite=overwrite) as file:
         file.write(text.encode())
+
+
+def read_text(path: Path) -> str:
+    """Read a whole text in UTF-8, with or without a byte order mark.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    ReportFileError
+        If it cannot be read or is no text.
+
+    Examples
+    --------
+    >>> file = Path(tempfile.mkdtemp()) / "some.txt"
+    >>> _ = file.write_text("all of it")
+    >>> read_text(file)
+    'all of it'
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        reason = "it is not text"
+    except OSError as error:
+        reason = error.strerror or "unknown"
+    raise ReportFileError(f"The file {path.name!r} cannot be read: {reason}.") from None

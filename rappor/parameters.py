@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rappor.errors import MismatchError, RapporError, ReportFileError
-from rappor.newfile import write_new_text
+from rappor.newfile import read_text, write_new_text
 
 if TYPE_CHECKING:
     import os
@@ -178,12 +179,12 @@ class Parameters:
         return made
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the parameters as google/rappor's CSV; the file does not name the hash.
+        """Write the parameters: google/rappor's CSV, or JSON that names the hash too.
 
         Parameters
         ----------
         path
-            The file.
+            A name ending in ``.csv`` or ``.json``.
         overwrite
             Whether a file of that name may be replaced.
 
@@ -196,25 +197,42 @@ class Parameters:
         k,h,m,p,q,f
         8,1,1,0.25,0.75,0.5
         """
-        values = (self.n_bits, self.n_hashes, self.n_cohorts, self.p, self.q, self.f)
-        row = ",".join(repr(value) for value in values)
-        write_new_text(Path(path), f"{','.join(_COLUMNS)}\n{row}\n", overwrite=overwrite)
+        target = Path(path)
+        if target.suffix.lower() == ".json":
+            text = json.dumps(self.to_dict(), indent=1) + "\n"
+        elif target.suffix.lower() == ".csv":
+            values = (self.n_bits, self.n_hashes, self.n_cohorts, self.p, self.q, self.f)
+            text = f"{','.join(_COLUMNS)}\n{','.join(repr(value) for value in values)}\n"
+        else:
+            raise ReportFileError(
+                f"Parameters are written to .csv or .json, not {target.suffix!r}.",
+                hint="take .json, which names the hash",
+            )
+        write_new_text(target, text, overwrite=overwrite)
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], *, hash: Hash = "md5") -> Parameters:  # noqa: A002
-        r"""Read google/rappor's CSV.
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        hash: Hash | None = None,  # noqa: A002 (its name everywhere)
+    ) -> Parameters:
+        r"""Read google/rappor's CSV, or JSON of `write`.
 
         Parameters
         ----------
         path
-            The file; white space and the order of its columns do not count.
+            The file; in a CSV, white space and the order of its columns do not count.
         hash
-            The hash of the collection, which the file does not name.
+            The hash of the collection, which a CSV does not name; by default ``"md5"``,
+            that of google/rappor.
 
         Raises
         ------
         ReportFileError
-            If the file does not hold one row of parameters.
+            If the file does not hold one set of parameters.
+        MismatchError
+            If a JSON file names another hash, or was changed.
 
         Examples
         --------
@@ -225,26 +243,37 @@ class Parameters:
         64
         """
         name = Path(path).name
+        text = read_text(Path(path))
+        if not text.lstrip().startswith("{"):
+            return _from_csv(text, name, hash or "md5")
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not text"
-            raise ReportFileError(f"The file {name!r} cannot be read: {reason}.") from None
-        table = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text)) if row]
-        if len(table) != 2 or sorted(table[0]) != sorted(_COLUMNS) or len(table[1]) != 6:
-            raise ReportFileError(
-                f"The file {name!r} is no parameter file.",
-                hint=f"it must hold the header {','.join(_COLUMNS)} and one row",
-            )
-        row = dict(zip(table[0], table[1], strict=True))
-        try:
-            whole = {key: int(row[key]) for key in "khm"}
-            real = {key: float(row[key]) for key in "pqf"}
-        except ValueError:
-            raise ReportFileError(f"The row of the file {name!r} is not six numbers.") from None
-        return cls(
-            n_bits=whole["k"], n_hashes=whole["h"], n_cohorts=whole["m"], **real, hash=hash
+            made = cls.from_dict(json.loads(text))
+        except (json.JSONDecodeError, RecursionError):
+            raise ReportFileError(f"The file {name!r} is no parameter file.") from None
+        if hash is not None and hash != made.hash:
+            raise MismatchError(f"The parameters of {name!r} name the hash {made.hash!r}.")
+        return made
+
+
+def _from_csv(text: str, name: str, hash_name: Hash) -> Parameters:
+    try:
+        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text)) if row]
+    except csv.Error:
+        rows = []
+    if len(rows) != 2 or sorted(rows[0]) != sorted(_COLUMNS) or len(rows[1]) != 6:
+        raise ReportFileError(
+            f"The file {name!r} is no parameter file.",
+            hint=f"it must hold the header {','.join(_COLUMNS)} and one row",
         )
+    row = dict(zip(rows[0], rows[1], strict=True))
+    try:
+        whole = {key: int(row[key]) for key in "khm"}
+        real = {key: float(row[key]) for key in "pqf"}
+    except ValueError:
+        raise ReportFileError(f"The row of the file {name!r} is not six numbers.") from None
+    return Parameters(
+        n_bits=whole["k"], n_hashes=whole["h"], n_cohorts=whole["m"], **real, hash=hash_name
+    )
 
 
 def _whole_problem(parameters: Parameters) -> RapporError | None:

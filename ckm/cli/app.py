@@ -14,6 +14,7 @@ from ckm.cli.job import job
 from ckm.cli.keys import keys
 from ckm.cli.ledger import ledger
 from ckm.cli.ptable import ptable
+from ckm.cli.rappor import rappor
 from ckm.cli.release import release
 from ckm.cli.report import report
 from ckm.cli.root import Root
@@ -68,6 +69,7 @@ for _command in (
     ptable,
     keys,
     ledger,
+    rappor,
     job,
     completion,
 ):
