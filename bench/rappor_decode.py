@@ -182,16 +182,32 @@ def speed(candidates: int, bits: int, cohorts: int, clients: int) -> dict[str, A
 def main() -> None:
     """Run the benchmark."""
     given = arguments(__doc__ or "", populations=15)
-    heads = ["design", "Bonferroni", "false", "BH", "false", "cover", "of detected", "unknown z²"]
+    heads = [
+        "design",
+        "Bonferroni",
+        "false",
+        "BH",
+        "false",
+        "cover",
+        "of detected",
+        "unknown z²",
+    ]
     for family in ("fitted", "screened"):
         rows = in_process(pooled, family, given.populations)["rows"]
         means = _means([row[1:] for row in rows])
-        show(f"{family}: {given.populations} fresh populations each", heads, [*rows, ["mean", *means]])
+        show(
+            f"{family}: {given.populations} fresh populations each",
+            heads,
+            [*rows, ["mean", *means]],
+        )
         print(f"false among the BH discoveries: {means[3] / means[2]:.2%}\n")
-    sizes = [(200, 128, 16, 10**6), (1_000, 128, 128, 10**6), (10_900, 8, 128, 10**7), (8_616, 128, 32, 14 * 10**6)]
-    rows = [
-        [s, k * m, *in_process(speed, s, k, m, n).values()] for s, k, m, n in sizes
+    sizes = [
+        (200, 128, 16, 10**6),
+        (1_000, 128, 128, 10**6),
+        (10_900, 8, 128, 10**7),
+        (8_616, 128, 32, 14 * 10**6),
     ]
+    rows = [[s, k * m, *in_process(speed, s, k, m, n).values()] for s, k, m, n in sizes]
     show("one decoding", ["candidates", "rows", "CPU s", "detected"], rows)
 
 

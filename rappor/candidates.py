@@ -12,8 +12,7 @@ import numpy as np
 
 from rappor.bloom import every_bit
 from rappor.errors import RapporError, ReportFileError
-from rappor.newfile import write_new_text
-from rappor.parameters import Parameters
+from rappor.newfile import read_text, write_new_text
 
 if TYPE_CHECKING:
     import os
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
     from scipy.sparse import csc_array
+
+    from rappor.parameters import Parameters
 
 __all__ = ["Candidates"]
 
@@ -45,6 +46,7 @@ class Candidates:
 
     Examples
     --------
+    >>> from rappor.parameters import Parameters
     >>> google = Parameters(
     ...     n_bits=16, n_hashes=2, n_cohorts=4, f=0.5, p=0.5, q=0.75, hash="md5"
     ... )
@@ -91,6 +93,7 @@ class Candidates:
 
         Examples
         --------
+        >>> from rappor.parameters import Parameters
         >>> towns = Parameters.basic(3, f=0.5, p=0.25, q=0.75)
         >>> Candidates.of(["Lyon", "Nice", "Brest"], parameters=towns).bits[:, 0, 0].tolist()
         [0, 1, 2]
@@ -112,19 +115,20 @@ class Candidates:
             value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
             for value in listed
         )
-        return cls(names=names, bits=every_bit(codes, parameters=parameters), parameters=parameters)
+        return cls(
+            names=names, bits=every_bit(codes, parameters=parameters), parameters=parameters
+        )
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """The candidates by number; those that set the same bits everywhere are together."""
+        own = np.sort(self.bits, axis=2)
+        again = own[:, :, 1:] == own[:, :, :-1]
+        own[:, :, 1:][again] = -1  # two hashes of one bit set it once
+        own.sort(axis=2)
         seen: dict[bytes, list[int]] = {}
-        for number, own in enumerate(np.sort(self.bits, axis=2)):
-            # Two hashes that agree set one bit, so that (3, 3, 5) and (3, 5, 5) are the same.
-            own = own.copy()
-            again = np.zeros(own.shape, bool)
-            again[:, 1:] = own[:, 1:] == own[:, :-1]
-            own[again] = -1
-            seen.setdefault(np.sort(own, axis=1).tobytes(), []).append(number)
+        for number, row in enumerate(own):
+            seen.setdefault(row.tobytes(), []).append(number)
         return tuple(tuple(numbers) for numbers in seen.values())
 
     @property
@@ -164,6 +168,7 @@ class Candidates:
 
         Examples
         --------
+        >>> from rappor.parameters import Parameters
         >>> import pathlib, tempfile
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "map.csv"
         >>> google = Parameters(
@@ -202,6 +207,7 @@ class Candidates:
 
         Examples
         --------
+        >>> from rappor.parameters import Parameters
         >>> import pathlib, tempfile
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "map.csv"
         >>> _ = file.write_text("apple,5,1,26,26,38,34,63,62\n")
@@ -212,11 +218,7 @@ class Candidates:
         [[4, 0], [9, 9], [5, 1], [14, 13]]
         """
         name = Path(path).name
-        try:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not text"
-            raise ReportFileError(f"The file {name!r} cannot be read: {reason}.") from None
+        text = read_text(Path(path))
         try:
             lines = [line for line in csv.reader(io.StringIO(text, newline="")) if line]
         except csv.Error:

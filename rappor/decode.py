@@ -116,9 +116,7 @@ def decode(
     )
 
 
-def _fitted(
-    design: csc_array[np.float64], observed: Observed
-) -> tuple[Fit, NDArray[np.int64]]:
+def _fitted(design: csc_array[np.float64], observed: Observed) -> tuple[Fit, NDArray[np.int64]]:
     """Fit twice: with the weights of the mean, then with those of the first fit."""
     normal = Normal.of(design, observed, float(np.average(observed.share, weights=observed.n)))
     is_crowded = needs_screening(normal)
@@ -139,10 +137,10 @@ def _p_values(
     usual = upper_tail(found.estimates, found.variances, found.freedom)
     flip = observed.parameters.q_star < observed.parameters.p_star
     seen = observed.n - observed.ones if flip else observed.ones
-    reports, ones = design.T @ observed.n, design.T @ seen
+    reports, ones = np.asarray(design.T @ observed.n), np.asarray(design.T @ seen)
     share = np.nan_to_num(found.estimates, nan=0.0).clip(min=0.0)
     chance = observed.expected(found.fitted)
-    expected = design.T @ (observed.n * (1 - chance if flip else chance))
+    expected = np.asarray(design.T @ (observed.n * (1 - chance if flip else chance)))
     gap = abs(observed.parameters.q_star - observed.parameters.p_star)
     expected = np.clip(expected - gap * share * reports, 0.0, reports)
     is_few = np.minimum(expected, reports - expected) < _FEW
@@ -196,9 +194,7 @@ def _amount(share: float | None, variance: float | None, total: int) -> Amount |
     return Amount(estimate=share * total, sd=float(np.sqrt(variance)) * total)
 
 
-def _check(
-    counts: Counts, candidates: Candidates, *, alpha: float, confidence: float
-) -> None:
+def _check(counts: Counts, candidates: Candidates, *, alpha: float, confidence: float) -> None:
     if candidates.parameters != counts.parameters:
         raise MismatchError(
             f"The candidates were hashed with the parameters "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reports.decoding import EstimateFact, CandidateFact, DecodingFacts, SuspicionFact
+from reports.decoding import CandidateFact, DecodingFacts, EstimateFact, SuspicionFact
 
 if TYPE_CHECKING:
     from rappor.decoding import Amount, Decoding
@@ -36,7 +36,7 @@ def decoding_facts(found: Decoding, *, title: str = "") -> DecodingFacts:
     >>> counts = Counts(n=[10_000], ones=[[7_500, 2_500]], parameters=towns)
     >>> found = decode(counts, Candidates.of(["Lyon", "Nice"], parameters=towns))
     >>> round(decoding_facts(found).limit)
-    142
+    170
     """
     shape = found.parameters
     names = ("n_bits", "n_hashes", "n_cohorts", "f", "p", "q", "hash")

@@ -210,11 +210,12 @@ def _sds(
     inverse = np.linalg.pinv(information * (len(weight) / len(chosen)), hermitian=True)
     across = inverse.sum(axis=1)
     variances = np.diag(inverse) - across**2 / across.sum()
-    return np.sqrt(np.maximum(variances, 0.0)).reshape(left.shape[1], right.shape[1])
+    sds: NDArray[np.float64] = np.sqrt(np.maximum(variances, 0.0))
+    return sds.reshape(left.shape[1], right.shape[1])
 
 
 def _check(reports: tuple[Reports, Reports], candidates: tuple[Candidates, Candidates]) -> None:
-    if len(reports) != 2 or len(candidates) != 2:
+    if {len(reports), len(candidates)} != {2}:
         raise RapporError("A joint distribution is of two variables.")
     first, second = reports
     if len(first) != len(second):

@@ -50,7 +50,8 @@ def likelihoods(
     groups = candidates.groups
     k = shape.n_bits
     p, q = (min(max(x, _SURE), 1 - _SURE) for x in (shape.p_star, shape.q_star))
-    logs = np.where(reports.bits(), np.log(q / p), np.log((1 - q) / (1 - p)))
+    logs = np.full((len(reports), k), np.log((1 - q) / (1 - p)))
+    logs[reports.bits()] = np.log(q / p)
     design = candidates.design[:, [group[0] for group in groups]].tocsr()
     others = _others(logs, candidates)
     table = np.zeros((len(reports), len(groups) + (others is not None)))

@@ -76,9 +76,7 @@ def pieces(values: Sequence[str], *, size: int, length: int) -> list[tuple[str, 
     ]
 
 
-def draw_pairs(
-    n: int, *, n_places: int, generator: np.random.Generator
-) -> NDArray[np.int64]:
+def draw_pairs(n: int, *, n_places: int, generator: np.random.Generator) -> NDArray[np.int64]:
     """Draw the two places of which each client reports the pieces, in order.
 
     Parameters
@@ -227,7 +225,10 @@ def _edges(
         )
     limit = float(ndtri(1 - alpha / named.size))
     rows, columns = np.nonzero(named > limit * np.maximum(result.sds, 1e-12))
-    pairs = ((result.first[row], result.second[column]) for row, column in zip(rows, columns, strict=True))
+    pairs = (
+        (result.first[row], result.second[column])
+        for row, column in zip(rows, columns, strict=True)
+    )
     return frozenset((a, b) for a, b in pairs if a is not None and b is not None)
 
 

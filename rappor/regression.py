@@ -73,15 +73,15 @@ class Normal:
         weights = observed.weights(np.broadcast_to(share, n_rows))
         weighted = columns.copy()
         weighted.data *= weights[weighted.indices]
-        squares = weighted.copy()
-        squares.data *= columns.data
+        n_columns = columns.shape[1]
+        places = np.repeat(np.arange(n_columns), np.diff(columns.indptr))
         return cls(
             columns=columns,
             weighted=weighted,
             target=observed.share,
             weights=weights,
             projected=np.asarray(weighted.T @ observed.share),
-            squares=np.asarray(squares.sum(axis=0)).ravel(),
+            squares=np.bincount(places, weighted.data * columns.data, n_columns).astype(float),
         )
 
     @property

@@ -128,6 +128,6 @@ def _solve(
         return np.empty(0)
     gram = normal.gram(kept)
     try:
-        return cho_solve(cho_factor(gram), right[kept])
+        return np.asarray(cho_solve(cho_factor(gram), right[kept]))
     except LinAlgError:  # some are combinations of others: any solution will do
-        return np.linalg.lstsq(gram, right[kept], rcond=None)[0]
+        return np.asarray(np.linalg.lstsq(gram, right[kept], rcond=None)[0], np.float64)

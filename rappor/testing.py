@@ -19,9 +19,7 @@ Correction: TypeAlias = Literal[
 ]
 
 
-def upper_tail(
-    estimates: ArrayLike, variances: ArrayLike, freedom: int
-) -> NDArray[np.float64]:
+def upper_tail(estimates: ArrayLike, variances: ArrayLike, freedom: int) -> NDArray[np.float64]:
     """Give the chance of at least these estimates where the truth is 0.
 
     Parameters
@@ -42,13 +40,11 @@ def upper_tail(
     with np.errstate(divide="ignore", invalid="ignore"):
         z = x / np.sqrt(v)
     z = np.where(np.isfinite(v), np.nan_to_num(z, nan=0.0, posinf=np.inf, neginf=-np.inf), 0.0)
-    tail = stdtr(freedom, -z) if freedom > 0 else ndtr(-z)
+    tail: NDArray[np.float64] = stdtr(freedom, -z) if freedom > 0 else ndtr(-z)
     return np.where(np.isfinite(v), tail, 1.0)
 
 
-def binomial_tail(
-    ones: ArrayLike, n: ArrayLike, chance: ArrayLike
-) -> NDArray[np.float64]:
+def binomial_tail(ones: ArrayLike, n: ArrayLike, chance: ArrayLike) -> NDArray[np.float64]:
     """Give the chance of at least so many ones in n trials.
 
     Parameters
@@ -91,13 +87,15 @@ def adjusted(p_values: ArrayLike, *, correction: Correction) -> NDArray[np.float
     """
     if correction not in get_args(Correction):
         known = ", ".join(repr(name) for name in get_args(Correction))
-        raise RapporError(f"There is no correction {correction!r}.", hint=f"take one of {known}")
-    p = np.asarray(p_values, float)
+        raise RapporError(
+            f"There is no correction {correction!r}.", hint=f"take one of {known}"
+        )
+    p: NDArray[np.float64] = np.asarray(p_values, float)
     n = p.size
     if correction == "none" or not n:
         return p.copy()
     if correction == "bonferroni":
-        return np.minimum(1.0, n * p)
+        return (n * p).clip(max=1.0)
     order = np.argsort(p, kind="stable")
     rank = np.arange(1, n + 1)
     if correction == "holm":

@@ -53,8 +53,8 @@ PARAMETERS: Mapping[str, str] = MappingProxyType(
 SUSPICIONS: Mapping[str, str] = MappingProxyType(
     {
         "too-few-ones": mark(
-            "Bits that are 1 less often than noise alone makes them: %(found)s. The clients have "
-            "other parameters, or their source of chance is broken."
+            "Bits that are 1 less often than noise alone makes them: %(found)s. The clients "
+            "have other parameters, or their source of chance is broken."
         ),
         "too-many-ones": mark(
             "Bits that are 1 more often than any values make them: %(found)s. The clients have "

@@ -125,9 +125,7 @@ def interval_bars(words: Words, data: Intervals, bars: Sequence[Interval]) -> st
     drawing = Drawing(data.id, size=(_WIDTH, low + 76))
     at = ticks(min(0.0, *(bar.low for bar in bars)), max(bar.high for bar in bars))
     up = Scale((at[0], at[-1]), (low, top))
-    drawing.upwards(
-        up, at, left=left, right=right, write=words.numbers.plain, name=data.amount
-    )
+    drawing.upwards(up, at, left=left, right=right, write=words.numbers.plain, name=data.amount)
     wide = (right - left) / len(bars)
     longest = max(len(bar.name) for bar in bars)
     every = math.ceil((longest * 7.5 + 6) / wide)

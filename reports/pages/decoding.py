@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.decoding import CORRECTIONS, PARAMETERS, SUSPICIONS
@@ -12,7 +13,7 @@ from reports.parts import Cell, Figure, Table, numbers, texts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reports.decoding import EstimateFact, CandidateFact, DecodingFacts
+    from reports.decoding import CandidateFact, DecodingFacts, EstimateFact
     from reports.facts import Outcome
     from reports.languages import Words
     from reports.parts import Entry
@@ -92,9 +93,7 @@ def _by_size(facts: Any) -> list[CandidateFact]:
 
 
 def _verdict(words: Words, facts: DecodingFacts, found: int) -> str:
-    start = words.say_many(
-        "Of %(n)s candidate", "Of %(n)s candidates", len(facts.candidates)
-    )
+    start = words.say_many("Of %(n)s candidate", "Of %(n)s candidates", len(facts.candidates))
     return words.say_many(
         "%(start)s, %(n)s was found in %(reports)s reports.",
         "%(start)s, %(n)s were found in %(reports)s reports.",
@@ -198,9 +197,7 @@ def _pictures(
         other=words.say("not found"),
     )
     draw = interval_bars if is_ordered else interval_lines
-    notes = [
-        words.say("A bar or a dot is the estimate; the line through it is the interval.")
-    ]
+    notes = [words.say("A bar or a dot is the estimate; the line through it is the interval.")]
     if not is_ordered and len(found) > _MOST_LINES:
         notes.append(
             words.say(
@@ -284,9 +281,7 @@ def _masses(words: Words, facts: DecodingFacts) -> Table:
             )
             for says, amount in lines
         ),
-        notes=(
-            words.say("An estimate may be below 0 or above all reports: noise does that."),
-        ),
+        notes=(words.say("An estimate may be below 0 or above all reports: noise does that."),),
     )
 
 
@@ -300,9 +295,7 @@ def _reports(words: Words, facts: DecodingFacts, amount: float) -> str:
 
 def _privacy(words: Words, facts: DecodingFacts) -> list[str]:
     def factor(epsilon: float) -> str:
-        import math
-
-        return words.numbers.amount(math.exp(epsilon)) if epsilon < 30 else "10¹³"
+        return words.numbers.amount(math.exp(min(epsilon, 700.0)))
 
     says = []
     if facts.epsilon_one is not None:

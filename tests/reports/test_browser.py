@@ -121,7 +121,10 @@ def opened(browser, file: Path, **settings):
     [
         # Colours and widths are the same in both languages: one of them will do.
         *((name, language, ("light", 1280)) for name in NAMES for language in LANGUAGES),
-        *((name, "en", ("dark", 1280)) for name in ("internal", "public", "comparison", "decoding")),
+        *(
+            (name, "en", ("dark", 1280))
+            for name in ("internal", "public", "comparison", "decoding")
+        ),
         *((name, "fr", ("light", 320)) for name in ("internal", "public", "hostile")),
     ],
 )

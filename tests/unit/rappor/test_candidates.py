@@ -8,7 +8,11 @@ from rappor.errors import RapporError, ReportFileError
 from rappor.parameters import Parameters
 
 GOOGLE = Parameters(n_bits=16, n_hashes=2, n_cohorts=4, f=0.5, p=0.5, q=0.75, hash="md5")
-LINES = "apple,5,1,26,26,38,34,63,62\nbanana,12,14,28,24,37,34,62,49\ncarrot,4,12,25,21,48,38,61,54\n"
+LINES = (
+    "apple,5,1,26,26,38,34,63,62\n"
+    "banana,12,14,28,24,37,34,62,49\n"
+    "carrot,4,12,25,21,48,38,61,54\n"
+)
 
 
 def test_the_map_of_google_is_written_and_read(tmp_path):
@@ -93,5 +97,5 @@ def test_a_value_that_sets_no_bit_is_no_candidate():
 def test_bits_of_another_shape_are_refused():
     with pytest.raises(RapporError, match="shape"):
         Candidates(names=("a",), bits=[[[1]]], parameters=GOOGLE)
-    with pytest.raises(RapporError, match="0..15"):
+    with pytest.raises(RapporError, match=r"0\.\.15"):
         Candidates(names=("a",), bits=np.full((1, 4, 2), 16), parameters=GOOGLE)

@@ -122,7 +122,9 @@ def test_the_experiment_of_the_paper_falls_within_its_bands():
         assert np.sqrt(np.mean((found.estimates - held) ** 2)) < 3_300
 
 
-@pytest.mark.parametrize(("clients", "spread"), [(10**4, 0.02), (10**5, 0.0063), (10**6, 0.002)])
+@pytest.mark.parametrize(
+    ("clients", "spread"), [(10**4, 0.02), (10**5, 0.0063), (10**6, 0.002)]
+)
 def test_the_normal_experiment_has_the_deviations_of_basic_rappor(clients, spread):
     basic = Parameters.basic(100, f=0.0, p=0.5, q=0.75)
     rng = np.random.default_rng(clients)
@@ -191,9 +193,7 @@ def test_few_reports_with_rare_ones_give_no_false_discovery_beyond_the_level():
     known = Candidates.of(NAMES, parameters=rare)
     false = 0
     for seed in range(60):
-        found = decode(
-            drawn([10] + [0] * 199, rare, seed=seed), known, correction="bonferroni"
-        )
+        found = decode(drawn([10] + [0] * 199, rare, seed=seed), known, correction="bonferroni")
         false += bool(found.is_detected[1:].any())
     assert false <= 9  # 3 of 60 expected at most; 10 has a chance below 1e-3
 
@@ -204,7 +204,9 @@ def test_empty_and_unbalanced_cohorts_change_the_weights_alone():
     n, ones = counts.n.copy(), counts.ones.copy()
     n[2], ones[2] = 0, 0
     n[3], ones[3] = n[3] // 20, np.minimum(ones[3] // 20, n[3] // 20)
-    found = decode(Counts(n=n, ones=ones, parameters=SMALL), Candidates.of(NAMES[:30], parameters=SMALL))
+    found = decode(
+        Counts(n=n, ones=ones, parameters=SMALL), Candidates.of(NAMES[:30], parameters=SMALL)
+    )
     scores = (found.estimates / n.sum() - held / held.sum()) / (found.sds / n.sum())
     assert np.abs(scores).max() < 4.5
     assert {"silent-cohorts"} <= {suspicion.name for suspicion in found.suspicions}
@@ -324,7 +326,7 @@ def test_no_report_is_refused():
 
 
 def test_candidates_of_other_parameters_are_refused():
-    with pytest.raises(MismatchError, match="fingerprint|hashed with"):
+    with pytest.raises(MismatchError, match="hashed with"):
         decode(drawn([10], SMALL), Candidates.of(["a"], parameters=PAPER))
 
 
@@ -353,7 +355,13 @@ def test_correction_and_level_change_what_is_reported():
     known = Candidates.of(NAMES, parameters=PAPER)
     found = {
         correction: decode(counts, known, correction=correction).is_detected.sum()
-        for correction in ("none", "benjamini-hochberg", "benjamini-yekutieli", "holm", "bonferroni")
+        for correction in (
+            "none",
+            "benjamini-hochberg",
+            "benjamini-yekutieli",
+            "holm",
+            "bonferroni",
+        )
     }
     assert found["none"] > found["benjamini-hochberg"] > found["holm"] >= found["bonferroni"]
     assert found["benjamini-yekutieli"] <= found["benjamini-hochberg"]

@@ -28,7 +28,9 @@ def collected(values, rng, *, length=4):
     drawn = draw_pairs(len(values), n_places=length // 2, generator=rng)
     found = {}
     for pair in {tuple(row) for row in drawn.tolist()}:
-        own = [text for text, row in zip(cut, drawn.tolist(), strict=True) if tuple(row) == pair]
+        own = [
+            text for text, row in zip(cut, drawn.tolist(), strict=True) if tuple(row) == pair
+        ]
         found[pair] = tuple(sent([text[at] for text in own], rng) for at in pair)
     return found
 
@@ -73,7 +75,9 @@ def test_strings_are_filled_up_and_cut():
     ]
 
 
-@pytest.mark.parametrize("options", [{"size": 2, "length": 5}, {"size": 4, "length": 4}, {"size": 0, "length": 4}])
+@pytest.mark.parametrize(
+    "options", [{"size": 2, "length": 5}, {"size": 4, "length": 4}, {"size": 0, "length": 4}]
+)
 def test_lengths_that_do_not_fit_are_refused(options):
     with pytest.raises(RapporError, match="cannot be cut"):
         pieces(["a"], **options)

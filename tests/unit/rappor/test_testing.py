@@ -14,7 +14,9 @@ P = np.array([0.001, 0.3, 0.04, 0.012, 0.012, 0.9, 0.0])
     ("correction", "method"), [("benjamini-hochberg", "bh"), ("benjamini-yekutieli", "by")]
 )
 def test_discovery_rates_are_those_of_scipy(correction, method):
-    assert np.allclose(adjusted(P, correction=correction), false_discovery_control(P, method=method))
+    assert np.allclose(
+        adjusted(P, correction=correction), false_discovery_control(P, method=method)
+    )
 
 
 def test_holm_lies_between_none_and_bonferroni():
@@ -33,7 +35,9 @@ def test_a_p_value_equal_to_the_step_is_a_discovery():
 def test_tails_are_those_of_scipy():
     assert np.allclose(upper_tail([2.0, -1.0], [4.0, 1.0], 0), norm.sf([1.0, -1.0]))
     assert np.allclose(upper_tail([2.0], [1.0], 7), t.sf(2.0, 7))
-    assert np.allclose(binomial_tail([3, 0, 9], [9, 9, 9], [0.2, 0.2, 0.2]), binom.sf([2, -1, 8], 9, 0.2))
+    assert np.allclose(
+        binomial_tail([3, 0, 9], [9, 9, 9], [0.2, 0.2, 0.2]), binom.sf([2, -1, 8], 9, 0.2)
+    )
 
 
 def test_what_the_bits_cannot_tell_is_never_significant():
