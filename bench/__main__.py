@@ -21,6 +21,7 @@ ALL = (
     "risk_map",
     "assess",
     "lp_audit",
+    "rappor_decode",
 )
 
 if __name__ == "__main__":

@@ -166,7 +166,7 @@ def _pictures(
     shown = list(facts.candidates) if is_ordered else list(found[:_MOST_LINES])
     lines = [
         Interval(
-            name=fact.name,
+            name=fact.name or words.say("(empty)"),
             estimate=fact.amount.estimate,
             low=fact.amount.low,
             high=fact.amount.high,
