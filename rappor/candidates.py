@@ -122,7 +122,8 @@ class Candidates:
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """The candidates by number; those that set the same bits everywhere are together."""
-        own = np.sort(self.bits, axis=2)
+        own = self.bits.astype(np.int32)
+        own.sort(axis=2)
         again = own[:, :, 1:] == own[:, :, :-1]
         own[:, :, 1:][again] = -1  # two hashes of one bit set it once
         own.sort(axis=2)

@@ -9,6 +9,7 @@ import numpy as np
 from rappor.decoding import Amount, Decoding
 from rappor.errors import MismatchError, RapporError
 from rappor.observed import observe
+from rappor.plausible import plausible
 from rappor.regression import Normal, fit
 from rappor.screening import needs_screening, strong
 from rappor.suspicion import suspicions
@@ -69,6 +70,9 @@ def decode(
     of the bits, a LASSO and tests choose those to fit together, and every other one is
     estimated beside them, with all that is not fitted as noise. Tests are one-sided.
 
+    Estimates are unbiased; `plausible` has the amounts nearest to them that are not negative
+    and add up to all reports, unknown strings among them.
+
     Examples
     --------
     >>> import numpy as np
@@ -100,6 +104,7 @@ def decode(
         total=total,
         estimates=found.estimates * total,
         sds=np.sqrt(_variances(found, total)) * total,
+        plausible=_plausible(found, rest, rest_variance, counts) * total,
         p_values=p_values,
         adjusted=level,
         correction=correction,
@@ -158,6 +163,26 @@ def _variances(found: Fit, total: int) -> NDArray[np.float64]:
     """
     share = np.clip(np.nan_to_num(found.estimates), 0.0, 1.0)
     return np.maximum(found.variances, share * (1 - share) / total)
+
+
+def _plausible(
+    found: Fit, rest: float | None, rest_variance: float | None, counts: Counts
+) -> NDArray[np.float64]:
+    """Give shares that can be; what was not fitted together has none."""
+    n, kept, gram = len(found.estimates), found.kept, found.gram
+    everything = np.append(found.estimates, found.rest or 0.0)
+    if counts.parameters.is_boolean:
+        return np.clip(found.estimates, 0.0, 1.0)
+    aim = everything[kept]
+    if counts.parameters.hash == "index" and rest is not None and rest_variance:
+        gram = np.block(
+            [[gram, np.zeros((len(kept), 1))], [np.zeros(len(kept)), 1 / rest_variance]]
+        )
+        aim, kept = np.append(aim, rest), np.append(kept, n)
+    shares = np.zeros(n + 1)
+    if len(kept):
+        shares[kept] = plausible(gram, aim)
+    return shares[:n]
 
 
 def _own_bits(

@@ -43,6 +43,9 @@ class Decoding:
     estimates, sds
         Of each group. Estimates are unbiased, and so may be negative; one that the bits cannot
         tell is not a number, with an infinite standard deviation.
+    plausible
+        The amounts that fit best among those that are not negative and, with the rest, add up
+        to all reports; 0 for what was not fitted together.
     p_values, adjusted
         One-sided, of there being no such report: alone, and allowing for all tests.
     correction, alpha
@@ -72,6 +75,7 @@ class Decoding:
     total: int
     estimates: NDArray[np.float64]
     sds: NDArray[np.float64]
+    plausible: NDArray[np.float64]
     p_values: NDArray[np.float64]
     adjusted: NDArray[np.float64]
     correction: Correction
@@ -167,6 +171,7 @@ class Decoding:
                 "low": ends[:, 0],
                 "high": ends[:, 1],
                 "share": self.estimates / self.total,
+                "plausible": self.plausible,
                 "p_value": self.p_values,
                 "adjusted": self.adjusted,
                 "is_detected": self.is_detected,

@@ -121,6 +121,8 @@ class Fit:
         Degrees of freedom left.
     fitted
         The share of clients that sets each bit, by the fit.
+    kept, gram
+        The columns fitted together, the rest as the last one, and their weighted products.
     """
 
     estimates: NDArray[np.float64]
@@ -132,6 +134,8 @@ class Fit:
     dispersion: float | None
     freedom: int
     fitted: NDArray[np.float64]
+    kept: NDArray[np.int64]
+    gram: NDArray[np.float64]
 
     @property
     def inflation(self) -> float:
@@ -188,6 +192,8 @@ def fit(normal: Normal, members: NDArray[np.int64]) -> Fit:
         dispersion=dispersion,
         freedom=freedom,
         fitted=fitted,
+        kept=kept,
+        gram=products[:, kept],
     )
 
 

@@ -9,6 +9,7 @@ from rappor.decode import decode
 from rappor.errors import MismatchError, RapporError
 from rappor.observed import observe
 from rappor.parameters import Parameters
+from rappor.plausible import plausible
 from rappor.regression import Normal, fit
 from rappor.screening import lasso, needs_screening, strong
 from rappor.simulate import simulate_counts
@@ -120,6 +121,7 @@ def test_the_experiment_of_the_paper_falls_within_its_bands():
         # 2,806 by the formula of the paper; 200 candidates and dispersion add some percent.
         assert 2_806 < np.mean(found.sds) < 3_050
         assert np.sqrt(np.mean((found.estimates - held) ** 2)) < 3_300
+        assert np.sqrt(np.mean((found.plausible - held) ** 2)) < 2_150
 
 
 @pytest.mark.parametrize(
@@ -138,6 +140,32 @@ def test_the_normal_experiment_has_the_deviations_of_basic_rappor(clients, sprea
     if clients == 10**6:  # the bell is traced
         assert found.is_detected[35:66].all()
         assert np.corrcoef(found.estimates, held)[0, 1] > 0.98
+
+
+def test_plausible_amounts_are_the_best_of_those_that_can_be():
+    """The optimality conditions of a quadratic program on the simplex."""
+    rng = np.random.default_rng(5)
+    for n in (2, 7, 40):
+        root = rng.normal(size=(2 * n, n)) + 0.5
+        gram, aim = root.T @ root, rng.dirichlet(np.full(n, 0.3)) + rng.normal(0, 0.1, n)
+        found = plausible(gram, aim)
+        assert found.sum() == pytest.approx(1)
+        assert (found >= 0).all()
+        slope, is_in = gram @ (found - aim), found > 1e-12
+        assert np.ptp(slope[is_in]) < 1e-8 * np.abs(slope).max()
+        assert (slope[~is_in] >= slope[is_in].mean() - 1e-8).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 30])
+def test_plausible_amounts_with_the_unknown_add_up_to_no_more_than_all_reports(n):
+    for parameters in (SMALL, PAPER, Parameters.basic(30, f=0.0, p=0.25, q=0.75)):
+        values = NAMES[:n] if parameters.hash != "index" else list(range(n))
+        rng = np.random.default_rng(n)
+        held = np.append([50], np.zeros(n - 1, np.int64)).astype(np.int64)
+        counts = simulate_counts(values, held, parameters=parameters, rng=rng)
+        found = decode(counts, Candidates.of(values, parameters=parameters))
+        assert (found.plausible >= 0).all()
+        assert found.plausible.sum() <= 50 * (1 + 1e-9)
 
 
 def test_basic_rappor_is_freed_of_the_noise():
