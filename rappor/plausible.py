@@ -57,8 +57,8 @@ def plausible(gram: NDArray[np.float64], estimates: NDArray[np.float64]) -> NDAr
             break
         chosen[back] = True
         batch //= 2  # in the end one at a time, so that it ends
-    found = np.maximum(found, 0.0)
-    return found / found.sum()
+    found = found.clip(min=0.0)
+    return np.asarray(found / found.sum())
 
 
 def _on(
@@ -69,9 +69,9 @@ def _on(
     part = gram[np.ix_(own, own)]
     both = np.column_stack([aim[own], np.ones(len(own))])
     try:
-        solved = cho_solve(cho_factor(part), both)
+        solved = np.asarray(cho_solve(cho_factor(part), both))
     except LinAlgError:
-        solved = np.linalg.lstsq(part, both, rcond=None)[0]
+        solved = np.asarray(np.linalg.lstsq(part, both, rcond=None)[0], np.float64)
     price = float((solved[:, 0].sum() - 1) / solved[:, 1].sum())
     found = np.zeros(len(aim))
     found[own] = solved[:, 0] - price * solved[:, 1]
