@@ -22,6 +22,7 @@ ALL = (
     "assess",
     "lp_audit",
     "rappor_decode",
+    "rappor",
 )
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -77,6 +77,10 @@ class Client:
 
     def __repr__(self) -> str:
         return f"Client(metric={self.metric!r}, cohort={self.cohort})"
+
+    def __reduce__(self) -> NoReturn:
+        msg = "A client holds a key and cannot be pickled."
+        raise TypeError(msg)
 
     def permanent(self, value: object) -> NDArray[np.bool_]:
         """Give the permanent response to a value. It stays on the device.

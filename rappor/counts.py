@@ -224,7 +224,7 @@ def _numbers(rows: Any, name: str, parameters: Parameters) -> NDArray[np.int64]:
             hint="compare the numbers of cohorts and bits with the parameters",
         )
     try:
-        return np.array([[int(cell) for cell in row] for row in rows], np.int64)
+        return np.array([[int(str(cell)) for cell in row] for row in rows], np.int64)
     except (TypeError, ValueError, OverflowError):
         raise ReportFileError(f"The file {name!r} must hold whole numbers alone.") from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -60,6 +60,10 @@ class ValueLedger:
 
     def __repr__(self) -> str:
         return f"ValueLedger(epsilon={self.epsilon:.4g}, cap={self.cap})"
+
+    def __reduce__(self) -> NoReturn:
+        msg = "A ledger holds a key and cannot be pickled; store to_dict()."
+        raise TypeError(msg)
 
     @property
     def distinct(self) -> int:

@@ -25,6 +25,7 @@ Hash = Literal["mmh3", "md5", "index"]
 _COLUMNS = ("k", "h", "m", "p", "q", "f")
 _MAX_BITS = 2**16
 _MAX_COHORTS = 2**20
+_MAX_COUNTS = 2**26  # bits by cohorts: what a server keeps in memory
 _MD5_BYTES = 16
 
 
@@ -282,6 +283,12 @@ def _whole_problem(parameters: Parameters) -> RapporError | None:
         value = getattr(parameters, name)
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= limit:
             return RapporError(f"{name} must be a whole number in 1..{limit}, not {value!r}.")
+    if parameters.n_bits * parameters.n_cohorts > _MAX_COUNTS:
+        return RapporError(
+            f"{parameters.n_bits} bits in {parameters.n_cohorts} cohorts are more than "
+            f"{_MAX_COUNTS} counts.",
+            hint="take fewer cohorts",
+        )
     if parameters.n_hashes > parameters.n_bits:
         return RapporError(
             f"A value cannot set {parameters.n_hashes} of {parameters.n_bits} bits.",

@@ -154,7 +154,8 @@ def _coins(
     if width == 1:
         return coins[0], coins[1]
     for limit, coin in zip(limits, coins, strict=True):
-        for row, bit in zip(*np.nonzero(words == (limit >> 48)), strict=True):
+        ties = np.flatnonzero(words == (limit >> 48)) if limit & _LOW else ()
+        for row, bit in (divmod(int(tie), n_bits) for tie in ties):
             whole = hashed(texts[row]).digest(8 * n_bits)[bit::n_bits]
             coin[row, bit] = int.from_bytes(whole, "big") < limit
     return coins[0], coins[1]

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -192,6 +193,8 @@ def test_a_stored_ledger_goes_on_and_holds_no_value():
     again.record("a marked place", cohort=3)
     assert (again.distinct, again.cap) == (1, 9)
     assert "marked" not in repr(again)
+    with pytest.raises(TypeError, match="pickled"):
+        pickle.dumps(again)
     for damaged in (
         {},
         None,

@@ -1,6 +1,7 @@
 """The client: permanent answers stay, instantaneous ones are fresh, rates are as declared."""
 
 import hashlib
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -238,6 +239,8 @@ def test_basic_and_boolean_clients_answer_by_the_declared_rates():
 def test_a_client_does_not_show_its_key():
     assert "secret" not in repr(device())
     assert not hasattr(device(), "__dict__")
+    with pytest.raises(TypeError, match="pickled"):
+        pickle.dumps(device())
 
 
 # google/rappor client/python/rappor_test.py, testEncoder: k=16, h=2, m=64, f=.5, cohort 0.

@@ -325,6 +325,25 @@ def honest(parameters=SMALL, total=40_000):
     )
 
 
+def test_counts_in_json_are_whole_numbers(tmp_path):
+    coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
+    file = tmp_path / "counts.json"
+    for cell in (2.5, True, None, "x", [2]):
+        content = {
+            "format": "rappor-counts",
+            "parameters": coin.to_dict(),
+            "counts": [[5, 1, cell]],
+        }
+        file.write_text(json.dumps(content))
+        with pytest.raises(ReportFileError, match="whole numbers"):
+            Counts.read(file)
+
+
+def test_one_report_raises_no_doubt():
+    one = Reports.from_texts(["000000100110"], [2], parameters=SMALL).sum()
+    assert doubts(one) == ()
+
+
 def test_honest_counts_raise_no_doubt():
     assert doubts(honest()) == ()
     assert doubts(honest(total=8)) == ()

@@ -81,6 +81,7 @@ def test_reports_without_noise_have_no_finite_loss():
         {"n_hashes": 129, "n_bits": 128},
         {"n_cohorts": 0},
         {"n_cohorts": True},
+        {"n_cohorts": 2**20},
         {"hash": "sha1"},
         {"hash": "index"},
         {"hash": "md5", "n_hashes": 17},
