@@ -27,6 +27,7 @@ ALL = (
     "suppression",
     "service",
     "hostile",
+    "rappor_decode",
     "rappor",
 )
 

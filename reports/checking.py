@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from reports.catalogues.attacks import ATTACKS
 from reports.catalogues.checks import CHECKS
+from reports.catalogues.decoding import CORRECTIONS, PARAMETERS, SUSPICIONS
 from reports.catalogues.findings import FINDINGS
 from reports.catalogues.methods import CRITERIA, DETAILS, DRAWN, METHODS
 from reports.catalogues.priors import PRIORS
+from reports.decoding import DecodingFacts
 from reports.errors import ReportError
 from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
 
@@ -59,7 +61,9 @@ def walk(facts: object, place: str = "") -> Iterator[tuple[str, object]]:
         yield place, facts
 
 
-def require_sound(facts: ReleaseFacts | PublicFacts | ComparisonFacts) -> None:
+def require_sound(
+    facts: ReleaseFacts | PublicFacts | ComparisonFacts | DecodingFacts,
+) -> None:
     """Refuse facts with numbers that are none, and names that no catalogue has words for.
 
     Parameters
@@ -115,7 +119,14 @@ def _bad_values(facts: object) -> Iterator[str]:
             yield f"{place} is {value}, not a number"
 
 
-def _unknown_names(facts: ReleaseFacts | PublicFacts | ComparisonFacts) -> Iterator[str]:
+def _unknown_names(
+    facts: ReleaseFacts | PublicFacts | ComparisonFacts | DecodingFacts,
+) -> Iterator[str]:
+    if isinstance(facts, DecodingFacts):
+        yield from _unknown("correction", [facts.correction], CORRECTIONS)
+        yield from _unknown("parameter", facts.parameters, PARAMETERS)
+        yield from _unknown("suspicion", [fact.name for fact in facts.suspicions], SUSPICIONS)
+        return
     if isinstance(facts, PublicFacts):
         yield from _unknown("check", facts.checks, CHECKS)
         yield from _unknown("outcome", facts.checks.values(), _OUTCOMES)

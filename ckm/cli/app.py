@@ -15,6 +15,8 @@ from ckm.cli.keys import keys
 from ckm.cli.ledger import ledger
 from ckm.cli.ptable import ptable
 from ckm.cli.rappor import rappor
+from ckm.cli.rappor_decode import decode as rappor_decode
+from ckm.cli.rappor_decode import report as rappor_report
 from ckm.cli.release import release
 from ckm.cli.report import report
 from ckm.cli.root import Root
@@ -78,3 +80,5 @@ for _command in (
     completion,
 ):
     app.add_command(_command)
+for _command in (rappor_decode, rappor_report):
+    rappor.add_command(_command)
