@@ -10,7 +10,7 @@ from dp.errors import DPError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Adjacency", "common"]
+__all__ = ["Adjacency", "common", "parts_touched"]
 
 
 class Adjacency(StrEnum):
@@ -68,3 +68,38 @@ def common(sides: Iterable[tuple[Adjacency, str]]) -> tuple[Adjacency, str]:
             "replace by twice epsilon",
         )
     return found[0]
+
+
+def parts_touched(stated: Adjacency, wanted: Adjacency, *, is_fixed: bool) -> int:
+    """Return how many disjoint parts of the data neighbours may differ in.
+
+    Parameters
+    ----------
+    stated
+        The neighbours for which the parts' guarantees hold.
+    wanted
+        The neighbours of the whole.
+    is_fixed
+        Whether the part of a unit is public and the same in all neighbours.
+
+    Raises
+    ------
+    DPError
+        If nothing follows for the whole.
+
+    Examples
+    --------
+    >>> parts_touched(Adjacency.ADD_REMOVE, Adjacency.REPLACE, is_fixed=False)
+    2
+    """
+    if stated == wanted and stated in {Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT}:
+        return 1
+    if stated == wanted == Adjacency.REPLACE and is_fixed:
+        return 1
+    if stated == Adjacency.ADD_REMOVE and wanted == Adjacency.REPLACE:
+        return 2
+    raise DPError(
+        f"For parts stated {stated} nothing follows for the whole under {wanted}.",
+        hint="a unit that is replaced may leave one part for another: state the parts for "
+        "add-remove, or say that the part of a unit is public and fixed",
+    )

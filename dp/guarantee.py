@@ -59,7 +59,7 @@ class Guarantee:
             raise DPError(
                 f"Unknown adjacency {self.adjacency!r}.", hint=f"known: {known}"
             ) from None
-        if not isinstance(self.unit, str) or not self.unit.strip():
+        if not self.unit.strip():
             raise DPError("unit must name who is protected.", hint="for example 'person'")
 
     @property

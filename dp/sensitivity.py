@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dp.adjacency import Adjacency, common
+from dp.adjacency import Adjacency, common, parts_touched
 from dp.checking import checked_count, checked_positive
 from dp.errors import DPError, UnboundedError
 
@@ -143,7 +143,8 @@ def histogram(adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Sensitivity:
     >>> histogram().l1, histogram(Adjacency.REPLACE).l1
     (1.0, 2.0)
     """
-    return disjoint([count(adjacency)], is_open=True)
+    moved = 1 if adjacency in _BLANK else 2
+    return Sensitivity(l1=moved, l2=math.sqrt(moved), adjacency=adjacency)
 
 
 def bounded_sum(
@@ -245,35 +246,43 @@ def maximum(
     return Sensitivity(l1=_width(lower, upper, "A maximum"), adjacency=adjacency)
 
 
-def disjoint(parts: Iterable[Sensitivity], *, is_open: bool = False) -> Sensitivity:
+def disjoint(
+    parts: Iterable[Sensitivity],
+    *,
+    adjacency: Adjacency | None = None,
+    is_fixed: bool = False,
+) -> Sensitivity:
     """Answer on parts of the data that share no record.
 
     Parameters
     ----------
     parts
         The sensitivity of each answer.
-    is_open
-        Whether there are more parts like these.
+    adjacency
+        The neighbours of the whole; by default those of the parts.
+    is_fixed
+        Whether the part of a unit is public and the same in all neighbours.
 
     Notes
     -----
-    Added or removed, a unit is in one part: the largest. Replaced, it may leave one part and
-    enter another: the two largest together.
+    Added or removed, a unit is in one part: the largest. Replaced, it leaves one part and
+    enters another: the two largest together, stated for adding and removing.
 
     Examples
     --------
     >>> disjoint([count(), counts(3)]).l1
     3.0
+    >>> disjoint([count(), counts(3)], adjacency=Adjacency.REPLACE).l1
+    4.0
     """
     found = list(parts)
-    adjacency, unit = common((part.adjacency, part.unit) for part in found)
-    if is_open:
-        found *= 2
+    stated, unit = common((part.adjacency, part.unit) for part in found)
+    wanted = stated if adjacency is None else Adjacency(adjacency)
+    touched = parts_touched(stated, wanted, is_fixed=is_fixed)
     l1 = sorted((part.l1 for part in found), reverse=True)
     l2 = sorted((part.l2 for part in found), reverse=True)
-    touched = 1 if adjacency in _BLANK else 2
     return Sensitivity(
-        l1=sum(l1[:touched]), l2=math.hypot(*l2[:touched]), adjacency=adjacency, unit=unit
+        l1=sum(l1[:touched]), l2=math.hypot(*l2[:touched]), adjacency=wanted, unit=unit
     )
 
 
