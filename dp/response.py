@@ -148,7 +148,7 @@ class RandomisedResponse:
         ratio = math.exp(min(700.0, checked_epsilon(epsilon)))
         other = math.ceil(_ONE / (ratio + number - 1))
         honest = _ONE - other * (number - 1)
-        while honest > other * ratio:  # the quotient was rounded
+        while math.log(honest / other) > epsilon:  # the quotient was rounded
             other, honest = other + 1, honest - (number - 1)
         return cls(name=f"{number}-ary", weights=_symmetric(honest, number))
 
