@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dp.adjacency import Adjacency, common
 from dp.checking import (
     checked_count,
@@ -34,7 +32,7 @@ _RELATIONS = {
     Adjacency.REPLACE: "REPLACE_ONE",
     Adjacency.ZERO_OUT: "REPLACE_SPECIAL",
 }
-_LOW, _HIGH, _CELLS = -20.0, 40.0, 241
+_LOW, _HIGH = -20.0, 40.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,12 +216,9 @@ class PrivacyLoss:
         def bound(epsilon: float) -> float:
             return math.exp(epsilon) * rate + float(curve(epsilon))
 
-        grid = np.linspace(_LOW, _HIGH, _CELLS)
-        values = np.exp(grid) * rate + np.array(curve(grid.tolist()))
-        best = int(np.argmin(values))
-        low, high = grid[max(0, best - 1)], grid[min(_CELLS - 1, best + 1)]
-        found = minimize_scalar(bound, bounds=(low, high), method="bounded")
-        return float(min(1.0, values[best], found.fun))
+        # Convex in exp(epsilon), so that there is one minimum.
+        found = minimize_scalar(bound, bounds=(_LOW, _HIGH), method="bounded")
+        return float(min(1.0, found.fun))
 
     @property
     def advantage(self) -> float:
