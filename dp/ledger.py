@@ -366,9 +366,9 @@ class BudgetLedger:
         spent: tuple[Decimal, Decimal],
     ) -> None:
         limits = self.settings.limits
-        for name, cost, old, new, limit in zip(
-            self.settings.names, price, before, spent, limits, strict=True
-        ):
+        amounts = zip(price, before, spent, limits, strict=True)
+        # A budget of rho has one name; its second amounts are 0.
+        for name, (cost, old, new, limit) in zip(self.settings.names, amounts, strict=False):
             if new > limit:
                 left = ARITHMETIC.subtract(limit, old)
                 raise BudgetSpentError(

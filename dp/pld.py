@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dp.adjacency import Adjacency, common
@@ -35,7 +35,7 @@ _RELATIONS = {
 _LOW, _HIGH = -20.0, 40.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PrivacyLoss:
     """The loss of what was done so far, as a whole distribution.
 
@@ -231,24 +231,19 @@ class PrivacyLoss:
         """
         return self.delta(0.0)
 
-    @property
+    @cached_property
     def _distribution(self) -> Any:
-        return _distribution(self.event, _RELATIONS[self.adjacency], self.grid)
+        relation = _accounting().NeighboringRelation[_RELATIONS[self.adjacency]]
+        from dp_accounting import pld
 
-
-@lru_cache(maxsize=64)
-def _distribution(event: Any, relation: str, grid: float) -> Any:
-    accounting = _accounting()
-    from dp_accounting import pld
-
-    accountant = pld.PLDAccountant(accounting.NeighboringRelation[relation], grid)
-    if not accountant.supports(event):
-        raise DPError(
-            f"No account is kept of this mechanism for neighbours {relation.lower()!r}.",
-            hint="state its epsilon or rho and compose those",
-        )
-    accountant.compose(event)
-    return accountant._pld  # noqa: SLF001 (deltas of negative epsilons have no other way)
+        accountant = pld.PLDAccountant(relation, self.grid)
+        if not accountant.supports(self.event):
+            raise DPError(
+                f"No account is kept of this mechanism for neighbours {self.adjacency}.",
+                hint="state its epsilon or rho and compose those",
+            )
+        accountant.compose(self.event)
+        return accountant._pld  # noqa: SLF001 (deltas of negative epsilons have no other way)
 
 
 def _accounting() -> ModuleType:

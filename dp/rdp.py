@@ -331,4 +331,7 @@ def _law(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _checked_orders(orders: Sequence[float]) -> tuple[float, ...]:
-    return tuple(checked_positive(order, "order") for order in orders)
+    grid = tuple(checked_positive(order, "order") for order in orders)
+    if not grid or min(grid) <= 1:
+        raise DPError("Orders must lie above 1.", hint="for example 1.5, 2, 4, 8, 16, 32")
+    return grid

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["RandomisedResponse", "Shares"]
 
 _ONE = 1 << 64
+_FLAT = 1e10
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -265,7 +266,7 @@ class RandomisedResponse:
 
     def _inverse(self) -> NDArray[np.float64]:
         transition = self.transition
-        if abs(np.linalg.det(transition)) < 1e-12:
+        if np.linalg.cond(transition) > _FLAT:
             raise DPError(
                 "The answers say nothing about the truth.",
                 hint="take a chance of the direct question away from a half",

@@ -256,9 +256,9 @@ def test_a_killed_process_loses_no_charge_it_told_of(path):
 
 def test_a_torn_write_is_undone(ledger, path):
     """What a crash in the middle of a transaction leaves: nothing."""
-    with pytest.raises(RuntimeError), sqlite3.connect(path) as db:
-        db.execute("UPDATE dp_ledger SET content = ''")
-        raise RuntimeError
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    db.execute("UPDATE dp_ledger SET content = ''")
     db.close()
     assert BudgetLedger.open(path) == ledger
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,14 +20,17 @@ def integrated(rate, sigma, order):
 
     def integrand(z):
         ratio = rate * math.expm1((2 * z - 1) / (2 * sigma**2))
-        density = math.exp(-(z**2) / (2 * sigma**2)) / (sigma * math.sqrt(2 * math.pi))
-        return density * (math.expm1(order * math.log1p(ratio)) - order * ratio)
+        log_density = -(z**2) / (2 * sigma**2) - math.log(sigma * math.sqrt(2 * math.pi))
+        density, power = math.exp(log_density), order * math.log1p(ratio)
+        if power > 1:
+            return math.exp(log_density + power) - density * (1 + order * ratio)
+        return density * (math.expm1(power) - order * ratio)
 
     edge = 14 * sigma
     parts = np.linspace(-edge, order + edge, 40)
     excess = sum(
-        quad(integrand, a, b, epsabs=0, epsrel=1e-13, limit=200)[0]
-        for a, b in zip(parts[:-1], parts[1:], strict=True)
+        quad(integrand, a, b, epsabs=0, epsrel=1e-12, full_output=1)[0]
+        for a, b in pairwise(parts)
     )
     return math.log1p(excess) / (order - 1)
 
