@@ -12,6 +12,7 @@ from dp import Adjacency, DPError, PrivacyLoss, RenyiCurve
 def test_sums_and_repetitions_agree():
     one = PrivacyLoss.gaussian(2, sampling_rate=0.1)
     assert (one * 3).epsilon(1e-5) == pytest.approx((one + one + one).epsilon(1e-5), rel=1e-3)
+    assert (one + one).epsilon(1e-5) > one.epsilon(1e-5)
     both = one * 5 + PrivacyLoss.gaussian(3) * 2
     assert both.epsilon(1e-5) > (one * 5).epsilon(1e-5)
 
