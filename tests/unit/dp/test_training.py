@@ -85,7 +85,9 @@ def test_the_noise_for_a_budget_keeps_it_and_wastes_nothing(epsilon):
     found = noise_for_training(epsilon, delta=1e-5, sampling_rate=0.05, steps=40, orders=orders)
 
     def cost(noise):
-        return run(noise_multiplier=noise, orders=orders, conversion="tight", strict=False).epsilon
+        return run(
+            noise_multiplier=noise, orders=orders, conversion="tight", strict=False
+        ).epsilon
 
     assert cost(found) <= epsilon
     assert cost(found * 0.999) > epsilon
