@@ -10,6 +10,7 @@ from ckm.cli.check import check
 from ckm.cli.compare import compare
 from ckm.cli.completion import completion
 from ckm.cli.demo import demo
+from ckm.cli.dp import dp
 from ckm.cli.job import job
 from ckm.cli.keys import keys
 from ckm.cli.ledger import ledger
@@ -76,6 +77,7 @@ for _command in (
     keys,
     ledger,
     rappor,
+    dp,
     job,
     completion,
 ):
