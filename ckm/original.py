@@ -6,10 +6,11 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ckm.errors import ConfigError
 from ckm.fitting import RequestFitter
 from ckm.inputs import as_hierarchy, find_categories, open_records
 from ckm.magnitudes.variables import VariableNoises
-from tables import HashedKeys, Secret, StoredKeys, check_keys, cube
+from tables import HashedKeys, RequestError, Secret, StoredKeys, check_keys, cube
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -85,6 +86,42 @@ class Originals:
         )
         tell("scan", 100, 100)
         return dict(zip(self.requests, found, strict=True))
+
+    def whole(self) -> dict[str, Cells]:
+        """Tabulate, with all margins, the tables that do not show all; inside use only.
+
+        Returns
+        -------
+        dict
+            Name of a table → its cells and those of the margins that it does not show.
+
+        Raises
+        ------
+        ConfigError
+            If a table has more margins than can be tabulated.
+
+        Examples
+        --------
+        See `cells`.
+        """
+        wider = {}
+        for name, request in self.requests.items():
+            if request.margins != "all":
+                try:
+                    wider[name] = replace(request, margins="all")
+                except RequestError as error:
+                    raise ConfigError(
+                        f"Table {name!r}: suppression has to look at all margins, also those "
+                        f"not shown. {error.problem}",
+                        hint="ask for fewer dimensions",
+                    ) from None
+        if not wider:
+            return {}
+        tolerate = self.job.keys.checks == "warn"
+        found = cube(
+            self.source, self.keys, list(wider.values()), tolerate_missing_keys=tolerate
+        )
+        return dict(zip(wider, found, strict=True))
 
     def __repr__(self) -> str:
         return f"Originals({len(self.requests)} tables)"
