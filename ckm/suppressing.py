@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,7 +89,7 @@ class Choice:
     systems
         The measures, each with its own problem.
     whole
-        The tables that show few margins, with all of them.
+        Cells of the margins between, which nobody sees.
     """
 
     tables: Mapping[str, Cells]
@@ -97,7 +97,7 @@ class Choice:
     relations: Relations
     status: NDArray[np.int8]
     systems: tuple[System, ...]
-    whole: Mapping[str, Cells] = field(default_factory=dict)
+    whole: Sequence[Cells] = ()
 
     @property
     def hidden(self) -> NDArray[np.bool_]:
@@ -182,7 +182,7 @@ class Choice:
     def _as_found(self) -> Suppression:
         """Return the choice in the form that `publish_true_numbers` takes."""
         none = np.zeros(self.relations.n_cells)
-        every = [*self.tables.values(), *self.whole.values()]
+        every = [*self.tables.values(), *self.whole]
         counts = self.relations.join([cells.count for cells in every])
         primary = Primary(is_primary=self.status == PRIMARY, lower=none, upper=none)
         return Suppression(
@@ -204,7 +204,7 @@ def choose_hidden(
     *,
     rules: JobSuppression,
     populations: Sequence[str],
-    whole: Mapping[str, Cells] | None = None,
+    whole: Sequence[tuple[str, Cells]] = (),
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Choice:
     """Choose the cells to hide, for all tables and measures together.
@@ -220,7 +220,7 @@ def choose_hidden(
     populations
         For each table, what tells its records from those of the others.
     whole
-        Name → cells with all margins, of every table that does not show all.
+        For tables that do not show all margins, their name and the cells with all.
     progress
         Called with a stage, the measures done and all of them.
 
@@ -264,21 +264,20 @@ def choose_hidden(
     ({'count': Audit(2 hidden, 0 exact, 0 under-protected, 0 exposed)}, 0)
     """
     tell = progress or (lambda _stage, _done, _total: None)
-    whole = whole or {}
     population = dict(zip(tables, populations, strict=True))
-    every = [*tables.values(), *whole.values()]
+    every = [*tables.values(), *(cells for _, cells in whole)]
     relations = additive_relations(
-        *every, populations=[*populations, *(population[name] for name in whole)]
+        *every, populations=[*populations, *(population[name] for name, _ in whole)]
     )
     status = np.zeros(relations.n_cells, np.int8)
     wanted = _wanted(requests, tables)
-    beside = {list(tables).index(n): len(tables) + i for i, n in enumerate(whole)}
+    above = [list(tables).index(name) for name, _ in whole]
     systems = []
     for done, (measure, members) in enumerate(wanted.items()):
         tell("suppression", done, len(wanted))
         system = _solved(
             measure,
-            (*members, *(beside[m] for m in members if m in beside)),
+            (*members, *(len(tables) + i for i, m in enumerate(above) if m in members)),
             every,
             relations,
             rules,
@@ -296,7 +295,7 @@ def choose_hidden(
         relations=relations,
         status=status,
         systems=tuple(systems),
-        whole=whole,
+        whole=every[len(tables) :],
     )
 
 
