@@ -99,3 +99,15 @@ def test_no_small_count_is_found_over_margins_and_tables(tmp_path, monkeypatch, 
             assert low <= count - 1 + 1e-6, dict(row)
             assert high >= 3 - 1e-6, dict(row)
     assert n_small >= 2
+
+
+def test_tables_with_different_filters_bring_a_caution(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    people().to_parquet("people.parquet")
+    one = table("one", ["geo"]) + "where = \"job <> 'e'\"\n"
+    job = tmp_path / "job.toml"
+    for second, is_told in ((one.replace("one", "two"), False), (table("two", ["geo"]), True)):
+        job.write_text(HEAD.replace(', zones = ["zone", "commune"]', "") + one + second)
+        done = CliRunner().invoke(app, ["suppress", "job.toml", "-o", "out", "--dry-run"])
+        assert done.exit_code == 0, done.stderr
+        assert ("'one' and 'two' have different filters" in done.stderr) is is_told
