@@ -251,6 +251,11 @@ def additive_relations(*tables: Cells, populations: Sequence[object] = ()) -> Re
     ConfigError
         If populations are not one for each table, or linked tables count a cell differently.
 
+    Notes
+    -----
+    Only sums over cells that are given are found. Give tables with all their margins, also
+    those that are not published: a reader can add up what no table shows.
+
     Examples
     --------
     >>> import pyarrow as pa
