@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ckm.errors import ConfigError
 from ckm.fitting import RequestFitter
 from ckm.inputs import as_hierarchy, find_categories, open_records
 from ckm.magnitudes.variables import VariableNoises
-from tables import HashedKeys, Secret, StoredKeys, check_keys, cube
+from tables import HashedKeys, Hierarchy, RequestError, Secret, StoredKeys, check_keys, cube
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ckm.config.job import Job
     from tables import Cells, Request, Source
+
+    Path = tuple[str, ...]
 
 __all__ = ["Originals", "open_originals"]
 
@@ -85,6 +89,37 @@ class Originals:
         )
         tell("scan", 100, 100)
         return dict(zip(self.requests, found, strict=True))
+
+    def whole(self) -> list[tuple[str, Cells]]:
+        """Tabulate the margins between cells, shown by no table; inside use only.
+
+        Returns
+        -------
+        list
+            A table, and its cells with all margins. A dimension that is a column of a
+            hierarchy comes with the columns above it, which tables of these add up to.
+
+        Raises
+        ------
+        ConfigError
+            If a table has more margins than can be tabulated.
+
+        Examples
+        --------
+        See `cells`.
+        """
+        nested = [tuple(h) for h in self.job.hierarchies.values() if isinstance(h, list)]
+        wider = [
+            (name, wide)
+            for name, request in self.requests.items()
+            for wide in _wider(name, request, nested)
+        ]
+        if not wider:
+            return []
+        tolerate = self.job.keys.checks == "warn"
+        requests = [request for _, request in wider]
+        found = cube(self.source, self.keys, requests, tolerate_missing_keys=tolerate)
+        return [(name, cells) for (name, _), cells in zip(wider, found, strict=True)]
 
     def __repr__(self) -> str:
         return f"Originals({len(self.requests)} tables)"
@@ -169,3 +204,50 @@ def _top(job: Job) -> int:
     if rules is None or rules.dominance is None:
         return _KEPT_LARGEST
     return max(_KEPT_LARGEST, rules.dominance[0])
+
+
+def _wider(name: str, request: Request, nested: Sequence[Path]) -> list[Request]:
+    """Return what shows the margins between the cells of a table and those of others."""
+    found = []
+    try:
+        if request.margins != "all":
+            found.append(replace(request, margins="all"))
+        choices = [[None, *_paths_to(d, request, nested)] for d in request.dimensions]
+        for paths in itertools.islice(itertools.product(*choices), 1, None):
+            found += _nested(request, paths)
+    except RequestError as error:
+        raise ConfigError(
+            f"Table {name!r}: suppression has to look at all margins, also those not shown. "
+            f"{error.problem}",
+            hint="ask for fewer dimensions",
+        ) from None
+    return found
+
+
+def _paths_to(dimension: str, request: Request, nested: Sequence[Path]) -> list[Hierarchy]:
+    """Return the columns above a dimension that is a column itself, by hierarchy."""
+    if dimension in request.hierarchies:
+        return []
+    return [
+        Hierarchy(columns=columns[: columns.index(dimension) + 1])
+        for columns in nested
+        if dimension in columns[1:]
+    ]
+
+
+def _nested(request: Request, paths: Sequence[Hierarchy | None]) -> list[Request]:
+    """Return the request with paths in the place of some dimensions, if no column is twice."""
+    named = {
+        dimension if path is None else " / ".join(path.columns): path
+        for dimension, path in zip(request.dimensions, paths, strict=True)
+    }
+    hierarchies = {**request.hierarchies, **{n: p for n, p in named.items() if p is not None}}
+    columns = [
+        column
+        for name in named
+        for column in (hierarchies[name].columns if name in hierarchies else (name,))
+    ]
+    if len(set(columns)) < len(columns):
+        return []
+    wide = replace(request, dimensions=tuple(named), margins="all", hierarchies=hierarchies)
+    return [wide]

@@ -192,6 +192,7 @@ class _Run:
             self.job.tables,
             rules=_rules(self.job),
             populations=[repr(request.where) for request in originals.requests.values()],
+            whole=originals.whole(),
             progress=self.tell,
         )
         audits = choice.audits(progress=self.tell) if _rules(self.job).audit else {}
@@ -311,10 +312,10 @@ def _require_safe(choice: Choice, audits: Mapping[str, Audit]) -> None:
 
 def _told(system: System, choice: Choice, audits: Mapping[str, Audit]) -> Mapping[str, Any]:
     """Return what the office needs to know of the choice for one measure."""
-    found, status = system.found, choice.status[system.cells]
+    found, status = system.found, choice.status[system.cells][system.is_shown]
     told: dict[str, Any] = {
         "measure": system.measure,
-        "cells": len(system.cells),
+        "cells": len(status),
         "primary": int(system.problem.primary.is_primary.sum()),
         "hidden": int((status > 0).sum()),
         "method": found.method,

@@ -55,6 +55,8 @@ class System:
         The numbers of the tables.
     cells
         For every cell of the problem, its number among the cells of all tables.
+    is_shown
+        Which cells of the problem a table shows; the others only link those that are shown.
     problem, found
         What was asked for, and what its own choice was.
     """
@@ -62,6 +64,7 @@ class System:
     measure: str
     members: tuple[int, ...]
     cells: Places
+    is_shown: NDArray[np.bool_]
     problem: Problem
     found: Suppression
 
@@ -85,6 +88,8 @@ class Choice:
         For every cell of `relations`: 0 published, 1 primary, 2 secondary.
     systems
         The measures, each with its own problem.
+    whole
+        Cells of the margins between, which nobody sees.
     """
 
     tables: Mapping[str, Cells]
@@ -92,6 +97,7 @@ class Choice:
     relations: Relations
     status: NDArray[np.int8]
     systems: tuple[System, ...]
+    whole: Sequence[Cells] = ()
 
     @property
     def hidden(self) -> NDArray[np.bool_]:
@@ -132,7 +138,8 @@ class Choice:
         found = {}
         for done, system in enumerate(self.systems):
             tell("audit", done, len(self.systems))
-            found[system.measure] = audit(system.problem, self.hidden[system.cells])
+            unseen = self.hidden[system.cells] | ~system.is_shown
+            found[system.measure] = audit(system.problem, unseen)
         tell("audit", len(self.systems), len(self.systems))
         return found
 
@@ -175,7 +182,8 @@ class Choice:
     def _as_found(self) -> Suppression:
         """Return the choice in the form that `publish_true_numbers` takes."""
         none = np.zeros(self.relations.n_cells)
-        counts = self.relations.join([cells.count for cells in self.tables.values()])
+        every = [*self.tables.values(), *self.whole]
+        counts = self.relations.join([cells.count for cells in every])
         primary = Primary(is_primary=self.status == PRIMARY, lower=none, upper=none)
         return Suppression(
             problem=Problem(relations=self.relations, values=counts, primary=primary),
@@ -196,6 +204,7 @@ def choose_hidden(
     *,
     rules: JobSuppression,
     populations: Sequence[str],
+    whole: Sequence[tuple[str, Cells]] = (),
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Choice:
     """Choose the cells to hide, for all tables and measures together.
@@ -210,6 +219,8 @@ def choose_hidden(
         Which cells are unsafe, and how the others are chosen.
     populations
         For each table, what tells its records from those of the others.
+    whole
+        For tables that do not show all margins, their name and the cells with all.
     progress
         Called with a stage, the measures done and all of them.
 
@@ -228,6 +239,9 @@ def choose_hidden(
     Each measure is a problem of its own, and a cell that one of them hides is hidden in all
     columns of all tables. Hiding more never narrows an interval, so that the union protects
     every measure. What is hidden already costs the next measure nothing.
+
+    A reader adds up over several dimensions at once, and over the cells of one table to those
+    of another. The margins between are cells that nobody sees, free to hide.
 
     Examples
     --------
@@ -250,16 +264,27 @@ def choose_hidden(
     ({'count': Audit(2 hidden, 0 exact, 0 under-protected, 0 exposed)}, 0)
     """
     tell = progress or (lambda _stage, _done, _total: None)
-    relations = additive_relations(*tables.values(), populations=list(populations))
+    population = dict(zip(tables, populations, strict=True))
+    every = [*tables.values(), *(cells for _, cells in whole)]
+    relations = additive_relations(
+        *every, populations=[*populations, *(population[name] for name, _ in whole)]
+    )
     status = np.zeros(relations.n_cells, np.int8)
     wanted = _wanted(requests, tables)
+    above = [list(tables).index(name) for name, _ in whole]
     systems = []
     for done, (measure, members) in enumerate(wanted.items()):
         tell("suppression", done, len(wanted))
         system = _solved(
-            measure, members, list(tables.values()), relations, rules, hidden=status > 0
+            measure,
+            (*members, *(len(tables) + i for i, m in enumerate(above) if m in members)),
+            every,
+            relations,
+            rules,
+            n_shown=len(members),
+            hidden=status > 0,
         )
-        status[system.cells[system.found.hidden]] = SECONDARY
+        status[system.cells[system.found.hidden & system.is_shown]] = SECONDARY
         systems.append(system)
     for system in systems:  # unsafe for one measure is unsafe
         status[system.cells[system.problem.primary.is_primary]] = PRIMARY
@@ -270,6 +295,7 @@ def choose_hidden(
         relations=relations,
         status=status,
         systems=tuple(systems),
+        whole=every[len(tables) :],
     )
 
 
@@ -296,14 +322,16 @@ def _solved(
     relations: Relations,
     rules: JobSuppression,
     *,
+    n_shown: int,
     hidden: NDArray[np.bool_],
 ) -> System:
-    """Solve the problem of one measure."""
+    """Solve the problem of one measure, of which the first tables are shown."""
     chosen = [tables[m] for m in members]
     places = [relations.numbers[m] for m in members]
     cells, number = np.unique(np.concatenate(places), return_inverse=True)
     ends = np.cumsum([len(part) for part in places])[:-1]
     parts = np.split(number.ravel(), ends)
+    is_shown = np.isin(np.arange(len(cells)), np.concatenate(parts[:n_shown]))
 
     def laid_out(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
         return _laid_out(len(cells), number.ravel(), np.concatenate(values))
@@ -317,8 +345,9 @@ def _solved(
     contributors = laid_out([_contributors(c, measure) for c in chosen])
     try:
         amounts = _joined(measure, chosen, laid_out, values, contributors)
-        primary = _primary(measure, amounts, rules)
-        cost = np.where(hidden[cells], 0.0, values if rules.costs == "value" else 1.0)
+        primary = _among(is_shown, _primary(measure, amounts, rules))
+        price = values if rules.costs == "value" else 1.0
+        cost = np.where(hidden[cells] | ~is_shown, 0.0, price)
         problem = Problem(
             relations=own,
             values=values,
@@ -331,7 +360,23 @@ def _solved(
         raise ConfigError(
             f"The measure {measure!r}: {error.problem}", hint=error.hint
         ) from None
-    return System(measure=measure, members=members, cells=cells, problem=problem, found=found)
+    return System(
+        measure=measure,
+        members=members,
+        cells=cells,
+        is_shown=is_shown,
+        problem=problem,
+        found=found,
+    )
+
+
+def _among(is_shown: NDArray[np.bool_], primary: Primary) -> Primary:
+    """Leave out cells that nobody sees: they need no protection."""
+    return Primary(
+        is_primary=primary.is_primary & is_shown,
+        lower=np.where(is_shown, primary.lower, 0.0),
+        upper=np.where(is_shown, primary.upper, 0.0),
+    )
 
 
 def _joined(

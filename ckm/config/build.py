@@ -173,6 +173,15 @@ class JobBuilder:
         found = (variable_of(name) for table in self.model.table for name in table.measures)
         return list(dict.fromkeys(name for name in found if name is not None))
 
+    def _links(self, name: str, wanted: Sequence[str]) -> bool:
+        """Tell whether a suppression reads of a hierarchy what lies in what."""
+        nested = self.model.hierarchies.get(name)
+        return (
+            self.model.suppression is not None
+            and isinstance(nested, list)
+            and any(column in wanted for column in nested)
+        )
+
     def unused(self) -> list[str]:
         """Tell which sections belong to no table, perhaps by a slip."""
         wanted = list(dict.fromkeys(d for model in self.model.table for d in model.dimensions))
@@ -183,7 +192,7 @@ class JobBuilder:
         found = []
         for section, names in sections.items():
             for name in names:
-                if name not in wanted:
+                if name not in wanted and not self._links(name, wanted):
                     way = did_you_mean(name, wanted)
                     found.append(
                         f"[{section}] {name!r} is a dimension of no table, so it does nothing"

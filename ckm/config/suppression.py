@@ -9,6 +9,7 @@ from pydantic import Field
 from ckm.config.job import JobSuppression
 from ckm.config.magnitude_model import DominanceModel, PriorPosteriorModel
 from ckm.config.section import Section
+from tables import FilterError, parse_filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +18,12 @@ if TYPE_CHECKING:
 
     from ckm.config.model import JobModel
 
-__all__ = ["SuppressionModel", "build_suppression", "suppression_sections"]
+__all__ = [
+    "SuppressionModel",
+    "build_suppression",
+    "suppression_cautions",
+    "suppression_sections",
+]
 
 _WHERE = "[suppression]"
 
@@ -142,6 +148,52 @@ def _require_one_name(job: JobModel, add: Callable[[str, str, str | None], None]
                 "to be the same."
             )
             add("[hierarchies]", text, "use one of them in all tables of a suppression")
+
+
+def suppression_cautions(job: JobModel) -> list[str]:
+    """Tell which tables of a suppression are not protected from each other.
+
+    Parameters
+    ----------
+    job
+        The job file.
+
+    Examples
+    --------
+    >>> from ckm.config.model import JobModel
+    >>> table = {"name": "a", "dimensions": ["sex"]}
+    >>> job = JobModel.model_validate(
+    ...     {
+    ...         "schema": 1,
+    ...         "data": {"path": "people.parquet", "id": "person_id"},
+    ...         "suppression": {"threshold": 3},
+    ...         "table": [table, table | {"name": "b", "where": "age >= 1"}],
+    ...     }
+    ... )
+    >>> suppression_cautions(job)[0].partition(",")[0]
+    "[[table]] 'a' and 'b' have different filters"
+    """
+    if job.suppression is None:
+        return []
+    first: dict[str, str] = {}
+    for table in job.table:
+        first.setdefault(_meaning(table.where), table.name)
+    if len(first) < 2:
+        return []
+    names = " and ".join(map(repr, first.values()))
+    text = (
+        f"[[table]] {names} have different filters, and are not protected from each other: the "
+        "difference of two of their numbers may be the true count of a few people. Publish "
+        "one, or make a dimension of the filter."
+    )
+    return [text]
+
+
+def _meaning(where: str | None) -> str:
+    try:
+        return repr(where and parse_filter(where))
+    except FilterError:  # told when the filter is fitted to the data
+        return repr(where)
 
 
 def _require_rules(
