@@ -1,0 +1,1 @@
+"""Training on confidential data by DP-SGD: plan, train, account, audit."""
