@@ -1,0 +1,1 @@
+"""Synthetic microdata, differentially private, from vine copulas and noisy tables."""
