@@ -14,6 +14,7 @@ ALL = (
     "marginals",
     "cube",
     "magnitudes",
+    "sums",
     "largest",
     "ledger",
     "spill",
@@ -21,6 +22,13 @@ ALL = (
     "risk_map",
     "assess",
     "lp_audit",
+    "swapping",
+    "additivity",
+    "suppression",
+    "service",
+    "hostile",
+    "rappor_decode",
+    "rappor",
 )
 
 if __name__ == "__main__":

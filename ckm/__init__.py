@@ -20,6 +20,16 @@ require_own_tables()
 
 from ckm.engine import Engine  # noqa: E402
 from ckm.errors import CkmError, ConfigError, InternalError, ReleaseError  # noqa: E402
+from ckm.magnitudes import (  # noqa: E402
+    Dominance,
+    FewContributors,
+    Flex,
+    MagnitudeError,
+    MagnitudeNoise,
+    PPercent,
+    PriorPosterior,
+    Proportional,
+)
 from ckm.mix import mix_keys  # noqa: E402
 from ckm.perturb import perturb  # noqa: E402
 from ckm.published import PublishedTable  # noqa: E402
@@ -29,8 +39,16 @@ from tables import Secret  # noqa: E402
 __all__ = [
     "CkmError",
     "ConfigError",
+    "Dominance",
     "Engine",
+    "FewContributors",
+    "Flex",
     "InternalError",
+    "MagnitudeError",
+    "MagnitudeNoise",
+    "PPercent",
+    "PriorPosterior",
+    "Proportional",
     "PublishedTable",
     "ReleaseError",
     "Secret",

@@ -3,42 +3,37 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
-import warnings
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from ckm.errors import ConfigError
-from ckm.magnitudes.errors import MagnitudeError
-from ckm.magnitudes.measures import published_amounts, published_sums
+from ckm.fitting import RequestFitter
+from ckm.inputs import (
+    as_hierarchy,
+    find_categories,
+    find_secret,
+    open_records,
+    require_counts,
+)
+from ckm.magnitudes.named import NamedKeys, named_requests
 from ckm.magnitudes.variables import VariableNoises
-from ckm.perturb import perturb
-from ckm.published import PublishedTable, publish, published_numbers
+from ckm.protection import Protection
 from ckm.request import EmptyCells, MissingValues, TableRequest
-from ptable import PTableWarning
 from tables import (
-    CodeTree,
-    Filter,
     HashedKeys,
-    Hierarchy,
     KeyQuality,
     Request,
-    RequestError,
     Secret,
     StoredKeys,
     check_keys,
     cube,
-    open_source,
     prepare,
-    read_categories,
-    require_fit,
 )
-from tables.secret import SECRET_VARIABLE
 from tables.sketch import require_sketchable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import os
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     import numpy as np
@@ -46,9 +41,10 @@ if TYPE_CHECKING:
 
     from ckm.ledger.watch import Watch
     from ckm.magnitudes import MagnitudeNoise
+    from ckm.published import PublishedTable
     from ckm.tally import Tally
     from ptable import PTable
-    from tables import Cells, Prepared, Source
+    from tables import Cells, Prepared
     from tables.quality import Action
 
 __all__ = ["Engine", "Observer", "SumObserver"]
@@ -168,39 +164,47 @@ class Engine:
                 "Record keys need either id or record_key" + (", not both." if id else "."),
                 hint='id = "person_id" hashes a stable identifier',
             )
-        self._secret = _find_secret(secret, is_needed=mix or id is not None)
-        if id is not None and self._secret is not None:
-            self._keys: HashedKeys | StoredKeys = HashedKeys(column=id, secret=self._secret)
+        found = find_secret(secret, is_needed=mix or id is not None)
+        if id is not None and found is not None:
+            self._keys: HashedKeys | StoredKeys = HashedKeys(column=id, secret=found)
         else:
             self._keys = StoredKeys(column=str(record_key), key_range=key_range)
-        if not hasattr(ptable, "lookup"):
-            raise ConfigError(
-                f"ptable must be a PTable, not {type(ptable).__name__!r}.",
-                hint="solve(NoiseSpec(…)) makes one, PTable.read(path) reads one",
-            )
-        _require_counts(ptable)
-        self._ptable = ptable
-        self._rounds_weighted = round_weighted
-        self._labels = (total_label, missing_label)
-        self._mixes = mix
-        self._weight = weight
-        self._noises = VariableNoises(magnitudes)
+        require_counts(ptable)
+        self._protection = Protection(
+            ptable=ptable,
+            secret=found,
+            mixes=mix,
+            noises=VariableNoises(magnitudes),
+            weight=weight,
+            rounds_weighted=round_weighted,
+        )
         self._checks = checks
         self._quality: KeyQuality | None = None
-        self._hierarchies = {n: _hierarchy(n, h) for n, h in (hierarchies or {}).items()}
-        if engine == "duckdb":
-            self._source = open_source(
-                data, table=table, memory_limit=memory_limit, threads=threads
-            )
-        else:
-            self._source = _open_spark(data, engine, master)
+        nested = {
+            name: as_hierarchy(name, given) for name, given in (hierarchies or {}).items()
+        }
+        self._source = open_records(
+            data,
+            engine=engine,
+            master=master,
+            table=table,
+            memory_limit=memory_limit,
+            threads=threads,
+        )
         try:
-            self._categories = {
-                n: _categories(n, c, self._hierarchies.get(n))
-                for n, c in (categories or {}).items()
-            }
-            self._source.require(self._keys.column)
-            for name in self._noises.named:
+            self._fitter = RequestFitter(
+                source=self._source,
+                keys=self._keys,
+                noises=self._protection.noises,
+                weight=weight,
+                hierarchies=nested,
+                categories={
+                    name: find_categories(name, given, nested=nested.get(name))
+                    for name, given in (categories or {}).items()
+                },
+                labels=(total_label, missing_label),
+            )
+            for name in (self._keys.column, *self._protection.noises.named):
                 self._source.require(name)
         except BaseException:
             self._source.close()
@@ -245,6 +249,7 @@ class Engine:
             If requests contradict themselves or do not fit the columns.
         """
         self._requests(requests)
+        self._named_requests(requests)
         if sketch:
             require_sketchable(sketch, self._keys.resolve(self._source))
 
@@ -397,46 +402,36 @@ class Engine:
         observe_sums: SumObserver | None = None,
         watch: Watch | None = None,
     ) -> list[PublishedTable]:
-        secret = self._amount_secret(requests)
+        protection = self._protection
+        secret = protection.sums_secret(requests.values())
+        named = self._named_requests(requests)
         tell = progress or (lambda _stage, _done, _total: None)
         tell("keys", 0, 1)
-        self.check_keys()
+        protection.require_keys(requests.values(), quality=self.check_keys())
         tell("keys", 1, 1)
+        if watch is not None:
+            watch.hear(protection.noise_identities(requests.values()))
         width = 0 if watch is None else watch.width(built)
-        found = self._cells(list(built.values()), progress, sketch=width)
-        self._require_amounts(requests)
+        wanted = [*built.values(), *(fitted for _, fitted in named)]
+        found = self._cells(wanted, progress, sketch=width)
+        looked_up = zip((request for request, _ in named), found[len(built) :], strict=True)
+        named_keys = NamedKeys.of(looked_up, protection.noises)
+        protection.require_amounts(requests.values(), source=self._source)
         tell("scan", 100, 100)
         started = time.perf_counter()
         answers = []
         for done, (name, request) in enumerate(requests.items()):
             tell("protect", done, len(requests))
-            cells = found.pop(0)  # released table by table: cells may fill the memory
+            # Released table by table: cells may fill the memory.
+            cells = named_keys.flag(found.pop(0))
             if watch is not None:
                 watch.see(name, built[name], cells, where=request.where)
-            published = perturb(
-                cells, ptable=self._ptable, secret=self._secret if self._mixes else None
-            )
-            sums = published_sums(
-                cells,
-                published,
-                variables=request.variables,
-                noises=self._noises,
-                weight=self._weight,
-                secret=secret,
-            )
-            table = publish(
-                cells,
-                published,
-                measures=request.measures,
-                empty_cells=request.empty_cells,
-                round_weighted=self._rounds_weighted,
-                amounts=self._amounts(cells, published, request, sums),
-            )
+            protected = protection.protect(cells, request, secret=secret)
             if observe is not None:
-                observe(name, request, cells, published, table)
-            if observe_sums is not None and sums:
-                observe_sums(name, cells, sums)
-            answers.append(table)
+                observe(name, request, cells, protected.counts, protected.table)
+            if observe_sums is not None and protected.sums:
+                observe_sums(name, cells, protected.sums)
+            answers.append(protected.table)
         tell("protect", len(requests), len(requests))
         logger.info(
             "protected",
@@ -446,42 +441,6 @@ class Engine:
             },
         )
         return answers
-
-    def _amount_secret(self, requests: Mapping[str, TableRequest]) -> Secret | None:
-        """Return the secret of the noise of sums, or say at once that it is missing."""
-        variables = {name for request in requests.values() for name in request.variables}
-        is_needed = any(self._noises[name].rules == "ckm" for name in variables)
-        return self._secret or _find_secret(None, is_needed=is_needed)
-
-    def _require_amounts(self, requests: Mapping[str, TableRequest]) -> None:
-        """Refuse variables whose sums are counts, once the scan has looked at them."""
-        for request in requests.values():
-            for name in request.variables:
-                spread = self._source.spreads[name]
-                if spread.decimals == 0 and 0 < spread.largest <= 1:
-                    raise MagnitudeError(
-                        f"The variable {name!r} holds 0 and 1 alone: its sum is a count, and "
-                        "the noise of sums does not protect counts.",
-                        hint="count these records: put the variable into where",
-                    )
-
-    def _amounts(
-        self,
-        cells: Cells,
-        published: NDArray[np.int64],
-        request: TableRequest,
-        sums: Mapping[str, NDArray[np.float64]],
-    ) -> dict[str, NDArray[np.float64]]:
-        """Return the published sums and means of cells."""
-        if not sums:
-            return {}
-        divisor = "count" if self._weight is None else "weighted"
-        numbers = published_numbers(
-            cells, published, measures=[divisor], round_weighted=self._rounds_weighted
-        )
-        return published_amounts(
-            sums, measures=request.measures, noises=self._noises, divisor=numbers[divisor]
-        )
 
     def prepare(self, dimensions: Sequence[str], *, sketch: int = 0) -> Prepared:
         """Make the records ready for many requests over some dimensions.
@@ -509,7 +468,7 @@ class Engine:
             self._source,
             self._keys,
             requests=self._requests(wanted),
-            weight=self._weight,
+            weight=self._protection.weight,
             sketch=sketch,
             tolerate_missing_keys=self._checks == "warn",
         )
@@ -531,11 +490,7 @@ class Engine:
         dict
             Measure → the published number of every cell, the one that `tabulate` gives.
         """
-        secret = self._secret if self._mixes else None
-        published = perturb(cells, ptable=self._ptable, secret=secret)
-        return published_numbers(
-            cells, published, measures=measures, round_weighted=self._rounds_weighted
-        )
+        return self._protection.numbers(cells, measures=measures)
 
     def close(self) -> None:
         """Close the source."""
@@ -556,132 +511,11 @@ class Engine:
         return f"Engine({self._source.label!r})"
 
     def _requests(self, requests: Mapping[str, TableRequest]) -> dict[str, Request]:
-        """Build the requests; raise one error with the problems of all of them."""
-        built, errors = {}, []
-        for name, request in requests.items():
-            prefix = f"table {name!r}: " if name else ""
-            try:
-                built[name] = self._request(request)
-                require_fit([built[name]], self._source)
-            except (RequestError, ConfigError) as error:
-                errors.append(type(error)(prefix + error.problem, hint=error.hint))
-        if len(errors) > 1:
-            lines = [str(error).replace("\n", "\n  ") for error in errors]
-            raise RequestError("\n  - ".join([f"{len(errors)} tables have problems:", *lines]))
-        if errors:
-            raise errors[0]
-        return built
+        return self._fitter.fit(requests)
 
-    def _request(self, request: TableRequest) -> Request:
-        is_weighted = "weighted" in request.measures
-        sums = request.variables
-        if is_weighted and self._weight is None:
-            raise ConfigError(
-                "The measure 'weighted' needs a weight.", hint='name its column: weight = "w"'
-            )
-        built = Request(
-            dimensions=request.dimensions,
-            hierarchies=self._hierarchies,
-            margins=request.margins,
-            where=request.where,
-            weight=self._weight if is_weighted or sums else None,
-            sums=sums,
-            top=max((self._noises[name].n_top for name in sums), default=0),
-            missing_values=request.missing_values,
-            categories=self._categories,
-            total_label=self._labels[0],
-            missing_label=self._labels[1],
-        )
-        identity = self._keys.column
-        filtered = built.where.columns if isinstance(built.where, Filter) else ()
-        if identity in {*built.columns, *filtered, *sums}:
-            raise RequestError(
-                f"Column {identity!r} tells persons apart: it is no dimension, no filter and "
-                "no variable.",
-                hint="ask for groups of people",
-            )
-        own = [name for name in sums if name in built.columns]
-        if own:
-            raise RequestError(
-                f"Column {own[0]!r} is a dimension of the table: in each of its cells all "
-                "amounts are the same, and their sum would give the number of records away.",
-                hint="sum another variable, or leave the dimension out",
-            )
-        return built
-
-
-def _require_counts(ptable: PTable) -> None:
-    """Refuse tables for magnitudes, and say when noise on zeros is left out."""
-    if ptable.step != 1 or ptable.anchors is not None:
-        raise ConfigError(
-            "The p-table is one for magnitudes, with steps or anchors; counts need whole noise "
-            "and a row per count.",
-            hint="build one without step and anchors",
-        )
-    if set(ptable.units(0)) != {0}:
-        warnings.warn(
-            "The p-table has noise for counts of 0, but empty cells are published as 0: their "
-            "keys would be those of no records at all. What the p-table guarantees for zeros "
-            "does not hold here.",
-            PTableWarning,
-            stacklevel=3,
-        )
-
-
-def _open_spark(data: object, engine: str, master: str | None) -> Source:
-    if engine != "spark":
-        raise ConfigError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
-    if not isinstance(data, (str, os.PathLike)):
-        raise ConfigError(
-            "Spark tabulates Parquet files, not data in memory.",
-            hint="write them to Parquet, or leave engine out",
-        )
-    from tables.spark import open_spark
-    from tables.spark_session import LOCAL
-
-    return open_spark(data, master=master or LOCAL)
-
-
-def _find_secret(
-    secret: Secret | str | os.PathLike[str] | None, *, is_needed: bool
-) -> Secret | None:
-    if isinstance(secret, Secret):
-        return secret
-    if secret is not None:
-        return Secret.from_file(secret)
-    if not is_needed:
-        return None
-    if not os.environ.get(SECRET_VARIABLE):
-        raise ConfigError(
-            "A secret is needed to hash identifiers and to mix cell keys.",
-            hint=f"make one with 'ckm keys secret secret.key', or set {SECRET_VARIABLE}",
-        )
-    return Secret.from_env(SECRET_VARIABLE)
-
-
-def _hierarchy(name: str, given: object) -> Hierarchy:
-    if isinstance(given, Hierarchy):
-        return given
-    if isinstance(given, (str, os.PathLike)):
-        return Hierarchy(columns=(name,), tree=CodeTree.read(given))
-    if isinstance(given, Mapping):
-        if set(given) != {"column", "tree"}:
-            raise ConfigError(
-                f"The hierarchy {name!r} needs 'column' and 'tree'.",
-                hint='{column = "age", tree = "age.csv"}',
-            )
-        return Hierarchy(columns=(str(given["column"]),), tree=CodeTree.read(given["tree"]))
-    if isinstance(given, Sequence):
-        return Hierarchy(columns=tuple(str(column) for column in given))
-    raise ConfigError(
-        f"The hierarchy {name!r} is a list of columns or the file of a code tree."
-    )
-
-
-def _categories(name: str, given: object, nested: Hierarchy | None) -> Sequence[object]:
-    if not isinstance(given, (str, os.PathLike)):
-        if not isinstance(given, Sequence):
-            raise ConfigError(f"The categories of {name!r} are a list or a file.")
-        return given
-    columns = (name,) if nested is None or nested.tree is not None else nested.columns
-    return read_categories(given, columns)
+    def _named_requests(
+        self, requests: Mapping[str, TableRequest]
+    ) -> list[tuple[TableRequest, Request]]:
+        """Return the tables in which named cells are looked up, and their requests of cells."""
+        wanted = named_requests(requests.values(), self._protection.noises)
+        return list(zip(wanted.values(), self._requests(wanted).values(), strict=True))

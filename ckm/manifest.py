@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "KIND",
     "METHOD",
+    "SUPPRESSION_KIND",
     "FileRecord",
     "TableRecord",
     "describe_columns",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 KIND = "ckm-release"
+SUPPRESSION_KIND = "ckm-suppression"
 _CHUNK = 1 << 22
 
 # The same words for every release: they state the effect of the method, no parameter of it.
@@ -153,7 +155,11 @@ def record_file(
 
 
 def describe_columns(
-    table: PublishedTable, hierarchies: Mapping[str, object], *, total_label: str = "Total"
+    table: PublishedTable,
+    hierarchies: Mapping[str, object],
+    *,
+    total_label: str = "Total",
+    protection: str = "protected",
 ) -> tuple[tuple[str, str, str], ...]:
     """Put the columns of a published table into words.
 
@@ -165,6 +171,8 @@ def describe_columns(
         The hierarchies among its dimensions.
     total_label
         What totals are called in it.
+    protection
+        How its numbers are protected.
 
     Returns
     -------
@@ -195,7 +203,7 @@ def describe_columns(
         described.append((name, "text", words))
     for name, values in table.measures.items():
         kind = "number" if values.dtype.kind == "f" else "integer"
-        described.append((name, kind, f"{_measure_words(name)}, protected."))
+        described.append((name, kind, f"{_measure_words(name)}, {protection}."))
     return tuple(described)
 
 
@@ -209,7 +217,11 @@ def _measure_words(name: str) -> str:
 
 
 def public_manifest(
-    tables: Sequence[TableRecord], *, title: str | None, report: Sequence[FileRecord] = ()
+    tables: Sequence[TableRecord],
+    *,
+    title: str | None,
+    report: Sequence[FileRecord] = (),
+    method: Sequence[str] = METHOD,
 ) -> dict[str, Any]:
     """Return what anybody may know: the tables, their columns, the method in words.
 
@@ -221,6 +233,8 @@ def public_manifest(
         Title of the release.
     report
         The pages of the public report, and their numbers.
+    method
+        The protection in words, if it is not that of the cell key method.
 
     Notes
     -----
@@ -236,7 +250,7 @@ def public_manifest(
         "schema": 1,
         "title": title,
         "engine": {"name": "ckm", "version": engine_version()},
-        "method": [*METHOD, *(AMOUNTS if _has_sums(tables) else ())],
+        "method": [*method, *(AMOUNTS if method is METHOD and _has_sums(tables) else ())],
         "tables": [
             {
                 "name": table.name,

@@ -47,6 +47,11 @@ def load_ptable(job: Job) -> PTable:
     >>> from ckm.config import read_job
     >>> load_ptable(read_job("demo/job.toml"))  # doctest: +SKIP
     """
+    if job.ptable is None:
+        raise ConfigError(
+            f"The job {job.path.name!r} has no noise: it is one for suppression.",
+            hint="ckm suppress takes it; ckm release needs [ptable] instead of [suppression]",
+        )
     return _read_or_solve(job.ptable)
 
 
@@ -152,7 +157,12 @@ def load_secret(job: Job) -> Secret | None:
 
 @contextlib.contextmanager
 def opened_ledger(
-    ledger: JobLedger | None, job: Job, *, ptable: PTable, create: bool = True
+    ledger: JobLedger | None,
+    job: Job,
+    *,
+    ptable: PTable,
+    noises: Mapping[str, MagnitudeNoise] | None = None,
+    create: bool = True,
 ) -> Iterator[Ledger | None]:
     """Open the ledger of a job for the time of a block; None where there is none.
 
@@ -164,6 +174,9 @@ def opened_ledger(
         The job, whose secret seals the ledger.
     ptable
         Its p-table; a ledger is for the noise of one.
+    noises
+        The noise of the variables that it sums, from `load_noises`; they keep that which they
+        were published with.
     create
         Make it where it is not yet there.
 
@@ -191,6 +204,7 @@ def opened_ledger(
         return
     from ckm.ledger import Ledger
     from ckm.ledger.store import has_ledger
+    from ckm.magnitudes import noise_identities
 
     if not (create or has_ledger(ledger.target)):
         yield None
@@ -204,6 +218,8 @@ def opened_ledger(
         create=create,
         smallest=ledger.smallest,
     ) as opened:
+        if noises:
+            opened.require_amounts(noise_identities(noises, noises, weight=job.data.weight))
         yield opened
 
 

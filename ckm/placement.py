@@ -7,20 +7,20 @@ import json
 import os
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckm.errors import ReleaseError
-from ckm.manifest import KIND
+from ckm.manifest import KIND, SUPPRESSION_KIND
 from ckm.report import LANGUAGES, NUMBERS, is_draft, page_name
 from ckm.table_files import file_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ckm.config.job import Job
     from ckm.report import Edition
 
-__all__ = ["refuse_foreign", "refuse_overlap"]
+__all__ = ["is_matched", "refuse_foreign", "refuse_overlap"]
 
 _EDITIONS: tuple[Edition, ...] = ("internal", "public")
 _REPORTS = frozenset(
@@ -55,7 +55,8 @@ def refuse_foreign(folder: Path) -> None:
         ours = {"public/manifest.json", "internal/manifest.json", "internal/job.toml"}
         ours |= {"internal/pt.parquet", *(f"public/{f['file']}" for f in manifest["public"])}
         ours |= set(_REPORTS)  # also in languages that were added later
-        is_release = manifest["kind"] == KIND
+        ours |= {f"internal/{name}" for name in _inside(manifest)}
+        is_release = manifest["kind"] in {KIND, SUPPRESSION_KIND}
     except (OSError, ValueError, KeyError, TypeError):
         is_release, ours = False, set()
     if not is_release:
@@ -74,6 +75,15 @@ def refuse_foreign(folder: Path) -> None:
             f"The folder {folder.name!r} also holds {shown}; --force would remove them.",
             hint="move these files away, or choose another folder",
         )
+
+
+def _inside(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Name the other internal files of a release: p-tables of amounts, audits, figures."""
+    for file in manifest.get("inside", ()):
+        yield file["file"]
+    for amount in manifest.get("amounts", ()):
+        for table in amount["ptables"].values():
+            yield table["file"]["file"]
 
 
 def refuse_overlap(job: Job, target: Path) -> None:
@@ -109,15 +119,28 @@ def refuse_overlap(job: Job, target: Path) -> None:
     pattern = str(job.data.path)
     names = [name for kind in job.output.formats for name in file_names("table", kind)]
     written = (target / "public" / name for name in names)
-    if glob.has_magic(pattern) and any(_matches(path, pattern) for path in written):
+    if glob.has_magic(pattern) and any(is_matched(path, pattern) for path in written):
         raise ReleaseError(
             f"The output {target.name!r} would be read as data by the next release.",
             hint="choose a folder that the pattern of [data] path does not reach",
         )
 
 
-def _matches(path: Path, pattern: str) -> bool:
-    """Tell whether a path matches a glob pattern, in which ``**`` stands for any folders."""
+def is_matched(path: Path, pattern: str) -> bool:
+    """Tell whether a path matches a glob pattern, in which ``**`` stands for any folders.
+
+    Parameters
+    ----------
+    path
+        The path; it need not exist.
+    pattern
+        The pattern.
+
+    Examples
+    --------
+    >>> is_matched(Path("data/2027/people.csv"), "data/**/*.csv")
+    True
+    """
 
     def fits(parts: Sequence[str], patterns: Sequence[str]) -> bool:
         if not patterns:

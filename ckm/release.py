@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ckm.additive import METHOD as ADDITIVE
+from ckm.additive import Restorer
 from ckm.amount_files import write_amount_ptables
 from ckm.assess.assessor import Assessor
 from ckm.assess.facts import findings, release_facts
@@ -24,6 +26,7 @@ from ckm.formats.about import to_plain
 from ckm.gate import Gate
 from ckm.heard import warnings_heard
 from ckm.manifest import (
+    METHOD,
     FileRecord,
     TableRecord,
     describe_columns,
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
 
     from ckm.assess.facts import Findings
     from ckm.config.job import Job
-    from ckm.engine import Engine
+    from ckm.engine import Engine, Observer
     from ckm.magnitudes import MagnitudeNoise
     from ckm.published import PublishedTable
     from ckm.report import ReportFiles
@@ -142,7 +145,9 @@ def release(
         )
         with engine:
             engine.validate(job.tables, sketch=job.ledger.threshold if job.ledger else 0)
-            with opened_ledger(job.ledger, job, ptable=ptable, create=not dry_run) as ledger:
+            with opened_ledger(
+                job.ledger, job, ptable=ptable, noises=run.noises, create=not dry_run
+            ) as ledger:
                 if not dry_run:
                     run.gate = Gate(ledger, job.ledger)
                     with new_folder(target, may_replace=may_replace) as folder:
@@ -215,6 +220,7 @@ class _Run:
         self.seconds: dict[str, float] = {}
         self.warnings = warnings
         self.gate = Gate(None, None)
+        self.restorer: Restorer | None = None
         self.noises: Mapping[str, MagnitudeNoise] = {}
         self.amounts: list[dict[str, Any]] = []
         self._note(job.warnings)
@@ -234,6 +240,8 @@ class _Run:
             total_label=self.job.output.total_label,
             noises=self.noises,
         )
+        if self.job.output.additive:
+            self.restorer = Restorer(self.job, max_noise=ptable.max_noise)
         tables = self._write_tables(public, engine, assessor)
         self._require_rest()
         (internal / "job.toml").write_bytes(self.job.text.encode())
@@ -242,6 +250,8 @@ class _Run:
         found = self._assess(assessor, quality)
         for text in self.gate.compare():
             self._warn(text, event="thin difference")
+        if self.restorer is not None:
+            self._note(self.restorer.warnings())
         facts = release_facts(
             found,
             assessor,
@@ -252,6 +262,8 @@ class _Run:
         )
         pages = self._write_report(folder, facts, tables)
         manifest = self._internal_manifest(folder, tables, inputs, ptable, pages)
+        if self.restorer is not None:
+            manifest["additivity"] = self.restorer.told()
         write_manifest(internal / "manifest.json", manifest)
         for path in internal.iterdir():
             path.chmod(0o600)
@@ -299,13 +311,15 @@ class _Run:
                 requests,
                 watch=self.gate.watch,
                 progress=self.tell,
-                observe=assessor.observe,
+                observe=self._observer(assessor),
                 observe_sums=assessor.observe_sums,
             )
         share = self.seconds["tables"] / len(requests)
         started = time.monotonic()
         for number, (name, table) in enumerate(published.items()):
             self.tell("writing", number, len(published))
+            if self.restorer is not None:
+                table = self.restorer.restore(name, table)  # noqa: PLW2901
             record = self._write_table(public, name, table, scan_s=share)
             records.append(record)
             if not any(values.any() for values in table.measures.values()):
@@ -326,6 +340,17 @@ class _Run:
         self.tell("writing", len(published), len(published))
         self.seconds["writing"] = round(time.monotonic() - started, 3)
         return records
+
+    def _observer(self, assessor: Assessor) -> Observer:
+        restorer = self.restorer
+        if restorer is None:
+            return assessor.observe
+
+        def both(*seen: Any) -> None:
+            assessor.observe(*seen)
+            restorer.observe(*seen)
+
+        return both
 
     def _warn(self, text: str, **extra: str) -> None:
         logger.warning(text, extra=extra)
@@ -388,7 +413,10 @@ class _Run:
                 hidden=hidden,
                 secret=secret,
             )
-        manifest = public_manifest(tables, title=self.job.title, report=pages.public)
+        method = ADDITIVE if self.job.output.additive else METHOD
+        manifest = public_manifest(
+            tables, title=self.job.title, report=pages.public, method=method
+        )
         said = {name: to_plain(about) for name, about in self.files.said.items()}
         for what, content in (("the public manifest", manifest), ("a file of a table", said)):
             require_clean_texts(

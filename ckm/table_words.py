@@ -96,9 +96,10 @@ class TableWords:
         language = output.language
         measures = measure_columns(job.tables[name].measures, table.dimensions)
         has_amounts = bool(job.tables[name].variables)
+        has_noisy_amounts = has_amounts and job.suppression is None
         notes = [
-            say("method", language),
-            say("amounts", language) if has_amounts else "",
+            say(self._method(), language),
+            say("amounts", language) if has_noisy_amounts else "",
             output.description,
         ]
         return TableAbout(
@@ -123,9 +124,15 @@ class TableWords:
             },
             hierarchies=self._hierarchies(columns),
             withheld_label=say("withheld", language),
-            suppressed_label=say("no_mean" if has_amounts else "suppressed", language),
+            suppressed_label=say("no_mean" if has_noisy_amounts else "suppressed", language),
             dataflow=job.dataflows.get(name, ""),
         )
+
+    def _method(self) -> str:
+        """Return the key of the words for what protects the counts."""
+        if self._job.suppression is not None:
+            return "suppression"
+        return "additive" if self._job.output.additive else "method"
 
     def _hierarchies(self, columns: Mapping[str, str]) -> dict[str, list[str]]:
         """Return the dimensions of several columns."""

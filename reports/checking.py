@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 from reports.catalogues.attacks import ATTACKS
 from reports.catalogues.checks import CHECKS
+from reports.catalogues.decoding import CORRECTIONS, PARAMETERS, SUSPICIONS
 from reports.catalogues.findings import FINDINGS
+from reports.catalogues.methods import CRITERIA, DETAILS, DRAWN, METHODS
 from reports.catalogues.priors import PRIORS
+from reports.decoding import DecodingFacts
 from reports.errors import ReportError
 from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
 
@@ -58,7 +61,9 @@ def walk(facts: object, place: str = "") -> Iterator[tuple[str, object]]:
         yield place, facts
 
 
-def require_sound(facts: ReleaseFacts | PublicFacts | ComparisonFacts) -> None:
+def require_sound(
+    facts: ReleaseFacts | PublicFacts | ComparisonFacts | DecodingFacts,
+) -> None:
     """Refuse facts with numbers that are none, and names that no catalogue has words for.
 
     Parameters
@@ -114,7 +119,14 @@ def _bad_values(facts: object) -> Iterator[str]:
             yield f"{place} is {value}, not a number"
 
 
-def _unknown_names(facts: ReleaseFacts | PublicFacts | ComparisonFacts) -> Iterator[str]:
+def _unknown_names(
+    facts: ReleaseFacts | PublicFacts | ComparisonFacts | DecodingFacts,
+) -> Iterator[str]:
+    if isinstance(facts, DecodingFacts):
+        yield from _unknown("correction", [facts.correction], CORRECTIONS)
+        yield from _unknown("parameter", facts.parameters, PARAMETERS)
+        yield from _unknown("suspicion", [fact.name for fact in facts.suspicions], SUSPICIONS)
+        return
     if isinstance(facts, PublicFacts):
         yield from _unknown("check", facts.checks, CHECKS)
         yield from _unknown("outcome", facts.checks.values(), _OUTCOMES)
@@ -128,6 +140,7 @@ def _unknown_names(facts: ReleaseFacts | PublicFacts | ComparisonFacts) -> Itera
         yield from _unknown("prior", [facts.risk.prior], PRIORS)
         yield from _unknown("measure", [fact.name for fact in facts.utility], DEFINITIONS)
     else:
+        yield from _unknown_of_methods(facts)
         measures = [fact.name for several in facts.utility.values() for fact in several]
         yield from _unknown("measure", measures, DEFINITIONS)
         yield from _unknown("finding", facts.conclusion, FINDINGS)
@@ -135,6 +148,18 @@ def _unknown_names(facts: ReleaseFacts | PublicFacts | ComparisonFacts) -> Itera
             yield from _unknown_figures([name for design in designs for name in design.figures])
     if facts.scenarios is not None:
         yield from _unknown_figures(_figures(facts.scenarios))
+
+
+def _unknown_of_methods(facts: ComparisonFacts) -> Iterator[str]:
+    if facts.methods is None:
+        return
+    several = facts.methods.methods
+    yield from _unknown("sample", [facts.methods.drawn], DRAWN)
+    yield from _unknown("method", [method.kind for method in several], METHODS)
+    criteria = [criterion.name for method in several for criterion in method.criteria]
+    yield from _unknown("criterion", criteria, CRITERIA)
+    details = [name for method in several for name in method.facts]
+    yield from _unknown("detail", details, DETAILS)
 
 
 def _figures(scenarios: ScenarioFacts) -> list[str]:

@@ -12,6 +12,8 @@ from collections.abc import Mapping  # noqa: TC003  (whoever parses facts needs 
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from reports.method_facts import MethodFacts  # noqa: TC001  (whoever parses facts needs it)
+
 __all__ = [
     "AmountFact",
     "AttackFact",
@@ -252,7 +254,8 @@ class AmountFact:
         Share of the cells whose sum is within 5 % of the original one.
     exposed
         Cells in which the second largest contributor would come within 10 % of the largest
-        without noise; None where it is not known.
+        without noise, leaving out three or more contributors with amounts of both signs; None
+        where it is not known.
     expected, found
         The probability that this happens with noise, by formula, and the share of exposed
         cells in which it did; None without exposed cells or without a formula.
@@ -483,6 +486,8 @@ class PublicFacts:
         The released tables.
     has_amounts
         Whether some of them show sums or means of amounts.
+    cautions
+        Language → what was done to the counts after the noise; empty for nothing.
     """
 
     id: str
@@ -494,6 +499,7 @@ class PublicFacts:
     checks: Mapping[str, Outcome]
     tables: tuple[PublicTableFact, ...]
     has_amounts: bool = False
+    cautions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -516,6 +522,8 @@ class ReleaseFacts:
         How to make it again.
     amounts
         Of each table and variable that is summed.
+    cautions
+        See `PublicFacts`.
     """
 
     id: str
@@ -534,6 +542,7 @@ class ReleaseFacts:
     warnings: tuple[str, ...]
     reproduction: ReproductionFacts
     amounts: tuple[AmountFact, ...] = ()
+    cautions: Mapping[str, str] = field(default_factory=dict)
 
     def public(self) -> PublicFacts:
         """Keep what everybody may know."""
@@ -556,6 +565,7 @@ class ReleaseFacts:
                 for table in self.tables
             ),
             has_amounts=bool(self.amounts),
+            cautions=self.cautions,
         )
 
 
@@ -608,6 +618,9 @@ class ComparisonFacts:
         Design → measures by variable; `MeasureFact.table` names the table.
     conclusion
         Names of findings, in the order of the page → the numbers in their words.
+    methods
+        What was measured of rival methods; None where designs alone were compared. Without
+        designs, all that is said of them is empty.
     """
 
     title: str
@@ -620,3 +633,4 @@ class ComparisonFacts:
     posteriors: Mapping[str, tuple[PosteriorFact, ...]]
     utility: Mapping[str, tuple[MeasureFact, ...]]
     conclusion: Mapping[str, Mapping[str, float | str]]
+    methods: MethodFacts | None = None

@@ -72,6 +72,22 @@ class Numbers:
             return f">{_SPACE}{self._decimal(0.999, '0.000')}"
         return self._decimal(number, "0.000")
 
+    def share(self, number: float) -> str:
+        r"""Write a share in percent; only none is 0 %, and only all is 100 %.
+
+        Examples
+        --------
+        >>> [Numbers("en").share(s) for s in (0, 0.0004, 0.255, 0.9999, 1)]
+        ['0\xa0%', '<\xa00.1\xa0%', '25.5\xa0%', '>\xa099.9\xa0%', '100\xa0%']
+        """
+        if number <= _ROUNDING or number >= 1 - _ROUNDING:
+            return f"{self._decimal(100 * number, '0')}{_SPACE}%"
+        if number < 0.0005:
+            return f"<{_SPACE}{self._decimal(0.1, '0.0')}{_SPACE}%"
+        if number >= 0.9995:
+            return f">{_SPACE}{self._decimal(99.9, '0.0')}{_SPACE}%"
+        return f"{self._decimal(100 * number, '0.0')}{_SPACE}%"
+
     def amount(self, number: float) -> str:
         r"""Write any other figure with three decimals, fewer where it is large.
 

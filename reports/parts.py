@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from reports.facts import Outcome
 
-__all__ = ["Cell", "Column", "Entry", "Figure", "Table", "numbers", "texts"]
+__all__ = ["Cell", "Column", "Entry", "Figure", "Rating", "Table", "numbers", "texts"]
+
+#: Whether a figure is the best that can be, the worst, or between.
+Rating: TypeAlias = Literal["best", "part", "worst"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +28,15 @@ class Cell:
         Whether it is a name or a hash.
     outcome
         Of a check; None for any other cell.
+    rating
+        Of a figure that can be the best or the worst there is; None for any other cell.
     """
 
     text: str
     small: str = ""
     is_code: bool = False
     outcome: Outcome | None = None
+    rating: Rating | None = None
 
 
 Entry: TypeAlias = str | Cell

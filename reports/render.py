@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from reports.checking import require_sound
+from reports.decoding import DecodingFacts
 from reports.errors import ReportError
 from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
 from reports.languages import LANGUAGES, words_of
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
 
     from reports.report import Edition
 
-__all__ = ["comparison_report", "environment", "release_report", "without_controls"]
+__all__ = [
+    "comparison_report",
+    "decoding_report",
+    "environment",
+    "release_report",
+    "without_controls",
+]
 
 _FILE = re.compile(r"[\w.-]+\.html")
 #: What HTML cannot hold.
@@ -123,6 +130,55 @@ def comparison_report(
     from reports.pages.comparison import comparison_page
 
     return _report(facts, "internal", language, links, comparison_page)
+
+
+def decoding_report(
+    facts: DecodingFacts, *, language: str, links: Mapping[str, str] | None = None
+) -> Report:
+    """Make the report of decoded reports of clients.
+
+    Parameters
+    ----------
+    facts
+        All that is known of them.
+    language, links
+        As for `release_report`.
+
+    Examples
+    --------
+    >>> from reports.decoding import DecodingFacts
+    >>> facts = DecodingFacts(
+    ...     title="Towns",
+    ...     version="0.1.0",
+    ...     reports=100,
+    ...     parameters={"k": 8},
+    ...     fingerprint="00",
+    ...     epsilon_one=1.0,
+    ...     epsilon_permanent=2.0,
+    ...     candidates=(),
+    ...     is_ordered=False,
+    ...     collisions=(),
+    ...     fitted_together=0,
+    ...     correction="bonferroni",
+    ...     alpha=0.05,
+    ...     confidence=0.95,
+    ...     limit=None,
+    ...     unknown=None,
+    ...     rest=None,
+    ...     mass=None,
+    ...     freedom=0,
+    ...     dispersion=None,
+    ...     misfit=None,
+    ...     mass_misfit=None,
+    ... )
+    >>> decoding_report(facts, language="en").title
+    'Towns'
+    """
+    if not isinstance(facts, DecodingFacts):
+        raise ReportError(f"A decoding needs DecodingFacts, not {type(facts).__name__}.")
+    from reports.pages.decoding import decoding_page
+
+    return _report(facts, "internal", language, links, decoding_page)
 
 
 def _report(

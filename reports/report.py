@@ -16,6 +16,7 @@ from reports.errors import ReportError
 if TYPE_CHECKING:
     import os
 
+    from reports.decoding import DecodingFacts
     from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
 
 __all__ = ["Edition", "Report"]
@@ -66,7 +67,9 @@ class Report:
     language: str
     title: str
     html: str = field(repr=False)
-    facts: ReleaseFacts | PublicFacts | ComparisonFacts = field(repr=False, compare=False)
+    facts: ReleaseFacts | PublicFacts | ComparisonFacts | DecodingFacts = field(
+        repr=False, compare=False
+    )
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, {self.edition}, {self.language})"

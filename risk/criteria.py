@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import permutations
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import combinations
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ __all__ = ["MakeMethod", "measure_criteria"]
 MakeMethod: TypeAlias = Callable[[int, Sequence[CubeRequest]], CountingMethod]
 
 _CLOSE = 1e-9
+_Number = TypeVar("_Number", np.float64, np.int64)
 
 
 def measure_criteria(
@@ -50,8 +51,8 @@ def measure_criteria(
     records
         The records as they are, for the truth.
     tables
-        The dimensions of the planned tables. Two of which one holds the dimensions of the
-        other have cells in common; without such a pair some criteria stay open.
+        The dimensions of the planned tables. Any two have the cells of a margin in common,
+        the total at least; with one table alone some criteria stay open.
     geography
         The attribute of areas, which differencing makes use of.
     sensitive
@@ -172,21 +173,18 @@ class _Bench:
         return _joined([self._in_other_tables(self.answers, self.answers), *self._filtered()])
 
     def _in_other_tables(
-        self, small: Sequence[Numbers], large: Sequence[Numbers]
+        self, some: Sequence[Numbers], others: Sequence[Numbers]
     ) -> NDArray[np.bool_]:
-        """Compare the tables of one list with margins of those of the other."""
-        return _joined(
-            _same(small[inner], _margin(large[outer], self.planned[outer], names))[
-                self.counts[inner] > 0
-            ]
-            for inner, outer in self._nested()
-            for names in [self.planned[inner].dimensions]
-        )
-
-    def _nested(self) -> Iterator[tuple[int, int]]:
-        for inner, outer in permutations(range(len(self.planned)), 2):
-            if set(self.planned[inner].dimensions) < set(self.planned[outer].dimensions):
-                yield inner, outer
+        """Compare the margins that tables of one list have in common with those of another."""
+        found = []
+        for first, second in combinations(range(len(self.planned)), 2):
+            one, other = self.planned[first], self.planned[second]
+            shared = tuple(name for name in one.dimensions if name in other.dimensions)
+            is_same = _same(
+                _margin(some[first], one, shared), _margin(others[second], other, shared)
+            )
+            found.append(is_same[_margin(self.counts[first], one, shared) > 0])
+        return _joined(found)
 
     def _filtered(self) -> Iterator[NDArray[np.bool_]]:
         """Ask for the slices of the first dimension by a filter."""
@@ -284,7 +282,9 @@ class _Bench:
         )
 
 
-def _margin(table: Numbers, request: CubeRequest, kept: tuple[int, ...]) -> Numbers:
+def _margin(
+    table: NDArray[_Number], request: CubeRequest, kept: tuple[int, ...]
+) -> NDArray[_Number]:
     """Take the margin over some dimensions, in their order."""
     at = tuple(slice(None) if name in kept else -1 for name in request.dimensions)
     left = [name for name in request.dimensions if name in kept]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["Magnitudes"]
@@ -51,6 +52,8 @@ class Magnitudes:
     low, high
         The smallest and the largest value of the records with one, zeros among them, float64;
         0 where no record has a value.
+    named
+        Which cells somebody named as sensitive, whatever rules say; by default none of them.
     """
 
     variable: str
@@ -67,6 +70,11 @@ class Magnitudes:
     largest: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    named: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+
+    def __post_init__(self) -> None:
+        if not len(self.named):
+            object.__setattr__(self, "named", np.zeros(len(self.total), np.bool_))
 
     def __len__(self) -> int:
         return len(self.total)

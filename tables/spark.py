@@ -61,6 +61,7 @@ class SparkSource(Source):
         self.label = described.label
         self.orders = described.orders
         self.sound = set()
+        self.spreads = {}
         self.columns = described.columns
         self._relation = described.relation
         types = {name: read_as(kind) for name, kind in self.columns.items()}
@@ -127,7 +128,7 @@ class SparkSource(Source):
         """Refuse: records stay where they are."""
         _refuse("Records are not copied by Spark.")
 
-    def prepare_grouping(self) -> None:
+    def prepare_grouping(self, *, has_sums: bool = False) -> None:
         """Do nothing: Spark chooses how to group by itself."""
 
     def __repr__(self) -> str:

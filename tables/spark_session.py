@@ -49,6 +49,7 @@ _EXACT = {
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.groupByAliases": "true",
+    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96AsTimestamp": "true",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",

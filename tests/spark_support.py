@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from tables import check_keys, cube, open_source
+from tables.magnitudes import Magnitudes
 from tables.spark import open_spark
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tables import Cells, Request
     from tables.keys import RecordKeys
 
+AMOUNTS = tuple(f.name for f in fields(Magnitudes) if f.name not in {"variable", "key_range"})
 SKETCH = ("lanes", "powers", "member_cell", "member_key")
 
 
@@ -44,3 +47,15 @@ def require_same(ours: Sequence[Cells], theirs: Sequence[Cells]) -> None:
         assert (a.sketch is None) == (b.sketch is None)
         for name in SKETCH if a.sketch is not None else ():
             assert getattr(a.sketch, name).tolist() == getattr(b.sketch, name).tolist()
+        _require_same_amounts(a.magnitudes or {}, b.magnitudes or {})
+
+
+def _require_same_amounts(
+    ours: Mapping[str, Magnitudes], theirs: Mapping[str, Magnitudes]
+) -> None:
+    assert list(ours) == list(theirs)
+    for name, mine in ours.items():
+        for part in AMOUNTS:
+            x, y = getattr(mine, part), getattr(theirs[name], part)
+            assert x.dtype == y.dtype, (name, part)
+            assert x.tobytes() == y.tobytes(), (name, part)

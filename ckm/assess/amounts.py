@@ -50,7 +50,9 @@ def amount_fact(
     -----
     A cell is exposed where the second largest contributor, who knows the own amount and
     subtracts it, would come within a tenth of the largest without noise: what the rest adds is
-    no more than that. The chance with noise is that of the p-table, jitter included.
+    no more than that. The chance with noise is that of the p-table, jitter included. Where
+    three or more contributors have amounts of both signs, the rest may cancel out, and nobody
+    knows how near the estimate is: these cells are not judged.
 
     Examples
     --------
@@ -89,13 +91,18 @@ def _exposure(
         largest, second = bases(magnitudes, base="top", components=2).T
     except MagnitudeError:  # the noise asked for fewer of the largest contributors
         return None, None, None
-    if (magnitudes.low < 0).any():  # where amounts cancel out, nobody subtracts
+    is_small = magnitudes.contributors <= 2
+    is_judged = is_small | (magnitudes.low >= 0) | (magnitudes.high <= 0)
+    is_judged &= magnitudes.contributors > 0
+    if not is_judged.any():
         return None, None, None
-    rest = np.maximum(magnitudes.total - largest - second, 0.0)
-    here = np.flatnonzero((largest > 0) & (rest <= NEAR * largest))
+    side = np.where(magnitudes.low >= 0, 1.0, -1.0)
+    others = np.maximum(np.abs(magnitudes.total) - largest - second, 0.0)
+    rest = np.where(is_small, 0.0, side * others)
+    here = np.flatnonzero(is_judged & (others * ~is_small <= NEAR * largest))
     if not here.size:
         return 0, None, None
-    off = np.abs(published - second - largest)[here]
+    off = np.abs(published - magnitudes.total + rest)[here]
     expected = None
     if noise.rules == "ckm" and noise.n_components == 1:
         shares = rest[here] / largest[here]

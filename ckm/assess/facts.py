@@ -13,6 +13,7 @@ from ckm.assess.exposure import posteriors, worst
 from ckm.assess.noise import noise_classes, noise_pairs, noise_shares, transition
 from ckm.assess.observed import ObservedCells
 from ckm.assess.sample import independent
+from ckm.formats.words import LANGUAGES, say
 from ckm.manifest import engine_version
 from ckm.scenarios import map_scenarios
 from reports.facts import (
@@ -190,6 +191,7 @@ def release_facts(
         risk=found.risk,
         scenarios=found.scenarios,
         amounts=tuple(assessor.amounts),
+        cautions=_cautions(job),
         exceptions=tuple(
             ExceptionFact(what=entry.what, who=entry.who, when=entry.when, why=entry.why)
             for entry in report.exceptions
@@ -197,6 +199,13 @@ def release_facts(
         warnings=tuple(warnings),
         reproduction=reproduction,
     )
+
+
+def _cautions(job: Job) -> dict[str, str]:
+    """Return what the public page says of what was done to the counts after the noise."""
+    if not job.output.additive:
+        return {}
+    return {language: say("additive_page", language) for language in LANGUAGES}
 
 
 def _table(record: TableRecord, assessor: Assessor, job: Job) -> TableFact:

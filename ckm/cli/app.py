@@ -10,14 +10,20 @@ from ckm.cli.check import check
 from ckm.cli.compare import compare
 from ckm.cli.completion import completion
 from ckm.cli.demo import demo
+from ckm.cli.dp import dp
 from ckm.cli.job import job
 from ckm.cli.keys import keys
 from ckm.cli.ledger import ledger
 from ckm.cli.ptable import ptable
+from ckm.cli.rappor import rappor
+from ckm.cli.rappor_decode import decode as rappor_decode
+from ckm.cli.rappor_decode import report as rappor_report
 from ckm.cli.release import release
 from ckm.cli.report import report
 from ckm.cli.root import Root
 from ckm.cli.serve import serve, token
+from ckm.cli.suppress import suppress
+from ckm.cli.swap import swap
 
 __all__ = ["app"]
 
@@ -62,13 +68,19 @@ for _command in (
     check,
     report,
     compare,
+    swap,
+    suppress,
     demo,
     serve,
     token,
     ptable,
     keys,
     ledger,
+    rappor,
+    dp,
     job,
     completion,
 ):
     app.add_command(_command)
+for _command in (rappor_decode, rappor_report):
+    rappor.add_command(_command)

@@ -46,6 +46,9 @@ def check(
     from ckm.opening import load_noises, open_engine, opened_ledger
 
     plan, ledger, wanted = _read(voice, job)
+    if plan.suppression is not None:
+        _check_suppression(voice, plan, quick=quick, memory_limit=memory_limit, threads=threads)
+        return
     ptable, failure = _noise(voice, plan)
     noises = load_noises(plan)
     if noises:
@@ -66,7 +69,9 @@ def check(
             raise failure
         voice.step("columns checked", "the data have every column, with types that fit")
         if ledger is not None:
-            with opened_ledger(ledger, plan, ptable=ptable, create=False) as opened:
+            with opened_ledger(
+                ledger, plan, ptable=ptable, noises=noises, create=False
+            ) as opened:
                 there = "can be used" if opened is not None else "is not there yet; it is made"
             voice.step("ledger checked", f"the ledger {there}")
         if quick:
@@ -78,6 +83,22 @@ def check(
         voice.step("keys not checked", 'record keys: not checked, for checks = "skip"')
     elif not quality.problems:
         voice.step("keys checked", quality.summary())
+
+
+def _check_suppression(
+    voice: Voice, plan: Job, *, quick: bool, memory_limit: str | None, threads: int | None
+) -> None:
+    """Check a job for suppression, which has neither noise nor keys."""
+    from ckm.original import open_originals
+    from tables import check_keys
+
+    with open_originals(plan, memory_limit=memory_limit, threads=threads) as originals:
+        voice.step("columns checked", "the data have every column, with types that fit")
+        if quick:
+            return
+        quality = check_keys(originals.source, originals.keys, action=plan.keys.checks)
+    if not quality.problems and plan.keys.checks != "skip":
+        voice.step("records checked", "no record is there twice")
 
 
 def _read(voice: Voice, file: Path) -> tuple[Job, JobLedger | None, Mapping[str, TableRequest]]:
@@ -122,7 +143,7 @@ def _noise(voice: Voice, plan: Job) -> tuple[PTable, Exception | None]:
     from ckm.opening import load_ptable
     from ptable import InfeasibleError, NoiseSpec, feasible, solve
 
-    if not isinstance(plan.ptable, Path):
+    if isinstance(plan.ptable, NoiseSpec):
         show_feasibility(voice, feasible(plan.ptable))
     try:
         ptable = load_ptable(plan)

@@ -1,23 +1,31 @@
-"""``ckm compare``: what designs of noise give away and cost on the tables of a job."""
+"""``ckm compare``: rival methods, or designs of noise, on the tables of a job."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import logging
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.method_table import show_methods, told
 from ckm.cli.release import limit_options
 from ckm.cli.root import common_options
 from ckm.single_file import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
     from ckm.cli.voice import Voice
     from ckm.compare import Comparison
+    from ckm.config.job import Job
+    from ckm.config.methods import Comparanda
+    from ckm.rivals.compare import MethodComparison
+    from reports import Report
 
 __all__ = ["compare"]
 
@@ -31,6 +39,14 @@ _SHOWN = {
     "false_zeros_pct": "false\nzeros %",
 }
 _RISK, _LOSS = "q_worst_set", "hellinger_raw"
+#: What tells of every table.
+_TALKATIVE = (
+    "ckm.engine",
+    "ckm.ledger",
+    "ckm.methods.suppression.suppress",
+    "tables.cube",
+    "tables.swapping",
+)
 #: A narrower terminal has room for the two axes of the map alone.
 _WIDE = 72
 
@@ -38,13 +54,24 @@ _WIDE = 72
 @click.command(
     epilog="""\b
 Examples:
-  ckm compare job.toml designs.toml
+  ckm compare job.toml                                    all methods, as measured
+  ckm compare job.toml -o methods.html                    a page, --lang fr in French
+  ckm compare job.toml --methods rounding,cell-key
+  ckm compare job.toml designs.toml                       designs of noise
   ckm compare job.toml designs.toml -o map.csv            all figures, per table
   ckm compare job.toml designs.toml -o map.svg            a picture
-  ckm compare job.toml designs.toml -o comparison.html    a page, --lang fr in French
+  ckm compare job.toml designs.toml -o comparison.html
 
 \b
-designs.toml:
+designs.toml may hold methods, designs or both:
+  [methods.random-rounding]           other parameters of a method
+  base = 3
+  [methods.made]                      one more
+  method = "synthetic"
+  path = "synthetic.parquet"
+  [experiment]                        what methods are tried on
+  geography = "region"
+  target = "category"
   [grid]                              all combinations
   max_noise = [3, 5, 8]
   variance = [1.0, 3.0]
@@ -59,24 +86,32 @@ The output is internal: its figures follow from original counts and from paramet
 """
 )
 @click.argument("job", type=_PATH, metavar="JOB.toml")
-@click.argument("designs", type=_PATH, metavar="DESIGNS.toml")
+@click.argument("designs", type=_PATH, metavar="[DESIGNS.toml]", required=False)
 @click.option("-o", "--output", type=_PATH, help="A file: .csv, .svg, .html or .json.")
 @click.option("--lang", type=click.Choice(["en", "fr"]), help="The language of the page.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@click.option("--methods", help="Names of methods, with commas; by default all.")
+@click.option("--geography", help="For methods: the dimension of areas.")
+@click.option("--target", help="For methods: the dimension that an intruder wants to know.")
+@click.option(
+    "--sample",
+    type=click.IntRange(1, 1_000_000),
+    help="For methods: try them on at most so many records; by default 20000.",
+)
 @click.option(
     "--sensitive",
     type=click.IntRange(1, 1000),
-    help="The largest sensitive count; by default that of the job's [report].",
+    help="For designs: the largest sensitive count; by default that of the job's [report].",
 )
 @click.option(
     "--draws",
     type=click.IntRange(0, 1000),
     default=1,
     show_default=True,
-    help="Simulations for the figures that have no formula.",
+    help="For designs: simulations for the figures that have no formula.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of these."
+    "--seed", type=click.IntRange(0, 2**63 - 1), help="Of all that is drawn; by default 1."
 )
 @limit_options
 @common_options
@@ -85,49 +120,172 @@ def compare(
     voice: Voice,
     *,
     job: Path,
-    designs: Path,
+    designs: Path | None,
     output: Path | None,
     lang: str | None,
     force: bool,
+    methods: str | None,
+    geography: str | None,
+    target: str | None,
+    sample: int | None,
     sensitive: int | None,
     draws: int,
-    seed: int,
+    seed: int | None,
     memory_limit: str | None,
     threads: int | None,
 ) -> None:
-    """Compare designs of noise on the tables of a job: risk and utility.
+    """Compare methods, or designs of noise, on the tables of a job.
 
-    The job's own p-table is one of them. The figures are expectations over all keys: the
-    secret of the job draws none of them.
+    Without DESIGNS, every method is tried on the records of the job, a sample where there are
+    many, and the criteria by which offices choose are measured. With DESIGNS, risk and utility
+    of designs are mapped, the job's own p-table among them; these are expectations over all
+    keys.
     """
-    from ckm.compare import compare as run
-    from ckm.config import read_designs, read_job
+    from ckm.config import read_job
+    from ckm.config.methods import read_comparanda
 
     _check_output(output, lang=lang, force=force)
     plan = read_job(job)
-    wanted = read_designs(designs)
-    count = f"{len(wanted)} design{'s' * (len(wanted) != 1)}"
-    voice.step("designs read", f"{designs.name}: {count}", designs=len(wanted))
+    given = {"geography": geography, "target": target, "most_records": sample, "seed": seed}
+    wanted = read_comparanda(
+        designs,
+        only=_names(methods),
+        experiment={name: value for name, value in given.items() if value is not None},
+    )
+    _require_fit(wanted, output)
+    _tell_read(voice, wanted, designs)
+    limits = {"memory_limit": memory_limit, "threads": threads}
+    drawn = {
+        "sensitive": None if sensitive is None else range(1, sensitive + 1),
+        "n_draws": draws,
+        "seed": 1 if seed is None else seed,
+    }
     with voice.progress() as tell:
-        found = run(
-            plan,
-            wanted,
-            sensitive=None if sensitive is None else range(1, sensitive + 1),
-            n_draws=draws,
-            seed=seed,
-            progress=tell,
-            memory_limit=memory_limit,
-            threads=threads,
+        found = _Found(
+            title=plan.title or "",
+            designs=_compared_designs(plan, wanted, tell, drawn | limits),
+            methods=_compared_methods(plan, wanted, tell, limits),
         )
-    for name, reason in found.map.refused.items():
-        voice.warn("design refused", f"{name}: {reason}", design=name)
+    _finish(voice, found, output, lang)
+
+
+def _finish(voice: Voice, found: _Found, output: Path | None, lang: str | None) -> None:
+    """Tell what was refused, and show the comparison or write it."""
+    if found.designs is not None:
+        for name, reason in found.designs.map.refused.items():
+            voice.warn("design refused", f"{name}: {reason}", design=name)
+    if found.methods is not None:
+        for result in found.methods.results:
+            if result.reason:
+                voice.warn("method not tried", told(result), method=result.choice.name)
     if output is None:
-        _show(voice, found)
+        if found.methods is not None:
+            show_methods(voice, found.methods)
+        if found.designs is not None:
+            _show(voice, found.designs)
         return
     text = _WRITERS[output.suffix.lower()](found, lang or "en")
     write_whole(output, text, is_private=True)
     voice.step("comparison written", "it follows from original counts: keep it inside")
     click.echo(str(output))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """Designs, methods or both."""
+
+    title: str
+    designs: Comparison | None
+    methods: MethodComparison | None
+
+    def report(self, language: str) -> Report:
+        from ckm.rivals.facts import comparison_of_methods, method_facts
+        from reports import comparison_report
+
+        if self.designs is None:
+            assert self.methods is not None  # noqa: S101  (one of the two was asked for)
+            facts = comparison_of_methods(self.methods, title=self.title)
+        else:
+            facts = self.designs.facts()
+            if self.methods is not None:
+                facts = replace(facts, methods=method_facts(self.methods))
+        return comparison_report(facts, language=language)
+
+
+def _names(methods: str | None) -> tuple[str, ...]:
+    if methods is None:
+        return ()
+    names = tuple(name.strip() for name in methods.split(",") if name.strip())
+    if not names:
+        raise click.UsageError("--methods names no method.")
+    return names
+
+
+def _require_fit(wanted: Comparanda, output: Path | None) -> None:
+    suffix = "" if output is None else output.suffix.lower()
+    if wanted.methods and suffix == ".svg":
+        raise click.UsageError("There is no picture of methods: write .html, .csv or .json.")
+    if wanted.methods and wanted.designs and suffix == ".csv":
+        raise click.UsageError(
+            "Methods and designs do not fit into one CSV: write .html or .json, or compare "
+            "them one after the other."
+        )
+
+
+def _tell_read(voice: Voice, wanted: Comparanda, file: Path | None) -> None:
+    said = []
+    if wanted.designs:
+        said.append(f"{len(wanted.designs)} design{'s' * (len(wanted.designs) != 1)}")
+    if wanted.methods:
+        said.append(f"{len(wanted.methods)} method{'s' * (len(wanted.methods) != 1)}")
+    name = "defaults" if file is None else file.name
+    voice.step(
+        "designs read" if wanted.designs else "methods read",
+        f"{name}: {', '.join(said)}",
+        designs=len(wanted.designs),
+        methods=len(wanted.methods),
+    )
+
+
+def _compared_designs(
+    plan: Job,
+    wanted: Comparanda,
+    tell: Callable[[str, int, int], None],
+    options: Mapping[str, Any],
+) -> Comparison | None:
+    from ckm.compare import compare as run
+
+    return run(plan, wanted.designs, progress=tell, **options) if wanted.designs else None
+
+
+def _compared_methods(
+    plan: Job,
+    wanted: Comparanda,
+    tell: Callable[[str, int, int], None],
+    limits: Mapping[str, Any],
+) -> MethodComparison | None:
+    from ckm.rivals.compare import compare_methods
+
+    if not wanted.methods:
+        return None
+    with _few_events():
+        return compare_methods(
+            plan, wanted.methods, experiment=wanted.experiment, progress=tell, **limits
+        )
+
+
+@contextlib.contextmanager
+def _few_events() -> Iterator[None]:
+    """Keep the events of the hundreds of tables that are tried out of the log."""
+    loggers = [logging.getLogger(name) for name in _TALKATIVE]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _check_output(output: Path | None, *, lang: str | None, force: bool) -> None:
@@ -187,7 +345,15 @@ def _number(found: Comparison, design: str, figure: str) -> str:
     return f"{number:.3f}" if FIGURES[figure].unit == "probability" else f"{number:.4g}"
 
 
-def _as_csv(found: Comparison, _language: str) -> str:
+def _as_csv(found: _Found, _language: str) -> str:
+    from ckm.rivals.facts import methods_csv
+
+    if found.methods is not None:
+        return methods_csv(found.methods)
+    return "" if found.designs is None else _map_csv(found.designs)
+
+
+def _map_csv(found: Comparison) -> str:
     from risk.map_catalogue import FIGURES
 
     text = io.StringIO()
@@ -199,19 +365,19 @@ def _as_csv(found: Comparison, _language: str) -> str:
     return text.getvalue()
 
 
-def _as_svg(found: Comparison, _language: str) -> str:
-    return found.map.picture(risk=_RISK).svg
+def _as_svg(found: _Found, _language: str) -> str:
+    return "" if found.designs is None else found.designs.map.picture(risk=_RISK).svg
 
 
-def _as_json(found: Comparison, language: str) -> str:
-    return found.report(language=language).to_json()
+def _as_json(found: _Found, language: str) -> str:
+    return found.report(language).to_json()
 
 
-def _as_html(found: Comparison, language: str) -> str:
-    return found.report(language=language).html
+def _as_html(found: _Found, language: str) -> str:
+    return found.report(language).html
 
 
-_WRITERS: dict[str, Callable[[Comparison, str], str]] = {
+_WRITERS: dict[str, Callable[[_Found, str], str]] = {
     ".csv": _as_csv,
     ".svg": _as_svg,
     ".html": _as_html,

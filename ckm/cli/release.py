@@ -14,10 +14,10 @@ from ckm.format_names import FORMAT_NAMES
 if TYPE_CHECKING:
     from ckm.cli.voice import Voice
 
-__all__ = ["limit_options", "release"]
+__all__ = ["FormatName", "limit_options", "release"]
 
 
-class _FormatName(click.Choice[str]):
+class FormatName(click.Choice[str]):
     """A name of a format, completed by the shell; a wrong one is told the nearest."""
 
     name = "format"
@@ -73,7 +73,7 @@ The folder holds public/, which may be published, and internal/, which may not.
     "--format",
     "formats",
     multiple=True,
-    type=_FormatName(),
+    type=FormatName(),
     metavar="FORMAT",
     help="Format of the tables instead of those of the job; may be repeated.",
 )

@@ -27,11 +27,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Voice"]
 
-_LIBRARIES = ("ckm", "ptable", "reports", "risk", "tables")
+_LIBRARIES = ("ckm", "dp", "ptable", "rappor", "reports", "risk", "tables")
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "event", "is_step"}
 _PROGRESS_S = 5.0
 _WIDE = 250
-_STAGES = {"keys": "record keys", "scan": "reading the records", "protect": "adding noise"}
+_STAGES = {
+    "keys": "record keys",
+    "scan": "reading the records",
+    "protect": "adding noise",
+    "methods": "methods",
+}
 
 
 class Voice:

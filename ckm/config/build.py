@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ckm.assess.names import ALLOWABLE, ATTACKS
+from ckm.config.additive import require_additive
 from ckm.config.job import (
     Allowance,
     Category,
@@ -22,6 +23,7 @@ from ckm.config.ledger import build_ledger
 from ckm.config.magnitudes import build_magnitudes, unused_magnitudes
 from ckm.config.output import build_output, build_variables, in_language
 from ckm.config.problems import Problem, did_you_mean
+from ckm.config.suppression import build_suppression
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -130,9 +132,10 @@ class JobBuilder:
                 self._add("[categories]", f"{name!r} must list different categories.")
         tables = self._tables(model.table)
         report = self._report(model.report)
+        require_additive(model, add=self._add)
         output, language = build_output(model.output, add=self._add), model.output.language
         # Last, because an infeasible specification is told apart when it is the only problem.
-        ptable = self._ptable(model.ptable)
+        ptable = None if model.ptable is None else self._ptable(model.ptable)
         return Job(
             path=path,
             text=text,
@@ -153,6 +156,7 @@ class JobBuilder:
             variables=build_variables(model, find=self._path, add=self._add),
             report=report,
             ledger=build_ledger(model.ledger, self.folder, add=self._add),
+            suppression=build_suppression(model, add=self._add),
             magnitudes=build_magnitudes(
                 model.magnitude,
                 self._summed(),
@@ -169,6 +173,15 @@ class JobBuilder:
         found = (variable_of(name) for table in self.model.table for name in table.measures)
         return list(dict.fromkeys(name for name in found if name is not None))
 
+    def _links(self, name: str, wanted: Sequence[str]) -> bool:
+        """Tell whether a suppression reads of a hierarchy what lies in what."""
+        nested = self.model.hierarchies.get(name)
+        return (
+            self.model.suppression is not None
+            and isinstance(nested, list)
+            and any(column in wanted for column in nested)
+        )
+
     def unused(self) -> list[str]:
         """Tell which sections belong to no table, perhaps by a slip."""
         wanted = list(dict.fromkeys(d for model in self.model.table for d in model.dimensions))
@@ -179,7 +192,7 @@ class JobBuilder:
         found = []
         for section, names in sections.items():
             for name in names:
-                if name not in wanted:
+                if name not in wanted and not self._links(name, wanted):
                     way = did_you_mean(name, wanted)
                     found.append(
                         f"[{section}] {name!r} is a dimension of no table, so it does nothing"

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
     from risk.designs import MapDesign
 
-__all__ = ["read_designs"]
+__all__ = ["design_problems", "read_designs"]
 
 _SECTIONS = ("designs", "grid")
+#: What else such a file may have, which is for `ckm.config.methods`.
+_KNOWN = (*_SECTIONS, "methods", "experiment")
 
 
 def read_designs(path: Path | str) -> dict[str, MapDesign]:
@@ -55,24 +57,48 @@ def read_designs(path: Path | str) -> dict[str, MapDesign]:
     problems = [
         Problem(where="", text=f"Unknown key {key!r}.", hint=did_you_mean(key, _SECTIONS))
         for key in document
-        if key not in _SECTIONS
+        if key not in _KNOWN
     ]
+    found, more = design_problems(document, path.parent)
+    problems += more
+    if not found and not problems:
+        problems.append(Problem(where="", text="There is no [designs.<name>] and no [grid]."))
+    if problems:
+        raise JobError(path.name, problems)
+    return found
+
+
+def design_problems(
+    document: Mapping[str, Any], folder: Path
+) -> tuple[dict[str, MapDesign], list[Problem]]:
+    """Build the designs of a parsed file, and tell what is wrong with them.
+
+    Parameters
+    ----------
+    document
+        The file.
+    folder
+        Where paths start.
+
+    Examples
+    --------
+    >>> found, problems = design_problems({"grid": {"max_noise": 3, "variance": 1}}, Path())
+    >>> list(found), problems
+    (['D=3 V=1 js=0'], [])
+    """
+    problems: list[Problem] = []
     sections = document.get("designs", {})
     if not isinstance(sections, dict):
         sections = {"": sections}
     found: dict[str, MapDesign] = {}
     for name, fields in sections.items():
         where = f"[designs.{name}]"
-        design = _design(path.parent, where, fields, problems)
+        design = _design(folder, where, fields, problems)
         if design is not None:
             found[name] = design
     if "grid" in document:
         found |= _grid(document["grid"], problems)
-    if not found and not problems:
-        problems.append(Problem(where="", text="There is no [designs.<name>] and no [grid]."))
-    if problems:
-        raise JobError(path.name, problems)
-    return found
+    return found, problems
 
 
 def _design(

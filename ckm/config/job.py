@@ -26,6 +26,7 @@ __all__ = [
     "JobMagnitude",
     "JobOutput",
     "JobReport",
+    "JobSuppression",
     "JobVariable",
 ]
 
@@ -83,6 +84,8 @@ class JobOutput:
         Of all words in the files.
     source, unit, description
         Who is responsible, what is counted, and a sentence or two; empty for none.
+    additive
+        Whether published counts are changed again until each table adds up.
     """
 
     formats: tuple[str, ...] = ("csv", "parquet")
@@ -92,6 +95,7 @@ class JobOutput:
     source: str = ""
     unit: str = ""
     description: str = ""
+    additive: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +268,41 @@ class JobMagnitude:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobSuppression:
+    """Which cells are unsafe, and how others are chosen that hide them.
+
+    Parameters
+    ----------
+    threshold, margin
+        Cells of fewer contributors are unsafe, and how wide those of amounts are kept, in
+        percent.
+    dominance
+        n and k of the nk rule.
+    p_percent
+        p of the p % rule.
+    prior_posterior
+        p and q of the p-q rule.
+    singles
+        Whether cells are guarded from who is alone in the cell beside.
+    costs, method, limit_s
+        See `ckm.methods.suppression`.
+    audit
+        Whether the interval of each hidden cell is computed.
+    """
+
+    threshold: int | None = None
+    margin: float = 10.0
+    dominance: tuple[int, float] | None = None
+    p_percent: float | None = None
+    prior_posterior: tuple[float, float] | None = None
+    singles: bool = True
+    costs: Literal["value", "one"] = "value"
+    method: Literal["auto", "exact", "sequential", "hypercube"] = "auto"
+    limit_s: float = 60.0
+    audit: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One release: data, keys, noise and tables.
 
@@ -275,7 +314,7 @@ class Job:
     title: str | None
     data: JobData
     keys: JobKeys
-    ptable: NoiseSpec | Path
+    ptable: NoiseSpec | Path | None
     hierarchies: Mapping[str, Hierarchy]
     categories: Mapping[str, Category]
     output: JobOutput
@@ -286,11 +325,14 @@ class Job:
     report: JobReport = field(default_factory=JobReport)
     ledger: JobLedger | None = None
     magnitudes: Mapping[str, JobMagnitude] = field(default_factory=dict)
+    suppression: JobSuppression | None = None
     warnings: tuple[str, ...] = ()
 
     @property
     def needs_secret(self) -> bool:
         """Whether the job cannot run without a secret."""
+        if self.suppression is not None:
+            return False
         own = any(m.settings.get("rules", "ckm") == "ckm" for m in self.magnitudes.values())
         return self.data.id is not None or self.keys.mix or own
 

@@ -92,6 +92,9 @@ class MagnitudeModel(Section):
     sensitive: SensitiveModel | None = Field(
         default=None, description="Which cells are sensitive."
     )
+    named_cells: list[dict[str, str]] = Field(
+        default=[], description="Further sensitive cells, by dimension and category."
+    )
     least_noise: float | None = Field(
         default=None, ge=0, description="What sensitive cells have more, in steps."
     )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["build_magnitudes", "unused_magnitudes"]
 
 _PTABLES = ("ptable", "even", "odd", "small_cells")
+_NAMED = 'named_cells = [{ region = "North", branch = "steel" }]'
 _ALIKE = ("rules", "base", "signed", "zero_keys", "jitter", "period", "same_key")
 
 
@@ -153,6 +154,13 @@ def _sensitive(model: MagnitudeModel, where: str, *, add: Add) -> dict[str, Any]
             found["sensitive"] = _conditions(model.sensitive)
         except ConfigError as error:
             add(f"{where} sensitive:", error.problem, error.hint)
+    if model.named_cells:
+        from ckm.magnitudes.named import as_named_cells
+
+        try:
+            found["named_cells"] = as_named_cells(model.named_cells)
+        except ConfigError as error:
+            add(where, error.problem, _NAMED)
     if model.least_noise is not None:
         found["least_noise"] = model.least_noise
     return found

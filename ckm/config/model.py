@@ -11,6 +11,7 @@ from ckm.config.magnitude_model import MagnitudeModel, magnitude_sections
 from ckm.config.section import Section as _Section
 from ckm.config.section import Text as _Text
 from ckm.config.section import TextModel
+from ckm.config.suppression import SuppressionModel, suppression_sections
 from ckm.format_names import FORMAT_NAMES
 
 __all__ = [
@@ -149,6 +150,9 @@ class OutputModel(_Section):
         default="(missing)",
         min_length=1,
         description="What missing categories are called in the tables.",
+    )
+    additive: bool = Field(
+        default=False, description="Change published counts again until tables add up."
     )
 
 
@@ -289,7 +293,12 @@ class JobModel(_Section):
     )
     data: DataModel
     keys: KeysModel = KeysModel()
-    ptable: PTableModel
+    ptable: PTableModel | None = Field(
+        default=None, description="The noise; needed where there is no [suppression]."
+    )
+    suppression: SuppressionModel | None = Field(
+        default=None, description="For ckm suppress: which cells are hidden, instead of noise."
+    )
     hierarchies: dict[str, list[str] | str | CodeTreeModel] = Field(
         default={}, description="Columns from broad to fine, or a code tree."
     )
@@ -320,6 +329,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "ledger": LedgerModel,
     "table": TableModel,
     **magnitude_sections(),
+    **suppression_sections(),
 }
 
 

@@ -68,6 +68,7 @@ def build_output(model: OutputModel, *, add: Add) -> JobOutput:
         source=in_language(model.source, model.language),
         unit=in_language(model.unit, model.language),
         description=in_language(model.description, model.language),
+        additive=model.additive,
     )
 
 

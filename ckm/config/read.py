@@ -15,6 +15,7 @@ from ckm.config.build import JobBuilder, build_noise_spec
 from ckm.config.model import JobModel, PTableModel, known_keys
 from ckm.config.problems import JobError, Problem, did_you_mean, problem_from_pydantic
 from ckm.config.section import schema_of
+from ckm.config.suppression import suppression_cautions
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _MAX_BYTES = 1_000_000
 _EXAMPLE = "examples/job.toml shows a whole job; ckm job schema prints its schema"
 _EXAMPLES = {
     "design": "examples/qpv/designs.toml is such a file; ckm demo makes one",
+    "swap": "docs/swapping.md shows a whole file",
 }
 
 
@@ -98,7 +100,10 @@ def read_job(path: Path | str) -> Job:
     unused = tuple(f"{path.name}: {text}" for text in builder.unused())
     for warning in unused:
         logger.warning(warning, extra={"event": "section without use"})
-    return replace(job, warnings=unused)
+    cautions = tuple(f"{path.name}: {text}" for text in suppression_cautions(model))
+    for caution in cautions:
+        logger.warning(caution, extra={"event": "caution"})
+    return replace(job, warnings=(*unused, *cautions))
 
 
 def read_noise_spec(path: Path | str) -> NoiseSpec:

@@ -36,6 +36,41 @@ WORDS: dict[str, tuple[str, str]] = {
             "\N{NARROW NO-BREAK SPACE}; il n'y en a pas là où l'effectif publié est 0."
         ),
     ),
+    "suppression": (
+        (
+            "Some numbers are suppressed, so that nobody can work out those of a few. All"
+            " others are the original ones."
+        ),
+        (
+            "Certaines valeurs sont supprimées, afin que personne ne puisse calculer celles de"
+            " quelques-uns. Toutes les autres sont les valeurs d'origine."
+        ),
+    ),
+    "additive": (
+        (
+            "Small noise protects these counts, and they were then changed again until the"
+            " table adds up. The same cell may have another number in another table."
+        ),
+        (
+            "Un léger bruit protège ces effectifs, qui ont ensuite été ajustés pour que le"
+            " tableau soit additif. Une même case peut avoir une autre valeur dans un autre"
+            " tableau."
+        ),
+    ),
+    "additive_page": (
+        (
+            "The counts of each table were changed a second time, until its parts add up to"
+            " its totals. What this page says of the protection and of the checks holds before"
+            " that step: after it, the same people may have another count in another table."
+        ),
+        (
+            "Les effectifs de chaque tableau ont été modifiés une seconde fois, jusqu'à ce que"
+            " la somme des parties soit égale aux totaux. Ce que cette page dit de la"
+            " protection et des contrôles vaut avant cette étape\N{NARROW NO-BREAK SPACE};"
+            " ensuite, les mêmes personnes peuvent avoir un autre effectif dans un autre"
+            " tableau."
+        ),
+    ),
     "withheld": ("Not published", "Non publié"),
     "suppressed": ("Suppressed", "Secret statistique"),
     "method": (

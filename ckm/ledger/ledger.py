@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from ckm.errors import ConfigError
+from ckm.ledger.amounts import new_noises, sealed_noises
 from ckm.ledger.entry import Entry
 from ckm.ledger.histories import Histories
 from ckm.ledger.seal import Seal
@@ -18,7 +19,7 @@ from ckm.ledger.writer import Submission, Writer
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from types import TracebackType
 
     import numpy as np
@@ -274,6 +275,31 @@ class Ledger:
         )
         return tuple(itertools.islice(found, _MOST_NAMED))
 
+    def require_amounts(
+        self, noises: Mapping[str, str], *, beside: Mapping[str, str] | None = None
+    ) -> None:
+        """Raise unless sums of variables may have this noise; record nothing.
+
+        Parameters
+        ----------
+        noises
+            From `ckm.magnitudes.noise_identities`.
+        beside
+            The noise of sums that are about to be published with them.
+
+        Raises
+        ------
+        LedgerError
+            If one was published with another noise, or is about to be.
+
+        Examples
+        --------
+        >>> ledger.require_amounts(noises)  # doctest: +SKIP
+        """
+        if noises:
+            known = self._store.settings() | sealed_noises(beside or {}, seal=self._seal)
+            new_noises(sealed_noises(noises, seal=self._seal), known=known)
+
     def check(
         self, entries: Sequence[Entry], *, history: str = "public", also: Sequence[str] = ()
     ) -> tuple[ThinPair, ...]:
@@ -310,6 +336,7 @@ class Ledger:
         also: Sequence[str] = (),
         allowed: Collection[ThinPair] = (),
         most: int = _MOST_NAMED,
+        noises: Mapping[str, str] | None = None,
     ) -> tuple[ThinPair, ...]:
         """Check tables and record them, all or none, before anybody sees them.
 
@@ -328,6 +355,9 @@ class Ledger:
             Thin differences, from `check`, that refuse nothing.
         most
             How many thin differences are named; all of them count.
+        noises
+            The noise of sums in the tables, from `ckm.magnitudes.noise_identities`. A
+            variable keeps the one that it is first published with.
 
         Returns
         -------
@@ -339,7 +369,8 @@ class Ledger:
         ThinDifferenceError
             If there is another one and the policy is to refuse.
         LedgerError
-            If the ledger cannot be written: then nothing may be published.
+            If the ledger cannot be written, or a variable was published with another noise:
+            then nothing may be published.
 
         Examples
         --------
@@ -351,6 +382,7 @@ class Ledger:
         submission = self._submission(entries, history, also)
         submission.allowed = set(allowed) if policy == "refuse" else None
         submission.most = most
+        submission.noises = sealed_noises(noises or {}, seal=self._seal)
         pairs = self._writer.write(submission)
         tables = len(submission.fresh)
         logger.info("recorded in the ledger", extra={"tables": tables, "history": history})

@@ -57,7 +57,7 @@ class Store(Protocol):
         """Return the settings written when the ledger was made; none in a new one."""
 
     def write_settings(self, settings: dict[str, str]) -> None:
-        """Write the settings of a new ledger."""
+        """Write settings that the ledger does not have yet."""
 
     def writing(self) -> AbstractContextManager[None]:
         """Let nobody else write; commit at the end, or take everything back."""
@@ -173,7 +173,7 @@ class Database:
         return dict(self._fetch("SELECT name, content FROM ckm_ledger"))
 
     def write_settings(self, settings: dict[str, str]) -> None:
-        """Write the settings of a new ledger."""
+        """Write settings that the ledger does not have yet."""
         for item in settings.items():
             self._run("INSERT INTO ckm_ledger (name, content) VALUES (?, ?)", item)
 

@@ -57,6 +57,7 @@ class Watch:
         self._data = data
         self._entries: list[Entry] = []
         self._published: list[Definition] = []
+        self._noises: dict[str, str] = {}
 
     def width(self, requests: Mapping[str, Request]) -> int:
         """Return the width of the sketches that these tables need, 0 when all are recorded.
@@ -79,6 +80,26 @@ class Watch:
         )
         is_known = (self._ledger.is_known(d, history=self._history) for d in definitions)
         return 0 if all(is_known) else self._ledger.width
+
+    def hear(self, noises: Mapping[str, str]) -> None:
+        """Take note of the noise of sums before they are made; see `Ledger.publish`.
+
+        Parameters
+        ----------
+        noises
+            From `ckm.magnitudes.noise_identities`.
+
+        Raises
+        ------
+        LedgerError
+            If a variable was published with another noise.
+
+        Examples
+        --------
+        >>> watch.hear({})  # doctest: +SKIP
+        """
+        self._ledger.require_amounts(noises, beside=self._noises)
+        self._noises |= noises
 
     def see(self, name: str, request: Request, cells: Cells, *, where: str | None) -> None:
         """Digest the cells of a table before they are protected.
@@ -179,7 +200,8 @@ class Watch:
             history=self._history,
             also=self._also,
             allowed=allowed,
+            noises=self._noises,
         )
         self._published = [entry.definition for entry in self._entries]
-        self._entries = []
+        self._entries, self._noises = [], {}
         return pairs

@@ -7,11 +7,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ckm.ledger.amounts import new_noises
 from ckm.ledger.errors import LedgerError, ThinDifferenceError
 from ckm.ledger.pending import Pending
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ckm.ledger.histories import Histories
     from ckm.ledger.pair import ThinPair
@@ -41,6 +42,10 @@ class Submission:
         Thin differences that refuse nothing, or None where none refuses.
     most
         How many thin differences are named.
+    noises
+        What the ledger keeps of the noise of amounts in the tables.
+    new
+        Those of them that it does not have yet.
     fresh
         The places of the tables that are not recorded yet.
     pairs
@@ -57,6 +62,8 @@ class Submission:
     also: Sequence[str]
     allowed: Collection[ThinPair] | None
     most: int
+    noises: Mapping[str, str] = field(default_factory=dict)
+    new: dict[str, str] = field(default_factory=dict)
     fresh: list[int] = field(default_factory=list)
     pairs: list[ThinPair] = field(default_factory=list)
     error: LedgerError | ThinDifferenceError | None = field(default_factory=_not_written)
@@ -142,7 +149,7 @@ class Writer:
         try:
             self._histories.refresh()
             self._judge(group)
-            if any(submission.fresh for submission in group):
+            if any(submission.fresh or submission.new for submission in group):
                 self._commit(group)
             error = None
         except LedgerError as problem:
@@ -155,12 +162,15 @@ class Writer:
 
     def _commit(self, group: Sequence[Submission]) -> None:
         with self._store.writing():
-            if self._histories.refresh():  # another program wrote meanwhile
+            has_noises = any(submission.noises for submission in group)
+            if self._histories.refresh() or has_noises:  # another program wrote meanwhile
                 self._judge(group)
             numbers = [
                 [self._store.insert(submission.rows[place]) for place in submission.fresh]
                 for submission in group
             ]
+            for submission in group:
+                self._store.write_settings(submission.new)
         for submission, mine in zip(group, numbers, strict=True):
             for place, number in zip(submission.fresh, mine, strict=True):
                 self._histories.take(number, submission.records[place], submission.history)
@@ -168,9 +178,13 @@ class Writer:
     def _judge(self, group: Sequence[Submission]) -> None:
         """Check every submission against what is recorded and those accepted before it."""
         accepted = Pending(self._width)
+        has_noises = any(submission.noises for submission in group)
+        known = self._store.settings() if has_noises else {}
         for submission in group:
             submission.fresh, submission.pairs, submission.error = [], [], None
+            submission.new = {}
             try:
+                new = new_noises(submission.noises, known=known)
                 fresh, pairs = self._histories.compare(
                     submission, accepted=accepted, threshold=self._threshold
                 )
@@ -182,7 +196,8 @@ class Writer:
             if refused:
                 submission.error = ThinDifferenceError(refused)
                 continue
-            submission.fresh, submission.pairs = fresh, pairs
+            submission.fresh, submission.pairs, submission.new = fresh, pairs, new
+            known |= new
             if submission is not group[-1]:
                 for place in fresh:
                     accepted.add(submission.records[place], submission.history)

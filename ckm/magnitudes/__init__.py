@@ -12,6 +12,7 @@ from ckm.magnitudes.conditions import (
     sensitive_cells,
 )
 from ckm.magnitudes.errors import MagnitudeError
+from ckm.magnitudes.identity import noise_identities
 from ckm.magnitudes.means import published_ratio
 from ckm.magnitudes.perturb import perturb_magnitudes
 from ckm.magnitudes.plan import Plan, plan_noise
@@ -31,6 +32,7 @@ __all__ = [
     "PriorPosterior",
     "Proportional",
     "magnitude_ptable",
+    "noise_identities",
     "perturb_magnitudes",
     "plan_noise",
     "published_ratio",

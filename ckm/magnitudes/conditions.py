@@ -249,14 +249,14 @@ Condition: TypeAlias = FewContributors | Dominance | PPercent | PriorPosterior
 def sensitive_cells(
     magnitudes: Magnitudes, conditions: Iterable[Condition]
 ) -> NDArray[np.bool_]:
-    """Tell which cells are sensitive under any of several conditions.
+    """Tell which cells are sensitive under any of several conditions, or named.
 
     Parameters
     ----------
     magnitudes
         The amounts.
     conditions
-        The conditions; without any no cell is sensitive.
+        The conditions; without any, only named cells are sensitive.
 
     Raises
     ------
@@ -279,6 +279,7 @@ def sensitive_cells(
     found = np.zeros(len(magnitudes), np.bool_)
     for condition in conditions:
         found |= condition.holds(magnitudes)
+    found |= magnitudes.named
     return found & (magnitudes.contributors > 0)
 
 

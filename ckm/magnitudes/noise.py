@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ckm.magnitudes.conditions import sensitive_cells
 from ckm.magnitudes.keyed import keyed_fractions, keyed_numbers
 from ckm.magnitudes.plan import plan_noise
 
@@ -44,7 +46,8 @@ def own_totals(
     number of the contributors, the variable and j; m the least noise of sensitive cells; u_j
     uniform in half a step on either side, from another keyed number. Cells without
     contributors are published as 0. The result goes up or down to `decimals` by a third
-    number, with the probabilities that keep its mean.
+    number, with the probabilities that keep its mean. Cells that are named, and sensitive for
+    no other reason, have random numbers of their own.
 
     Examples
     --------
@@ -104,15 +107,24 @@ def _numbers(
     purpose: Purpose,
     component: int,
 ) -> NDArray[np.uint64]:
-    return keyed_numbers(
-        magnitudes.key,
-        secret=secret,
-        variable=magnitudes.variable,
-        purpose=purpose,
-        component=component,
-        period=noise.period,
-        settings=noise.fingerprint,
-    )
+    def numbers(keys: NDArray[np.uint64], settings: str) -> NDArray[np.uint64]:
+        return keyed_numbers(
+            keys,
+            secret=secret,
+            variable=magnitudes.variable,
+            purpose=purpose,
+            component=component,
+            period=noise.period,
+            settings=settings,
+        )
+
+    found = numbers(magnitudes.key, noise.fingerprint)
+    if magnitudes.named.any():
+        rest = replace(magnitudes, named=np.zeros_like(magnitudes.named))
+        alone = magnitudes.named & ~sensitive_cells(rest, noise.sensitive)
+        # A cell that was published before it was named would be two equations otherwise.
+        found[alone] = numbers(magnitudes.key[alone], f"{noise.fingerprint} named")
+    return found
 
 
 def _rounded(

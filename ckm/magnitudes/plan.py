@@ -208,15 +208,16 @@ def _regimes(
     if noise.small_cells is not None:
         place[is_small] = len(tables)
         tables.append(noise.small_cells)
+    has_sensitive = bool(noise.sensitive) or bool(magnitudes.named.any())
     regimes = []
     for table in tables:
         assert table is not None  # noqa: S101  (settings hold one or two)
         width = 1 / table.step if noise.jitter else 0.0
         regimes.append(Regime(table=table, least_noise=0.0, width=width))
-        if noise.sensitive:
+        if has_sensitive:
             both = two_sided(table, least_noise=noise.least_noise)
             regimes.append(Regime(table=both, least_noise=noise.least_noise, width=width))
-    if noise.sensitive:
+    if has_sensitive:
         place = (2 * place + sensitive).astype(np.int8)
     return tuple(regimes), place
 

@@ -18,11 +18,12 @@ from ckm.magnitudes.conditions import (
     PPercent,
     PriorPosterior,
 )
+from ckm.magnitudes.named import NamedCell, as_named_cells
 from ckm.magnitudes.scale import Flex, Proportional, Scale
 from ptable import PTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["MagnitudeNoise", "Rules"]
 
@@ -60,6 +61,10 @@ class MagnitudeNoise:
         The share of the base that one step is.
     sensitive
         The conditions that make a cell sensitive.
+    named_cells
+        Further sensitive cells, each by its dimensions and categories:
+        ``({"region": "North", "branch": "steel"},)``. Whoever has the same contributors is
+        meant, in every table.
     least_noise
         What sensitive cells have more, in steps, in the direction of their noise.
     signed
@@ -99,6 +104,7 @@ class MagnitudeNoise:
     base: Base = "top"
     factors: tuple[float, ...] = (1.0,)
     sensitive: tuple[Condition, ...] = ()
+    named_cells: tuple[NamedCell | Mapping[str, str], ...] = ()
     least_noise: float = 0.0
     signed: bool = False
     zero_keys: bool = False
@@ -109,6 +115,7 @@ class MagnitudeNoise:
     key_decimals: int = 8
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "named_cells", as_named_cells(self.named_cells))
         problems = [*self._type_problems()]
         if not problems:
             problems = [*self._range_problems()]
@@ -197,7 +204,8 @@ class MagnitudeNoise:
         -----
         The random numbers of the program's own rules depend on it. Two noises of one amount
         from the same numbers, such as with shares of 0.1 and 0.2, would give the amount away
-        to who knows both. Decimals and the period do not count.
+        to who knows both. Decimals and the period do not count, nor do named cells: these
+        have random numbers of their own, so that others keep theirs when one is named.
 
         Examples
         --------

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["Kind", "Sentence", "written"]
 
 #: How a number is written; see `reports.numbers`.
-Kind: TypeAlias = Literal["count", "signed", "probability", "amount", "ratio", "plain", "tiny"]
+Kind: TypeAlias = Literal[
+    "count", "signed", "share", "probability", "amount", "ratio", "plain", "tiny"
+]
 
 _PLACE = re.compile(r"%\((\w+)\)s")
 

@@ -113,7 +113,8 @@ def exposure_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
                 "The second largest contributor knows the own amount and subtracts it from "
                 "the sum. An estimate is near when it is within 10 % of the largest "
                 "contribution. A cell is exposed where the original sum would give a near "
-                "estimate."
+                "estimate. Cells of three or more contributors with amounts of both signs are "
+                "not counted."
             ),
         ),
     )

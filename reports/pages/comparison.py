@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.findings import FINDINGS
 from reports.pages.definitions import definitions
+from reports.pages.methods import method_parts
 from reports.pages.risk import posterior_table
 from reports.pages.scenarios import figure_table, scenario_parts
 from reports.pages.utility import by_variable
@@ -35,10 +36,11 @@ def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str
     """
     measures = [fact for several in facts.utility.values() for fact in several]
     return "comparison.html", {
-        "title": facts.title or words.say("Designs compared"),
+        "title": facts.title or _title(words, facts),
         "id": "",
         "facts": facts,
-        "headings": _headings(words),
+        "headings": _headings(words, facts),
+        "methods": None if facts.methods is None else method_parts(words, facts.methods),
         "findings": [
             FINDINGS[name].say(words, values, of=f"the finding {name!r}")
             for name, values in facts.conclusion.items()
@@ -74,8 +76,20 @@ def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str
     }
 
 
-def _headings(words: Words) -> dict[str, str]:
-    return {
+def _title(words: Words, facts: ComparisonFacts) -> str:
+    if facts.scenarios.designs or facts.methods is None:
+        return words.say("Designs compared")
+    return words.say("Methods compared")
+
+
+def _headings(words: Words, facts: ComparisonFacts) -> dict[str, str]:
+    """Name the parts of the page: those of methods, those of designs, or both."""
+    headings = {}
+    if facts.methods is not None:
+        headings["methods"] = words.say("Methods, by what was measured")
+        if not facts.scenarios.designs:
+            return headings
+    return headings | {
         "conclusion": words.say("Conclusion"),
         "compared": words.say("What was compared"),
         "scenarios": words.say("Risk and utility"),

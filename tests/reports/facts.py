@@ -3,6 +3,8 @@
 import math
 from dataclasses import replace
 
+from reports.catalogues.decoding import SUSPICIONS
+from reports.decoding import CandidateFact, DecodingFacts, EstimateFact, SuspicionFact
 from reports.facts import (
     AttackFact,
     CheckFact,
@@ -429,6 +431,74 @@ def comparison() -> ComparisonFacts:
             "cells": {"tables": 6, "listed": 410246, "distinct": 394871},
         },
     )  # fmt: skip
+
+
+def decoding() -> DecodingFacts:
+    """Decoded reports with every part of a page: weak candidates, collisions, doubts."""
+
+    def amount(estimate: float) -> EstimateFact:
+        return EstimateFact(
+            estimate=estimate, sd=310.0, low=estimate - 608, high=estimate + 608
+        )
+
+    candidates = tuple(
+        CandidateFact(
+            name=f"town of number {place}" if place else "",
+            amount=amount(4_000.0 / (place + 1) - 100) if place != 7 else None,
+            adjusted=min(1.0, 1e-9 * 10.0**place),
+            is_detected=place < 6,
+        )
+        for place in range(12)
+    )
+    return DecodingFacts(
+        title="Towns of the panel",
+        version="0.1.0",
+        reports=20_000,
+        parameters={"k": 64, "h": 2, "m": 8, "f": 0.5, "p": 0.25, "q": 0.75, "hash": "mmh3"},
+        fingerprint="74cfdfc5a0351c01",
+        epsilon_one=2.0433,
+        epsilon_permanent=4.3944,
+        candidates=candidates,
+        is_ordered=False,
+        collisions=(("first of the same bits", "second of the same bits"),),
+        fitted_together=5,
+        correction="benjamini-hochberg",
+        alpha=0.05,
+        confidence=0.95,
+        limit=812.0,
+        unknown=None,
+        rest=amount(900.0),
+        mass=amount(19_800.0),
+        freedom=507,
+        dispersion=1.31,
+        misfit=2e-6,
+        mass_misfit=0.52,
+        suspicions=tuple(
+            SuspicionFact(name=name, found=3, cohort=1, bit=4) for name in SUSPICIONS
+        ),
+    )
+
+
+def ordered_decoding() -> DecodingFacts:
+    """One report a person of an ordered value, once; nothing bounds what it tells."""
+    return replace(
+        decoding(),
+        title="",
+        parameters={"k": 12, "hash": "index"},
+        epsilon_one=None,
+        epsilon_permanent=None,
+        is_ordered=True,
+        collisions=(),
+        fitted_together=12,
+        correction="none",
+        limit=None,
+        rest=None,
+        mass=None,
+        dispersion=None,
+        misfit=None,
+        mass_misfit=None,
+        suspicions=(),
+    )
 
 
 def quiet() -> ReleaseFacts:

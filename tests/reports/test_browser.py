@@ -6,7 +6,7 @@ from shutil import which
 
 import pytest
 
-from reports import comparison_report, release_report
+from reports import comparison_report, decoding_report, release_report
 from reports.languages import LANGUAGES
 from tests.reports import facts as made
 
@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here"),
     pytest.mark.slow,
 ]
-NAMES = ("internal", "public", "comparison", "quiet", "hostile")
+NAMES = ("internal", "public", "comparison", "decoding", "quiet", "hostile")
 LINKS = {"en": "report.en.html", "fr": "report.fr.html"}
 QUANTILES = ("min", "q10", "median", "q90", "max")
 RULES = {
@@ -87,6 +87,7 @@ def pages(language):
             made.release(), edition="public", language=language, links=LINKS
         ),
         "comparison": comparison_report(small_comparison(), language=language, links=LINKS),
+        "decoding": decoding_report(made.decoding(), language=language, links=LINKS),
         "quiet": release_report(made.quiet(), edition="internal", language=language),
         "hostile": release_report(hostile(), edition="internal", language=language),
     }
@@ -120,7 +121,10 @@ def opened(browser, file: Path, **settings):
     [
         # Colours and widths are the same in both languages: one of them will do.
         *((name, language, ("light", 1280)) for name in NAMES for language in LANGUAGES),
-        *((name, "en", ("dark", 1280)) for name in ("internal", "public", "comparison")),
+        *(
+            (name, "en", ("dark", 1280))
+            for name in ("internal", "public", "comparison", "decoding")
+        ),
         *((name, "fr", ("light", 320)) for name in ("internal", "public", "hostile")),
     ],
 )

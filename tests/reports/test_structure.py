@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from lxml import html as parser
 
-from reports import comparison_report, release_report
+from reports import comparison_report, decoding_report, release_report
 from tests.reports import facts as made
 
 LANGUAGES = ("en", "fr")
@@ -20,6 +20,12 @@ PAGES = {
     ),
     "comparison": lambda language: comparison_report(
         made.comparison(), language=language, links=LINKS
+    ),
+    "decoding": lambda language: decoding_report(
+        made.decoding(), language=language, links=LINKS
+    ),
+    "ordered": lambda language: decoding_report(
+        made.ordered_decoding(), language=language, links=LINKS
     ),
     "quiet": lambda language: release_report(
         made.quiet(), edition="internal", language=language
@@ -134,7 +140,7 @@ def test_the_order_of_the_internal_page_is_that_of_its_contents(language):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_an_internal_page_says_so_at_its_top_at_its_foot_and_on_each_printed_page(language):
     word = {"en": "INTERNAL", "fr": "INTERNE"}[language]
-    for page in ("internal", "comparison", "quiet"):
+    for page in ("internal", "comparison", "decoding", "quiet"):
         tree = parser.document_fromstring(PAGES[page](language).html)
         assert tree.findtext(".//header//strong") == word
         assert tree.findtext(".//footer//strong") == word

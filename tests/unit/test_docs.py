@@ -32,6 +32,7 @@ def test_links_to_files_lead_somewhere(page):
 def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
     from ckm.config import read_job
     from ckm.config.service import is_service_file, read_service
+    from ckm.config.swap import is_swap_file, read_swap
 
     found = [block for page in PAGES for block in blocks(page, "toml")]
     assert found
@@ -40,6 +41,9 @@ def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
     for number, block in enumerate(found):
         file = tmp_path / f"job{number}.toml"
         file.write_text(block, encoding="utf-8")
+        if is_swap_file(file):
+            assert read_swap(file).plan.columns
+            continue
         assert read_service(file).variables if is_service_file(file) else read_job(file).tables
 
 
@@ -51,6 +55,17 @@ def test_every_key_of_the_service_file_is_in_its_reference():
     for keys in known_service_keys().values():
         for key in keys:
             assert f"`{key}`" in page or f"[{key}]" in page, key
+
+
+def test_every_key_of_the_swap_file_is_in_its_reference():
+    from ckm.config.swap import swap_schema
+
+    page = (ROOT / "docs" / "swapping.md").read_text(encoding="utf-8")
+    schema = swap_schema()
+    keys = [key for part in (schema, *schema["$defs"].values()) for key in part["properties"]]
+    assert len(keys) > 10
+    for key in keys:
+        assert f"`{key}`" in page or f"[{key}]" in page, key
 
 
 def test_every_key_of_the_job_file_is_in_its_reference():

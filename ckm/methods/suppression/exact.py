@@ -83,7 +83,7 @@ def protect_exactly(cover: Cover, *, deadline: float = np.inf) -> tuple[Cover, B
     References
     ----------
     Fischetti and Salazar (2001), Solving the cell suppression problem on tabular data with
-    linear constraints, Management Science 47.
+    linear constraints.
 
     Examples
     --------

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from tables import Cells
+    from tables.axes import Axis
 
     Places = NDArray[np.int64]
 
@@ -242,12 +243,18 @@ def additive_relations(*tables: Cells, populations: Sequence[object] = ()) -> Re
     Relations
         One relation for each cell and axis along which it has parts. Cells of several tables
         are one cell where population, columns and categories agree; a column that a table
-        does not have is as good as its total.
+        does not have is as good as its total, and so is one of a hierarchy of which a finer
+        column tells the category.
 
     Raises
     ------
     ConfigError
         If populations are not one for each table, or linked tables count a cell differently.
+
+    Notes
+    -----
+    Only sums over cells that are given are found. Give tables with all their margins, also
+    those that are not published: a reader can add up what no table shows.
 
     Examples
     --------
@@ -284,12 +291,34 @@ def _link(tables: Sequence[Cells], populations: Sequence[object]) -> list[Places
         block = np.zeros((len(cells), len(columns) + 1), np.int64)
         block[:, 0] = codes.setdefault(("", repr(population)), len(codes) + 1)
         for axis, ranks in zip(cells.axes, cells.ranks, strict=True):
-            for column, labels in zip(axis.columns, axis.labels, strict=True):
+            for column, labels, told in zip(
+                axis.columns, axis.labels, _told_by_finer(axis), strict=True
+            ):
                 code = [codes.setdefault((column, str(t)), len(codes) + 1) for t in labels]
                 block[:, place[column]] = np.where(
-                    labels[ranks] == labels[0], 0, np.array(code, np.int64)[ranks]
-                )
+                    (labels == labels[0]) | told, 0, np.array(code, np.int64)
+                )[ranks]
         blocks.append(block)
     _, number = np.unique(np.concatenate(blocks), axis=0, return_inverse=True)
     ends = np.cumsum([0, *map(len, blocks)])
     return [number.ravel()[a:b] for a, b in itertools.pairwise(ends)]
+
+
+def _told_by_finer(axis: Axis) -> list[NDArray[np.bool_]]:
+    """Find, for each column, the categories of which a finer column tells all.
+
+    A town that lies in one region is the same people with and without the region beside it,
+    so that a table of towns alone, or in other zones, is linked.
+    """
+    columns = [np.unique(labels.astype(str), return_inverse=True)[1] for labels in axis.labels]
+    is_total = [code == code[0] for code in columns]
+    told = [np.zeros(axis.size, bool) for _ in columns]
+    for finer in range(1, len(columns)):
+        is_last = ~is_total[finer]
+        for total in is_total[finer + 1 :]:
+            is_last &= total
+        times = np.bincount(columns[finer][is_last], minlength=axis.size)
+        alone = is_last & (times[columns[finer]] == 1)
+        for broader in range(finer):
+            told[broader] |= alone
+    return told

@@ -16,7 +16,7 @@ from ckm.ledger.watch import Watch
 from ckm.magnitudes import Flex, MagnitudeError, MagnitudeNoise, perturb_magnitudes
 from ckm.magnitudes.variables import VariableNoises
 from ptable import PTable
-from tables import DataError, RequestError, Secret
+from tables import DataError, KeyQualityWarning, RequestError, Secret
 from tests.strategies import worked_ptable
 
 SECRET = Secret(bytes(range(16)))
@@ -380,3 +380,44 @@ def test_no_original_amount_is_shown_by_a_log_an_object_or_a_table(caplog):
     totals = data.groupby("area")["income"].sum()
     numbers = [str(int(marked)), *(str(int(n)) for n in totals), *(f"{n:.2f}" for n in totals)]
     assert not [n for n in numbers for text in texts if n in text]
+
+
+def test_records_without_a_key_may_be_counted_but_not_summed():
+    data = people()
+    data["id"] = data["id"].astype("Int64").mask(data["id"] == 3)
+    with engine(data, checks="warn") as opened:
+        with pytest.warns(KeyQualityWarning):
+            opened.check_keys()
+        assert len(opened.tabulate(["sex"]).to_pandas()) == 3
+        with pytest.raises(MagnitudeError, match="Some records have no key") as caught:
+            opened.tabulate(["sex"], measures=["mean:income"])
+    assert "hint: give every record a key" in str(caught.value)
+
+
+@pytest.mark.parametrize("weight", [-1.0, float("inf"), float("nan"), None])
+def test_weights_that_are_none_are_refused_by_the_name_of_their_column(weight):
+    data = people()
+    data["w"] = data["w"].astype(object)
+    data.loc[7, "w"] = weight
+    data["w"] = data["w"].astype("float64")
+    with engine(data, weight="w") as opened, pytest.raises(DataError, match="'w'") as caught:
+        opened.tabulate(["sex"], measures=["sum:income"])
+    assert "hint: repair them" in str(caught.value)
+
+
+@pytest.mark.parametrize("amount", [float("inf"), float("-inf"), float("nan"), 1e300])
+@pytest.mark.parametrize("missing_values", ["stop", "skip"])
+def test_amounts_that_have_no_sum_are_refused_or_passed_over(amount, missing_values):
+    data = people()
+    data.loc[7, "income"] = amount
+    request = {"measures": ["sum:income"], "missing_values": missing_values}
+    with engine(data) as opened:
+        if np.isnan(amount) and missing_values == "skip":
+            rest = data.assign(income=data["income"].fillna(0.0))
+            with engine(rest) as other:
+                left = opened.tabulate(["sex"], **request).to_pandas()
+                right = other.tabulate(["sex"], measures=["sum:income"]).to_pandas()
+            pd.testing.assert_frame_equal(left, right)
+        else:
+            with pytest.raises(DataError, match="'income'"):
+                opened.tabulate(["sex"], **request)

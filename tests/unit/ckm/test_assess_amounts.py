@@ -54,7 +54,7 @@ def test_without_a_formula_or_the_second_largest_nothing_is_made_up():
     plain = MagnitudeNoise(scale=Proportional(share=0.1), ptable=several.ptable)
     assert amount_fact("t", few, few.total * 1.2, noise=plain).exposed is None
     signed = MagnitudeNoise.start(signed=True)
-    mixed = amounts([[1000.0, -400.0]])
+    mixed = amounts([[1000.0, -400.0, 30.0]])
     assert amount_fact("t", mixed, mixed.total * 1.2, noise=signed).exposed is None
 
 
@@ -62,3 +62,31 @@ def test_a_variable_to_which_nobody_contributes_has_no_figures():
     made = amounts([[0.0, 0.0], []])
     fact = amount_fact("t", made, np.zeros(2), noise=MagnitudeNoise.start())
     assert (fact.cells, fact.bias, fact.exposed) == (0, None, None)
+
+
+def test_amounts_below_zero_are_exposed_like_those_above():
+    noise = MagnitudeNoise.start(signed=True, sensitive=(), decimals=None)
+    gains = [[1000.0, 400.0, 30.0], [700.0], [500.0, 300.0, 200.0]]
+    losses = [[-x for x in cell] for cell in gains]
+    above, found_above = observed(gains, noise)
+    below, found_below = observed(losses, noise)
+    assert above.exposed == below.exposed == 2
+    assert below.expected == pytest.approx(above.expected)
+    assert found_above == pytest.approx(above.expected, abs=0.06)
+    assert found_below == pytest.approx(below.expected, abs=0.06)
+
+
+def test_of_both_signs_only_cells_of_two_are_judged():
+    noise = MagnitudeNoise.start(signed=True, sensitive=(), decimals=None)
+    fact, share = observed([[1000.0, -400.0], [900.0, -500.0, 20.0], [60.0, 50.0, 40.0]], noise)
+    assert fact.exposed == 1
+    assert share == pytest.approx(fact.expected, abs=0.06)
+    assert 0.2 < fact.expected < 0.8
+
+
+def test_the_largest_sums_that_there_can_be_have_figures():
+    made = amounts([[9e21, 1e20, 5e20], [9e21], []])
+    fact = amount_fact("t", made, made.total * 1.5, noise=MagnitudeNoise.start())
+    assert (fact.cells, fact.exposed) == (2, 2)
+    assert (fact.bias, fact.median) == pytest.approx((0.5, 0.5))
+    assert (fact.expected, fact.found) == (0.0, 0.0)

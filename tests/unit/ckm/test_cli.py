@@ -377,7 +377,7 @@ def test_exit_2_when_the_job_is_wrong_with_all_problems(folder):
     assert failure_of(result) == (
         "error: job.toml has 2 problems:\n"
         "  - [data] key 'ident' is unknown.\n"
-        "    hint: known here: path, table, id, record_key, key_range, weight\n"
+        "    hint: known here: path, table, id, record_key, key_range, weight, engine, master\n"
         "  - [[table]] 'people': key 'wehre' is unknown.\n"
         "    hint: did you mean 'where'?\n"
     )

@@ -78,6 +78,7 @@ def test_every_setting_of_a_magnitude_reaches_the_noise(folder):
         small_cells = { max_noise = 3, variance = 1.0, step = 5 }
         sensitive = { few = 4, dominance = { n = 3, percent = 80.0 }, p_percent = 15.0, \
 prior_posterior = { posterior = 10.0, prior = 50.0 }, weighted = true }
+        named_cells = [{ region = "North", branch = "steel" }, { region = "West" }]
         least_noise = 1.5
         jitter = false
         decimals = 2
@@ -94,6 +95,10 @@ prior_posterior = { posterior = 10.0, prior = 50.0 }, weighted = true }
         Dominance(n=3, percent=80.0, weighted=True),
         PPercent(percent=15.0, weighted=True),
         PriorPosterior(posterior=10.0, prior=50.0, weighted=True),
+    )
+    assert income.named_cells == (
+        (("branch", "steel"), ("region", "North")),
+        (("region", "West"),),
     )
     assert (income.least_noise, income.jitter, income.decimals) == (1.5, False, 2)
     assert (income.period, income.rules) == ("2027", "ckm")
@@ -181,6 +186,13 @@ def test_ptables_of_amounts_are_read_from_files_and_by_parity(folder):
         (
             'base = "sum"\nfactors = [1.0, 0.5]',
             "The noise of amounts cannot be used: the base 'sum' has one component, not 2.",
+        ),
+        (
+            "named_cells = [{}]",
+            (
+                "named_cells must be a list of cells, each by its dimensions and categories, "
+                "as texts."
+            ),
         ),
         ('decimals = "none"', 'decimals must be "all", or a whole number from -15 to 15.'),
         (

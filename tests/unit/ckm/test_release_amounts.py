@@ -266,3 +266,42 @@ def test_amounts_that_do_not_fit_the_noise_stop_a_release(folder):
     assert result.exit_code == 3
     assert "has negative values" in result.output
     assert not (folder / "out").exists()
+
+
+def test_a_job_names_cells_that_nobody_outside_hears_of(folder):
+    few = JOB.partition("[output]")[0] + '[output]\nformats = ["csv"]\n'
+    text = few + "[[magnitude]]" + JOB.partition("[[magnitude]]")[2]
+    named = text.replace(
+        'name = "income"\nunit',
+        'name = "income"\nnamed_cells = [{ region = "R1", sex = "F" }]\nunit',
+        1,
+    )
+    assert named != text
+    tables = []
+    for out, job in (("plain", text), ("named", named)):
+        release(read(folder, job), folder / out)
+        public = folder / out / "public"
+        tables.append(pd.read_csv(public / "places.csv").set_index(["region", "sex"]))
+        assert not any(b"named_cells" in file.read_bytes() for file in public.iterdir())
+    changed = tables[0].index[tables[0]["sum_income"] != tables[1]["sum_income"]]
+    assert changed.tolist() == [("R1", "F")]
+    pd.testing.assert_series_equal(tables[0]["count"], tables[1]["count"])
+
+
+def test_a_named_cell_that_is_misspelt_stops_a_release(folder):
+    cell = 'name = "income"\nnamed_cells = [{ region = "R11" }]\nunit'
+    (folder / "job.toml").write_text(JOB.replace('name = "income"\nunit', cell, 1))
+    result = CliRunner().invoke(
+        app, ["release", str(folder / "job.toml"), "-o", str(folder / "out")]
+    )
+    assert result.exit_code == 3
+    assert "the category 'R11', which 'region' does not have" in result.output
+    assert not (folder / "out").exists()
+
+
+def test_a_release_with_sums_can_be_replaced(folder):
+    job = read_job(folder / "job.toml")
+    release(job, folder / "out")
+    assert list((folder / "out" / "internal").glob("pt-amounts-*"))
+    release(job, folder / "out", force=True)
+    assert (folder / "out" / "public" / "places.csv").exists()

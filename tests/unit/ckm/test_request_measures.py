@@ -87,7 +87,7 @@ def test_variables_reach_the_scan_with_the_weight_of_the_engine(engine):
     (cells,) = engine._cells([built], None)
     found = cells.magnitudes["income"]
     assert found.total.tolist() == [135.0, 180.0, 315.0]
-    assert found.top[-1].tolist() == [60.0, 50.0], "as many as the noise looks at"
+    assert found.top[-1].tolist() == [60.0, 50.0], "as many as the reports look at"
 
 
 def test_counts_alone_ask_for_no_sum(engine):

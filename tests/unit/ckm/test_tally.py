@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ckm import Engine, Secret
 from ckm.request import TableRequest
 from ptable import NoiseSpec, solve
-from tables import CodeTree, Request, StoredKeys, cube, open_source
+from tables import CodeTree, Hierarchy, Request, StoredKeys, cube, open_source
 
 PTABLE = solve(NoiseSpec(max_noise=2, variance=1.0))
 GEO = ("region", "town")
@@ -36,13 +36,13 @@ def records(people):
     ]
 
 
-def engine(rows):
+def engine(rows, **hierarchies):
     return Engine(
         pa.Table.from_pylist(rows),
         id="id",
         secret=Secret(bytes(32)),
         ptable=PTABLE,
-        hierarchies={"geo": list(GEO)},
+        hierarchies={"geo": list(GEO), **hierarchies},
         categories={"sex": list(SEXES)},
         checks="skip",
     )
@@ -129,8 +129,8 @@ def test_empty_cells_count_and_those_that_no_table_lists_are_told_apart():
 
 def test_levels_of_a_code_tree_are_different_cells():
     tree = CodeTree({"a1": "a", "a2": "a", "b1": "b", "a": None, "b": None})
-    with engine(records([("a1", "F", 18), ("b1", "F", 18)])) as source:
-        source._hierarchies["town"] = _hierarchy(tree)
+    nested = Hierarchy(columns=("town",), tree=tree)
+    with engine(records([("a1", "F", 18), ("b1", "F", 18)]), town=nested) as source:
         found = source.tally(
             {
                 "t": TableRequest(dimensions=["town"]),
@@ -139,12 +139,6 @@ def test_levels_of_a_code_tree_are_different_cells():
         )
     # All, a, b, a1, b1 in the one; a1, b1 in the other.
     assert (found.listed, found.distinct, found.record_sets) == (7, 5, 3)
-
-
-def _hierarchy(tree):
-    from tables import Hierarchy
-
-    return Hierarchy(columns=("town",), tree=tree)
 
 
 def test_few_stored_keys_cannot_tell_sets_of_records_apart():

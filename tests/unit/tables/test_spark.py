@@ -209,11 +209,120 @@ def test_real_records_are_tabulated_alike(shared, tmp_path, master):
     require_same(ours, theirs)
 
 
+def test_real_amounts_are_added_up_alike(shared, tmp_path, master):
+    records = pq.read_table(shared / "data" / "acs_national_2019.parquet")
+    numbered = records.append_column("id", pa.array(range(records.num_rows)))
+    pq.write_table(numbered, tmp_path / "a.parquet")
+    wish = Request(
+        dimensions=["PUMA", "SEX", "MSP"],
+        sums=["PINCP"],
+        top=3,
+        weight="PWGTP",
+        missing_values="skip",
+    )
+    ours, theirs = both(tmp_path / "a.parquet", ID, [wish], master=master)
+    assert len(ours[0].count) > 300
+    assert ours[0].magnitudes["PINCP"].top.all(axis=1).any()
+    require_same(ours, theirs)
+
+
 def test_sketches_and_the_members_of_small_cells_are_alike(wild, master):
     wishes = [Request(dimensions=["f32", "u64"], where="i8 >= 0"), Request(dimensions=["text"])]
     ours, theirs = both(wild, ID, wishes, master=master, sketch=3)
     assert all(len(cells.sketch.member_key) for cells in ours)
     require_same(ours, theirs)
+
+
+def hard_amounts(n=1000):
+    """Draw amounts at the edges of what is added up exactly."""
+    rng = np.random.default_rng(9)
+    tiny = [5e-16, -5e-16, 4.9e-16, 0.49999999999999994e-15, 5e-324, 0.0, -0.0, 1e-15]
+    edges = [0.5, -2.5, 2**31 + 0.5, -(2.0**53) - 2, 2.0**62 + 1024, -(2.0**63), 2.0**64]
+    return {
+        "id": pa.array(range(n)),
+        "x": rng.integers(0, 40, n),
+        "wide": rng.normal(size=n) * 10.0 ** rng.integers(-17, 17, n),
+        "edges": rng.choice(np.array([*edges, *(-e for e in edges), 0.1]), n),
+        "tiny": rng.choice(np.array(tiny), n),
+        "cents": np.round(rng.normal(size=n) * 1e5, 2),
+        "halves": rng.integers(-9, 9, n) / 2,
+        "flag": rng.random(n) < 0.5,
+        "big": pa.array(rng.integers(0, 2**50, n).astype("u8"), pa.uint64()),
+        "decimal": pa.array(
+            [Decimal(int(c)).scaleb(-2) for c in rng.integers(-(10**17), 10**17, n)],
+            pa.decimal128(18, 2),
+        ),
+        "gaps": pa.array([None if a < 0.2 else a for a in rng.random(n)]),
+        "w": rng.random(n) * 10.0 ** rng.integers(-6, 2, n),
+        "pence": np.round(rng.random(n) * 10, 2),
+    }
+
+
+def test_amounts_are_added_and_ranked_alike(tmp_path, master):
+    path = written(tmp_path, **hard_amounts())
+    fine = ["edges", "tiny", "gaps", "halves", "flag", "big", "decimal"]
+    for sums, weight, top in ((["wide"], "w", 3), (fine, None, 6), (["cents"], "pence", 2)):
+        wish = Request(
+            dimensions=["x"], sums=sums, weight=weight, top=top, missing_values="skip"
+        )
+        ours, theirs = both(path, ID, [wish], master=master)
+        found = ours[0].magnitudes
+        assert all(amounts.contributors.any() for amounts in found.values())
+        assert any((amounts.top < 0).any() for amounts in found.values())
+        require_same(ours, theirs)
+
+
+def test_tables_with_amounts_and_without_share_a_statement(tmp_path, master):
+    path = written(tmp_path, **hard_amounts(200))
+    wishes = [
+        Request(dimensions=["x"], sums=["cents"], top=1, where="cents > 0"),
+        Request(dimensions=["flag"], sums=["halves", "cents"]),
+        Request(dimensions=[]),
+    ]
+    ours, theirs = both(path, ID, wishes, master=master, sketch=1)
+    assert [cells.magnitudes is None for cells in ours] == [False, False, True]
+    require_same(ours, theirs)
+
+
+def test_amounts_that_cannot_be_added_up_are_refused_by_both(tmp_path, master):
+    path = written(
+        tmp_path,
+        id=[1, 2],
+        infinite=[1.0, float("inf")],
+        gaps=[1.0, None],
+        vast=[9e21, 9e21],
+        word=["a", "b"],
+    )
+    for source in (open_source(path), open_spark(path, master=master)):
+        with source:
+            for column, problem in {
+                "infinite": "are infinite",
+                "gaps": "no value in 'gaps'",
+                "vast": "too large",
+            }.items():
+                with pytest.raises(DataError, match=problem) as caught:
+                    cube(source, ID, [Request(dimensions=[], sums=[column])])
+                assert "hint" in str(caught.value)
+            with pytest.raises(RequestError, match="have no sum"):
+                cube(source, ID, [Request(dimensions=[], sums=["word"])])
+            with pytest.raises(RequestError, match="'lost' is not in the data"):
+                cube(source, ID, [Request(dimensions=[], sums=["lost"])])
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [(pa.float32(), "single precision"), (pa.decimal128(38, 18), "more than 15 digits")],
+)
+def test_amounts_whose_double_depends_on_the_engine_are_refused(
+    tmp_path, master, kind, problem
+):
+    path = written(tmp_path, id=[1, 2], v=pa.array([1, 2]).cast(kind))
+    with (
+        open_spark(path, master=master) as source,
+        pytest.raises(RequestError, match=problem) as caught,
+    ):
+        cube(source, ID, [Request(dimensions=[], sums=["v"])])
+    assert "double precision" in str(caught.value)
 
 
 def test_no_record_gives_no_cell(tmp_path, master):
@@ -222,6 +331,7 @@ def test_no_record_gives_no_cell(tmp_path, master):
         Request(dimensions=["x"]),
         Request(dimensions=[]),
         Request(dimensions=["x"], where="x = 'a'"),
+        Request(dimensions=["x"], sums=["id"], top=2),
     ]
     require_same(*both(path, ID, wishes, master=master, sketch=1))
 

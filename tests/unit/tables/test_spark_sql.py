@@ -106,3 +106,70 @@ def test_long_decimals_and_fractions_are_not_compared():
 def test_a_filter_of_greatest_length_is_written():
     where = " or ".join(["x=1"] * 2500)
     assert filtered(where, x="BIGINT").count("`x` = 1") == 2500
+
+
+HALF = "CAST('9223372036854775808' AS DOUBLE)"
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ('abs("v")', "ABS(`v`)"),
+        ('isinf("v")', "(ABS(`v`) = CAST('Infinity' AS DOUBLE))"),
+        ('trunc("v")', "((`v`) - (`v`) % 1e0)"),
+        ('round("v" * 1e2) / 1e2', "ROUND(`v` * 1e2) / 1e2"),
+        ('round("v")::BIGINT', "CAST(ROUND(`v`) AS BIGINT)"),
+        ('"v" - 1e0 + 2e0', "`v` - 1e0 + 2e0"),
+        ("bool_and(x)", "BOOL_AND(x)"),
+        ("bool_or(x)", "BOOL_OR(x)"),
+        ('sum("v")', "SUM(`v`)"),
+        ("sum(x::BIGINT)", "SUM(CAST(x AS BIGINT))"),
+        ("sum(x) FILTER (x <> 0)", "SUM(CAST(x AS DECIMAL(38, 0))) FILTER(WHERE x <> 0)"),
+        ("max(x, 3)", "MAX_BY(x, x, 3)"),
+        ("min(x, 3)", "MIN_BY(x, x, 3)"),
+        ("CASE WHEN x > 0 THEN x ELSE 0 END", "CASE WHEN x > 0 THEN x ELSE 0 END"),
+        ("{'size': x, 'is_plus': x > 0}", "STRUCT(x AS size, x > 0 AS is_plus)"),
+    ],
+)
+def test_arithmetic_is_said_in_words_of_the_same_meaning(said, written):
+    found = spark_sql(f"SELECT {said} FROM t", {}, columns={"v": "DOUBLE"})
+    assert found == f"SELECT {written} FROM t"
+
+
+def test_decimals_that_no_double_holds_become_doubles_in_two_parts():
+    found = spark_sql('SELECT "d"::DOUBLE FROM t', {}, columns={"d": "DECIMAL(18,2)"})
+    assert "ABS(`d`) <= CAST('90071992547409.92' AS DECIMAL(16, 2))" in found
+
+
+def test_the_whole_part_of_a_double_becomes_a_decimal_in_parts_of_its_bits():
+    found = spark_sql('SELECT trunc("v")::HUGEINT FROM t', {}, columns={"v": "DOUBLE"})
+    assert f"ABS((`v`)) < {HALF}" in found
+    assert "CAST(CAST((`v`) AS BIGINT) AS DECIMAL(38, 0))" in found
+    assert "* 2048" in found
+
+
+def test_a_key_summed_twice_is_split_once():
+    sql = (
+        "SELECT sum(k), sum(k) FILTER (v <> 0) FROM "
+        "(SELECT ('0x' || left(sha256($p), 16))::UBIGINT AS k, \"v\" AS v FROM t)"
+    )
+    found = spark_sql(sql, {"p": b"pad"}, columns={"v": "DOUBLE"})
+    assert found.count("CONV(") == 1
+    assert "SUM(IF(v <> 0, SHIFTRIGHTUNSIGNED(k, 44) & 4194303, NULL))" in found
+    assert "FILTER" not in found
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        'SELECT round("n") FROM t',  # of integers and decimals it is another function
+        'SELECT abs("n") FROM t',
+        'SELECT trunc("n") FROM t',
+        'SELECT round("v", 2) FROM t',
+        'SELECT "v" / "v" FROM t',
+        'SELECT ("v" * 2e0)::HUGEINT FROM t',  # DuckDB rounds, Spark cuts off
+    ],
+)
+def test_arithmetic_of_other_types_is_refused(sql):
+    with pytest.raises(RequestError, match="not known to give the same"):
+        spark_sql(sql, {}, columns={"v": "DOUBLE", "n": "BIGINT"})

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from ckm.methods.suppression import Grid, Problem, Relations
 
 #: Investments by activity (lines) and region (columns), totals first, of Fischetti and
-#: Salazar (2001), figure 1; the sensitive cell holds 22.
+#: Salazar (2001); the sensitive cell holds 22.
 INVESTMENTS = np.array([190, 45, 101, 44, 80, 20, 50, 10, 49, 8, 19, 22, 61, 17, 32, 12])
 SENSITIVE = 11
 

@@ -48,7 +48,7 @@ def drawn(seed):
     return every, [list(itertools.chain(*block.ravel())) for block in blocks]
 
 
-def theirs(every):
+def theirs(every, folder):
     """Run tau-ARGUS on the records: its audit, and its cells in the order of ours."""
     records = {"line": [], "column": [], "amount": []}
     for (row, column), parts in np.ndenumerate(every):
@@ -62,15 +62,16 @@ def theirs(every):
         capture_output=True,
         text=True,
         check=True,
+        cwd=folder,  # it leaves its logs there
     )
     audited, rows = json.loads(done.stdout.partition("ANSWER")[2])
     return audited, rows
 
 
 @pytest.mark.parametrize("seed", [3, 4, 8, 10])
-def test_the_rule_the_cost_and_the_intervals_are_those_of_tau_argus(seed):
+def test_the_rule_the_cost_and_the_intervals_are_those_of_tau_argus(seed, tmp_path):
     every, cells = drawn(seed)
-    audited, rows = theirs(every)
+    audited, rows = theirs(every, tmp_path)
     relations, values = with_margins([[sum(parts) for parts in line] for line in every])
     assert [row["amount"] for row in rows] == values.tolist()
     primary = primary_cells([Percent(p=20)], amounts=Given.of(*cells))

@@ -1,0 +1,88 @@
+"""The true values a command encodes: two columns of a file, piece by piece."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tables.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rappor.parameters import Parameters
+
+__all__ = ["answers"]
+
+_FORMATS = {".csv": "csv", ".parquet": "parquet"}
+_ROWS = 2**16
+
+
+def answers(
+    path: Path, *, value: str, client: str, parameters: Parameters
+) -> Iterator[tuple[list[Any], list[str]]]:
+    """Give values and clients, some ten thousand at a time.
+
+    Parameters
+    ----------
+    path
+        A .csv or .parquet file.
+    value, client
+        The columns.
+    parameters
+        Say whether values are texts or places in a list.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, a column is missing or a cell is empty of any value.
+    """
+    import pyarrow as pa
+    from pyarrow import csv as pa_csv
+    from pyarrow import dataset
+
+    form: Any = _FORMATS.get(path.suffix.lower())
+    if form is None or not path.is_file():
+        raise DataError(
+            f"The data {path.name!r} is no .csv or .parquet file.",
+            hint="convert it, or look at the path",
+        )
+    kinds = {value: pa.string(), client: pa.string()}
+    if form == "csv":
+        options = pa_csv.ConvertOptions(column_types=kinds, strings_can_be_null=False)
+        form = dataset.CsvFileFormat(convert_options=options)
+    try:
+        source = dataset.dataset(path, format=form)
+        _require(source.schema.names, (value, client), path.name)
+        for batch in source.to_batches(columns=sorted(kinds), batch_size=_ROWS):
+            columns = {name: batch.column(name).cast(pa.string()) for name in kinds}
+            if any(column.null_count for column in columns.values()):
+                raise DataError(
+                    "A value or a client is missing.",
+                    hint="drop these records, or give 'missing' as a value of its own",
+                )
+            listed = columns[value].to_pylist()
+            yield _typed(listed, parameters), columns[client].to_pylist()
+    except pa.ArrowInvalid:
+        raise DataError(f"The data {path.name!r} cannot be read as {path.suffix}.") from None
+
+
+def _require(names: list[str], wanted: tuple[str, ...], file: str) -> None:
+    for name in wanted:
+        if name not in names:
+            raise DataError(
+                f"Column {name!r} is not in {file!r}; it has {', '.join(map(repr, names))}."
+            )
+
+
+def _typed(texts: list[str], parameters: Parameters) -> list[Any]:
+    if parameters.hash != "index":
+        return texts
+    words = {"true": 1, "false": 0} if parameters.is_boolean else {}
+    try:
+        return [words[text.lower()] if text.lower() in words else int(text) for text in texts]
+    except ValueError:
+        raise DataError(
+            "The values of basic RAPPOR must be whole numbers.",
+            hint="number the values by their place in the list of all values",
+        ) from None

@@ -1,0 +1,133 @@
+"""``ckm swap``: households at risk change places, before anything is tabulated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ckm.cli.release import limit_options
+from ckm.cli.root import common_options
+
+if TYPE_CHECKING:
+    from ckm.cli.voice import Voice
+    from tables.swapping import SwapReport
+
+__all__ = ["swap"]
+
+_COLUMNS = {
+    "needed": "at risk",
+    "moved_as_needed": "moved as needed",
+    "moved_less_far": "moved less far",
+    "not_moved": "not moved",
+    "distance": "all that moved",
+}
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm swap swap.toml -o swapped.parquet
+  ckm swap swap.toml -o swapped.parquet --dry-run
+  ckm swap swap.toml -o swapped.parquet --force --memory-limit 3GB
+
+\b
+swap.toml:
+  schema = 1
+  [data]
+  path = "people.parquet"
+  [keys]
+  secret = "secret.key"
+  [swap]
+  household = "home_id"
+  geography = ["region", "town"]
+  risk = ["age", "sex"]
+  similar = [["tenure"], []]
+  k = 3
+  rate = 0.05
+
+The report of what moved lies beside the records: swapped.report.json. Both stay inside.
+"""
+)
+@click.argument("file", type=click.Path(path_type=Path), metavar="SWAP.toml")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The Parquet file of the swapped records.",
+)
+@click.option("--force", is_flag=True, help="Replace records and report if they exist.")
+@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@limit_options
+@common_options
+@click.pass_obj
+def swap(
+    voice: Voice,
+    *,
+    file: Path,
+    output: Path,
+    force: bool,
+    dry_run: bool,
+    memory_limit: str | None,
+    threads: int | None,
+) -> None:
+    """Swap records: households at risk change places with similar ones elsewhere.
+
+    Writes a copy of the records for inside use, and tells what moved.
+    """
+    from ckm.config.swap import read_swap
+    from ckm.swap import swap as run
+
+    job = read_swap(file)
+    voice.step("swap read", f"{file.name}: areas by {', '.join(job.plan.geography)}")
+    with voice.progress() as tell:
+        done = run(
+            job,
+            output,
+            force=force,
+            dry_run=dry_run,
+            progress=tell,
+            memory_limit=memory_limit,
+            threads=threads,
+        )
+    if done.report is None:
+        voice.step("dry run complete", f"dry run: {output} would be written")
+        return
+    if sum(done.report.not_moved):
+        voice.warn(
+            "households at risk not moved",
+            "Some households at risk found nobody to change places with; a profile with fewer "
+            "columns, or any_size = true, finds more.",
+        )
+    voice.step("swapped", f"{done.seconds:.1f} s", seconds=round(done.seconds, 3))
+    if not voice.is_quiet:
+        _show(voice, done.report)
+    click.echo(str(output))
+
+
+def _show(voice: Voice, report: SwapReport) -> None:
+    """Show what moved, in households and in percent of all of them; for inside use."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title="Households, for inside use only", title_justify="left")
+    table.add_column("level")
+    for heading in _COLUMNS.values():
+        table.add_column(heading, justify="right")
+    for place, level in enumerate(report.geography):
+        numbers = [getattr(report, name)[place] for name in _COLUMNS]
+        shown = (f"{n:,} ({n / report.households:.2%})" for n in numbers)
+        table.add_row(Text(_printable(level)), *shown)
+    voice.out.print(table)
+    voice.out.print(
+        f"moved in all: {report.share:.2%} of the households,"
+        f" {report.share_of_records:.2%} of the records",
+        highlight=False,
+    )
+
+
+def _printable(text: str) -> str:
+    """Write signs that steer a terminal as escapes: names of columns are foreign."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

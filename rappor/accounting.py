@@ -1,0 +1,173 @@
+"""What the reports of one client give away, exactly."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rappor.errors import RapporError
+
+if TYPE_CHECKING:
+    from rappor.parameters import Parameters
+
+__all__ = ["bit_losses", "epsilon_after", "epsilon_between", "reports_until"]
+
+
+def epsilon_after(parameters: Parameters, *, reports: int) -> float:
+    """Give the exact privacy loss of so many reports of one value.
+
+    Parameters
+    ----------
+    parameters
+        The parameters of the collection.
+    reports
+        Number of reports drawn from the same permanent response.
+
+    Notes
+    -----
+    With ``a = 1 - f/2`` and ``b = f/2``, `reports` ones have probability ``a q^T + b p^T``
+    from a set bit and ``a p^T + b q^T`` from another one. All ones and all zeros are the
+    extreme outcomes; a Bloom value differs from another in at most `n_hashes` bits of each
+    kind, a Boolean in one bit.
+
+    Examples
+    --------
+    >>> from rappor.parameters import Parameters
+    >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
+    >>> [round(epsilon_after(paper, reports=t), 3) for t in (1, 2, 5, 14)]
+    [1.074, 2.017, 3.656, 4.376]
+    """
+    ones, zeros = bit_losses(parameters, reports=reports)
+    if parameters.is_boolean:
+        return max(ones, zeros)
+    return parameters.n_hashes * (ones + zeros)
+
+
+def reports_until(parameters: Parameters, *, share: float) -> int:
+    """Give the number of reports of one value that spend a share of its permanent loss.
+
+    Parameters
+    ----------
+    parameters
+        The parameters of the collection, with noise in the permanent response.
+    share
+        In (0, 1).
+
+    Raises
+    ------
+    RapporError
+        If the permanent response has no noise, so that the loss grows without end, or the
+        share is out of range.
+
+    Examples
+    --------
+    >>> from rappor.parameters import Parameters
+    >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
+    >>> reports_until(paper, share=0.99)
+    12
+    """
+    if not 0 < share < 1:
+        raise RapporError(f"share must lie between 0 and 1, not {share!r}.")
+    limit = share * parameters.epsilon_permanent
+    if math.isinf(limit):
+        raise RapporError(
+            "Without noise in the permanent response the loss has no bound.",
+            hint="take f above 0 when a value is reported more than once",
+        )
+    high = 1
+    while epsilon_after(parameters, reports=high) < limit:
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = epsilon_after(parameters, reports=middle) >= limit
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def epsilon_between(
+    first: object,
+    second: object,
+    *,
+    cohort: int,
+    parameters: Parameters,
+    reports: int | None = None,
+) -> float:
+    """Give the exact loss between two given values in one cohort.
+
+    It is smaller than the worst case where the values share bits, and 0 where all of them
+    coincide.
+
+    Parameters
+    ----------
+    first, second
+        The values; the loss is that of the worse direction.
+    cohort
+        The cohort of the client.
+    parameters
+        The parameters of the collection.
+    reports
+        Number of reports of the value; None for any number.
+
+    Examples
+    --------
+    >>> from rappor.parameters import Parameters
+    >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
+    >>> round(epsilon_between("yes", "no", cohort=3, parameters=paper, reports=1), 4)
+    1.0743
+    """
+    from rappor.client import bloom_filter
+
+    rows = bloom_filter([first, second], np.array([cohort, cohort]), parameters=parameters)
+    gained, lost = int(np.sum(rows[0] & ~rows[1])), int(np.sum(rows[1] & ~rows[0]))
+    if reports is None:
+        bit = math.inf if parameters.f == 0 else math.log((2 - parameters.f) / parameters.f)
+        return (gained + lost) * bit if gained + lost else 0.0
+    ones, zeros = bit_losses(parameters, reports=reports)
+    return max(_sum(gained, ones, lost, zeros), _sum(lost, ones, gained, zeros))
+
+
+def _sum(some: int, ones: float, others: int, zeros: float) -> float:
+    return (some * ones if some else 0.0) + (others * zeros if others else 0.0)
+
+
+def bit_losses(parameters: Parameters, *, reports: int) -> tuple[float, float]:
+    """Give the loss of one bit whose reports are all the value's likeliest, and its reverse.
+
+    Parameters
+    ----------
+    parameters
+        The parameters of the collection.
+    reports
+        Number of reports drawn from the same permanent response.
+
+    Examples
+    --------
+    >>> from rappor.parameters import Parameters
+    >>> answers = Parameters.basic(1, f=0.0, p=0.25, q=0.75)
+    >>> [round(loss, 4) for loss in bit_losses(answers, reports=1)]
+    [1.0986, 1.0986]
+    """
+    if not _is_whole(reports) or reports < 0:
+        raise RapporError(f"reports must be a whole number, not {reports!r}.")
+    if reports == 0:
+        return 0.0, 0.0
+    low, high = sorted((parameters.p, parameters.q))
+    return (
+        _loss(low, high, parameters.f, reports),
+        _loss(1 - high, 1 - low, parameters.f, reports),
+    )
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+
+
+def _loss(low: float, high: float, f: float, reports: int) -> float:
+    """Give ln((a high^T + b low^T) / (a low^T + b high^T)), by the ratio low/high."""
+    if f / 2 == 0:  # in logarithms, as a small power is 0 in floating point
+        return math.inf if low == 0 else reports * math.log(high / low)
+    fading = (low / high) ** reports
+    return math.log(((1 - f / 2) + f / 2 * fading) / ((1 - f / 2) * fading + f / 2))

@@ -1,0 +1,222 @@
+"""Which bits a value sets in a report."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import mmh3
+import numpy as np
+
+from rappor.errors import RapporError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from rappor.parameters import Parameters
+
+__all__ = ["bits", "every_bit"]
+
+_WORDS = 4  # 32-bit words of one MurmurHash3 digest
+_BLOCK = 2**24  # step of the seed from one digest to the next; above every cohort
+
+
+def bits(
+    values: Sequence[object] | NDArray[np.generic],
+    cohorts: ArrayLike,
+    *,
+    parameters: Parameters,
+) -> NDArray[np.int64]:
+    """Give the bits each value sets in its client's cohort.
+
+    Parameters
+    ----------
+    values
+        Texts or bytes; for ``hash="index"`` whole numbers below `n_bits`, or Booleans when
+        there is one bit.
+    cohorts
+        The cohort of each value, or one for all.
+    parameters
+        The parameters of the collection.
+
+    Returns
+    -------
+    NDArray
+        One row a value and one column a hash. Two hashes may give the same bit; -1 stands for
+        no bit, which only the answer no to a Boolean question has.
+
+    Raises
+    ------
+    RapporError
+        If a value has another type, or a value or a cohort is out of range.
+
+    Notes
+    -----
+    Bit i is word ``i mod 4`` of ``MurmurHash3_x64_128(value, cohort + 2**24 (i div 4))``,
+    modulo `n_bits`. With ``hash="md5"`` it is byte i of the MD5 digest of the cohort, as four
+    bytes big endian, and the value; above 256 bits two bytes, little endian.
+
+    Examples
+    --------
+    >>> from rappor.parameters import Parameters
+    >>> google = Parameters(
+    ...     n_bits=16, n_hashes=2, n_cohorts=4, f=0.5, p=0.5, q=0.75, hash="md5"
+    ... )
+    >>> bits(["apple", "apple"], [0, 1], parameters=google).tolist()
+    [[4, 0], [9, 9]]
+    """
+    _refuse_one_text(values)
+    n = len(values)
+    if parameters.hash == "index":
+        return _index_bits(values, parameters.n_bits)
+    places = _checked_cohorts(cohorts, n, parameters.n_cohorts)
+    codes, distinct = _factorise(values)
+    if len(distinct) * parameters.n_cohorts <= n:  # each pair once
+        table = _hashed(distinct, range(parameters.n_cohorts), parameters)
+        return table[codes, places]
+    texts = [distinct[code] for code in codes.tolist()]
+    return _digest_bits(texts, places.tolist(), parameters)
+
+
+def every_bit(
+    values: Sequence[object] | NDArray[np.generic], *, parameters: Parameters
+) -> NDArray[np.int64]:
+    """Give the bits each value sets in every cohort.
+
+    Parameters
+    ----------
+    values
+        As for `bits`.
+    parameters
+        The parameters of the collection.
+
+    Returns
+    -------
+    NDArray
+        Values by cohorts by hashes.
+
+    Examples
+    --------
+    >>> from rappor.parameters import Parameters
+    >>> google = Parameters(
+    ...     n_bits=16, n_hashes=2, n_cohorts=4, f=0.5, p=0.5, q=0.75, hash="md5"
+    ... )
+    >>> every_bit(["apple"], parameters=google).tolist()
+    [[[4, 0], [9, 9], [5, 1], [14, 13]]]
+    """
+    _refuse_one_text(values)
+    if parameters.hash == "index":
+        return _index_bits(values, parameters.n_bits)[:, None, :]
+    codes, distinct = _factorise(values)
+    return _hashed(distinct, range(parameters.n_cohorts), parameters)[codes]
+
+
+def _hashed(
+    texts: Sequence[bytes], cohorts: Sequence[int], parameters: Parameters
+) -> NDArray[np.int64]:
+    pairs = [text for text in texts for _ in cohorts]
+    found = _digest_bits(pairs, [*cohorts] * len(texts), parameters)
+    return found.reshape(len(texts), len(cohorts), parameters.n_hashes)
+
+
+def _digest_bits(
+    texts: Sequence[bytes], cohorts: Sequence[int], parameters: Parameters
+) -> NDArray[np.int64]:
+    k, h = parameters.n_bits, parameters.n_hashes
+    if parameters.hash == "md5":
+        digests = b"".join(
+            hashlib.md5(cohort.to_bytes(4, "big") + text, usedforsecurity=False).digest()
+            for text, cohort in zip(texts, cohorts, strict=True)
+        )
+        words = np.frombuffer(digests, np.uint8 if k <= 256 else "<u2")
+        return words.reshape(len(texts), -1)[:, :h].astype(np.int64) % k
+    digest = mmh3.mmh3_x64_128_digest
+    blocks = range(0, -(-h // _WORDS) * _BLOCK, _BLOCK)
+    joined = b"".join(
+        digest(text, cohort + block)
+        for text, cohort in zip(texts, cohorts, strict=True)
+        for block in blocks
+    )
+    words = np.frombuffer(joined, "<u4")
+    return words.reshape(len(texts), len(blocks) * _WORDS)[:, :h].astype(np.int64) % k
+
+
+def _factorise(
+    values: Sequence[object] | NDArray[np.generic],
+) -> tuple[NDArray[np.int64], list[bytes]]:
+    """Give each distinct value a number, and the bytes each number stands for."""
+    listed = values.tolist() if isinstance(values, np.ndarray) else values
+    seen: dict[object, int] = {}
+    number = seen.setdefault
+    try:
+        codes = np.fromiter(
+            (number(value, len(seen)) for value in listed), np.int64, len(listed)
+        )
+        return codes, [_as_bytes(value) for value in seen]
+    except TypeError:  # what cannot be hashed is no text
+        raise _not_text("a container") from None
+
+
+def _as_bytes(value: object) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if not isinstance(value, str):
+        raise _not_text(type(value).__name__)
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise RapporError(
+            "A value holds half a character and cannot be written as UTF-8.",
+            hint="repair the text, or pass bytes",
+        ) from None
+
+
+def _refuse_one_text(values: object) -> None:
+    if isinstance(values, (str, bytes)):
+        raise RapporError(
+            "values must be a sequence of values, not one text.",
+            hint="put it in a list: [value]",
+        )
+
+
+def _not_text(kind: str) -> RapporError:
+    return RapporError(
+        f"A value must be text or bytes, not {kind}.",
+        hint="write numbers and dates as text, and drop missing values",
+    )
+
+
+def _index_bits(
+    values: Sequence[object] | NDArray[np.generic], n_bits: int
+) -> NDArray[np.int64]:
+    numbers = np.asarray(values)
+    if numbers.size == 0:
+        return np.empty((0, 1), np.int64)
+    if n_bits == 1:
+        if numbers.ndim != 1 or numbers.dtype.kind not in "biu" or not _within(numbers, 1):
+            raise RapporError("The values of a Boolean question must be True or False.")
+        return np.where(numbers.astype(bool), 0, -1)[:, None]
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not _within(numbers, n_bits - 1):
+        raise RapporError(
+            f"The values of basic RAPPOR must be whole numbers in 0..{n_bits - 1}.",
+            hint="number the values by their place in the list of all values",
+        )
+    return numbers.astype(np.int64)[:, None]
+
+
+def _within(numbers: NDArray[np.generic], top: int) -> bool:
+    whole = numbers.astype(object) if numbers.dtype.kind == "u" else numbers.astype(np.int64)
+    return bool(np.all((whole >= 0) & (whole <= top)))
+
+
+def _checked_cohorts(cohorts: ArrayLike, n: int, n_cohorts: int) -> NDArray[np.int64]:
+    places = np.asarray(cohorts)
+    if places.ndim == 0:
+        places = np.full(n, places)
+    if places.shape != (n,):
+        raise RapporError(f"Each of the {n} values needs a cohort; got {places.size}.")
+    if n and (places.dtype.kind not in "iu" or not _within(places, n_cohorts - 1)):
+        raise RapporError(f"A cohort must be a whole number in 0..{n_cohorts - 1}.")
+    return places.astype(np.int64)

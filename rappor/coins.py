@@ -1,0 +1,96 @@
+"""Biased coins, exact to 2**-64, from any source of random bytes."""
+
+from __future__ import annotations
+
+import secrets
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+__all__ = ["bytes_source", "flip", "threshold"]
+
+_LOW = 2**56 - 1  # what the first byte of a 64-bit number leaves
+
+
+def threshold(probability: float) -> int:
+    """Give the number of 64-bit numbers that stand for yes.
+
+    Parameters
+    ----------
+    probability
+        The probability of yes, in [0, 1].
+
+    Examples
+    --------
+    >>> threshold(0.75) == 3 * 2**62, threshold(1.0) == 2**64
+    (True, True)
+    """
+    return round(Fraction(probability) * 2**64)
+
+
+def bytes_source(rng: np.random.Generator | None) -> Callable[[int], bytes]:
+    """Give the operating system's random bytes, or those of a simulation.
+
+    Parameters
+    ----------
+    rng
+        The generator of a simulation; None for cryptographic randomness.
+
+    Examples
+    --------
+    >>> len(bytes_source(None)(5))
+    5
+    """
+    return secrets.token_bytes if rng is None else rng.bytes
+
+
+def flip(
+    bits: NDArray[np.bool_], *, p: float, q: float, source: Callable[[int], bytes]
+) -> NDArray[np.bool_]:
+    """Answer yes with probability `q` where a bit is set and `p` elsewhere, independently.
+
+    Parameters
+    ----------
+    bits
+        Which coin to flip.
+    p, q
+        The probabilities of yes; 0 and 1 are certain.
+    source
+        Gives so many random bytes.
+
+    Notes
+    -----
+    A coin compares a 64-bit number with a threshold. Its first byte nearly always decides;
+    the other seven are drawn only where it does not.
+
+    Examples
+    --------
+    >>> sure = flip(np.array([True, False]), p=0.0, q=1.0, source=bytes_source(None))
+    >>> sure.tolist()
+    [True, False]
+    """
+    first = np.frombuffer(source(bits.size), np.uint8).reshape(bits.shape)
+    at_p, at_q = threshold(p), threshold(q)
+    below_p, below_q = _below(first, at_p), _below(first, at_q)
+    answers = below_p | (bits & below_q) if p <= q else below_q | (~bits & below_p)
+    if not (at_p | at_q) & _LOW:
+        return answers
+    near = np.flatnonzero((first == at_p >> 56) | (first == at_q >> 56))
+    tops = np.where(bits.flat[near], at_q >> 56, at_p >> 56)
+    ties = near[first.flat[near] == tops]
+    if ties.size:
+        words = np.frombuffer(source(8 * ties.size), "<u8") & np.uint64(_LOW)
+        rest = np.where(bits.flat[ties], np.uint64(at_q & _LOW), np.uint64(at_p & _LOW))
+        answers.flat[ties] = words < rest
+    return answers
+
+
+def _below(first: NDArray[np.uint8], limit: int) -> NDArray[np.bool_]:
+    top = limit >> 56
+    return np.ones(first.shape, bool) if top > 255 else first < np.uint8(top)

@@ -1,0 +1,240 @@
+"""How many reports each cohort sent, and how many had each bit: all a decoder needs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from rappor.errors import MismatchError, RapporError, ReportFileError
+from rappor.newfile import read_text, write_new_text
+from rappor.parameters import Parameters
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import NDArray
+
+__all__ = ["Counts"]
+
+_FORMAT = "rappor-counts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Counts:
+    """Sums of reports, by cohort and bit. Sums of parts add up to the sums of the whole.
+
+    Parameters
+    ----------
+    n
+        Reports of each cohort.
+    ones
+        Cohorts by bits: how many of them had a 1 there; bit 0 first.
+    parameters
+        What the reports were made with.
+
+    Raises
+    ------
+    RapporError
+        If the sums do not fit the parameters or each other.
+
+    Examples
+    --------
+    >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
+    >>> day = Counts(n=[5], ones=[[3, 2]], parameters=coin)
+    >>> (day + day).ones.tolist()
+    [[6, 4]]
+    """
+
+    n: NDArray[np.int64]
+    ones: NDArray[np.int64]
+    parameters: Parameters
+
+    def __post_init__(self) -> None:
+        shapes = {
+            "n": (self.parameters.n_cohorts,),
+            "ones": (self.parameters.n_cohorts, self.parameters.n_bits),
+        }
+        for name, shape in shapes.items():
+            object.__setattr__(self, name, _whole(getattr(self, name), name, shape))
+        if np.any(self.ones > self.n[:, None]):
+            raise RapporError("A bit cannot be set in more reports than its cohort sent.")
+
+    @classmethod
+    def zeros(cls, parameters: Parameters) -> Counts:
+        """Start with no report.
+
+        Parameters
+        ----------
+        parameters
+            What the reports will be made with.
+
+        Examples
+        --------
+        >>> Counts.zeros(Parameters.basic(2, f=0.5, p=0.25, q=0.75)).total
+        0
+        """
+        shape = (parameters.n_cohorts, parameters.n_bits)
+        return cls(
+            n=np.zeros(shape[0], np.int64),
+            ones=np.zeros(shape, np.int64),
+            parameters=parameters,
+        )
+
+    @property
+    def total(self) -> int:
+        """All reports together."""
+        return int(self.n.sum())
+
+    def __add__(self, other: Self) -> Counts:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        if other.parameters != self.parameters:
+            raise MismatchError(
+                f"Counts made with the parameters {other.parameters.fingerprint} do not add to "
+                f"those of {self.parameters.fingerprint}.",
+                hint="decode each collection by itself",
+            )
+        return Counts(
+            n=self.n + other.n, ones=self.ones + other.ones, parameters=self.parameters
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        return (
+            self.parameters == other.parameters
+            and np.array_equal(self.n, other.n)
+            and np.array_equal(self.ones, other.ones)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.parameters, self.n.tobytes(), self.ones.tobytes()))
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        r"""Write the sums: google/rappor's CSV, or JSON that names the parameters.
+
+        Parameters
+        ----------
+        path
+            A name ending in ``.csv`` or ``.json``.
+        overwrite
+            Whether a file of that name may be replaced.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts.csv"
+        >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
+        >>> Counts(n=[5], ones=[[3, 2]], parameters=coin).write(file)
+        >>> file.read_text()
+        '5,3,2\n'
+        """
+        target = Path(path)
+        rows = np.column_stack([self.n, self.ones]).tolist()
+        if target.suffix.lower() == ".csv":
+            text = "".join(",".join(map(str, row)) + "\n" for row in rows)
+        elif target.suffix.lower() == ".json":
+            shape = self.parameters.to_dict()
+            text = json.dumps({"format": _FORMAT, "parameters": shape, "counts": rows}) + "\n"
+        else:
+            raise ReportFileError(
+                f"Counts are written to .csv or .json, not {target.suffix!r}.",
+                hint="take .json to keep the parameters beside them",
+            )
+        write_new_text(target, text, overwrite=overwrite)
+
+    @classmethod
+    def read(
+        cls, path: str | os.PathLike[str], *, parameters: Parameters | None = None
+    ) -> Counts:
+        """Read sums from a CSV of google/rappor or a JSON file of `write`.
+
+        Parameters
+        ----------
+        path
+            The file.
+        parameters
+            What the reports were made with. A CSV file does not say; a JSON file made with
+            others is refused.
+
+        Raises
+        ------
+        ReportFileError
+            If the file does not hold counts of that shape.
+        MismatchError
+            If the file names other parameters.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts.csv"
+        >>> _ = file.write_text("5,3,2")
+        >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
+        >>> Counts.read(file, parameters=coin).total
+        5
+        """
+        name = Path(path).name
+        text = read_text(Path(path))
+        if text.lstrip().startswith("{"):
+            rows, parameters = _from_json(text, name, parameters)
+        elif parameters is None:
+            raise ReportFileError(
+                f"The file {name!r} does not say which parameters its reports were made with.",
+                hint="give the parameters",
+            )
+        else:
+            rows = [row for row in csv.reader(io.StringIO(text)) if any(map(str.strip, row))]
+        table = _numbers(rows, name, parameters)
+        try:
+            return cls(n=table[:, 0], ones=table[:, 1:], parameters=parameters)
+        except RapporError as error:
+            raise ReportFileError(f"The file {name!r}: {error.problem}") from None
+
+
+def _from_json(text: str, name: str, parameters: Parameters | None) -> tuple[Any, Parameters]:
+    try:
+        content = json.loads(text)
+        is_ours = content["format"] == _FORMAT
+        rows, said = content["counts"], Parameters.from_dict(content["parameters"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        is_ours = False
+    if not is_ours:
+        raise ReportFileError(f"The file {name!r} is no file of counts.")
+    if parameters is not None and said != parameters:
+        raise MismatchError(
+            f"The counts of {name!r} were made with the parameters {said.fingerprint}, "
+            f"not {parameters.fingerprint}.",
+            hint="give the parameters of the collection, or none",
+        )
+    return rows, said
+
+
+def _numbers(rows: Any, name: str, parameters: Parameters) -> NDArray[np.int64]:
+    shape = (parameters.n_cohorts, parameters.n_bits + 1)
+    lengths = {len(row) for row in rows} if all(isinstance(r, list) for r in rows) else set()
+    if len(rows) != shape[0] or lengths != {shape[1]}:
+        raise ReportFileError(
+            f"The file {name!r} must hold {shape[0]} rows of {shape[1]} counts.",
+            hint="compare the numbers of cohorts and bits with the parameters",
+        )
+    try:
+        return np.array([[int(str(cell)) for cell in row] for row in rows], np.int64)
+    except (TypeError, ValueError, OverflowError):
+        raise ReportFileError(f"The file {name!r} must hold whole numbers alone.") from None
+
+
+def _whole(values: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    array = np.asarray(values)
+    if array.shape != shape:
+        raise RapporError(f"{name} must have the shape {shape}, not {array.shape}.")
+    if array.dtype.kind not in "iu" or np.any(array < 0):
+        raise RapporError(f"{name} must hold whole numbers that are not negative.")
+    array = array.astype(np.int64)  # a copy: nobody else can change it
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,124 @@
+"""What the clients of google/rappor draw, where it differs from what they were told."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import hmac
+import math
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from rappor.errors import RapporError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from rappor.parameters import Parameters
+
+__all__ = ["Language", "as_drawn", "permanent_by_google"]
+
+Language = Literal["python", "cpp", "java"]
+
+_STEPS_F = 128
+_STEPS_PQ = 256
+
+
+def as_drawn(parameters: Parameters, *, language: Language) -> Parameters:
+    """Give the probabilities that a client of google/rappor really draws with.
+
+    Decode its reports with these, and account for them with these.
+
+    Parameters
+    ----------
+    parameters
+        What the client was told.
+    language
+        ``"python"``, ``"cpp"`` (with randomness from the kernel) or ``"java"``.
+
+    Raises
+    ------
+    RapporError
+        If the client destroys the answers: the C++ one draws zeros alone for a probability
+        of 1.
+
+    Notes
+    -----
+    f is rounded to 1/128, up, down or to the nearest; C++ rounds p and q down to 1/256 and
+    turns 1 into 0.
+
+    Examples
+    --------
+    >>> from rappor.parameters import Parameters
+    >>> told = Parameters(n_bits=8, n_hashes=2, n_cohorts=128, f=0.45, p=0.39, q=0.61)
+    >>> drawn = as_drawn(told, language="cpp")
+    >>> drawn.f, drawn.p, drawn.q
+    (0.4453125, 0.38671875, 0.609375)
+    """
+    rounding: dict[str, Callable[[float], int]] = {
+        "python": math.ceil,
+        "cpp": math.floor,
+        "java": _nearest,
+    }
+    if language not in rounding:
+        names = ", ".join(repr(name) for name in rounding)
+        raise RapporError(f"language must be one of {names}, not {language!r}.")
+    f, p, q = parameters.f, parameters.p, parameters.q
+    f = rounding[language](_STEPS_F * f) / _STEPS_F
+    if language == "cpp":
+        if 1 in {p, q}:
+            raise RapporError(
+                "The C++ client of google/rappor draws zeros alone for a probability of 1.",
+                hint="its reports cannot be decoded; collect them again",
+            )
+        p, q = (math.floor(_STEPS_PQ * value) / _STEPS_PQ for value in (p, q))
+    return dataclasses.replace(parameters, f=f, p=p, q=q)
+
+
+def permanent_by_google(
+    bloom: NDArray[np.bool_], *, secret: bytes, f: float
+) -> NDArray[np.bool_]:
+    """Give the permanent response of google/rappor's Python client, to replay old reports.
+
+    For replaying alone: the response does not depend on the metric, so that two questions
+    asked with one secret share their noise.
+
+    Parameters
+    ----------
+    bloom
+        At most 32 bits, bit 0 first.
+    secret
+        The client's secret.
+    f
+        The probability told to the client.
+
+    Raises
+    ------
+    RapporError
+        If there are more than 32 bits.
+
+    Notes
+    -----
+    Byte i of ``HMAC-SHA256(secret, bits)``, the bits as four bytes big endian: its lowest bit
+    replaces bit i when the other seven are below ``128 f``.
+
+    Examples
+    --------
+    >>> bits = (8256 >> np.arange(16) & 1).astype(bool)
+    >>> kept = permanent_by_google(bits, secret=b"secret", f=0.5)
+    >>> int(np.sum(kept * 2 ** np.arange(16)))
+    57576
+    """
+    if bloom.ndim != 1 or not 1 <= bloom.size <= 32:
+        raise RapporError(f"google/rappor's Python client has 1 to 32 bits, not {bloom.size}.")
+    word = int(np.sum(bloom.astype(np.int64) << np.arange(bloom.size)))
+    digest = hmac.digest(secret, word.to_bytes(4, "big"), hashlib.sha256)
+    drawn = np.frombuffer(digest, np.uint8)[: bloom.size]
+    return np.where((drawn >> 1) < f * _STEPS_F, (drawn & 1).astype(bool), bloom)
+
+
+def _nearest(value: float) -> int:
+    return math.floor(value + 0.5)

@@ -1,0 +1,177 @@
+"""What somebody who keeps all reports can learn: true cells, and who is who."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rappor.coins import bytes_source, flip
+from rappor.errors import RapporError
+from rappor.permanent import permanent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from rappor.parameters import Parameters
+
+__all__ = ["averaging_attack", "best_guess", "linkage_attack", "linked"]
+
+
+def averaging_attack(
+    parameters: Parameters,
+    *,
+    reports: Sequence[int],
+    n_people: int,
+    rng: np.random.Generator,
+    is_memoised: bool = True,
+) -> dict[int, float]:
+    """Average people's reports of one cell and guess it, for growing numbers of reports.
+
+    Parameters
+    ----------
+    parameters
+        Basic RAPPOR, a bit a cell.
+    reports
+        The numbers of reports, rising.
+    n_people
+        People to attack; everybody stays in a cell drawn at random.
+    rng
+        Source of chance.
+    is_memoised
+        Whether the permanent response is the same in all reports, as it must be; False
+        shows a client that draws it anew.
+
+    Returns
+    -------
+    dict
+        The share of people whose cell is the best guess, by number of reports.
+
+    Examples
+    --------
+    >>> from rappor.parameters import Parameters
+    >>> cells = Parameters.basic(64, f=0.5, p=0.25, q=0.75)
+    >>> found = averaging_attack(
+    ...     cells,
+    ...     reports=[1, 300],
+    ...     n_people=200,
+    ...     rng=np.random.default_rng(1),
+    ...     is_memoised=False,
+    ... )
+    >>> found[300]
+    1.0
+    """
+    steps = list(reports)
+    if not steps or steps[0] < 1 or any(a >= b for a, b in pairwise(steps)):
+        raise RapporError("The numbers of reports must rise from 1 or more.")
+    k = parameters.n_bits
+    truth = rng.integers(0, k, n_people)
+    bloom = np.arange(k) == truth[:, None]
+    source = bytes_source(rng)
+    key = rng.bytes(32)
+    people = [b"%d" % person for person in range(n_people)]
+    kept = permanent(bloom, people, key=key, f=parameters.f)
+    sums = np.zeros((n_people, k))
+    shares = {}
+    for report in range(1, steps[-1] + 1):
+        if not is_memoised:
+            kept = permanent(bloom, people, key=rng.bytes(32), f=parameters.f)
+        sums += flip(kept, p=parameters.p, q=parameters.q, source=source)
+        if report in steps:
+            signs = 1 if parameters.q > parameters.p else -1
+            shares[report] = float(np.mean(best_guess(signs * sums, rng=rng) == truth))
+    return shares
+
+
+def best_guess(scores: NDArray[np.float64], *, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Give the place of each row's largest score, one of them at random where several tie.
+
+    Parameters
+    ----------
+    scores
+        One row a person.
+    rng
+        Source of chance.
+
+    Examples
+    --------
+    >>> best_guess(np.array([[0, 3, 1]]), rng=np.random.default_rng(1)).tolist()
+    [1]
+    """
+    is_best = scores == scores.max(axis=1, keepdims=True)
+    return np.asarray(np.argmax(rng.random(scores.shape) * is_best, axis=1), np.int64)
+
+
+def linked(
+    first: NDArray[np.float64], second: NDArray[np.float64], *, rng: np.random.Generator
+) -> float:
+    """Give the share of people whose two halves find each other without a name.
+
+    Parameters
+    ----------
+    first, second
+        What was seen of each person in two halves of the time, in the same order.
+    rng
+        Decides between halves that fit equally well.
+
+    Notes
+    -----
+    Each second half is given to the first half it correlates with most.
+
+    Examples
+    --------
+    >>> linked(np.eye(3), np.eye(3), rng=np.random.default_rng(1))
+    1.0
+    """
+    score = _standard(second) @ _standard(first).T
+    guess = best_guess(np.round(score, 9), rng=rng)
+    return float(np.mean(guess == np.arange(len(first))))
+
+
+def linkage_attack(
+    parameters: Parameters, *, reports: int, n_people: int, rng: np.random.Generator
+) -> float:
+    """Link people who stay where they are by the noise of their permanent responses.
+
+    Everybody is in the same cell, so that nothing but the noise tells them apart.
+
+    Parameters
+    ----------
+    parameters
+        Basic RAPPOR, a bit a cell.
+    reports
+        Reports of each person in each half of the time.
+    n_people
+        Number of people; guessing links one in so many.
+    rng
+        Source of chance.
+
+    Examples
+    --------
+    >>> from rappor.parameters import Parameters
+    >>> cells = Parameters.basic(64, f=0.5, p=0.25, q=0.75)
+    >>> linkage_attack(cells, reports=30, n_people=50, rng=np.random.default_rng(1)) > 0.9
+    True
+    """
+    bloom = np.zeros((n_people, parameters.n_bits), bool)
+    bloom[:, 0] = True
+    people = [b"%d" % person for person in range(n_people)]
+    kept = permanent(bloom, people, key=rng.bytes(32), f=parameters.f)
+    source = bytes_source(rng)
+    halves = [
+        sum(
+            flip(kept, p=parameters.p, q=parameters.q, source=source).astype(float)
+            for _ in range(reports)
+        )
+        for _ in range(2)
+    ]
+    return linked(np.asarray(halves[0]), np.asarray(halves[1]), rng=rng)
+
+
+def _standard(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    length = np.sqrt((centred**2).sum(axis=1, keepdims=True))
+    return np.asarray(centred / np.where(length > 0, length, 1))

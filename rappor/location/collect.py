@@ -1,0 +1,228 @@
+"""Collect where people are: one report a period, one permanent response a cell."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rappor.accounting import epsilon_after
+from rappor.client import encode
+from rappor.errors import RapporError
+from rappor.parameters import Parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from rappor.counts import Counts
+    from rappor.location.areas import Areas
+    from rappor.permanent import SecretKey
+
+__all__ = ["Collection", "collect", "levels_of", "sampled_hours", "spent"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Collection:
+    """How people report where they are.
+
+    Everybody reports cells of one level for ever, drawn by a keyed hash: who reported a cell
+    and the cell around it would pay for both.
+
+    Parameters
+    ----------
+    areas
+        The cells.
+    f, p, q
+        As for `Parameters`; the same for all levels.
+    shares
+        The share of people that report each level; by default equal ones.
+
+    Examples
+    --------
+    >>> from rappor.location.areas import Areas
+    >>> regions = Areas(parents=[[0, 0, 1]], n_coarsest=2)
+    >>> design = Collection(areas=regions, f=0.5, p=0.25, q=0.75)
+    >>> [parameters.n_bits for parameters in design.parameters]
+    [2, 3]
+    """
+
+    areas: Areas
+    f: float
+    p: float
+    q: float
+    shares: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        n = self.areas.n_levels
+        shares = (1 / n,) * n if self.shares is None else tuple(self.shares)
+        if len(shares) != n or min(shares) < 0 or abs(sum(shares) - 1) > 1e-9:
+            raise RapporError(f"The {n} levels need shares of people that sum to 1.")
+        object.__setattr__(self, "shares", shares)
+
+    @property
+    def parameters(self) -> tuple[Parameters, ...]:
+        """The parameters of each level, coarse to fine: basic RAPPOR, a bit a cell."""
+        return tuple(
+            Parameters.basic(self.areas.n_cells(level), f=self.f, p=self.p, q=self.q)
+            for level in range(self.areas.n_levels)
+        )
+
+
+def levels_of(
+    n_people: int, *, secret: SecretKey, shares: Sequence[float]
+) -> NDArray[np.int64]:
+    """Give everybody's level, the same for ever.
+
+    Parameters
+    ----------
+    n_people
+        People are numbered from 0.
+    secret
+        The secret of the collection.
+    shares
+        The share of people of each level.
+
+    Examples
+    --------
+    >>> from tables.secret import Secret
+    >>> levels_of(4, secret=Secret(bytes(16)), shares=[0.0, 1.0]).tolist()
+    [1, 1, 1, 1]
+    """
+    key = secret.derive("rappor level")
+    digests = [hashlib.sha256(key + b"%d" % person).digest()[:8] for person in range(n_people)]
+    uniform = np.frombuffer(b"".join(digests), "<u8") / 2.0**64
+    found = np.searchsorted(np.cumsum(shares), uniform, side="right")
+    return np.minimum(found, len(shares) - 1)
+
+
+def sampled_hours(
+    n_people: int, *, n_periods: int, hours: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw the hour of each person's one report in each period.
+
+    Parameters
+    ----------
+    n_people, n_periods
+        Their numbers.
+    hours
+        Hours of a period.
+    rng
+        Source of chance.
+
+    Examples
+    --------
+    >>> sampled_hours(2, n_periods=3, hours=24, rng=np.random.default_rng(1)).shape
+    (2, 3)
+    """
+    drawn = rng.integers(0, hours, (n_people, n_periods))
+    return drawn + hours * np.arange(n_periods)
+
+
+def collect(
+    cells: NDArray[np.int64],
+    *,
+    collection: Collection,
+    secret: SecretKey,
+    hours: int,
+    rng: np.random.Generator,
+) -> list[tuple[Counts, ...]]:
+    """Simulate the reports of people whose places are known, and sum them.
+
+    Parameters
+    ----------
+    cells
+        People by hours: the finest cells.
+    collection
+        How they report.
+    secret
+        From which their permanent responses derive.
+    hours
+        Hours of a period; everybody reports one of them, drawn at random.
+    rng
+        Source of chance of the simulation.
+
+    Returns
+    -------
+    list of tuple
+        For each period, the counts of each level.
+
+    Examples
+    --------
+    >>> from tables.secret import Secret
+    >>> from rappor.location.areas import Areas
+    >>> design = Collection(areas=Areas(parents=[], n_coarsest=3), f=0.5, p=0.25, q=0.75)
+    >>> days = collect(
+    ...     np.zeros((50, 48), int),
+    ...     collection=design,
+    ...     secret=Secret(bytes(16)),
+    ...     hours=24,
+    ...     rng=np.random.default_rng(1),
+    ... )
+    >>> [counts.total for (counts,) in days]
+    [50, 50]
+    """
+    n_people, n_hours = cells.shape
+    if hours < 1 or n_hours % hours:
+        raise RapporError(f"The {n_hours} hours are no whole number of periods of {hours}.")
+    periods = n_hours // hours
+    when = sampled_hours(n_people, n_periods=periods, hours=hours, rng=rng)
+    places = np.take_along_axis(cells, when, axis=1)
+    level_of = levels_of(n_people, secret=secret, shares=collection.shares or ())
+    days = []
+    for period in range(periods):
+        counts = []
+        for level, parameters in enumerate(collection.parameters):
+            people = np.flatnonzero(level_of == level)
+            reports = encode(
+                _as_values(
+                    collection.areas.upward(places[people, period], to=level), parameters
+                ),
+                people,
+                parameters=parameters,
+                secret=secret,
+                metric=f"location, level {level}",
+                rng=rng,
+            )
+            counts.append(reports.sum())
+        days.append(tuple(counts))
+    return days
+
+
+def spent(reported: NDArray[np.int64], *, parameters: Parameters) -> NDArray[np.float64]:
+    """Give what each person's reports have cost: the sum over the distinct cells reported.
+
+    Parameters
+    ----------
+    reported
+        People by periods: the cells reported, at the level of `parameters`.
+    parameters
+        The parameters of that level.
+
+    Notes
+    -----
+    The bound of `rappor.ledger.ValueLedger`, for all people at once.
+
+    Examples
+    --------
+    >>> coin = Parameters.basic(9, f=0.5, p=0.0, q=1.0)
+    >>> spent(np.array([[3, 3, 3], [3, 4, 5]]), parameters=coin).round(3).tolist()
+    [2.197, 6.592]
+    """
+    n_people, periods = reported.shape
+    losses = np.array([epsilon_after(parameters, reports=t) for t in range(periods + 1)])
+    total = np.zeros(n_people)
+    ordered = np.sort(reported, axis=1)
+    starts = np.ones(ordered.shape, bool)
+    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    runs = np.diff(np.append(np.flatnonzero(starts), ordered.size))
+    np.add.at(total, np.nonzero(starts)[0], losses[runs])
+    return total
+
+
+def _as_values(cells: NDArray[np.int64], parameters: Parameters) -> NDArray[np.generic]:
+    """Give the values of basic RAPPOR; a level of one cell asks everybody yes."""
+    return np.ones(cells.size, bool) if parameters.is_boolean else cells

@@ -1,0 +1,261 @@
+"""A map of where people are: shares with intervals, and cells too uncertain withheld."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rappor.errors import MismatchError, RapporError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from rappor.counts import Counts
+    from rappor.location.areas import Areas
+
+__all__ = ["LevelMap", "finest_shares", "pool", "population_map", "rate_errors"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LevelMap:
+    """The cells of one level.
+
+    Parameters
+    ----------
+    shares
+        Unbiased estimates of the share of people in each cell; some may be negative.
+    errors
+        Their standard errors.
+    low, high
+        Intervals that hold the share with the confidence asked for, one cell at a time.
+    is_shown
+        Whether a cell was found with certainty enough to publish it; the others are withheld.
+
+    Examples
+    --------
+    >>> from rappor.counts import Counts
+    >>> from rappor.location.areas import Areas
+    >>> from rappor.parameters import Parameters
+    >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
+    >>> day = Counts(n=[10_000], ones=[[6_250, 3_750]], parameters=coin)
+    >>> (level,) = population_map([(day,)], areas=Areas(parents=[], n_coarsest=2))
+    >>> level.shares.round(3).tolist(), level.is_shown.tolist()
+    ([1.0, 0.0], [True, False])
+    """
+
+    shares: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    is_shown: NDArray[np.bool_]
+
+
+def population_map(
+    periods: Sequence[Sequence[Counts]],
+    *,
+    areas: Areas,
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+) -> tuple[LevelMap, ...]:
+    """Estimate where people are from the counts of one period or more.
+
+    A fine cell is shown only when the cell around it is, so that whoever reads the map goes
+    from coarse to fine as far as the reports carry.
+
+    Parameters
+    ----------
+    periods
+        For each period, the counts of each level, from the same people.
+    areas
+        The cells.
+    alpha
+        Chance that a level shows one empty cell or more (Bonferroni, one-sided).
+    confidence
+        Of the intervals.
+
+    Raises
+    ------
+    RapporError
+        If there is no period or no report, or alpha or confidence is out of range.
+    MismatchError
+        If the counts do not fit the areas or each other.
+
+    Notes
+    -----
+    A share is ``(c/N - p*) / (q* - p*)``, also where nobody is. Its error is that of
+    `rate_errors`.
+
+    Examples
+    --------
+    >>> from rappor.counts import Counts
+    >>> from rappor.location.areas import Areas
+    >>> from rappor.parameters import Parameters
+    >>> coin = Parameters.basic(1, f=0.5, p=0.25, q=0.75)
+    >>> day = Counts(n=[10_000], ones=[[6_250]], parameters=coin)
+    >>> (level,) = population_map([(day,)], areas=Areas(parents=[], n_coarsest=1))
+    >>> bool(level.low[0] < 1 < level.high[0])
+    True
+    """
+    from scipy.special import ndtri
+
+    for name, value in (("alpha", alpha), ("confidence", confidence)):
+        if not 0 < value < 1:
+            raise RapporError(f"{name} must lie between 0 and 1, not {value!r}.")
+    if not periods or any(len(counts) != areas.n_levels for counts in periods):
+        raise MismatchError(f"Each period needs counts of {areas.n_levels} levels.")
+    width = float(ndtri((1 + confidence) / 2))
+    levels: list[LevelMap] = []
+    for level in range(areas.n_levels):
+        counts = pool([period[level] for period in periods])
+        parameters = counts.parameters
+        if parameters.hash != "index" or parameters.n_bits != areas.n_cells(level):
+            raise MismatchError(
+                f"Level {level} has {areas.n_cells(level)} cells, and its reports have "
+                f"{parameters.n_bits} bits."
+            )
+        rates = counts.ones[0] / counts.total
+        lift = parameters.q_star - parameters.p_star
+        shares = (rates - parameters.p_star) / lift
+        errors = rate_errors(counts, n_periods=len(periods)) / abs(lift)
+        shown = shares > float(ndtri(1 - alpha / shares.size)) * errors
+        if level:
+            shown &= levels[-1].is_shown[areas.parents[level - 1]]
+        half = width * errors
+        levels.append(
+            LevelMap(
+                shares=shares,
+                errors=errors,
+                low=shares - half,
+                high=shares + half,
+                is_shown=shown,
+            )
+        )
+    return tuple(levels)
+
+
+def pool(periods: Sequence[Counts]) -> Counts:
+    """Add the counts of periods.
+
+    Parameters
+    ----------
+    periods
+        At least one, with at least one report in all.
+
+    Raises
+    ------
+    RapporError
+        If there is nothing to estimate from.
+
+    Examples
+    --------
+    >>> from rappor.counts import Counts
+    >>> from rappor.parameters import Parameters
+    >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
+    >>> day = Counts(n=[5], ones=[[3, 2]], parameters=coin)
+    >>> pool([day, day]).total
+    10
+    """
+    total = periods[0]
+    for counts in periods[1:]:
+        total = total + counts
+    if total.total == 0:
+        raise RapporError("There is no report to make a map of.")
+    return total
+
+
+def rate_errors(counts: Counts, *, n_periods: int) -> NDArray[np.float64]:
+    """Give the standard errors of the rates of ones in counts of several periods.
+
+    The same people answer in every period with the same permanent responses, so that only
+    the instantaneous noise averages out.
+
+    Parameters
+    ----------
+    counts
+        The counts of all periods together.
+    n_periods
+        How many they are.
+
+    Notes
+    -----
+    With ``b = (r - p) / (q - p)``, the share of permanent ones behind a rate r, and T
+    periods, the variance of one person's mean is at most
+    ``(q - p)² b (1 - b) + (b q (1 - q) + (1 - b) p (1 - p)) / T``: that of a person who never
+    moves. It is exact for T = 1.
+
+    Examples
+    --------
+    >>> from rappor.counts import Counts
+    >>> from rappor.parameters import Parameters
+    >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
+    >>> day = Counts(n=[10_000], ones=[[6_250, 3_750]], parameters=coin)
+    >>> rate_errors(day, n_periods=1).round(5).tolist()
+    [0.00484, 0.00484]
+    """
+    if n_periods < 1:
+        raise RapporError(f"There must be at least one period, not {n_periods}.")
+    p, q = counts.parameters.p, counts.parameters.q
+    half = counts.parameters.f / 2
+    rates = counts.ones.sum(axis=0) / counts.total
+    behind = np.clip((rates - p) / (q - p), half, 1 - half)
+    between = (q - p) ** 2 * behind * (1 - behind)
+    within = behind * q * (1 - q) + (1 - behind) * p * (1 - p)
+    people = counts.total / n_periods
+    floor = 1 / people**2  # no rate is known without error
+    variance = np.maximum((between + within / n_periods) / people, floor)
+    return np.asarray(np.sqrt(variance), np.float64)
+
+
+def finest_shares(levels: Sequence[LevelMap], *, areas: Areas) -> NDArray[np.float64]:
+    """Spread what the map shows over the finest cells: shares that sum to 1.
+
+    What a shown cell holds beyond its own shown cells is spread evenly over the withheld ones
+    within it; what no shown cell holds, over the whole map.
+
+    Parameters
+    ----------
+    levels
+        From `population_map`.
+    areas
+        The cells.
+
+    Examples
+    --------
+    >>> from rappor.counts import Counts
+    >>> from rappor.location.areas import Areas
+    >>> from rappor.parameters import Parameters
+    >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
+    >>> day = Counts(n=[10_000], ones=[[6_250, 3_750]], parameters=coin)
+    >>> regions = Areas(parents=[], n_coarsest=2)
+    >>> finest_shares(population_map([(day,)], areas=regions), areas=regions).tolist()
+    [1.0, 0.0]
+    """
+    shown = levels[0].is_shown
+    found = _filled(np.where(shown, np.clip(levels[0].shares, 0, None), 0.0), ~shown, 1.0)
+    for level, parent in enumerate(areas.parents, start=1):
+        here = levels[level]
+        below = np.empty(parent.size)
+        for cell, mass in enumerate(found):
+            inside = np.flatnonzero(parent == cell)
+            if inside.size:
+                known = np.where(here.is_shown[inside], here.shares[inside], 0.0)
+                below[inside] = _filled(known, ~here.is_shown[inside], float(mass))
+        found = below
+    total = math.fsum(found)
+    return found / total if total else np.full(found.size, 1 / found.size)
+
+
+def _filled(
+    known: NDArray[np.float64], is_open: NDArray[np.bool_], mass: float
+) -> NDArray[np.float64]:
+    """Make parts sum to a mass: the open ones take what is left, or all shrink."""
+    total = float(known.sum())
+    if total > mass or not is_open.any():
+        even = np.full(known.size, mass / known.size)
+        return known * (mass / total) if total else even
+    return np.asarray(known + is_open * ((mass - total) / is_open.sum()), np.float64)

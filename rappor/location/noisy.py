@@ -1,0 +1,159 @@
+"""Ways to share places that report noise: geo-indistinguishability and RAPPOR."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rappor.coins import bytes_source, flip
+from rappor.errors import RapporError
+from rappor.location.collect import Collection, collect, sampled_hours, spent
+from rappor.location.map import finest_shares, population_map
+from rappor.location.outcome import Seen, judge, shares_of
+from rappor.location.people import HOURS
+from rappor.permanent import permanent, permanent_key
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rappor.location.areas import Grid
+    from rappor.location.outcome import Outcome
+    from rappor.location.people import Traces
+    from rappor.permanent import SecretKey
+
+__all__ = ["geo_indistinguishable", "rappor_cells"]
+
+
+def geo_indistinguishable(
+    traces: Traces, *, grid: Grid, epsilon: float, rng: np.random.Generator
+) -> Outcome:
+    """Report one place a day, moved by planar Laplace noise.
+
+    Parameters
+    ----------
+    traces
+        The people.
+    grid
+        The cells.
+    epsilon
+        Loss of one report per unit of distance.
+    rng
+        Source of chance; noise of a simulation, not for release.
+
+    Notes
+    -----
+    The angle is uniform and the distance has the Gamma law of shape 2 and rate `epsilon`. The
+    loss is that of moving by one finest cell in all reports. The attacker averages the
+    reports of the nights.
+
+    References
+    ----------
+    Andrés, Bordenabe, Chatzikokolakis, Palamidessi: Geo-indistinguishability, CCS 2013.
+
+    Examples
+    --------
+    >>> from rappor.location.areas import Grid
+    >>> from rappor.location.people import moving_people
+    >>> rng = np.random.default_rng(1)
+    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2, 4))
+    >>> people = moving_people(60, n_days=14, grid=grid, rng=rng)
+    >>> round(geo_indistinguishable(people, grid=grid, epsilon=0.5, rng=rng).loss, 6)
+    7.0
+    """
+    if not epsilon > 0:
+        raise RapporError(f"epsilon must be above 0, not {epsilon!r}.")
+    n_cells = grid.areas().n_cells(len(grid.levels) - 1)
+    when = sampled_hours(traces.n_people, n_periods=traces.n_days, hours=HOURS, rng=rng)
+    angle = rng.uniform(0, 2 * math.pi, when.shape)
+    distance = rng.gamma(2, 1 / epsilon, when.shape)
+    x = np.take_along_axis(traces.x, when, axis=1) + distance * np.cos(angle)
+    y = np.take_along_axis(traces.y, when, axis=1) + distance * np.sin(angle)
+    night = traces.is_night[when]
+    half = when >= traces.cells.shape[1] // 2
+    cells = grid.cells(np.clip(x, grid.west, grid.east), np.clip(y, grid.south, grid.north))
+    side = (grid.east - grid.west) / 2 ** grid.levels[-1]
+    seen = Seen(
+        night=_nearness(x, y, night, grid),
+        halves=(_nearness(x, y, ~half, grid), _nearness(x, y, half, grid)),
+        shares=shares_of(cells, n_cells),
+        loss=epsilon * side * traces.n_days,
+    )
+    promise = f"{epsilon:g} per unit of distance and report"
+    return judge(seen, traces, name="geo-indistinguishability", guarantee=promise, rng=rng)
+
+
+def rappor_cells(
+    traces: Traces,
+    *,
+    collection: Collection,
+    secret: SecretKey,
+    rng: np.random.Generator,
+) -> Outcome:
+    """Report one cell a day by RAPPOR, with one permanent response a person and cell.
+
+    Parameters
+    ----------
+    traces
+        The people.
+    collection
+        How they report.
+    secret
+        From which their permanent responses derive.
+    rng
+        Source of chance of the simulation.
+
+    Notes
+    -----
+    The attacker holds reports of the finest level from everybody, more than the collection
+    gives. The loss is that of the person who reported most different cells.
+
+    Examples
+    --------
+    >>> from tables.secret import Secret
+    >>> from rappor.location.areas import Grid
+    >>> from rappor.location.people import moving_people
+    >>> rng = np.random.default_rng(1)
+    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2, 4))
+    >>> people = moving_people(60, n_days=14, grid=grid, rng=rng)
+    >>> design = Collection(areas=grid.areas(), f=0.5, p=0.25, q=0.75)
+    >>> secret = Secret(bytes(16))
+    >>> found = rappor_cells(people, collection=design, secret=secret, rng=rng)
+    >>> found.homes_found < 0.5
+    True
+    """
+    parameters = collection.parameters[-1]
+    when = sampled_hours(traces.n_people, n_periods=traces.n_days, hours=HOURS, rng=rng)
+    places = np.take_along_axis(traces.cells, when, axis=1)
+    key = permanent_key(secret, metric="attack", parameters=parameters)
+    people = [b"%d" % person for person in range(traces.n_people)]
+    shape = (traces.n_people, parameters.n_bits)
+    night, halves = np.zeros(shape), (np.zeros(shape), np.zeros(shape))
+    for day in range(traces.n_days):
+        bloom = np.arange(parameters.n_bits) == places[:, day, None]
+        kept = permanent(bloom, people, key=key, f=parameters.f)
+        shown = flip(kept, p=parameters.p, q=parameters.q, source=bytes_source(rng))
+        halves[int(2 * day >= traces.n_days)][:] += shown
+        night += shown * traces.is_night[when[:, day]][:, None]
+    days = collect(traces.cells, collection=collection, secret=secret, hours=HOURS, rng=rng)
+    areas = collection.areas
+    seen = Seen(
+        night=night,
+        halves=halves,
+        shares=finest_shares(population_map(days, areas=areas), areas=areas),
+        loss=float(spent(places, parameters=parameters).max()),
+    )
+    promise = f"{parameters.epsilon_permanent:.3g} a cell, for ever"
+    return judge(seen, traces, name="RAPPOR", guarantee=promise, rng=rng)
+
+
+def _nearness(
+    x: NDArray[np.float64], y: NDArray[np.float64], kept: NDArray[np.bool_], grid: Grid
+) -> NDArray[np.float64]:
+    """Score cells by their distance to the mean of each person's reports."""
+    number = np.maximum(kept.sum(axis=1), 1)
+    middle_x, middle_y = ((part * kept).sum(axis=1) / number for part in (x, y))
+    cell_x, cell_y = grid.centres()
+    away = np.hypot(middle_x[:, None] - cell_x, middle_y[:, None] - cell_y)
+    return np.where(kept.any(axis=1, keepdims=True), -away, 0.0)

@@ -1,0 +1,183 @@
+"""How a way to share places is judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rappor.location.attacks import best_guess, linked
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rappor.location.people import Traces
+
+__all__ = ["Outcome", "Seen", "judge", "seen_cells", "shares_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one way of sharing places gives away, and what it still shows.
+
+    Parameters
+    ----------
+    name
+        The way.
+    guarantee
+        What it promises, in words.
+    loss
+        The largest privacy loss of a person over all days; None without such a promise.
+    homes_found
+        Share of people whose home cell an attacker names.
+    linked
+        Share of people whose two halves of the time an attacker joins without names.
+    map_error
+        Half the sum of differences between the map and where people truly were, 0 to 1.
+
+    Examples
+    --------
+    >>> Outcome(
+    ...     name="none", guarantee="none", loss=None, homes_found=1, linked=1, map_error=0
+    ... ).name
+    'none'
+    """
+
+    name: str
+    guarantee: str
+    loss: float | None
+    homes_found: float
+    linked: float
+    map_error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Seen:
+    """What an attacker holds of each person, and the map.
+
+    Parameters
+    ----------
+    night
+        People by cells: how often each was seen in each cell at night, or any score.
+    halves
+        The same for both halves of the time.
+    shares
+        The map: the share of people in each cell.
+    loss
+        The largest privacy loss of a person.
+
+    Examples
+    --------
+    >>> rows = np.eye(2)
+    >>> Seen(night=rows, halves=(rows, rows), shares=np.array([0.5, 0.5])).loss is None
+    True
+    """
+
+    night: NDArray[np.float64]
+    halves: tuple[NDArray[np.float64], NDArray[np.float64]]
+    shares: NDArray[np.float64]
+    loss: float | None = None
+
+
+def judge(
+    seen: Seen, traces: Traces, *, name: str, guarantee: str, rng: np.random.Generator
+) -> Outcome:
+    """Attack what was seen, and compare the map with where people were.
+
+    Parameters
+    ----------
+    seen
+        What the attacker holds.
+    traces
+        The people.
+    name, guarantee
+        Of the way.
+    rng
+        Decides where several guesses are equally good.
+
+    Examples
+    --------
+    >>> from rappor.location.areas import Grid
+    >>> from rappor.location.people import moving_people
+    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2,))
+    >>> rng = np.random.default_rng(1)
+    >>> people = moving_people(3, n_days=2, grid=grid, rng=rng)
+    >>> seen = seen_cells(
+    ...     people, people.cells, n_cells=16, kept=np.ones(people.cells.shape, bool)
+    ... )
+    >>> judge(seen, people, name="all", guarantee="none", rng=rng).homes_found
+    1.0
+    """
+    truth = shares_of(traces.cells, seen.shares.size)
+    shares = np.clip(seen.shares, 0, None)
+    shares = shares / shares.sum() if shares.sum() else np.full(shares.size, 1 / shares.size)
+    return Outcome(
+        name=name,
+        guarantee=guarantee,
+        loss=seen.loss,
+        homes_found=float(np.mean(best_guess(seen.night, rng=rng) == traces.homes)),
+        linked=linked(*seen.halves, rng=rng),
+        map_error=float(np.abs(shares - truth).sum() / 2),
+    )
+
+
+def seen_cells(
+    traces: Traces, cells: NDArray[np.int64], *, n_cells: int, kept: NDArray[np.bool_]
+) -> Seen:
+    """Count cells by person, at night and in both halves of the time.
+
+    Parameters
+    ----------
+    traces
+        The people.
+    cells
+        The cell each reported in each hour.
+    n_cells
+        Number of cells.
+    kept
+        Which hours were reported.
+
+    Examples
+    --------
+    >>> from rappor.location.areas import Grid
+    >>> from rappor.location.people import moving_people
+    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2,))
+    >>> people = moving_people(3, n_days=2, grid=grid, rng=np.random.default_rng(1))
+    >>> kept = np.ones(people.cells.shape, bool)
+    >>> seen_cells(people, people.cells, n_cells=16, kept=kept).night.sum()
+    np.float64(48.0)
+    """
+    late = np.arange(cells.shape[1]) >= cells.shape[1] // 2
+    return Seen(
+        night=_tally(cells, kept & traces.is_night, n_cells),
+        halves=(_tally(cells, kept & ~late, n_cells), _tally(cells, kept & late, n_cells)),
+        shares=shares_of(cells[kept], n_cells),
+    )
+
+
+def shares_of(cells: NDArray[np.int64], n_cells: int) -> NDArray[np.float64]:
+    """Give the share of each cell.
+
+    Parameters
+    ----------
+    cells
+        Cells, in any shape.
+    n_cells
+        Number of cells.
+
+    Examples
+    --------
+    >>> shares_of(np.array([0, 0, 1, 0]), 3).tolist()
+    [0.75, 0.25, 0.0]
+    """
+    counts = np.bincount(cells.ravel(), minlength=n_cells)
+    return np.asarray(counts / max(1, counts.sum()))
+
+
+def _tally(
+    cells: NDArray[np.int64], kept: NDArray[np.bool_], n_cells: int
+) -> NDArray[np.float64]:
+    people = np.nonzero(kept)[0]
+    flat = np.bincount(people * n_cells + cells[kept], minlength=len(cells) * n_cells)
+    return flat.reshape(len(cells), n_cells).astype(float)

@@ -1,0 +1,140 @@
+"""People who move: homes, work, a few other places, day after day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rappor.errors import RapporError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rappor.location.areas import Grid
+
+__all__ = ["HOURS", "Traces", "moving_people"]
+
+HOURS = 24
+_EVENING, _MORNING = 22, 6  # the hours between are night
+_TOWNS = 6
+_PLACES = 3  # besides home and work
+_SPREAD = 0.05  # of a town, in widths of the box
+_REACH = 0.1  # of the other places around home
+_TRIP = 0.02  # chance of being anywhere, in any waking hour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Traces:
+    """Where simulated people are, hour by hour.
+
+    Parameters
+    ----------
+    x, y
+        People by hours.
+    cells
+        The finest cells of these points.
+    homes
+        The finest cell of everybody's home.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rappor.location.areas import Grid
+    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2, 4))
+    >>> moving_people(5, n_days=7, grid=grid, rng=np.random.default_rng(1)).cells.shape
+    (5, 168)
+    """
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    cells: NDArray[np.int64]
+    homes: NDArray[np.int64]
+
+    @property
+    def n_people(self) -> int:
+        """Number of people."""
+        return len(self.cells)
+
+    @property
+    def n_days(self) -> int:
+        """Number of days."""
+        return int(self.cells.shape[1]) // HOURS
+
+    @property
+    def is_night(self) -> NDArray[np.bool_]:
+        """Which hours are night."""
+        return _is_night(np.arange(self.cells.shape[1]))
+
+
+def moving_people(
+    n_people: int, *, n_days: int, grid: Grid, rng: np.random.Generator
+) -> Traces:
+    """Simulate people with a home, a job, three other places and rare trips.
+
+    Parameters
+    ----------
+    n_people
+        Number of people.
+    n_days
+        Number of days; every sixth and seventh is a weekend.
+    grid
+        Where they live.
+    rng
+        Source of chance: same seed, same people.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rappor.location.areas import Grid
+    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2, 4))
+    >>> people = moving_people(100, n_days=7, grid=grid, rng=np.random.default_rng(1))
+    >>> at_home = people.cells[:, people.is_night] == people.homes[:, None]
+    >>> bool(at_home.all())
+    True
+    """
+    if n_people < 1 or n_days < 1:
+        raise RapporError("A simulation needs at least one person and one day.")
+    towns = rng.uniform(0.15, 0.85, (_TOWNS, 2))
+    home = _around(towns[rng.integers(0, _TOWNS, n_people)], _SPREAD, rng)
+    work = _around(towns[rng.integers(0, 2, n_people)], _SPREAD, rng)  # two towns have jobs
+    others = _around(np.repeat(home[:, None], _PLACES, 1), _REACH, rng)
+    places = np.concatenate([home[:, None], work[:, None], others], axis=1)
+    where = _timetable(n_people, n_days, rng)
+    points = np.take_along_axis(places, where[:, :, None], axis=1)
+    hour = np.arange(n_days * HOURS) % HOURS
+    trips = (rng.random(where.shape) < _TRIP) & ~_is_night(hour)
+    points[trips] = rng.random((int(trips.sum()), 2))
+    x = grid.west + points[..., 0] * (grid.east - grid.west)
+    y = grid.south + points[..., 1] * (grid.north - grid.south)
+    cells = grid.cells(x, y)
+    return Traces(x=x, y=y, cells=cells, homes=cells[:, 0])
+
+
+def _is_night(hours: NDArray[np.int64]) -> NDArray[np.bool_]:
+    hour = hours % HOURS
+    return (hour >= _EVENING) | (hour < _MORNING)
+
+
+def _around(
+    centre: NDArray[np.float64], spread: float, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    return np.clip(centre + rng.normal(0, spread, centre.shape), 0, 1 - 1e-9)
+
+
+def _timetable(n_people: int, n_days: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Give the place of each person and hour: 0 home, 1 work, then the others."""
+    day, hour = np.divmod(np.arange(n_days * HOURS), HOURS)
+    is_weekend = day % 7 >= 5
+    where = np.zeros((n_people, day.size), np.int64)
+    where[:, ~is_weekend & (hour >= 9) & (hour < 17)] = 1
+    for chance, hours in (
+        (0.4, ~is_weekend & (hour >= 18) & (hour < 21)),
+        (0.6, is_weekend & (hour >= 11) & (hour < 18)),
+    ):
+        goes = rng.random((n_people, n_days)) < chance
+        place = rng.integers(2, 2 + _PLACES, (n_people, n_days))
+        out = hours & goes[:, day]
+        where[out] = place[:, day][out]
+    return where

@@ -1,0 +1,343 @@
+"""The parameters that clients and server must share, and what they promise."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from rappor.errors import MismatchError, RapporError, ReportFileError
+from rappor.newfile import read_text, write_new_text
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+__all__ = ["Hash", "Parameters"]
+
+Hash = Literal["mmh3", "md5", "index"]
+
+_COLUMNS = ("k", "h", "m", "p", "q", "f")
+_MAX_BITS = 2**16
+_MAX_COHORTS = 2**20
+_MAX_COUNTS = 2**26  # bits by cohorts: what a server keeps in memory
+_MD5_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """What every client of one collection and its server agree on.
+
+    A value sets `n_hashes` of `n_bits` bits (which ones depends on the client's cohort). The
+    permanent response replaces each bit by a coin with probability `f`, once for ever; every
+    report then shows a 1 with probability `q` where the permanent response has one, and with
+    probability `p` where it has none.
+
+    Parameters
+    ----------
+    n_bits
+        Bits of a report, k.
+    n_hashes
+        Bits a value sets, h; two of them may coincide.
+    n_cohorts
+        Groups of clients with hash functions of their own, m.
+    f
+        Noise of the permanent response, in [0, 1); 0 is one-time RAPPOR.
+    p, q
+        Probabilities of a reported 1 where the permanent response is 0 and where it is 1.
+    hash
+        ``"mmh3"``; ``"md5"`` for the files of google/rappor; ``"index"`` for basic RAPPOR,
+        where the value is a number below `n_bits` and sets the bit of that number (a Boolean
+        question with one bit: no bit, or bit 0).
+
+    Raises
+    ------
+    RapporError
+        If a parameter is out of range or the reports would carry no information.
+
+    Examples
+    --------
+    >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
+    >>> round(paper.epsilon_one, 4), round(paper.epsilon_permanent, 4)
+    (1.0743, 4.3944)
+    """
+
+    n_bits: int
+    n_hashes: int
+    n_cohorts: int
+    f: float
+    p: float
+    q: float
+    hash: Hash = "mmh3"
+
+    def __post_init__(self) -> None:
+        problem = _whole_problem(self) or _probability_problem(self) or _hash_problem(self)
+        if problem is not None:
+            raise problem
+        for name in ("f", "p", "q"):  # 0, 0.0 and -0.0 are one parameter and one fingerprint
+            object.__setattr__(self, name, float(getattr(self, name)) + 0.0)
+
+    @classmethod
+    def basic(cls, n_values: int, *, f: float, p: float, q: float) -> Parameters:
+        """Give basic RAPPOR its parameters: one bit a value, no cohorts.
+
+        Parameters
+        ----------
+        n_values
+            Number of values; 1 for a Boolean question, whose yes is the bit.
+        f, p, q
+            As for `Parameters`.
+
+        Examples
+        --------
+        >>> answers = Parameters.basic(1, f=0.5, p=0.25, q=0.75)
+        >>> round(answers.epsilon_permanent, 4)  # one bit differs: ln 3
+        1.0986
+        """
+        return cls(n_bits=n_values, n_hashes=1, n_cohorts=1, f=f, p=p, q=q, hash="index")
+
+    @property
+    def p_star(self) -> float:
+        """Probability of a reported 1 where the value sets no bit."""
+        return self.p + self.f / 2 * (self.q - self.p)
+
+    @property
+    def q_star(self) -> float:
+        """Probability of a reported 1 where the value sets the bit."""
+        return self.q - self.f / 2 * (self.q - self.p)
+
+    @property
+    def is_boolean(self) -> bool:
+        """Whether one bit is all there is: two values then differ in one bit, not in two."""
+        return self.n_bits == 1
+
+    @property
+    def epsilon_one(self) -> float:
+        """Privacy loss of one report; infinite when a bit can give the value away."""
+        from rappor.accounting import epsilon_after
+
+        return epsilon_after(self, reports=1)
+
+    @property
+    def epsilon_permanent(self) -> float:
+        """Privacy loss of all reports of one value together; infinite for ``f=0``."""
+        if self.f == 0:
+            return math.inf
+        bit = math.log((2 - self.f) / self.f)
+        return bit if self.is_boolean else 2 * self.n_hashes * bit
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that stand for exactly these parameters."""
+        reals = ",".join(value.hex() for value in (self.f, self.p, self.q))
+        text = f"rappor:{self.n_bits},{self.n_hashes},{self.n_cohorts},{reals},{self.hash}"
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def to_dict(self) -> dict[str, int | float | str]:
+        """Give what a JSON file keeps of the parameters, with their fingerprint.
+
+        Examples
+        --------
+        >>> Parameters.basic(8, f=0.5, p=0.25, q=0.75).to_dict()["fingerprint"]
+        '99e97572adac9a54'
+        """
+        fields = ("n_bits", "n_hashes", "n_cohorts", "f", "p", "q", "hash", "fingerprint")
+        return {name: getattr(self, name) for name in fields}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Parameters:
+        """Make the parameters of what `to_dict` gave, and compare the fingerprint.
+
+        Parameters
+        ----------
+        fields
+            The fields by name, and their fingerprint.
+
+        Raises
+        ------
+        RapporError
+            If a field is missing, unknown or out of range, or the fingerprint is another.
+
+        Examples
+        --------
+        >>> coin = Parameters.basic(1, f=0.5, p=0.25, q=0.75)
+        >>> Parameters.from_dict(coin.to_dict()) == coin
+        True
+        """
+        rest = dict(fields)
+        fingerprint = rest.pop("fingerprint", None)
+        try:
+            made = cls(**rest)
+        except TypeError:
+            raise ReportFileError("A field of the parameters is missing or unknown.") from None
+        if fingerprint != made.fingerprint:
+            raise MismatchError("The parameters do not have the fingerprint beside them.")
+        return made
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the parameters: google/rappor's CSV, or JSON that names the hash too.
+
+        Parameters
+        ----------
+        path
+            A name ending in ``.csv`` or ``.json``.
+        overwrite
+            Whether a file of that name may be replaced.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "params.csv"
+        >>> Parameters.basic(8, f=0.5, p=0.25, q=0.75).write(file)
+        >>> print(file.read_text(), end="")
+        k,h,m,p,q,f
+        8,1,1,0.25,0.75,0.5
+        """
+        target = Path(path)
+        if target.suffix.lower() == ".json":
+            text = json.dumps(self.to_dict(), indent=1) + "\n"
+        elif target.suffix.lower() == ".csv":
+            values = (self.n_bits, self.n_hashes, self.n_cohorts, self.p, self.q, self.f)
+            text = f"{','.join(_COLUMNS)}\n{','.join(repr(value) for value in values)}\n"
+        else:
+            raise ReportFileError(
+                f"Parameters are written to .csv or .json, not {target.suffix!r}.",
+                hint="take .json, which names the hash",
+            )
+        write_new_text(target, text, overwrite=overwrite)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        hash: Hash | None = None,  # noqa: A002 (its name everywhere)
+    ) -> Parameters:
+        r"""Read google/rappor's CSV, or JSON of `write`.
+
+        Parameters
+        ----------
+        path
+            The file; in a CSV, white space and the order of its columns do not count.
+        hash
+            The hash of the collection, which a CSV does not name; by default ``"md5"``,
+            that of google/rappor.
+
+        Raises
+        ------
+        ReportFileError
+            If the file does not hold one set of parameters.
+        MismatchError
+            If a JSON file names another hash, or was changed.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "params.csv"
+        >>> _ = file.write_text("k, h, m, p, q, f\n32, 1, 64, .25, .75, .5\n")
+        >>> Parameters.read(file).n_cohorts
+        64
+        """
+        name = Path(path).name
+        text = read_text(Path(path))
+        if not text.lstrip().startswith("{"):
+            return _from_csv(text, name, hash or "md5")
+        try:
+            made = cls.from_dict(json.loads(text))
+        except (json.JSONDecodeError, RecursionError):
+            raise ReportFileError(f"The file {name!r} is no parameter file.") from None
+        if hash is not None and hash != made.hash:
+            raise MismatchError(f"The parameters of {name!r} name the hash {made.hash!r}.")
+        return made
+
+
+def _from_csv(text: str, name: str, hash_name: Hash) -> Parameters:
+    try:
+        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text)) if row]
+    except csv.Error:
+        rows = []
+    if len(rows) != 2 or sorted(rows[0]) != sorted(_COLUMNS) or len(rows[1]) != 6:
+        raise ReportFileError(
+            f"The file {name!r} is no parameter file.",
+            hint=f"it must hold the header {','.join(_COLUMNS)} and one row",
+        )
+    row = dict(zip(rows[0], rows[1], strict=True))
+    try:
+        whole = {key: int(row[key]) for key in "khm"}
+        real = {key: float(row[key]) for key in "pqf"}
+    except ValueError:
+        raise ReportFileError(f"The row of the file {name!r} is not six numbers.") from None
+    return Parameters(
+        n_bits=whole["k"], n_hashes=whole["h"], n_cohorts=whole["m"], **real, hash=hash_name
+    )
+
+
+def _whole_problem(parameters: Parameters) -> RapporError | None:
+    limits = {"n_bits": _MAX_BITS, "n_hashes": 64, "n_cohorts": _MAX_COHORTS}
+    for name, limit in limits.items():
+        value = getattr(parameters, name)
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= limit:
+            return RapporError(f"{name} must be a whole number in 1..{limit}, not {value!r}.")
+    if parameters.n_bits * parameters.n_cohorts > _MAX_COUNTS:
+        return RapporError(
+            f"{parameters.n_bits} bits in {parameters.n_cohorts} cohorts are more than "
+            f"{_MAX_COUNTS} counts.",
+            hint="take fewer cohorts",
+        )
+    if parameters.n_hashes > parameters.n_bits:
+        return RapporError(
+            f"A value cannot set {parameters.n_hashes} of {parameters.n_bits} bits.",
+            hint="take n_hashes=1, or more bits",
+        )
+    return None
+
+
+def _probability_problem(parameters: Parameters) -> RapporError | None:
+    for name in ("f", "p", "q"):
+        value = getattr(parameters, name)
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number or not 0 <= value <= 1:  # a NaN fails this too
+            return RapporError(f"{name} must be a probability, not {value!r}.")
+    if parameters.f == 1:
+        return RapporError(
+            "With f=1 the permanent response does not depend on the value.",
+            hint="take f below 1",
+        )
+    if parameters.p_star == parameters.q_star:
+        return RapporError(
+            f"With p and q both {parameters.p:g} the reports do not depend on the value.",
+            hint="take a q larger than p",
+        )
+    return None
+
+
+def _hash_problem(parameters: Parameters) -> RapporError | None:
+    known = get_args(Hash)
+    if parameters.hash not in known:
+        names = ", ".join(repr(name) for name in known)
+        return RapporError(f"hash must be one of {names}, not {parameters.hash!r}.")
+    if parameters.hash == "index":
+        if (parameters.n_hashes, parameters.n_cohorts) != (1, 1):
+            return RapporError(
+                "Basic RAPPOR has one hash and one cohort.",
+                hint="leave n_hashes and n_cohorts at 1, or take hash='mmh3'",
+            )
+        return None
+    if parameters.n_bits == 1:
+        return RapporError(
+            "With one bit every value sets it, and reports say nothing.",
+            hint="take Parameters.basic(1, …) for a Boolean question",
+        )
+    width = 1 if parameters.n_bits <= 256 else 2
+    if parameters.hash == "md5" and parameters.n_hashes * width > _MD5_BYTES:
+        return RapporError(
+            f"An MD5 digest yields {_MD5_BYTES // width} bits of {parameters.n_bits}, "
+            f"not {parameters.n_hashes}.",
+            hint="take hash='mmh3', or fewer hashes",
+        )
+    return None

@@ -1,0 +1,243 @@
+"""Files of reports: compact ones of ours, and the CSV of google/rappor."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from rappor.encoded import Reports
+from rappor.errors import MismatchError, RapporError, ReportFileError
+from rappor.newfile import new_file
+from rappor.parameters import Parameters
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import TextIO
+
+__all__ = ["read_reports", "write_reports"]
+
+_FORMAT = "rappor-reports"
+_MAGIC = b'{"format": "rappor-reports"'
+_CHUNK_BYTES = 2**22
+_CSV_COLUMNS = ("cohort", "irr", "fingerprint")
+_LONGEST_HEADER = 4096
+
+
+def write_reports(
+    pieces: Iterable[Reports],
+    path: str | os.PathLike[str],
+    *,
+    parameters: Parameters,
+    overwrite: bool = False,
+) -> int:
+    """Write reports as they come, and give their number.
+
+    Parameters
+    ----------
+    pieces
+        The reports, in as many pieces as wanted.
+    path
+        A name ending in ``.rappor`` (a line that names the parameters, then each report in
+        few bytes) or ``.csv`` (columns cohort, irr, fingerprint).
+    parameters
+        What all of them were made with.
+    overwrite
+        Whether a file of that name may be replaced.
+
+    Raises
+    ------
+    MismatchError
+        If a piece was made with other parameters.
+    ReportFileError
+        If the file exists or has another ending.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "reports.csv"
+    >>> coin = Parameters.basic(3, f=0.5, p=0.25, q=0.75)
+    >>> reports = Reports.from_texts(["001"], [0], parameters=coin)
+    >>> write_reports([reports], file, parameters=coin)
+    1
+    >>> file.read_text().splitlines()[0]
+    'cohort,irr,fingerprint'
+    """
+    target = Path(path)
+    form = target.suffix.lower()
+    if form not in {".rappor", ".csv"}:
+        raise ReportFileError(f"Reports are written to .rappor or .csv, not {target.suffix!r}.")
+    total = 0
+    with new_file(target, overwrite=overwrite) as file:
+        file.write(_csv_header() if form == ".csv" else _header(parameters))
+        for piece in pieces:
+            if piece.parameters != parameters:
+                raise _mismatch(target.name, piece.parameters.fingerprint, parameters)
+            file.write(_csv_rows(piece) if form == ".csv" else _records(piece))
+            total += len(piece)
+    return total
+
+
+def read_reports(
+    path: str | os.PathLike[str], *, parameters: Parameters | None = None
+) -> Iterator[Reports]:
+    """Read reports in pieces that fit into little memory.
+
+    Parameters
+    ----------
+    path
+        A file of `write_reports`, or a CSV with the columns cohort and irr.
+    parameters
+        What they were made with. A file that names others is refused; a CSV needs them.
+
+    Raises
+    ------
+    MismatchError
+        If a report was made with other parameters.
+    ReportFileError
+        If the file is no file of reports, or damaged.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "reports.rappor"
+    >>> coin = Parameters.basic(3, f=0.5, p=0.25, q=0.75)
+    >>> reports = Reports.from_texts(["001"], [0], parameters=coin)
+    >>> _ = write_reports([reports], file, parameters=coin)
+    >>> [text for piece in read_reports(file) for text in piece.texts()]
+    ['001']
+    """
+    source = Path(path)
+    try:
+        with source.open("rb") as file:
+            is_ours = file.read(len(_MAGIC)) == _MAGIC
+            file.seek(0)
+            if is_ours:
+                yield from _read_records(file, source.name, parameters)
+                return
+        with source.open(encoding="utf-8-sig", newline="") as text:
+            yield from _read_csv(text, source.name, parameters)
+    except UnicodeDecodeError:
+        raise ReportFileError(f"The file {source.name!r} is no file of reports.") from None
+    except OSError as error:
+        raise ReportFileError(
+            f"The file {source.name!r} cannot be read: {error.strerror}."
+        ) from None
+
+
+def _record(parameters: Parameters) -> np.dtype[np.void]:
+    return np.dtype([("cohort", "<u4"), ("bits", "u1", (-(-parameters.n_bits // 8),))])
+
+
+def _header(parameters: Parameters) -> bytes:
+    header = {"format": _FORMAT, "version": 1, "parameters": parameters.to_dict()}
+    return json.dumps(header).encode() + b"\n"
+
+
+def _records(piece: Reports) -> bytes:
+    records = np.empty(len(piece), _record(piece.parameters))
+    records["cohort"], records["bits"] = piece.cohorts, piece.packed
+    return records.tobytes()
+
+
+def _csv_header() -> bytes:
+    return (",".join(_CSV_COLUMNS) + "\n").encode()
+
+
+def _csv_rows(piece: Reports) -> bytes:
+    end = f",{piece.parameters.fingerprint}\n"
+    rows = zip(piece.cohorts.tolist(), piece.texts(), strict=True)
+    return "".join(f"{cohort},{text}{end}" for cohort, text in rows).encode()
+
+
+def _read_records(
+    file: BinaryIO, name: str, parameters: Parameters | None
+) -> Iterator[Reports]:
+    line = file.readline(_LONGEST_HEADER)
+    try:
+        header = json.loads(line)
+        said, version = Parameters.from_dict(header["parameters"]), header["version"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ReportFileError(f"The first line of {name!r} names no parameters.") from None
+    if version != 1:
+        raise ReportFileError(f"The file {name!r} was written by a newer version.")
+    if parameters is not None and parameters != said:
+        raise _mismatch(name, said.fingerprint, parameters)
+    form = _record(said)
+    yield _piece(name, said, np.empty(0, np.int64), np.empty(0, form)["bits"])
+    while chunk := file.read(max(1, _CHUNK_BYTES // form.itemsize) * form.itemsize):
+        if len(chunk) % form.itemsize:
+            raise ReportFileError(
+                f"The file {name!r} ends in the middle of a report.",
+                hint="copy it again",
+            )
+        records = np.frombuffer(chunk, form)
+        yield _piece(name, said, records["cohort"], records["bits"])
+
+
+def _piece(name: str, parameters: Parameters, cohorts: Any, packed: Any) -> Reports:
+    try:
+        return Reports(cohorts=cohorts, packed=packed, parameters=parameters)
+    except RapporError as error:
+        raise ReportFileError(f"The file {name!r}: {error.problem}", hint=error.hint) from None
+
+
+def _read_csv(file: TextIO, name: str, parameters: Parameters | None) -> Iterator[Reports]:
+    rows = csv.reader(file)
+    try:
+        columns = [cell.strip() for cell in next(rows, [])]
+        if not {"cohort", "irr"} <= set(columns):
+            raise ReportFileError(
+                f"The file {name!r} is no file of reports.",
+                hint="a CSV of reports has the columns cohort and irr",
+            )
+        if parameters is None:
+            raise ReportFileError(
+                f"The file {name!r} does not say how its reports were made.",
+                hint="give the parameters",
+            )
+        size = max(1, _CHUNK_BYTES // (8 * parameters.n_bits))
+        chunk: list[Sequence[str]] = []
+        for row in rows:
+            if row:
+                chunk.append(row)
+            if len(chunk) == size:
+                yield _rows(chunk, columns, name, parameters)
+                chunk = []
+        if chunk:
+            yield _rows(chunk, columns, name, parameters)
+    except csv.Error:
+        raise ReportFileError(f"The file {name!r} is no CSV.") from None
+
+
+def _rows(
+    chunk: Sequence[Sequence[str]], columns: list[str], name: str, parameters: Parameters
+) -> Reports:
+    if any(len(row) != len(columns) for row in chunk):
+        raise ReportFileError(f"A row of {name!r} has more or fewer cells than the header.")
+    if "fingerprint" in columns:
+        at = columns.index("fingerprint")
+        for other in {row[at].strip() for row in chunk} - {parameters.fingerprint}:
+            raise _mismatch(name, other, parameters)
+    cohort, irr = columns.index("cohort"), columns.index("irr")
+    try:
+        cohorts = np.array([int(row[cohort]) for row in chunk], np.int64)
+        texts = [row[irr].strip() for row in chunk]
+        return Reports.from_texts(texts, cohorts, parameters=parameters)
+    except RapporError as error:
+        raise ReportFileError(f"The file {name!r}: {error.problem}", hint=error.hint) from None
+    except (ValueError, OverflowError):
+        raise ReportFileError(f"A cohort in {name!r} is no whole number.") from None
+
+
+def _mismatch(name: str, found: str, parameters: Parameters) -> MismatchError:
+    shown = found if found.isalnum() and len(found) == 16 else "others"
+    return MismatchError(
+        f"The reports of {name!r} were made with the parameters {shown}, "
+        f"not {parameters.fingerprint}.",
+        hint="sum each collection by itself",
+    )

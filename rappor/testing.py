@@ -1,0 +1,108 @@
+"""One-sided tests of many candidates at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from rappor.errors import RapporError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Correction", "adjusted", "binomial_tail", "upper_tail"]
+
+#: How many tests at once are allowed for.
+Correction: TypeAlias = Literal[
+    "benjamini-hochberg", "benjamini-yekutieli", "bonferroni", "holm", "none"
+]
+
+
+def upper_tail(estimates: ArrayLike, variances: ArrayLike, freedom: int) -> NDArray[np.float64]:
+    """Give the chance of at least these estimates where the truth is 0.
+
+    Parameters
+    ----------
+    estimates, variances
+        Of the candidates; an infinite variance gives 1.
+    freedom
+        Degrees of freedom behind the variances, for Student's distribution; 0 for the normal.
+
+    Examples
+    --------
+    >>> upper_tail([1.645, 0.0], [1.0, 1.0], 0).round(3).tolist()
+    [0.05, 0.5]
+    """
+    from scipy.special import ndtr, stdtr
+
+    x, v = np.asarray(estimates, float), np.asarray(variances, float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = x / np.sqrt(v)
+    z = np.where(np.isfinite(v), np.nan_to_num(z, nan=0.0, posinf=np.inf, neginf=-np.inf), 0.0)
+    tail: NDArray[np.float64] = stdtr(freedom, -z) if freedom > 0 else ndtr(-z)
+    return np.where(np.isfinite(v), tail, 1.0)
+
+
+def binomial_tail(ones: ArrayLike, n: ArrayLike, chance: ArrayLike) -> NDArray[np.float64]:
+    """Give the chance of at least so many ones in n trials.
+
+    Parameters
+    ----------
+    ones, n, chance
+        Ones, trials and the chance of a one; arrays of one shape.
+
+    Examples
+    --------
+    >>> binomial_tail([0, 1, 2], [2, 2, 2], [0.5, 0.5, 0.5]).tolist()
+    [1.0, 0.75, 0.25]
+    """
+    from scipy.special import betainc
+
+    k, trials, p = np.broadcast_arrays(*(np.asarray(a, float) for a in (ones, n, chance)))
+    found = np.ones(k.shape)
+    some = k > 0
+    found[some] = betainc(k[some], trials[some] - k[some] + 1, p[some])
+    return found
+
+
+def adjusted(p_values: ArrayLike, *, correction: Correction) -> NDArray[np.float64]:
+    """Adjust p-values for their number: compare them with the level itself.
+
+    Parameters
+    ----------
+    p_values
+        One per test.
+    correction
+        ``"bonferroni"`` and ``"holm"`` bound the chance of any false discovery,
+        ``"benjamini-hochberg"`` the expected share of false ones among the discoveries, and
+        ``"benjamini-yekutieli"`` the same whatever the dependence; ``"none"`` changes nothing.
+
+    Examples
+    --------
+    >>> adjusted([0.01, 0.02, 0.5], correction="bonferroni").tolist()
+    [0.03, 0.06, 1.0]
+    >>> adjusted([0.01, 0.02, 0.5], correction="benjamini-hochberg").tolist()
+    [0.03, 0.03, 0.5]
+    """
+    if correction not in get_args(Correction):
+        known = ", ".join(repr(name) for name in get_args(Correction))
+        raise RapporError(
+            f"There is no correction {correction!r}.", hint=f"take one of {known}"
+        )
+    p: NDArray[np.float64] = np.asarray(p_values, float)
+    n = p.size
+    if correction == "none" or not n:
+        return p.copy()
+    if correction == "bonferroni":
+        return (n * p).clip(max=1.0)
+    order = np.argsort(p, kind="stable")
+    rank = np.arange(1, n + 1)
+    if correction == "holm":
+        steps = np.maximum.accumulate((n + 1 - rank) * p[order])
+    else:
+        factor = (1.0 / rank).sum() if correction == "benjamini-yekutieli" else 1.0
+        steps = np.minimum.accumulate((factor * n / rank * p[order])[::-1])[::-1]
+    found = np.empty(n)
+    found[order] = np.minimum(1.0, steps)
+    return found

@@ -1,0 +1,250 @@
+"""Rival methods by the criteria that were measured of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reports.catalogues.methods import CRITERIA, DETAILS, DRAWN, METHODS
+from reports.parts import Cell, Table, numbers, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reports.languages import Words
+    from reports.method_facts import CriterionFact, MethodFact, MethodFacts
+    from reports.parts import Entry, Rating
+
+__all__ = ["method_parts", "rating_of"]
+
+#: Nearer to all or none than this is all or none.
+_CLOSE = 1e-9
+
+
+def method_parts(words: Words, facts: MethodFacts) -> dict[str, Any]:
+    """Arrange what was measured of the methods.
+
+    Parameters
+    ----------
+    words
+        The language.
+    facts
+        The facts.
+
+    Examples
+    --------
+    >>> from reports.languages import words_of
+    >>> from reports.method_facts import MethodFacts
+    >>> facts = MethodFacts(
+    ...     methods=(),
+    ...     tables=(("area", "sex"),),
+    ...     geography="area",
+    ...     target="sex",
+    ...     records=90,
+    ...     all_records=90,
+    ...     drawn="all",
+    ...     persons=9,
+    ...     seed=1,
+    ... )
+    >>> method_parts(words_of("en"), facts)["about"][0]
+    'Tried on all 90 records.'
+    """
+    return {
+        "about": list(_about(words, facts)),
+        "matrix": _matrix(words, facts),
+        "meanings": [
+            (words.say(criterion.heading), words.say(criterion.meaning))
+            for criterion in CRITERIA.values()
+        ],
+        "parameters": _parameters(words, facts),
+        "details": _details(words, facts),
+        "refused": _refused(words, facts),
+    }
+
+
+def rating_of(criterion: CriterionFact) -> Rating | None:
+    """Tell whether a share is the best that can be, the worst, or between.
+
+    Parameters
+    ----------
+    criterion
+        The criterion.
+
+    Examples
+    --------
+    >>> from reports.method_facts import CriterionFact
+    >>> rating_of(CriterionFact(name="cells_lost", share=0.0, base=9))
+    'best'
+    """
+    better = CRITERIA[criterion.name].better
+    if criterion.share is None or not better:
+        return None
+    good = criterion.share if better == "more" else 1 - criterion.share
+    if good >= 1 - _CLOSE:
+        return "best"
+    return "worst" if good <= _CLOSE else "part"
+
+
+def _about(words: Words, facts: MethodFacts) -> Iterator[str]:
+    counts = {"records": facts.records, "all": facts.all_records}
+    yield DRAWN[facts.drawn].say(words, counts, of="the sample")
+    shown = [words.say(" by ").join(table) for table in facts.tables]
+    yield words.say("Planned tables, with all margins: %(tables)s.", tables=words.listed(shown))
+    if facts.geography:
+        yield words.say(
+            "Areas: “%(geography)s”. What an intruder wants to know: “%(target)s”.",
+            geography=facts.geography,
+            target=facts.target,
+        )
+    else:
+        yield words.say(
+            "No dimension tells areas. What an intruder wants to know: “%(target)s”.",
+            target=facts.target,
+        )
+    for name, column in facts.levels.items():
+        yield words.say(
+            "“%(name)s” was taken at the level “%(column)s”: finer ones have too many "
+            "categories.",
+            name=name,
+            column=column,
+        )
+    yield from _limits(words, facts)
+
+
+def _limits(words: Words, facts: MethodFacts) -> Iterator[str]:
+    if facts.filtered:
+        yield words.say(
+            "Tables with a filter were tried without it: %(names)s.",
+            names=words.listed(facts.filtered),
+        )
+    if facts.summed:
+        yield words.say(
+            "Of tables with sums, means or weighted counts, the counts of records were tried: "
+            "%(names)s.",
+            names=words.listed(facts.summed),
+        )
+    if facts.left_out:
+        yield words.say(
+            "Left out, as they have too many cells: %(names)s.",
+            names=words.listed(facts.left_out),
+        )
+    yield words.say(
+        "Whether a method is simple to run is declared by the office, not measured."
+    )
+
+
+def _matrix(words: Words, facts: MethodFacts) -> Table:
+    headings = [words.say(criterion.heading) for criterion in CRITERIA.values()]
+    tried = [method for method in facts.methods if method.criteria]
+    return Table(
+        id="methods-matrix",
+        caption=words.say("Methods and criteria, as measured"),
+        columns=(
+            *texts(words.say("Method")),
+            *numbers(*headings),
+        ),
+        rows=tuple(_row(words, method) for method in tried),
+        notes=(
+            words.say("Below each share stands its base: cells, parts, lines or persons."),
+            words.say("● the best there is    ◐ between    ○ the worst there is"),
+            *(
+                words.say(
+                    "Behind the ledger, the planned tables pass; what is asked for beside them "
+                    "is refused where it differs by too few records."
+                )
+                for _ in [method for method in tried if method.kind == "cell-key-ledger"][:1]
+            ),
+        ),
+    )
+
+
+def _row(words: Words, method: MethodFact) -> tuple[Entry, ...]:
+    measured = {criterion.name: criterion for criterion in method.criteria}
+    cells = [_share(words, measured[name]) for name in CRITERIA if name in measured]
+    return (_head(words, method), *cells)
+
+
+def _head(words: Words, method: MethodFact) -> Cell:
+    label = words.say(METHODS[method.kind])
+    if method.is_default:
+        return Cell(text=label)
+    return Cell(text=method.name, small=label)
+
+
+def _parameters(words: Words, facts: MethodFacts) -> Table:
+    """Arrange what each was tried with, how far numbers moved, and what was declared."""
+    simple = {"yes": words.say("yes"), "no": words.say("no")}
+    rows: list[tuple[Entry, ...]] = []
+    for method in facts.methods:
+        parameters = [
+            f"{name} = {value if isinstance(value, str) else words.numbers.plain(value)}"
+            for name, value in method.parameters.items()
+        ]
+        change = method.mean_change
+        rows.append(
+            (
+                _head(words, method),
+                Cell(text=method.name, is_code=True),
+                words.listed(parameters),
+                words.say("none") if change is None else words.numbers.amount(change),
+                simple.get(method.simple, method.simple),
+            )
+        )
+    return Table(
+        id="methods-parameters",
+        caption=words.say("What the methods were tried with, and how far numbers moved"),
+        columns=(
+            *texts(words.say("Method"), words.say("Name in files"), words.say("Parameters")),
+            *numbers(words.say("Mean change of a number")),
+            *texts(words.say("Simple to run, as declared")),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _share(words: Words, criterion: CriterionFact) -> Cell:
+    if criterion.share is None:
+        return Cell(text=words.say("not measured"))
+    return Cell(
+        text=words.numbers.share(criterion.share),
+        small=words.say("of %(base)s", base=words.numbers.count(criterion.base)),
+        rating=rating_of(criterion),
+    )
+
+
+def _details(words: Words, facts: MethodFacts) -> Table:
+    rows = []
+    for method in facts.methods:
+        told = [
+            DETAILS[name].say(words, {"number": number}, of=f"the detail {name!r}")
+            for name, number in method.facts.items()
+            if number is not None
+        ]
+        if method.criteria and method.records != facts.records:
+            told.insert(
+                0,
+                words.say(
+                    "Tried on %(records)s records of fewer areas, as it takes long.",
+                    records=words.numbers.count(method.records),
+                ),
+            )
+        if told:
+            rows.append((_head(words, method).text, " ".join(told)))
+    return Table(
+        id="methods-details",
+        caption=words.say("What some methods did besides"),
+        columns=texts(words.say("Method"), words.say("What it did")),
+        rows=tuple(rows),
+    )
+
+
+def _refused(words: Words, facts: MethodFacts) -> Table:
+    return Table(
+        id="methods-refused",
+        caption=words.say("Methods that could not be tried"),
+        columns=texts(words.say("Method"), words.say("Reason")),
+        rows=tuple(
+            (_head(words, method).text, method.reason)
+            for method in facts.methods
+            if not method.criteria
+        ),
+    )

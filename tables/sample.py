@@ -1,0 +1,292 @@
+"""A sample of records as codes of categories, for trying methods out; disclosive."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from tables.errors import DataError, RequestError
+from tables.filters import quote
+from tables.keys import require_sound
+from tables.prepare import _code
+from tables.prepared import LEVEL
+from tables.request import require_fit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from tables.axes import Axis
+    from tables.keys import RecordKeys
+    from tables.request import Request
+    from tables.source import Source
+
+    Codes = NDArray[np.int64]
+
+__all__ = ["Label", "RecordSample", "SampledDimension", "read_sample"]
+
+logger = logging.getLogger(__name__)
+
+#: The texts of a category, one per output column of its dimension.
+Label: TypeAlias = tuple[str, ...]
+
+_NAME = "ckm_sample"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class SampledDimension:
+    """One dimension of sampled records, at each of its levels.
+
+    Parameters
+    ----------
+    codes
+        For each level, finest first and without the total, the category of every record.
+    labels
+        For each level, the categories.
+    """
+
+    codes: tuple[Codes, ...]
+    labels: tuple[tuple[Label, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class RecordSample:
+    """Records as codes. Disclosive: never write or print them.
+
+    Parameters
+    ----------
+    dimensions
+        Name → its codes.
+    record_keys
+        The key of every record, in [0, key_range).
+    key_range
+        One more than the largest possible key.
+    groups
+        Column → a number for each of its values, by record.
+    n_records
+        How many records there are outside the sample as well.
+    drawn
+        ``"all"`` records, those of some ``"areas"``, or ``"records"`` one by one.
+    """
+
+    dimensions: Mapping[str, SampledDimension]
+    record_keys: NDArray[np.uint64]
+    key_range: int
+    groups: Mapping[str, Codes]
+    n_records: int
+    drawn: str
+
+    def __len__(self) -> int:
+        return len(self.record_keys)
+
+    def __repr__(self) -> str:
+        return f"RecordSample({len(self.dimensions)} dimensions)"
+
+
+def read_sample(
+    source: Source,
+    keys: RecordKeys | None,
+    *,
+    requests: Mapping[str, Request],
+    area: str | None = None,
+    groups: Sequence[str] = (),
+    most_records: int = 20_000,
+    most_areas: int = 100,
+    seed: int = 1,
+    tolerate_missing_keys: bool = False,
+) -> RecordSample:
+    """Read records as codes: all of them, or where there are more a sample.
+
+    Parameters
+    ----------
+    source
+        The records.
+    keys
+        Their keys; None for records that have none, whose keys are 0.
+    requests
+        Dimension → a request of that dimension alone, with its hierarchy and categories.
+    area
+        A dimension. Where records are sampled, all those of some of its finest categories are
+        taken, so that their cells are as small as they are; records are drawn one by one only
+        where not even two areas are small enough.
+    groups
+        Further columns that say which records belong together.
+    most_records, most_areas
+        The size of the sample.
+    seed
+        What is drawn depends on it, on the record keys and on the categories alone.
+    tolerate_missing_keys
+        Count a missing key as zero instead of refusing.
+
+    Returns
+    -------
+    RecordSample
+        The records, in the order of their keys.
+
+    Raises
+    ------
+    TablesError
+        If a column is missing or the keys are not sound, or if there is no record.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, open_source
+    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint8())})
+    >>> with open_source(records) as source:
+    ...     sex = {"sex": Request(dimensions=["sex"])}
+    ...     found = read_sample(source, StoredKeys(column="key"), requests=sex)
+    >>> found.dimensions["sex"].codes[0].tolist(), found.dimensions["sex"].labels[0]
+    ([0, 1, 0], (('F',), ('M',)))
+    """
+    if most_records < 1 or most_areas < 1:
+        raise RequestError("A sample needs a record and an area at least.")
+    require_fit(requests, source)
+    if keys is not None:
+        require_sound(source, keys, tolerate_missing=tolerate_missing_keys)
+    missing = [name for name in groups if name not in source.columns]
+    if missing:
+        raise RequestError(f"Column {missing[0]!r} is not in the data.")
+    reader = _Reader(source, keys, requests, groups)
+    try:
+        return reader.read(area, most_records=most_records, most_areas=most_areas, seed=seed)
+    finally:
+        reader.clean()
+
+
+class _Reader:
+    """The records with the categories of each, beside them in the database."""
+
+    def __init__(
+        self,
+        source: Source,
+        keys: RecordKeys | None,
+        requests: Mapping[str, Request],
+        groups: Sequence[str],
+    ) -> None:
+        self._source = source
+        self._keys = keys
+        self._table = source.new_name(_NAME)
+        self._axes: dict[str, Axis] = {}
+        self._joins: list[str] = []
+        self._groups = tuple(groups)
+        self._columns = [c for request in requests.values() for c in request.columns]
+        for place, (name, request) in enumerate(requests.items()):
+            axis, coding = _code(source, name, request)
+            source.keep(f"{self._table}_a{place}", coding)
+            self._axes[name] = axis
+            on = " AND ".join(
+                f"r.{quote(c)} IS NOT DISTINCT FROM a{place}.{quote(c)}"
+                for c in request.columns
+            )
+            self._joins.append(f"JOIN {self._table}_a{place} AS a{place} ON {on}")
+
+    def clean(self) -> None:
+        """Drop what was kept in the database."""
+        for place in range(len(self._axes)):
+            self._source.fetch(f"DROP TABLE IF EXISTS {self._table}_a{place}")
+
+    def read(
+        self, area: str | None, *, most_records: int, most_areas: int, seed: int
+    ) -> RecordSample:
+        (n_records,) = self._source.fetch(f"SELECT count(*) FROM {self._source.relation}")[0]
+        if not n_records:
+            raise DataError("There are no records.", hint="look at the path of the data")
+        sizes = np.zeros(0, np.int64) if area is None else self._area_sizes(area)
+        drawn, chosen = "all", np.zeros(0, np.int64)
+        if n_records > most_records or np.count_nonzero(sizes) > most_areas:
+            chosen = _drawn_areas(
+                sizes, most_records=most_records, most_areas=most_areas, seed=seed
+            )
+            drawn = "areas" if len(chosen) else "records"
+        where = self._within(area, chosen) if drawn == "areas" and area is not None else ""
+        limit = most_records if drawn == "records" else None
+        answer = self._records(where, limit=limit, seed=seed)
+        return self._coded(answer, n_records=n_records, drawn=drawn)
+
+    def _area_sizes(self, area: str) -> Codes:
+        """Count the records of every area, in the order of its categories."""
+        place = list(self._axes).index(area)
+        level = f"a{place}.{quote(f'{LEVEL}0')}"
+        answer = self._source.arrow(
+            f"SELECT {level} AS area, count(*) AS n FROM {self._source.relation} AS r "
+            f"{self._joins[place]} GROUP BY 1"
+        )
+        sizes = np.zeros(self._axes[area].levels[0].size, np.int64)
+        sizes[answer["area"].to_numpy()] = answer["n"].to_numpy()
+        return sizes
+
+    def _within(self, area: str, chosen: Codes) -> str:
+        place = list(self._axes).index(area)
+        listed = ", ".join(str(code) for code in chosen.tolist())
+        return f"WHERE a{place}.{quote(f'{LEVEL}0')} IN ({listed})"
+
+    def _records(self, where: str, *, limit: int | None, seed: int) -> pa.Table:
+        parameters: dict[str, object] = {}
+        key = quote(f"{self._table} key")
+        read = dict.fromkeys([*self._columns, *self._groups])
+        number = "0" if self._keys is None else self._keys.sql(self._source, parameters)
+        inner = [f"coalesce({number}, 0)::UBIGINT AS {key}"]
+        inner += [quote(name) for name in read]
+        columns = [f"r.{key} AS k"]
+        for place, axis in enumerate(self._axes.values()):
+            columns += [
+                f"a{place}.{quote(f'{LEVEL}{step}')} AS d{place}_{step}"
+                for step in range(len(axis.levels) - 1)
+            ]
+        columns += [
+            f"dense_rank() OVER (ORDER BY r.{quote(name)}) AS g{place}"
+            for place, name in enumerate(self._groups)
+        ]
+        sql = (
+            f"SELECT {', '.join(columns)} FROM (SELECT {', '.join(inner)} FROM "
+            f"{self._source.relation}) AS r {' '.join(self._joins)} {where}"
+        )
+        if limit is not None:
+            codes = ", ".join(f"d{place}_0" for place in range(len(self._axes)))
+            sql = (
+                f"SELECT * FROM ({sql}) "
+                f"ORDER BY md5('{int(seed)} ' || k::VARCHAR), k, {codes} LIMIT {limit}"
+            )
+        return self._source.arrow(sql, parameters)
+
+    def _coded(self, answer: pa.Table, *, n_records: int, drawn: str) -> RecordSample:
+        names = answer.column_names
+        numbers = {name: answer[name].to_numpy() for name in names}
+        order = np.lexsort([numbers[name] for name in reversed(names)])
+        dimensions = {}
+        for place, (name, axis) in enumerate(self._axes.items()):
+            levels = axis.levels[:-1]
+            dimensions[name] = SampledDimension(
+                codes=tuple(
+                    numbers[f"d{place}_{step}"][order].astype(np.int64)
+                    for step in range(len(levels))
+                ),
+                labels=tuple(
+                    tuple(tuple(str(texts[rank]) for texts in axis.labels) for rank in ranks)
+                    for ranks in (level.ranks.tolist() for level in levels)
+                ),
+            )
+        return RecordSample(
+            dimensions=dimensions,
+            record_keys=numbers["k"][order].astype(np.uint64),
+            key_range=1 if self._keys is None else self._keys.resolve(self._source),
+            groups={
+                name: numbers[f"g{place}"][order].astype(np.int64)
+                for place, name in enumerate(self._groups)
+            },
+            n_records=n_records,
+            drawn=drawn,
+        )
+
+
+def _drawn_areas(sizes: Codes, *, most_records: int, most_areas: int, seed: int) -> Codes:
+    """Draw areas until the next would be too much; none where not even two fit."""
+    areas = np.random.default_rng(seed).permutation(np.flatnonzero(sizes))[:most_areas]
+    chosen = areas[np.cumsum(sizes[areas]) <= most_records]
+    return np.sort(chosen) if len(chosen) > 1 else np.zeros(0, np.int64)

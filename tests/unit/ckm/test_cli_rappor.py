@@ -1,0 +1,226 @@
+"""The commands of RAPPOR: from a design to counts, and errors with a way out."""
+
+import json
+
+import pytest
+
+from ckm.cli import main
+from rappor.counts import Counts
+from rappor.parameters import Parameters
+from tables.secret import Secret
+
+
+@pytest.fixture
+def ckm(capsys, monkeypatch):
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["ckm", "rappor", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path):
+    Parameters(n_bits=16, n_hashes=1, n_cohorts=8, f=0.25, p=0.25, q=0.75).write(
+        tmp_path / "params.json"
+    )
+    Secret(b"a marked secret of tests").write(tmp_path / "secret.key")
+    rows = "".join(f"person{i},page{i % 3}\n" for i in range(600))
+    (tmp_path / "people.csv").write_text("person,page\n" + rows)
+    return tmp_path
+
+
+def encode(folder, output, *more, data="people.csv", value="page"):
+    return (
+        "encode",
+        folder / data,
+        "--value",
+        value,
+        "--client",
+        "person",
+        "--metric",
+        "m",
+        "--params",
+        folder / "params.json",
+        "--secret",
+        folder / "secret.key",
+        "-o",
+        folder / output,
+        *more,
+    )
+
+
+def test_a_design_is_found_written_and_shown(ckm, tmp_path):
+    file = tmp_path / "params.json"
+    losses = ("--epsilon-one", 1, "--epsilon-permanent", 4, "--population", 10**6)
+    code, out, _ = ckm("params", *losses, "-o", file)
+    assert code == 0
+    assert "0.238406, 0.232777, 0.536165" in out
+    found = Parameters.read(file)
+    assert found.epsilon_one == pytest.approx(1)
+    code, out, _ = ckm("params", file)
+    assert code == 0
+    assert found.fingerprint in out
+    code, _, err = ckm("params", *losses, "-o", file)
+    assert code == 3
+    assert "exists already" in err
+
+
+def test_a_design_that_cannot_be_ends_with_its_own_exit_code(ckm):
+    losses = ("--epsilon-one", 1, "--epsilon-permanent", 4, "--population", 10**4)
+    code, _, err = ckm("params", *losses, "--frequency", 0.001)
+    assert code == 4
+    assert "68,882,068 clients" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("params",),
+        ("params", "--epsilon-one", 1),
+        ("params", "--epsilon-one", 5, "--epsilon-permanent", 4, "--population", 10),
+        ("params", "--epsilon-one", "nan", "--epsilon-permanent", 4, "--population", 10),
+        ("sum",),
+        ("simulate",),
+        ("encode",),
+    ],
+)
+def test_wrong_commands_end_with_a_hint(ckm, arguments):
+    code, _, err = ckm(*arguments)
+    assert code == 2
+    assert "bug" not in err
+
+
+@pytest.mark.parametrize("ending", ["rappor", "csv"])
+def test_values_become_reports_and_reports_counts(ckm, folder, ending):
+    code, out, err = ckm(*encode(folder, f"reports.{ending}"))
+    assert (code, out.strip()) == (0, str(folder / f"reports.{ending}"))
+    content = (folder / f"reports.{ending}").read_bytes()
+    for hidden in (b"person1", b"page1", b"marked"):
+        assert hidden not in content
+        assert hidden not in err.encode()
+    more = ("--params", folder / "params.json")
+    code, _, _ = ckm("sum", folder / f"reports.{ending}", *more, "-o", folder / "counts.json")
+    assert code == 0
+    assert Counts.read(folder / "counts.json").total == 600
+
+
+def test_parquet_and_csv_give_the_same_permanent_responses(ckm, folder):
+    import pyarrow.csv as pa_csv
+    import pyarrow.parquet as pq
+
+    sure = Parameters(n_bits=16, n_hashes=1, n_cohorts=8, f=0.25, p=0.0, q=1.0)
+    sure.write(folder / "params.json", overwrite=True)
+    pq.write_table(pa_csv.read_csv(folder / "people.csv"), folder / "people.parquet")
+    for number, data in enumerate(("people.csv", "people.parquet")):
+        assert ckm(*encode(folder, f"{number}.rappor", data=data))[0] == 0
+    assert (folder / "0.rappor").read_bytes() == (folder / "1.rappor").read_bytes()
+
+
+def test_a_dry_run_writes_nothing(ckm, folder):
+    before = sorted(folder.iterdir())
+    assert ckm(*encode(folder, "reports.csv", "--dry-run"))[0] == 0
+    assert sorted(folder.iterdir()) == before
+
+
+def test_outputs_are_not_overwritten_unless_asked(ckm, folder):
+    assert ckm(*encode(folder, "reports.csv"))[0] == 0
+    assert ckm(*encode(folder, "reports.csv"))[0] == 3
+    assert ckm(*encode(folder, "reports.csv", "--force"))[0] == 0
+    code, _, err = ckm(*encode(folder, "people.csv", "--force"))
+    assert code == 2
+    assert "another file" in err
+
+
+@pytest.mark.parametrize(
+    ("content", "value", "said"),
+    [
+        ("person,page\na,1\n", "nope", "'nope' is not in"),
+        ("person,page\na,1\nb\n", "page", "cannot be read"),
+        ("", "page", ""),
+    ],
+)
+def test_data_that_do_not_fit_are_refused(ckm, folder, content, value, said):
+    (folder / "bad.csv").write_text(content)
+    code, _, err = ckm(*encode(folder, "reports.csv", data="bad.csv", value=value))
+    assert code == 3
+    assert said in err
+    assert not (folder / "reports.csv").exists()
+
+
+def test_missing_values_are_refused(ckm, folder):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({"person": ["a", "b"], "page": ["x", None]})
+    pq.write_table(table, folder / "holes.parquet")
+    code, _, err = ckm(*encode(folder, "reports.csv", data="holes.parquet"))
+    assert code == 3
+    assert "is missing" in err
+    assert not (folder / "reports.csv").exists()
+
+
+def test_basic_values_are_numbers(ckm, folder):
+    Parameters.basic(1, f=0.25, p=0.0, q=1.0).write(folder / "params.json", overwrite=True)
+    (folder / "yes.csv").write_text("person,page\na,true\nb,0\n")
+    assert ckm(*encode(folder, "reports.csv", data="yes.csv"))[0] == 0
+    code, _, err = ckm(*encode(folder, "other.csv"))
+    assert code == 3
+    assert "whole numbers" in err
+
+
+def test_reports_of_other_parameters_do_not_add(ckm, folder):
+    ckm(*encode(folder, "reports.rappor"))
+    other = folder / "other.json"
+    Parameters(n_bits=16, n_hashes=1, n_cohorts=8, f=0.25, p=0.3, q=0.75).write(other)
+    code, _, err = ckm(
+        "sum", folder / "reports.rappor", "--params", other, "-o", folder / "counts.json"
+    )
+    assert code == 3
+    assert "other parameters" in err or "made with the parameters" in err
+    assert not (folder / "counts.json").exists()
+
+
+def test_what_looks_wrong_is_said_in_a_warning(ckm, folder):
+    shown = "".join(f"{i % 8},{'1' * 16}\n" for i in range(8000))
+    (folder / "stuck.csv").write_text("cohort,irr\n" + shown)
+    code, _, err = ckm(
+        "sum",
+        folder / "stuck.csv",
+        "--params",
+        folder / "params.json",
+        "-o",
+        folder / "counts.json",
+    )
+    assert code == 0
+    assert "more often" in err
+
+
+def test_a_simulation_repeats_by_its_seed(ckm, folder):
+    for name in ("one", "two"):
+        code, _, _ = ckm(
+            "simulate",
+            "--params",
+            folder / "params.json",
+            "--seed",
+            3,
+            "--values",
+            20,
+            "--clients",
+            5000,
+            "-o",
+            folder / name,
+        )
+        assert code == 0
+    files = sorted(path.name for path in (folder / "one").iterdir())
+    assert files == ["candidates.txt", "counts.csv", "counts.json", "truth.csv"]
+    for name in files:
+        assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
+    assert json.loads((folder / "one" / "counts.json").read_text())["format"] == "rappor-counts"
+    code, _, err = ckm(
+        "simulate", "--params", folder / "params.json", "--seed", 3, "-o", folder / "one"
+    )
+    assert code == 2
+    assert "exists" in err

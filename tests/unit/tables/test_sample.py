@@ -1,0 +1,85 @@
+"""A sample of records: drawn by seed, whole areas first, hostile names and all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tables import DataError, HashedKeys, Hierarchy, Request, RequestError, Secret, open_source
+from tables.sample import read_sample
+
+SECRET = Secret(bytes(16))
+
+
+def records(n=60):
+    return pa.table(
+        {
+            "id": range(n),
+            "k": [i % 3 for i in range(n)],
+            "a0": [f"r{i % 6 // 3}" for i in range(n)],
+            'd0_0" ; --': [f"t{i % 6}" for i in range(n)],
+            "g0": [None if i % 5 == 0 else i % 5 for i in range(n)],
+        }
+    )
+
+
+def read(table, names=("k", "g0"), **options):
+    with open_source(table) as source:
+        requests = {name: Request(dimensions=[name]) for name in names}
+        return read_sample(
+            source, HashedKeys(column="id", secret=SECRET), requests=requests, **options
+        )
+
+
+def test_columns_may_have_the_names_that_we_use_ourselves():
+    nested = Hierarchy(columns=("a0", 'd0_0" ; --'))
+    requests = {
+        "geo": Request(dimensions=["geo"], hierarchies={"geo": nested}),
+        "k": Request(dimensions=["k"]),
+    }
+    with open_source(records()) as source:
+        found = read_sample(
+            source,
+            HashedKeys(column="id", secret=SECRET),
+            requests=requests,
+            groups=["g0"],
+            most_records=30,
+        )
+    assert (found.drawn, len(found), found.n_records) == ("records", 30, 60)
+    geo = found.dimensions["geo"]
+    assert [len(labels) for labels in geo.labels] == [6, 2]
+    pairs = {
+        (geo.labels[0][fine], geo.labels[1][broad][0])
+        for fine, broad in zip(geo.codes[0].tolist(), geo.codes[1].tolist(), strict=True)
+    }
+    assert all(town[0] == region for town, region in pairs)
+    assert len(np.unique(found.groups["g0"])) == 5
+
+
+def test_missing_values_are_a_category_of_their_own():
+    found = read(records())
+    labels = found.dimensions["g0"].labels[0]
+    missing = labels.index(("(missing)",))
+    assert (found.dimensions["g0"].codes[0] == missing).sum() == 12
+
+
+def test_areas_are_whole_and_the_seed_draws_them():
+    drawn = [read(records(), area="k", most_records=45, seed=seed) for seed in range(8)]
+    assert {sample.drawn for sample in drawn} == {"areas"}
+    chosen = [tuple(np.unique(sample.dimensions["k"].codes[0]).tolist()) for sample in drawn]
+    assert all(len(sample) == 40 for sample in drawn)
+    assert len(set(chosen)) > 1
+
+
+def test_a_sample_says_nothing_of_its_records():
+    assert repr(read(records())) == "RecordSample(2 dimensions)"
+
+
+def test_what_cannot_be_sampled_is_refused():
+    with pytest.raises(DataError, match="no records"):
+        read(records(60).slice(0, 0))
+    with pytest.raises(RequestError, match="at least"):
+        read(records(), most_records=0)
+    with pytest.raises(RequestError, match="'home' is not in the data"):
+        read(records(), groups=["home"])
