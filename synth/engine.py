@@ -61,6 +61,9 @@ class Settings:
         The smallest group, in scales of the noise of tables.
     most_cells
         How many cells the cliques of the model may have together.
+    thrift
+        What a table that fills the model wholly must gain to be as good as one that does not
+        make it larger, as a share of the records.
     tables
         How many tables to measure; by default more, the larger the budget and the data.
     rounds
@@ -82,6 +85,7 @@ class Settings:
     most_groups: int = 16
     least_group: float = 2.0
     most_cells: int = 60_000
+    thrift: float = 0.1
     tables: int | None = None
     rounds: int = 5
     steps: int = 40
@@ -304,7 +308,9 @@ def _tables(
                 {one: expected[one] for one in open_now},
                 weights=weights,
                 handicaps={
-                    one: math.sqrt(2 / math.pi) * scale * expected[one].size for one in open_now
+                    one: math.sqrt(2 / math.pi) * scale * expected[one].size
+                    + settings.thrift * draft.total * full
+                    for one, full in open_now.items()
                 },
                 rho=choice,
             )
