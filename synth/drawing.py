@@ -106,7 +106,7 @@ def draw_within(
     members = np.bincount(group_of)
     order = np.argsort(group_of, kind="stable")
     if (members == 1).all():
-        return order[groups]
+        return np.asarray(order[groups])
     starts = np.concatenate(([0], np.cumsum(members)[:-1]))
     steps = np.cumsum(shares[order])
     before = np.concatenate(([0.0], steps))[starts]
@@ -114,7 +114,7 @@ def draw_within(
     places = _places(groups, len(members), rng)
     found = np.searchsorted(steps, before[groups] + places * length[groups], side="right")
     last = starts + members - 1
-    return order[_stay(found, starts[groups], last[groups], shares[order])]
+    return np.asarray(order[_stay(found, starts[groups], last[groups], shares[order])])
 
 
 def _systematic(

@@ -189,9 +189,7 @@ class Clerk:
             self._columns[column] = group.astype(small)[self._columns[column]]
         self._tables.clear()
 
-    def table(
-        self, columns: tuple[int, ...], *, rho: float
-    ) -> tuple[NDArray[np.int64], float]:
+    def table(self, columns: tuple[int, ...], *, rho: float) -> tuple[NDArray[np.int64], float]:
         """Count the combinations of some columns; return noisy counts and their scale.
 
         Parameters

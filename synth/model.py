@@ -243,9 +243,10 @@ class TableModel:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, SynthError):
                 raise
-            raise SynthError("The text is not a model.", hint="give what to_json wrote") from None
-        model._check()
-        return model
+            raise SynthError(
+                "The text is not a model.", hint="give what to_json wrote"
+            ) from None
+        return model.checked()
 
     @classmethod
     def _from_record(cls, found: dict[str, Any]) -> TableModel:
@@ -274,11 +275,14 @@ class TableModel:
             noise=str(found["noise"]),
         )
 
-    def _check(self) -> None:
-        """Refuse a model whose parts do not fit each other."""
+    def checked(self) -> TableModel:
+        """Return the model itself, or refuse it if its parts do not fit each other."""
         sizes = [int(group.max(initial=-1)) + 1 for group in self.groups]
         fits = len(self.groups) == len(self.shares) and all(
-            group.ndim == 1 and group.size > 0 and group.min() >= 0 and share.shape == group.shape
+            group.ndim == 1
+            and group.size > 0
+            and group.min() >= 0
+            and share.shape == group.shape
             for group, share in zip(self.groups, self.shares, strict=True)
         )
         parts = [(table.columns, table.potential) for table in self.tables]
@@ -288,3 +292,4 @@ class TableModel:
             fits = fits and bool(np.isfinite(values).all())
         if not fits:
             raise SynthError("The parts of the model do not fit each other.")
+        return self
