@@ -47,6 +47,7 @@ class Draft:
     targets: list[Target] = field(default_factory=list)
     scales: list[float] = field(default_factory=list)
     potentials: list[NDArray[np.float64]] = field(default_factory=list)
+    was_chosen: list[bool] = field(default_factory=list)
 
     @property
     def sizes(self) -> list[int]:
@@ -62,7 +63,13 @@ class Draft:
         ]
 
     def add(
-        self, columns: Columns, counts: NDArray[np.float64], *, scale: float, slack: float
+        self,
+        columns: Columns,
+        counts: NDArray[np.float64],
+        *,
+        scale: float,
+        slack: float,
+        was_chosen: bool = False,
     ) -> None:
         """Take in a noisy table.
 
@@ -76,11 +83,39 @@ class Draft:
             Scale of the noise.
         slack
             How far the model may stay from it, in scales.
+        was_chosen
+            Whether it is a table that was chosen, not a margin or public.
         """
         shifted = counts + (self.total - counts.sum()) / counts.size
         self.targets.append(Target(columns=columns, counts=shifted, slack=slack * scale))
         self.scales.append(scale)
         self.potentials.append(np.zeros(counts.shape))
+        self.was_chosen.append(was_chosen)
+
+    def combine(
+        self, place: int, counts: NDArray[np.int64], *, scale: float, slack: float
+    ) -> None:
+        """Average a table with a second measurement of it, each by its precision.
+
+        Parameters
+        ----------
+        place
+            Which table.
+        counts
+            Its second counts.
+        scale
+            Scale of their noise.
+        slack
+            How far the model may stay from it, in scales.
+        """
+        old, before = self.targets[place], self.scales[place]
+        share = before**2 / (before**2 + scale**2)
+        shifted = counts + (self.total - counts.sum()) / counts.size
+        both = share * shifted + (1 - share) * old.counts
+        self.scales[place] = before * scale / float(np.hypot(before, scale))
+        self.targets[place] = Target(
+            columns=old.columns, counts=both, slack=slack * self.scales[place]
+        )
 
     def network(self) -> Network:
         """Return the graph of all tables so far."""

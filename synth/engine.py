@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["fit_codes"]
 
 Columns = tuple[int, ...]
+_EXACT = 1 - 1e-9
+_WORTH = 0.02  # a share of the budget that is worth another round
 _Margin = tuple["NDArray[np.float64]", float]
 
 
@@ -191,9 +193,28 @@ class _Job:
                 price = self.settings.table_price(self.rho, tables=number)
                 counts, scale = self.clerk.table(columns, rho=price)
                 slack = self.settings.slack
-                draft.add(columns, counts.astype(np.float64), scale=scale, slack=slack)
+                draft.add(
+                    columns,
+                    counts.astype(np.float64),
+                    scale=scale,
+                    slack=slack,
+                    was_chosen=True,
+                )
             is_last = step == len(batches) - 1
+            if is_last:
+                self._measure_again(draft)
             draft.fit(self.settings, steps=self.settings.steps * (3 if is_last else 1))
+
+    def _measure_again(self, draft: Draft) -> None:
+        """Spend on the tables of the model what was meant for tables that do not fit in it."""
+        left = _EXACT * self.clerk.left
+        again = [place for place, paid in enumerate(draft.was_chosen) if paid]
+        if left < _WORTH * self.rho or not again:
+            return
+        for place in again:
+            columns = draft.targets[place].columns
+            counts, scale = self.clerk.table(columns, rho=left / len(again))
+            draft.combine(place, counts, scale=scale, slack=self.settings.slack)
 
     def _choose(
         self,

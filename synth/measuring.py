@@ -153,6 +153,11 @@ class Clerk:
         """Where the noise comes from."""
         return self._noise.label
 
+    @property
+    def left(self) -> float:
+        """What is left of the budget."""
+        return self._purse.rho - self._purse.spent
+
     def scale_of(self, rho: float) -> float:
         """Return the scale of the noise of a table that costs rho.
 

@@ -25,6 +25,7 @@ __all__ = ["Measured", "TableModel"]
 
 Columns = tuple[int, ...]
 _FORMAT = "ckm-synth-model"
+_CHUNK = 2**17  # rows drawn at a time: as much as stays in the cache
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -151,13 +152,15 @@ class TableModel:
         _, beliefs = self.network.calibrate(
             [table.potential for table in self.tables], evidence=evidence
         )
-        coarse = draw_codes(self.network, beliefs, number=number, rng=rng)
         codes = np.empty((number, len(self.groups)), np.int32)
-        for column, (group, share) in enumerate(zip(self.groups, self.shares, strict=True)):
-            if column in conditions:
-                codes[:, column] = conditions[column]
-            else:
-                codes[:, column] = draw_within(coarse[column], group, share, rng=rng)
+        for start in range(0, number, _CHUNK):
+            part = codes[start : start + _CHUNK]
+            coarse = draw_codes(self.network, beliefs, number=len(part), rng=rng)
+            for column, (group, share) in enumerate(zip(self.groups, self.shares, strict=True)):
+                if column in conditions:
+                    part[:, column] = conditions[column]
+                else:
+                    part[:, column] = draw_within(coarse[column], group, share, rng=rng)
         return codes
 
     def expected(self, first: int, second: int) -> NDArray[np.float64]:
