@@ -256,7 +256,7 @@ class _Job:
             group_codes(
                 onto_simplex(counts, total=total),
                 is_ordered=is_ordered,
-                most=self.settings.most_groups,
+                most=self.settings.most_groups * (1 if is_ordered else 2),
                 least=least,
                 patterns=patterns_of(column, size=len(counts), rules=self.rules),
             )

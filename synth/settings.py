@@ -27,7 +27,7 @@ class Settings:
     softness
         See `fit_potentials`.
     most_groups
-        The most groups of a column.
+        The most groups of an ordered column; one without order may have twice as many.
     least_group
         The smallest group, in scales of the noise of tables.
     most_cells
@@ -50,7 +50,7 @@ class Settings:
 
     margin_share: float = 0.3
     choice_share: float = 0.1
-    slack: float = 1.8
+    slack: float = 2.0
     margin_slack: float = 0.7
     softness: float = 1.0
     most_groups: int = 16
@@ -59,7 +59,7 @@ class Settings:
     thrift: float = 0.1
     tables: int | None = None
     rounds: int = 5
-    steps: int = 40
+    steps: int = 60
 
     def __post_init__(self) -> None:
         shares = self.margin_share, self.choice_share
