@@ -153,7 +153,7 @@ def _stay(
     shares: NDArray[np.float64],
 ) -> NDArray[np.int64]:
     """Put back what rounding carried over the edge of its row or into an empty cell."""
-    found = np.clip(found, first, last)
+    found = np.asarray(np.clip(found, first, last), np.int64)
     wrong = np.flatnonzero(shares[found] <= 0)
     for one in wrong.tolist():
         inside = shares[first[one] : last[one] + 1]

@@ -71,7 +71,7 @@ def test_what_is_spent_never_exceeds_the_budget(rho, columns, records, near, see
     for spend in model.spends:
         factor = 1 if adjacency == "add-remove" else 2
         if spend.what == "choice":
-            assert spend.sensitivity >= factor * rows / 1024  # of the smallest weight
+            assert spend.sensitivity == factor * rows
             # Exponential mechanism: scale is 2 sensitivity / epsilon, rho is epsilon² / 8.
             epsilon = 2 * spend.sensitivity / spend.scale
             assert spend.rho >= epsilon**2 / 8 * (1 - 1e-9)
@@ -289,7 +289,7 @@ def test_a_column_of_many_categories_is_handled(is_ordered):
     codes = np.column_stack([rng.zipf(1.5, 3000) % 100_000, rng.integers(0, 2, 3000)])
     model = fitted(codes, [100_000, 2], rho=0.1, ordered=[is_ordered, False])
     drawn = model.sample(500, rng=rng)
-    assert len(model.tables[0].counts) <= 17
+    assert len(model.tables[0].counts) <= 33
     assert drawn[:, 0].max() < 100_000
 
 
