@@ -128,7 +128,8 @@ def _systematic(
     steps = np.cumsum(shares, axis=1) + np.arange(len(shares))[:, None]
     places = _places(rows, len(shares), rng)
     found = np.searchsorted(steps.ravel(), rows + places, side="right")
-    return _stay(found, rows * width, rows * width + width - 1, shares.ravel()) - rows * width
+    first = rows * width
+    return np.asarray(_stay(found, first, first + width - 1, shares.ravel()) - first)
 
 
 def _places(
