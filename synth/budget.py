@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from dp import Adjacency, Guarantee, rho_of_epsilon
+from dp import Adjacency, rho_of_epsilon
 from synth.errors import SynthError
 
 __all__ = ["Budget"]
@@ -64,7 +65,6 @@ class Budget:
         """
         if self.rho is not None:
             rho = float(self.rho)
-            Guarantee(rho=rho, adjacency=self.adjacency)
         else:
             if self.delta <= 0:
                 raise SynthError(
@@ -72,6 +72,6 @@ class Budget:
                     hint="1e-6, or less than 1 in 10 times the number of people",
                 )
             rho = rho_of_epsilon(self.epsilon or 0.0, delta=self.delta - aside)
-        if rho <= 0:
-            raise SynthError("The budget must be positive.")
+        if not 0 < rho < math.inf:
+            raise SynthError("The budget must be positive and finite.")
         return rho

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from synth.columns import Plain
     from synth.schema import Schema
 
-__all__ = ["decode_column", "draw_numbers", "encode", "encode_column"]
+__all__ = ["decode_column", "draw_numbers", "encode", "encode_column", "grid_numbers"]
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
 _OUTSIDE = -1
@@ -116,7 +116,9 @@ def encode_column(values: pd.Series, column: Column) -> NDArray[np.int32]:
     if (used == _STRANGE).any():
         what = {"category": "text, whole numbers or truth values", "date": "days"}
         name = "whole numbers" if isinstance(column, Whole) else "numbers"
-        raise DomainError(f"Column {column.name!r}: values that are no {what.get(column.kind, name)}.")
+        raise DomainError(
+            f"Column {column.name!r}: values that are no {what.get(column.kind, name)}."
+        )
     if (used == _OUTSIDE).any():
         only_null = (used[: len(found)] != _OUTSIDE).all()
         raise DomainError(
@@ -181,9 +183,9 @@ def decode_column(
         raise SynthError(f"Column {column.name!r} needs numbers.")
     kind = codes - column.domain_size  # from 0 on: missing
     coded = list(column.missing.values())
-    if any(isinstance(one, str) for one in coded) or (isinstance(column, Date) and any(
-        one is not None for one in coded
-    )):
+    if any(isinstance(one, str) for one in coded) or (
+        isinstance(column, Date) and any(one is not None for one in coded)
+    ):
         return _as_text(numbers, kind, coded, column)
     values: NDArray[Any] = numbers / column.factor if column.factor > 1 else numbers.copy()
     if column.kind == "real":
@@ -251,13 +253,7 @@ def _codes_of_categories(found: Any, column: Category) -> NDArray[np.int64]:
 
 
 def _codes_of_numbers(found: Any, column: Numeric) -> NDArray[np.int64]:
-    array = np.asarray(found)
-    if isinstance(column, Date):
-        numbers, codes = _days(array, found, column)
-    elif array.dtype.kind in "iuf":
-        numbers, codes = _plain_numbers(array, column)
-    else:
-        numbers, codes = _each_number(_python(found), column)
+    numbers, codes = _numbers_of(found, column)
     grid, (low, high) = column.grid, column.bounds
     is_value = codes == 0
     if column.outside == "clip":
@@ -270,6 +266,40 @@ def _codes_of_numbers(found: Any, column: Numeric) -> NDArray[np.int64]:
     return codes
 
 
+def grid_numbers(values: pd.Series, column: Numeric) -> NDArray[np.int64]:
+    """Return the numbers of the grid of all values that are not missing, bounds or none.
+
+    Parameters
+    ----------
+    values
+        The values of a column.
+    column
+        Its declaration, perhaps without bounds.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> grid_numbers(pd.Series([7.0, None, -8]), Whole(name="age", missing={"refused": -8}))
+    array([7])
+    """
+    places, found = _distinct(values, column.name)
+    numbers, codes = _numbers_of(found, column)
+    if ((codes < 0) & (codes > _MISSING)).any():
+        raise DomainError(f"Column {column.name!r}: values that are no numbers.")
+    places = places[places >= 0]
+    return numbers[places][codes[places] == 0]
+
+
+def _numbers_of(found: Any, column: Numeric) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return numbers on the grid, and for each 0 or a mark of why it is none."""
+    array = np.asarray(found)
+    if isinstance(column, Date):
+        return _days(array, found, column)
+    if array.dtype.kind in "iuf":
+        return _plain_numbers(array, column)
+    return _each_number(_python(found), column)
+
+
 # Marks of a draft of codes: 0 for a value, this and below for the kinds of missing.
 _MISSING = -10
 
@@ -279,7 +309,11 @@ def _plain_numbers(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     codes = np.zeros(len(array), np.int64)
     if array.dtype.kind in "iu":
-        big = array > _FAR // column.factor if array.dtype.kind == "u" else np.zeros(len(array), bool)
+        big = (
+            array > _FAR // column.factor
+            if array.dtype.kind == "u"
+            else np.zeros(len(array), bool)
+        )
         clipped = np.clip(array.astype(np.int64), -_FAR // column.factor, _FAR // column.factor)
         numbers = np.where(big, _FAR, clipped * column.factor)
     else:

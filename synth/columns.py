@@ -89,7 +89,7 @@ class Column:
         Examples
         --------
         >>> Whole(name="age", low=0, high=3, bins=2, missing={"refused": -8}).labels()
-        ['0–1', '2–3', 'refused']
+        ['0 to 1', '2 to 3', 'refused']
         """
         return [*self._labels(), *self.missing]
 
@@ -141,8 +141,7 @@ class Category(Column):
                 hint="declare null as a kind of missing: {'unknown': None}",
             )
         if self.other is not None and (
-            not _is_plain(self.other)
-            or key_of(self.other) not in known[: len(self.values)]
+            not _is_plain(self.other) or key_of(self.other) not in known[: len(self.values)]
         ):
             raise SchemaError("other is not one of the declared values.", hint="add it to them")
 
@@ -356,7 +355,7 @@ class Numeric(Column):
 
     def _labels(self) -> list[str]:
         return [
-            self.shown(low) if low == high else f"{self.shown(low)}–{self.shown(high)}"  # noqa: RUF001
+            self.shown(low) if low == high else f"{self.shown(low)} to {self.shown(high)}"
             for low, high in self.grid.cells()
         ]
 
@@ -423,7 +422,7 @@ class Real(Numeric):
     @property
     def factor(self) -> int:
         """How many numbers of the grid make one of the column."""
-        return 10**int(self.decimals)
+        return 10 ** int(self.decimals)
 
     def shown(self, number: int) -> str:
         """Return a number of the grid as people write it.

@@ -79,7 +79,9 @@ def read_records(path: str | os.PathLike[str]) -> Any:
     except (OSError, pa.ArrowException):
         # The library's own words may quote a record.
         raise DomainError(f"The file {file.name!r} cannot be read.") from None
-    raise DomainError(f"{file.name!r} is neither Parquet nor CSV.", hint="rename it .parquet or .csv")
+    raise DomainError(
+        f"{file.name!r} is neither Parquet nor CSV.", hint="rename it .parquet or .csv"
+    )
 
 
 def _read_csv(file: Path) -> Any:
@@ -90,7 +92,10 @@ def _read_csv(file: Path) -> Any:
         names = next(iter(__import__("csv").reader(lines)), [])
     types = dict.fromkeys(names, pa.string())
     convert = csv.ConvertOptions(
-        column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+        column_types=types,
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
     )
     return csv.read_csv(file, convert_options=convert)
 

@@ -182,7 +182,10 @@ def _tree(text: str) -> tuple[ast.expr, dict[str, str]]:
 def _depth(tree: ast.AST) -> int:
     level, depth = [tree], 0
     while level:
-        level, depth = [child for node in level for child in ast.iter_child_nodes(node)], depth + 1
+        level, depth = (
+            [child for node in level for child in ast.iter_child_nodes(node)],
+            depth + 1,
+        )
     return depth
 
 
@@ -269,16 +272,13 @@ class _Reader:
             if key not in aligned:
                 aligned[key], extra = extra, extra + 1
             table.append(aligned[key])
-        return compare(
-            column.name, mark, other.name, size=len(keys), table=table
-        )
+        return compare(column.name, mark, other.name, size=len(keys), table=table)
 
     def _numbers(self, left: ast.expr, mark: str, right: ast.expr) -> Test:
         dates = [
             column
             for node in (*ast.walk(left), *ast.walk(right))
-            if isinstance(node, ast.expr)
-            and isinstance(column := self._column(node), Date)
+            if isinstance(node, ast.expr) and isinstance(column := self._column(node), Date)
         ]
         day = dates[0] if dates else None
         self._note_cuts(left, mark, right, day)
@@ -290,9 +290,7 @@ class _Reader:
 
         return test
 
-    def _note_cuts(
-        self, node: ast.expr, mark: str, bound: ast.expr, day: Date | None
-    ) -> None:
+    def _note_cuts(self, node: ast.expr, mark: str, bound: ast.expr, day: Date | None) -> None:
         """Remember where a cell must begin so that none lies across the bound."""
         column = self._column(node)
         if not isinstance(column, Numeric):

@@ -132,6 +132,9 @@ class Schema:
         unknown = sorted({c for rule in self.rules for c in rule.columns} - {*names})
         if unknown:
             raise SchemaError(f"Rules name columns that are not declared: {unknown}.")
+        self._check_roles(names)
+
+    def _check_roles(self, names: list[str]) -> None:
         if self.unit.identifier in names:
             raise SchemaError(
                 f"The identifier {self.unit.identifier!r} is declared as a column: it would be "
