@@ -2,6 +2,7 @@
 
 from synth.budget import Budget
 from synth.calls import Call
+from synth.certificate import Certificate
 from synth.columns import Category, Column, Date, Numeric, Real, Whole
 from synth.discovery import Discovery, discover
 from synth.engine import Settings, fit_codes
@@ -17,9 +18,12 @@ from synth.errors import (
     UnitError,
 )
 from synth.fitted import Model
+from synth.lint import Finding, lint
 from synth.measuring import Neighbours
+from synth.migration import schema_from
 from synth.model import Measured, TableModel
 from synth.noise import NoiseSource, SecureNoise, SimulatedNoise
+from synth.picture import draw_structure, structure
 from synth.priors import Prior
 from synth.public import Published, Rule
 from synth.rules import EditRule
@@ -31,12 +35,14 @@ __all__ = [
     "Budget",
     "Call",
     "Category",
+    "Certificate",
     "CertificateError",
     "Column",
     "Date",
     "Discovery",
     "DomainError",
     "EditRule",
+    "Finding",
     "Measured",
     "Model",
     "Neighbours",
@@ -63,5 +69,9 @@ __all__ = [
     "UnitError",
     "Whole",
     "discover",
+    "draw_structure",
     "fit_codes",
+    "lint",
+    "schema_from",
+    "structure",
 ]
