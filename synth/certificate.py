@@ -68,6 +68,7 @@ class Certificate:
         model: Model,
         *,
         data: str | os.PathLike[str] | None = None,
+        data_name: str | None = None,
         violations: Mapping[str, int] | None = None,
         audit: Mapping[str, Any] | None = None,
         utility: Mapping[str, Any] | None = None,
@@ -80,6 +81,8 @@ class Certificate:
             The model.
         data
             The file of synthetic records.
+        data_name
+            What the file will be called, if not as now.
         violations
             How many synthetic records break each rule.
         audit, utility
@@ -128,7 +131,7 @@ class Certificate:
                 }
                 for one in constraints_of(model.schema)
             ],
-            "data": None if data is None else _described(Path(data)),
+            "data": None if data is None else _described(Path(data), data_name),
             "audit": None if audit is None else dict(audit),
             "utility": None if utility is None else dict(utility),
         }
@@ -312,13 +315,13 @@ def _wrong_data(found: Mapping[str, Any], data: str | os.PathLike[str] | None) -
     return []
 
 
-def _described(file: Path) -> dict[str, Any]:
+def _described(file: Path, name: str | None = None) -> dict[str, Any]:
     try:
         with file.open("rb") as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
     except OSError:
         raise CertificateError(f"The file {file.name!r} cannot be read.") from None
-    return {"file": file.name, "sha256": digest}
+    return {"file": name or file.name, "sha256": digest}
 
 
 def _digest(facts: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ Text is read as text and understood by the schema; no type is guessed from the r
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from synth.columns import Column
     from synth.schema import Schema
 
-__all__ = ["Shape", "from_codes", "read_records", "to_records", "write_records"]
+__all__ = ["Shape", "from_codes", "names_of", "read_records", "to_records", "write_records"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +77,7 @@ def read_records(path: str | os.PathLike[str]) -> Any:
             return pq.read_table(file)
         if file.suffix.lower() == ".csv":
             return _read_csv(file)
-    except (OSError, pa.ArrowException):
+    except (OSError, ValueError, pa.ArrowException):
         # The library's own words may quote a record.
         raise DomainError(f"The file {file.name!r} cannot be read.") from None
     raise DomainError(
@@ -84,20 +85,49 @@ def read_records(path: str | os.PathLike[str]) -> Any:
     )
 
 
+def names_of(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names of the columns of a file; no value is looked at.
+
+    Parameters
+    ----------
+    path
+        A Parquet or CSV file.
+
+    Raises
+    ------
+    DomainError
+        If it cannot be read.
+    """
+    import pyarrow as pa
+
+    file = Path(path)
+    try:
+        if file.suffix.lower() == ".parquet":
+            import pyarrow.parquet as pq
+
+            return list(pq.read_schema(file).names)
+        return _csv_names(file)
+    except (OSError, ValueError, pa.ArrowException):
+        raise DomainError(f"The file {file.name!r} cannot be read.") from None
+
+
+def _csv_names(file: Path) -> list[str]:
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        return next(csv.reader(lines), [])
+
+
 def _read_csv(file: Path) -> Any:
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow import csv as arrow_csv
 
-    with file.open(encoding="utf-8-sig") as lines:
-        names = next(iter(__import__("csv").reader(lines)), [])
-    types = dict.fromkeys(names, pa.string())
-    convert = csv.ConvertOptions(
+    types = dict.fromkeys(_csv_names(file), pa.string())
+    convert = arrow_csv.ConvertOptions(
         column_types=types,
         null_values=[""],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    return csv.read_csv(file, convert_options=convert)
+    return arrow_csv.read_csv(file, convert_options=convert)
 
 
 def write_records(records: Any, path: str | os.PathLike[str]) -> None:
@@ -125,9 +155,9 @@ def write_records(records: Any, path: str | os.PathLike[str]) -> None:
 
         pq.write_table(table.replace_schema_metadata(), file)
     elif file.suffix.lower() == ".csv":
-        from pyarrow import csv
+        from pyarrow import csv as arrow_csv
 
-        csv.write_csv(table, file)
+        arrow_csv.write_csv(table, file)
     else:
         raise DomainError(
             f"{file.name!r} is neither Parquet nor CSV.", hint="name it .parquet or .csv"
@@ -238,7 +268,7 @@ def _cast(array: Any, wanted: str | None) -> Any:
     if wanted.startswith("dictionary"):
         return array.dictionary_encode()
     try:
-        return array.cast(pa.type_for_alias(wanted.replace("[ms]", "[ms]")))
+        return array.cast(pa.type_for_alias(wanted))
     except (ValueError, pa.ArrowException):
         return array
 

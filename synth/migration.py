@@ -1,4 +1,4 @@
-"""Schemas of other tools, read as schemas of ours. What they do not declare stays undeclared."""
+"""Schemas of other tools, read as ours; what they do not declare stays undeclared."""
 
 from __future__ import annotations
 

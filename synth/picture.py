@@ -21,6 +21,7 @@ __all__ = ["draw_structure", "structure"]
 
 _SIZE, _RADIUS, _WIDEST = 760, 250, 9.0
 _LONGEST = 24
+_TITLE = "Columns measured together, and how strongly they hang together (Cramér's V)"
 
 
 def structure(model: Model) -> dict[str, Any]:
@@ -113,10 +114,10 @@ def draw_structure(model: Model) -> str:
     )
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_SIZE} {_SIZE}" role="img" '
-            'aria-labelledby="title words" font-family="sans-serif" font-size="13">',
-            '<title id="title">Columns measured together, and how strongly they hang '
-            "together (Cramér's V)</title>",
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_SIZE} {_SIZE}"',
+            ' role="img" aria-labelledby="title words" font-family="sans-serif"',
+            ' font-size="13">',
+            f'<title id="title">{_TITLE}</title>',
             f'<desc id="words">{_text(words)}</desc>',
             *lines,
             *marks,

@@ -19,6 +19,7 @@ from ckm.cli.release import release
 from ckm.cli.report import report
 from ckm.cli.root import Root
 from ckm.cli.serve import serve, token
+from ckm.cli.synth import synth
 
 __all__ = ["app"]
 
@@ -70,6 +71,7 @@ for _command in (
     keys,
     ledger,
     dp,
+    synth,
     job,
     completion,
 ):

@@ -30,7 +30,7 @@ INFEASIBLE = 4
 INTERNAL = 70
 INTERRUPTED = 130
 
-_OURS = ("ckm", "dp", "ptable", "reports", "risk", "tables")
+_OURS = ("ckm", "dp", "ptable", "reports", "risk", "synth", "tables")
 # Looked up along the classes of an error, nearest first; by name, to import nothing.
 _EXITS = {
     "KeyQualityError": CHECK_FAILED,
@@ -40,6 +40,8 @@ _EXITS = {
     "SourceError": WRONG_DATA,
     "DataError": WRONG_DATA,
     "MagnitudeError": WRONG_DATA,
+    "DomainError": WRONG_DATA,
+    "SynthError": WRONG_REQUEST,
     "InfeasibleError": INFEASIBLE,
     "InternalError": INTERNAL,
     "TablesError": WRONG_REQUEST,

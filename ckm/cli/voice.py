@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Voice"]
 
-_LIBRARIES = ("ckm", "dp", "ptable", "reports", "risk", "tables")
+_LIBRARIES = ("ckm", "dp", "ptable", "reports", "risk", "synth", "tables")
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "event", "is_step"}
 _PROGRESS_S = 5.0
 _WIDE = 250
-_STAGES = {"keys": "record keys", "scan": "reading the records", "protect": "adding noise"}
+_STAGES = {"keys": "record keys", "scan": "reading the records", "protect": "adding noise", "encode": "encoding", "fit": "fitting", "sample": "drawing"}
 
 
 class Voice:
