@@ -33,7 +33,20 @@ __all__ = ["Certificate"]
 _FORMAT = "ckm-synth-certificate"
 _PACKAGES = ("ckm-engine", "numpy", "opendp", "pandas", "pyarrow")
 _ROUNDING = 1 + 1e-9
-_NEEDED = ("schema", "domains", "unit", "adjacency", "noise", "calls", "total", "data", "rules")
+_NEEDED = (
+    "method",
+    "schema",
+    "domains",
+    "unit",
+    "adjacency",
+    "noise",
+    "priors",
+    "calls",
+    "total",
+    "budget",
+    "rules",
+    "data",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,12 +271,29 @@ def _wrong_sums(found: Mapping[str, Any]) -> list[str]:
         total["epsilon"] <= limit * _ROUNDING and total["delta"] <= budget["delta"] * _ROUNDING
     ):
         wrong.append("More was spent than the budget in epsilon and delta.")
-    # One unit moves the tables by all its records.
-    least = found["unit"]["most_records"]
-    if any(call.what != "choice" and call.sensitivity < least for call in calls):
-        wrong.append(
-            f"A call is reckoned for fewer records than a {found['unit']['name']} has."
-        )
+    wrong += _wrong_reach(found, calls)
+    return wrong
+
+
+def _wrong_reach(found: Mapping[str, Any], calls: list[Call]) -> list[str]:
+    """Check that calls are reckoned for all records of a unit, and that none is missing."""
+    rows = found["unit"]["most_records"]
+    moved = {"add-remove": 1, "replace": 2}.get(found["adjacency"], math.inf)
+    least = {
+        "discrete Gaussian": rows * math.sqrt(moved),
+        "geometric above a threshold": rows * moved,
+        "exponential": 0,
+    }
+    wrong = []
+    if any(call.sensitivity < least[call.law] / _ROUNDING for call in calls):
+        unit = found["unit"]["name"]
+        wrong.append(f"A call is reckoned for fewer records than a {unit} has.")
+    if found["method"] == "tables":
+        seen = {name for call in calls if call.what == "margin" for name in call.columns}
+        seen |= {name for prior in found["priors"] for name in prior["columns"]}
+        unseen = [one["column"] for one in found["domains"] if one["column"] not in seen]
+        if unseen:
+            wrong.append(f"No call tells how columns were counted: {', '.join(unseen)}.")
     return wrong
 
 

@@ -244,6 +244,9 @@ def _codes_of_categories(found: Any, column: Category) -> NDArray[np.int64]:
     if not any(kind == "text" for kind, _ in known):
         # A file of text holds whole numbers and truth values as text.
         known |= {("text", str(value)): place for (_, value), place in list(known.items())}
+        truths = {("text", str(value).lower()): known["truth", value]
+                  for value in (True, False) if ("truth", value) in known}
+        known |= truths
     default = _OUTSIDE if column.other is None else known[key_of(column.other)]
     codes = np.empty(len(found), np.int64)
     for place, value in enumerate(_python(found)):

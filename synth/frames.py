@@ -157,11 +157,22 @@ def write_records(records: Any, path: str | os.PathLike[str]) -> None:
     elif file.suffix.lower() == ".csv":
         from pyarrow import csv as arrow_csv
 
-        arrow_csv.write_csv(table, file)
+        arrow_csv.write_csv(_plain_text(table), file)
     else:
         raise DomainError(
             f"{file.name!r} is neither Parquet nor CSV.", hint="name it .parquet or .csv"
         )
+
+
+def _plain_text(table: Any) -> Any:
+    """Return a table whose text is of the type that every writer knows."""
+    import pyarrow as pa
+
+    fields = [
+        field.with_type(pa.string()) if "string" in str(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))
 
 
 def to_records(frame: Any) -> tuple[pd.DataFrame, Shape]:
