@@ -32,6 +32,12 @@ _OUTSIDE = -1
 _STRANGE = -2
 _EPOCH = dt.date(1970, 1, 1)
 _FAR = 2**62
+_WHAT = {
+    "category": "text, whole numbers or truth values",
+    "whole": "whole numbers",
+    "real": "numbers",
+    "date": "days",
+}
 
 
 def encode(records: pd.DataFrame, schema: Schema) -> NDArray[np.int32]:
@@ -112,19 +118,14 @@ def encode_column(values: pd.Series, column: Column) -> NDArray[np.int32]:
         if written is None
     ]
     codes = np.append(codes, null[0] if null else _OUTSIDE)  # found last, by place -1
-    used = codes if (places < 0).any() else codes[:-1]
-    if (used == _STRANGE).any():
-        what = {"category": "text, whole numbers or truth values", "date": "days"}
-        name = "whole numbers" if isinstance(column, Whole) else "numbers"
-        raise DomainError(
-            f"Column {column.name!r}: values that are no {what.get(column.kind, name)}."
-        )
-    if (used == _OUTSIDE).any():
-        only_null = (used[: len(found)] != _OUTSIDE).all()
-        raise DomainError(
-            f"Column {column.name!r}: "
-            + ("null, which is not declared." if only_null else "values outside the domain.")
-        )
+    used = np.zeros(len(codes), bool)  # a type may know values that no record has
+    used[places] = True
+    if (used & (codes == _STRANGE)).any():
+        raise DomainError(f"Column {column.name!r}: values that are no {_WHAT[column.kind]}.")
+    if (used & (codes == _OUTSIDE)).any():
+        only_null = not (used & (codes == _OUTSIDE))[:-1].any()
+        problem = "null, which is not declared." if only_null else "values outside the domain."
+        raise DomainError(f"Column {column.name!r}: {problem}")
     return codes[places].astype(np.int32)
 
 
@@ -209,7 +210,7 @@ def _as_text(
     import pyarrow as pa
 
     unlike, places = np.unique(numbers, return_inverse=True)
-    written = [column.shown(int(number)) for number in unlike]
+    written: list[str | None] = [column.shown(int(number)) for number in unlike]
     written += [None if one is None else str(one) for one in coded]
     found = np.where(kind >= 0, len(unlike) + kind, places)
     return pa.array(written, pa.string()).take(pa.array(found))
@@ -235,7 +236,7 @@ def _distinct(values: pd.Series, name: str) -> tuple[NDArray[np.intp], Any]:
         places, found = pd.factorize(values, use_na_sentinel=True)
     except TypeError:
         raise DomainError(f"Column {name!r}: values that are no single values.") from None
-    return places, found
+    return places.astype(np.intp), found
 
 
 def _codes_of_categories(found: Any, column: Category) -> NDArray[np.int64]:
@@ -244,8 +245,11 @@ def _codes_of_categories(found: Any, column: Category) -> NDArray[np.int64]:
     if not any(kind == "text" for kind, _ in known):
         # A file of text holds whole numbers and truth values as text.
         known |= {("text", str(value)): place for (_, value), place in list(known.items())}
-        truths = {("text", str(value).lower()): known["truth", value]
-                  for value in (True, False) if ("truth", value) in known}
+        truths = {
+            ("text", str(value).lower()): known["truth", value]
+            for value in (True, False)
+            if ("truth", value) in known
+        }
         known |= truths
     default = _OUTSIDE if column.other is None else known[key_of(column.other)]
     codes = np.empty(len(found), np.int64)
@@ -290,7 +294,7 @@ def grid_numbers(values: pd.Series, column: Numeric) -> NDArray[np.int64]:
     if ((codes < 0) & (codes > _MISSING)).any():
         raise DomainError(f"Column {column.name!r}: values that are no numbers.")
     places = places[places >= 0]
-    return numbers[places][codes[places] == 0]
+    return np.asarray(numbers[places][codes[places] == 0])
 
 
 def _numbers_of(found: Any, column: Numeric) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -14,7 +14,8 @@ from synth.grid import LAWS, Grid
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Category", "Column", "Date", "Numeric", "Plain", "Real", "Whole", "key_of"]
+__all__ = ["Category", "Column", "Date", "Numeric", "Plain", "Real", "Whole"]
+__all__ += ["is_text", "key_of"]
 
 #: What a category or a code for missing can be; None is null.
 Plain = str | int | bool | None
@@ -51,9 +52,9 @@ class Column:
     declared_by: str = ""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
+        if not is_text(self.name) or not self.name.strip():
             raise SchemaError("A column has a name, and it is text.")
-        if not isinstance(self.declared_by, str):
+        if not is_text(self.declared_by):
             raise SchemaError("declared_by is text.")
         _check_missing(self.missing)
         object.__setattr__(self, "missing", dict(self.missing))
@@ -127,11 +128,11 @@ class Category(Column):
 
     def __post_init__(self) -> None:
         Column.__post_init__(self)
-        if not isinstance(self.is_ordered, bool):
+        if self.is_ordered not in {False, True}:
             raise SchemaError("is_ordered is true or false.")
         if self.values is None:
             return
-        if not isinstance(self.values, (list, tuple)) or not self.values:
+        if not _is_list(self.values) or not self.values:
             raise SchemaError("values is a list of at least one value.")
         object.__setattr__(self, "values", tuple(self.values))
         known = _unlike([*self.values, *self.missing.values()])
@@ -222,7 +223,7 @@ class Numeric(Column):
         if self.bins is not None and not (_is_whole(self.bins) and self.bins > 0):
             raise SchemaError("bins is a positive whole number.")
         for name in ("edges", "points"):
-            if not isinstance(getattr(self, name), (list, tuple)):
+            if not _is_list(getattr(self, name)):
                 raise SchemaError(f"{name} is a list.")
             object.__setattr__(self, name, tuple(getattr(self, name)))
         _unlike(self.missing.values())
@@ -251,7 +252,7 @@ class Numeric(Column):
 
     def _may_be(self, written: Plain, low: int, high: int) -> bool:
         try:
-            return low <= self.number(written) <= high  # type: ignore[arg-type]
+            return low <= self.number(written) <= high
         except SchemaError:
             return False
 
@@ -270,7 +271,7 @@ class Numeric(Column):
         """How many numbers of the grid make one of the column."""
         return 1
 
-    def number(self, value: float | str) -> int:
+    def number(self, value: object) -> int:
         """Return the number of the grid that stands for a value.
 
         Parameters
@@ -422,7 +423,7 @@ class Real(Numeric):
     @property
     def factor(self) -> int:
         """How many numbers of the grid make one of the column."""
-        return 10 ** int(self.decimals)
+        return int(10**self.decimals)
 
     def shown(self, number: int) -> str:
         """Return a number of the grid as people write it.
@@ -465,7 +466,7 @@ class Date(Numeric):
         """The bounds as declared."""
         return self.low, self.high
 
-    def number(self, value: float | str) -> int:
+    def number(self, value: object) -> int:
         """Return the day as a number, 0 for the first of January 1970.
 
         Parameters
@@ -522,6 +523,26 @@ def key_of(value: object) -> tuple[str, object]:
     if isinstance(item, str):
         return "text", item
     return ("null", None) if item is None else ("unknown", None)
+
+
+def is_text(value: object) -> bool:
+    """Tell whether something is text, whatever its declared type says.
+
+    Parameters
+    ----------
+    value
+        Anything.
+
+    Examples
+    --------
+    >>> is_text("age"), is_text(3)
+    (True, False)
+    """
+    return isinstance(value, str)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, (list, tuple))
 
 
 def _is_plain(value: object) -> bool:

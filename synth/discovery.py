@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from synth.columns import Plain
     from synth.measuring import Neighbours
     from synth.noise import NoiseSource
     from synth.schema import Schema
@@ -168,10 +167,8 @@ def _find_values(
     }
     keys = sorted(counted, key=lambda key: (key[0], str(key[1])))
     noisy = noise.add(np.array([counted[key] for key in keys], np.int64), how)  # type: ignore[arg-type]
-    kept: list[Plain] = [
-        key[1]
-        for key, count in zip(keys, noisy, strict=True)
-        if count >= threshold  # type: ignore[misc]
+    kept: list[Any] = [
+        key[1] for key, count in zip(keys, noisy, strict=True) if count >= threshold
     ]
     other = "other" if column.other is None else column.other
     if key_of(other) not in {key_of(value) for value in kept}:
@@ -187,7 +184,7 @@ def _counted(values: pd.Series, name: str) -> dict[tuple[str, object], int]:
         pairs = values.value_counts(dropna=True, sort=False)
     except TypeError:
         raise DomainError(f"Column {name!r}: values that are no single values.") from None
-    for value, count in pairs.items():
+    for value, count in pairs[pairs > 0].items():  # a type may know values that none has
         key: tuple[str, Any] = key_of(value)
         if key[0] == "number" and isinstance(key[1], float) and key[1].is_integer():
             key = ("number", int(key[1]))

@@ -114,7 +114,7 @@ class Model:
 
     def sample(
         self,
-        number: int,
+        number: int | np.integer,
         *,
         rng: np.random.Generator,
         conditions: Mapping[str, Plain | float] | None = None,
@@ -151,7 +151,7 @@ class Model:
 
     def draw(
         self,
-        number: int,
+        number: int | np.integer,
         *,
         rng: np.random.Generator,
         conditions: Mapping[str, Plain | float] | None = None,
@@ -165,7 +165,7 @@ class Model:
         number, rng, conditions, where, progress
             See `sample`.
         """
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 0:
+        if not isinstance(number, (int, np.integer)) or number is True or number < 0:
             raise SynthError("The number of records is a whole number from 0.")
         codes, fixed = self._conditions(conditions or {})
         parsed = self._rules()

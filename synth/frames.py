@@ -113,7 +113,8 @@ def names_of(path: str | os.PathLike[str]) -> list[str]:
 
 def _csv_names(file: Path) -> list[str]:
     with file.open(encoding="utf-8-sig", newline="") as lines:
-        return next(csv.reader(lines), [])
+        names: list[str] = next(csv.reader(lines), [])
+    return names
 
 
 def _read_csv(file: Path) -> Any:

@@ -120,7 +120,7 @@ class Grid:
         high = np.asarray([end for _, end in self.cells()], np.int64)[cells]
         if law == "uniform":
             return np.asarray(rng.integers(low, high, endpoint=True), np.int64)
-        return low + (high - low) // 2 if law == "middle" else low
+        return np.asarray(low + (high - low) // 2 if law == "middle" else low)
 
 
 def _bin_starts(low: int, high: int, bins: int, spacing: str) -> list[int]:

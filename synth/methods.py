@@ -31,7 +31,8 @@ def fitter_of(method: str) -> Callable[..., Any]:
     >>> fitter_of("tables").__name__
     'fit_codes'
     """
-    return _named(method, 0)
+    fitter: Callable[..., Any] = _named(method, 0)
+    return fitter
 
 
 def reader_of(method: str) -> Callable[[str], CodeModel]:
@@ -47,7 +48,8 @@ def reader_of(method: str) -> Callable[[str], CodeModel]:
     >>> reader_of("tables").__name__
     'from_json'
     """
-    return _named(method, 1)
+    reader: Callable[[str], CodeModel] = _named(method, 1)
+    return reader
 
 
 def _named(method: str, place: int) -> Any:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from synth.columns import Category, Column, Date, Numeric, key_of
-from synth.errors import RuleError
+from synth.columns import Category, Column, Date, Numeric, is_text, key_of
+from synth.errors import RuleError, SchemaError
 from synth.logic import Amount, Codes, Test, compare, either, every, known_missing, opposite
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class EditRule:
     name: str = ""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.text, str) or not isinstance(self.name, str):
+        if not (is_text(self.text) and is_text(self.name)):
             raise RuleError("A rule, and its name, are text.")
         object.__setattr__(self, "name", self.name or self.text)
         _tree(self.text)
@@ -255,10 +255,10 @@ class _Reader:
             raise self._wrong(f"The categories of {column.name!r} come in no order.")
         keys = [key_of(value) for value in column.known]
         if other is None:
-            value = key_of(self._literal(right))
-            if value not in keys:
+            wanted = key_of(self._literal(right))
+            if wanted not in keys:
                 raise self._wrong(f"A value is none of the declared ones of {column.name!r}.")
-            place: Codes | str = Codes.fixed(keys.index(value))
+            place: Codes | str = Codes.fixed(keys.index(wanted))
             return compare(column.name, mark, place, size=len(keys))
         if not isinstance(other, Category) or (
             mark not in ("==", "!=") and other.values != column.values
@@ -331,7 +331,10 @@ class _Reader:
             case ast.Constant(value=int() | float() as value) if abs(value) < 1e15:
                 return value
             case ast.Constant(value=str() as text) if day is not None:
-                return day.number(text)
+                try:
+                    return day.number(text)
+                except SchemaError:
+                    raise self._wrong("A date is compared with what is no day.") from None
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return -self._constant(operand, day)
         raise _NotConstantError

@@ -8,7 +8,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from synth.columns import Category, Column, Date, Numeric, Real, Whole
+from synth.columns import Category, Column, Date, Numeric, Real, Whole, is_text
 from synth.errors import SchemaError, UndeclaredError
 from synth.rules import EditRule, parse_rule
 
@@ -50,17 +50,11 @@ class Unit:
     excess: str = "refuse"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
+        if not is_text(self.name) or not self.name.strip():
             raise SchemaError("The name of the unit is text.")
-        if self.identifier is not None and not (
-            isinstance(self.identifier, str) and self.identifier
-        ):
+        if self.identifier is not None and not (is_text(self.identifier) and self.identifier):
             raise SchemaError("identifier is the name of a column.")
-        if (
-            not isinstance(self.most_records, int)
-            or isinstance(self.most_records, bool)
-            or not 1 <= self.most_records <= 10_000
-        ):
+        if type(self.most_records) is not int or not 1 <= self.most_records <= 10_000:
             raise SchemaError("most_records is a whole number from 1 to 10000.")
         if self.excess not in ("refuse", "truncate"):
             raise SchemaError("excess is 'refuse' or 'truncate'.")
@@ -113,7 +107,8 @@ class Schema:
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
         object.__setattr__(self, "ignored", tuple(self.ignored))
-        rules = (EditRule(text=one) if isinstance(one, str) else one for one in self.rules)
+        given: tuple[EditRule | str, ...] = tuple(self.rules)
+        rules = (one if isinstance(one, EditRule) else EditRule(text=one) for one in given)
         object.__setattr__(self, "rules", tuple(rules))
         self._check_names()
         for rule in self.rules:
@@ -148,7 +143,7 @@ class Schema:
                 raise SchemaError("The weight is no column of numbers.")
         if {*self.ignored} & {*names}:
             raise SchemaError("A column is declared and ignored at once.")
-        if not isinstance(self.about, str):
+        if not is_text(self.about):
             raise SchemaError("about is text.")
 
     @property

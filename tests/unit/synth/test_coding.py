@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth import Category, Date, DomainError, Real, Schema, UndeclaredError, Unit, UnitError
-from synth import Whole
+from synth import (
+    Category,
+    Date,
+    DomainError,
+    Real,
+    Schema,
+    UndeclaredError,
+    Unit,
+    UnitError,
+    Whole,
+)
 from synth.coding import draw_numbers, encode, encode_column
 from synth.columns import Numeric
 from synth.frames import from_codes, read_records, to_records, write_records
@@ -21,7 +30,9 @@ RNG = np.random.default_rng
 COLUMNS = [
     Whole(name="age", low=0, high=120, missing={"refused": -8, "unknown": None}),
     Whole(name="income", low=-9000, high=10**6, bins=50, points=(0,), missing={"n/a": "N"}),
-    Real(name="wage", low=0, high=500, bins=40, decimals=2, points=(0,), missing={"none": None}),
+    Real(
+        name="wage", low=0, high=500, bins=40, decimals=2, points=(0,), missing={"none": None}
+    ),
     Date(name="moved", low="1950-01-01", high="2020-12-31", bins=70, missing={"never": None}),
     Category(name="sex", values=["F", "M"], missing={"unknown": None, "n/a": "N"}),
     Category(name="grade", values=[1, 2, 3], is_ordered=True),
@@ -66,7 +77,9 @@ def test_codes_come_back_from_records_and_files(tmp_path, suffix, container):
     decimals=st.integers(0, 4),
     seed=st.integers(0, 99),
 )
-def test_a_number_drawn_in_a_cell_is_coded_as_that_cell(law, low, width, bins, decimals, seed):
+def test_a_number_drawn_in_a_cell_is_coded_as_that_cell(
+    *, law, low, width, bins, decimals, seed
+):
     column = Real(name="x", low=low, high=low + width, bins=bins, decimals=decimals, law=law)
     codes = RNG(seed).integers(0, column.size, 50)
     numbers = draw_numbers(codes, column, rng=RNG(seed))
@@ -154,7 +167,10 @@ def test_whether_a_type_holds_null_follows_from_the_schema_alone():
         ([1 + 2j], Real(name="c", low=0, high=9)),
         (["2020-02-30"], Date(name="c", low="2020-01-01", high="2020-12-31")),
         ([dt.date(1990, 1, 1)], Date(name="c", low="2020-01-01", high="2020-12-31")),
-        ([dt.datetime(2020, 1, 1, 5)], Date(name="c", low="2020-01-01", high="2020-12-31")),
+        (
+            [dt.datetime(2020, 1, 1, 5, tzinfo=dt.UTC)],
+            Date(name="c", low="2020-01-01", high="2020-12-31"),
+        ),
         ([18500], Date(name="c", low="2020-01-01", high="2020-12-31")),
     ],
 )

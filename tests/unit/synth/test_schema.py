@@ -1,13 +1,25 @@
 """Declarations: what holds together is read back, what does not is named with its place."""
 
+import contextlib
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth import Category, Date, EditRule, Real, Schema, SchemaError, Unit, Whole, lint
-from synth import UndeclaredError, schema_from
+from synth import (
+    Category,
+    Date,
+    EditRule,
+    Real,
+    Schema,
+    SchemaError,
+    UndeclaredError,
+    Unit,
+    Whole,
+    lint,
+    schema_from,
+)
 
 FULL = Schema(
     columns=[
@@ -76,7 +88,7 @@ def test_the_digest_changes_with_every_declaration():
 def test_a_schema_that_is_wrong_is_refused_with_its_place(change, place):
     found = json.loads(FULL.to_json())
     change(found)
-    with pytest.raises(SchemaError, match=".") as refused:
+    with pytest.raises(SchemaError) as refused:
         Schema.from_json(json.dumps(found))
     assert place in str(refused.value)
 
@@ -92,22 +104,26 @@ def test_an_entry_that_stands_twice_is_refused():
         Schema.from_json('{"format": "ckm-synth-schema", "format": "ckm-synth-schema"}')
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-                    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)),
-       st.sampled_from(["columns", "rules", "unit", "weight", "ignored", "about"]))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    ),
+    st.sampled_from(["columns", "rules", "unit", "weight", "ignored", "about"]),
+)
 def test_any_json_gives_a_schema_or_a_schema_error(value, entry):
     found = json.loads(FULL.to_json())
     found[entry] = value
-    try:
-        text = json.dumps(found)
-        Schema.from_json(text)
-    except SchemaError:
-        pass
+    with contextlib.suppress(SchemaError):
+        Schema.from_json(json.dumps(found))
 
 
 def test_cells_begin_where_rules_say():
     schema = Schema(
-        columns=[Whole(name="age", low=0, high=99, bins=5), Real(name="x", low=0, high=1, bins=2)],
+        columns=[
+            Whole(name="age", low=0, high=99, bins=5),
+            Real(name="x", low=0, high=1, bins=2),
+        ],
         rules=["age < 18 or x <= 0.25"],
     ).cut_at_rules()
     assert 18 in schema.column("age").grid.starts
@@ -135,7 +151,9 @@ def test_lint_tells_what_would_leak_and_never_asks_for_values():
 
 def test_lint_names_rules_that_the_model_cannot_know():
     wide = {"low": 0, "high": 10**6, "bins": 600}
-    schema = Schema(columns=[Whole(name="a", **wide), Whole(name="b", **wide)], rules=["a <= b"])
+    schema = Schema(
+        columns=[Whole(name="a", **wide), Whole(name="b", **wide)], rules=["a <= b"]
+    )
     assert any("drawn again" in one.text for one in lint(schema))
 
 
@@ -147,7 +165,12 @@ def test_undeclared_columns_are_named():
 def test_schemas_of_other_tools_become_ours():
     nist = {
         "schema": {
-            "MSP": {"has_null": True, "null_value": "N", "dtype": "object", "values": ["N", "1"]},
+            "MSP": {
+                "has_null": True,
+                "null_value": "N",
+                "dtype": "object",
+                "values": ["N", "1"],
+            },
             "AGEP": {"dtype": "int64", "min": 0, "max": 95},
             "DENSITY": {"dtype": "float64", "min": 16, "max": 52864},
         }
