@@ -252,11 +252,13 @@ def _wrong_sums(found: Mapping[str, Any]) -> list[str]:
     wrong = []
     for number, call in enumerate(calls, start=1):
         rho, delta = call.price()
-        if rho > call.rho * _ROUNDING or delta > call.delta * _ROUNDING:
+        # Written so that what is no number fails.
+        if not (rho <= call.rho * _ROUNDING and delta <= call.delta * _ROUNDING):
             wrong.append(f"Call {number} ({call.what}) costs more than it states.")
     total, budget = found["total"], found["budget"]
     rho, aside = (math.fsum(values) for values in zip(*(c.price() for c in calls), strict=True))
-    if not calls or rho > total["rho"] * _ROUNDING or aside > total["delta_aside"] * _ROUNDING:
+    fits = rho <= total["rho"] * _ROUNDING and aside <= total["delta_aside"] * _ROUNDING
+    if not (calls and fits):
         wrong.append("The total is less than the sum of the calls.")
     reckoned = epsilon_of_rho(total["rho"], delta=total["delta"] - total["delta_aside"])
     if not reckoned <= total["epsilon"] * _ROUNDING:

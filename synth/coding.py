@@ -226,7 +226,7 @@ def _plain_array(written: Sequence[Plain]) -> Any:
     return pa.array(list(written))
 
 
-def _distinct(values: pd.Series, name: str) -> tuple[NDArray[np.intp], Any]:
+def _distinct(values: pd.Series, name: str) -> tuple[NDArray[Any], Any]:
     """Return where each value is in the distinct ones, -1 for null, and those."""
     import pandas as pd
 
@@ -236,21 +236,20 @@ def _distinct(values: pd.Series, name: str) -> tuple[NDArray[np.intp], Any]:
         places, found = pd.factorize(values, use_na_sentinel=True)
     except TypeError:
         raise DomainError(f"Column {name!r}: values that are no single values.") from None
-    return places.astype(np.intp), found
+    return np.asarray(places, np.intp), found
 
 
 def _codes_of_categories(found: Any, column: Category) -> NDArray[np.int64]:
     written = [*column.known, *column.missing.values()]
-    known = {key_of(value): place for place, value in enumerate(written) if value is not None}
+    known: dict[tuple[str, object], int] = {
+        key_of(value): place for place, value in enumerate(written) if value is not None
+    }
     if not any(kind == "text" for kind, _ in known):
         # A file of text holds whole numbers and truth values as text.
         known |= {("text", str(value)): place for (_, value), place in list(known.items())}
-        truths = {
-            ("text", str(value).lower()): known["truth", value]
-            for value in (True, False)
-            if ("truth", value) in known
-        }
-        known |= truths
+        for truth in (True, False):
+            if ("truth", truth) in known:
+                known["text", str(truth).lower()] = known["truth", truth]
     default = _OUTSIDE if column.other is None else known[key_of(column.other)]
     codes = np.empty(len(found), np.int64)
     for place, value in enumerate(_python(found)):

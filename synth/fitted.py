@@ -165,7 +165,7 @@ class Model:
         number, rng, conditions, where, progress
             See `sample`.
         """
-        if not isinstance(number, (int, np.integer)) or number is True or number < 0:
+        if np.asarray(number).dtype.kind not in "iu" or np.ndim(number) or number < 0:
             raise SynthError("The number of records is a whole number from 0.")
         codes, fixed = self._conditions(conditions or {})
         parsed = self._rules()

@@ -25,7 +25,19 @@ if TYPE_CHECKING:
     from synth.columns import Column
     from synth.schema import Schema
 
-__all__ = ["Shape", "from_codes", "names_of", "read_records", "to_records", "write_records"]
+__all__ = [
+    "Shape",
+    "from_codes",
+    "names_of",
+    "read_records",
+    "settled",
+    "to_records",
+    "write_records",
+]
+
+
+# Types that pandas and Arrow choose by whether null, or anything but null, occurs.
+_UNSETTLED = {"int64", "float64", "object", "bool", "str", "null"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +230,47 @@ def to_records(frame: Any) -> tuple[pd.DataFrame, Shape]:
     return pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows)), Shape(
         container=container, types=types
     )
+
+
+def settled(shape: Shape, schema: Schema) -> Shape:
+    """Return a shape that tells nothing of whether null occurs in the records.
+
+    Parameters
+    ----------
+    shape
+        How records came. Their types may follow from a null: whole numbers become floats.
+    schema
+        The declaration, from which the types follow here.
+
+    Examples
+    --------
+    >>> from synth.columns import Whole
+    >>> from synth.schema import Schema
+    >>> schema = Schema(columns=[Whole(name="age", low=0, high=9, missing={"unknown": None})])
+    >>> settled(Shape(types={"age": "int64"}), schema).types
+    {'age': 'float64'}
+    """
+    types = {}
+    for column in schema.columns:
+        came = shape.types.get(column.name, "")
+        if column.has_null and came in _UNSETTLED:
+            types[column.name] = _type_of(column) if shape.container == "pandas" else ""
+        else:
+            types[column.name] = came
+    known = {name: kind for name, kind in types.items() if kind}
+    return Shape(container=shape.container, types=known)
+
+
+def _type_of(column: Column) -> str:
+    written = [one for one in column.missing.values() if one is not None]
+    if isinstance(column, Category):
+        written += column.known
+    elif column.kind == "date":
+        return "object"
+    kinds = {type(one) for one in written} or {int}
+    if kinds == {int}:
+        return "float64"
+    return "str" if str in kinds else "object"
 
 
 def from_codes(

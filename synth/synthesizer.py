@@ -14,7 +14,7 @@ from synth.constraints import constraints_of
 from synth.discovery import Discovery, discover
 from synth.errors import DomainError, SchemaError, SynthError
 from synth.fitted import Model
-from synth.frames import to_records
+from synth.frames import settled, to_records
 from synth.measuring import Neighbours
 from synth.methods import fitter_of
 from synth.noise import SecureNoise
@@ -180,7 +180,7 @@ class Synthesizer:
             adjacency=str(budget.adjacency),
             noise=noise.label,
             priors=tuple(prior.record() for prior in priors),
-            shape=shape,
+            shape=settled(shape, schema),
         )
 
     def _neighbours(self, budget: Budget) -> Neighbours:

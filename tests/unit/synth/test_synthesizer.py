@@ -180,6 +180,24 @@ def test_numbers_of_records_are_whole_and_from_zero(model):
             sampled(model, number)
 
 
+def test_the_model_does_not_tell_whether_null_occurred():
+    schema = Schema(
+        columns=[
+            Whole(name="a", low=0, high=9, missing={"unknown": None}),
+            Category(name="b", values=["x"], missing={"unknown": None}),
+            Category(name="c", values=[True, False], missing={"unknown": None}),
+        ]
+    )
+    frames = [
+        pd.DataFrame({"a": [1, 2], "b": ["x", "x"], "c": [True, False]}),
+        pd.DataFrame({"a": [1, None], "b": ["x", None], "c": [True, None]}),
+        pd.DataFrame({"a": [None, None], "b": [None, None], "c": [None, None]}),
+    ]
+    models = [fit(frame, schema) for frame in frames]
+    assert len({str(model.shape) for model in models}) == 1
+    assert len({str(sampled(model).dtypes.to_dict()) for model in models}) == 1
+
+
 def test_arrow_records_give_arrow_records():
     table = pa.table(
         {"status": pa.array(["single", "married", None] * 100).dictionary_encode()}
