@@ -126,7 +126,7 @@ def encode_column(values: pd.Series, column: Column) -> NDArray[np.int32]:
         only_null = not (used & (codes == _OUTSIDE))[:-1].any()
         problem = "null, which is not declared." if only_null else "values outside the domain."
         raise DomainError(f"Column {column.name!r}: {problem}")
-    return codes[places].astype(np.int32)
+    return np.asarray(codes[places], np.int32)
 
 
 def draw_numbers(

@@ -262,9 +262,9 @@ def settled(shape: Shape, schema: Schema) -> Shape:
 
 
 def _type_of(column: Column) -> str:
-    written = [one for one in column.missing.values() if one is not None]
+    written: list[object] = [one for one in column.missing.values() if one is not None]
     if isinstance(column, Category):
-        written += column.known
+        written.extend(column.known)
     elif column.kind == "date":
         return "object"
     kinds = {type(one) for one in written} or {int}
