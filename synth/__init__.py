@@ -5,7 +5,7 @@ from synth.calls import Call
 from synth.certificate import Certificate
 from synth.columns import Category, Column, Date, Numeric, Real, Whole
 from synth.discovery import Discovery, discover
-from synth.engine import Settings, fit_codes
+from synth.engine import fit_codes
 from synth.errors import (
     CertificateError,
     DomainError,
@@ -28,6 +28,7 @@ from synth.priors import Prior
 from synth.public import Published, Rule
 from synth.rules import EditRule
 from synth.schema import Schema, Unit
+from synth.settings import Settings
 from synth.spending import Spend
 from synth.synthesizer import Synthesizer
 

@@ -67,7 +67,10 @@ class Network:
         return sum(math.prod(shape) for shape in self.shapes)
 
     def calibrate(
-        self, potentials: Sequence[NDArray[np.float64]], *, evidence: dict[int, int] | None = None
+        self,
+        potentials: Sequence[NDArray[np.float64]],
+        *,
+        evidence: dict[int, int] | None = None,
     ) -> tuple[float, list[NDArray[np.float64]]]:
         """Return the logarithm of the total, and the distribution of each clique.
 
@@ -153,7 +156,9 @@ class Network:
             for other, separator in self._links(one):
                 if other != before:
                     shared = self._joint_onto(joint, clique, separator)
-                    waiting.append((other, one, self._carried(shared, separator, other, beliefs)))
+                    waiting.append(
+                        (other, one, self._carried(shared, separator, other, beliefs))
+                    )
 
     def _carried(
         self,

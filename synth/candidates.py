@@ -43,7 +43,7 @@ class Candidates:
     >>> pairs = {(0, 1): 1.0, (0, 2): 1.0, (1, 2): 1.0}
     >>> candidates = Candidates([2, 2, 1], pairs, most_cells=100)
     >>> candidates.open([(0,), (1,), (2,)], is_tree=False)
-    [(0, 1)]
+    {(0, 1): 0.05}
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class Candidates:
         """
         self._left.remove(columns)
 
-    def open(self, sets: Sequence[Columns], *, is_tree: bool) -> list[Columns]:
-        """Return the tables that leave the model small enough.
+    def open(self, sets: Sequence[Columns], *, is_tree: bool) -> dict[Columns, float]:
+        """Return the tables that leave the model small enough, and how full it would be.
 
         Parameters
         ----------
@@ -80,18 +80,16 @@ class Candidates:
         """
         if is_tree:
             parts = _parts(len(self._sizes), sets)
-            joins = [
-                c for c in self._left if len(c) == 2 and parts[c[0]] != parts[c[1]]
-            ]
-            return [c for c in joins if self._fits([*sets, c])] if len(joins) < _CHECKS else joins
+            return self._filled(
+                sets, [c for c in self._left if len(c) == 2 and parts[c[0]] != parts[c[1]]]
+            )
         cliques = cliques_of(sets, sizes=self._sizes) or []
         inside = [set(clique) for clique in cliques]
         free = [c for c in self._left if any(set(c) <= clique for clique in inside)]
-        others = [c for c in self._left if c not in set(free)]
-        if len(others) > _CHECKS:
-            picked = self._rng.choice(len(others), _CHECKS, replace=False)
-            others = [others[one] for one in sorted(picked.tolist())]
-        return free + [columns for columns in others if self._fits([*sets, columns])]
+        level = self._fullness(cliques)
+        return dict.fromkeys(free, level) | self._filled(
+            sets, [c for c in self._left if c not in set(free)]
+        )
 
     def expected(
         self, network: Network, beliefs: Sequence[NDArray[np.float64]], *, total: float
@@ -128,8 +126,23 @@ class Candidates:
         counts = np.bincount(cells, minlength=math.prod(shape))
         return counts.reshape(shape).astype(np.float64)
 
-    def _fits(self, sets: Iterable[Columns]) -> bool:
-        return cliques_of(sets, sizes=self._sizes, most=self._most) is not None
+    def _filled(self, sets: Sequence[Columns], some: list[Columns]) -> dict[Columns, float]:
+        if len(some) > _CHECKS:
+            picked = self._rng.choice(len(some), _CHECKS, replace=False)
+            some = [some[one] for one in sorted(picked.tolist())]
+        found = {}
+        for columns in some:
+            cliques = cliques_of([*sets, columns], sizes=self._sizes, most=self._most)
+            if cliques is None:
+                # What does not fit now will hardly fit when the model has grown.
+                self._left.remove(columns)
+            else:
+                found[columns] = self._fullness(cliques)
+        return found
+
+    def _fullness(self, cliques: Iterable[Columns]) -> float:
+        cells = sum(math.prod(self._sizes[c] for c in clique) for clique in cliques)
+        return cells / self._most
 
 
 def _parts(columns: int, sets: Iterable[Columns]) -> list[int]:

@@ -106,7 +106,7 @@ def draw_within(
     members = np.bincount(group_of)
     order = np.argsort(group_of, kind="stable")
     if (members == 1).all():
-        return order[groups]
+        return np.asarray(order[groups])
     starts = np.concatenate(([0], np.cumsum(members)[:-1]))
     steps = np.cumsum(shares[order])
     before = np.concatenate(([0.0], steps))[starts]
@@ -114,7 +114,7 @@ def draw_within(
     places = _places(groups, len(members), rng)
     found = np.searchsorted(steps, before[groups] + places * length[groups], side="right")
     last = starts + members - 1
-    return order[_stay(found, starts[groups], last[groups], shares[order])]
+    return np.asarray(order[_stay(found, starts[groups], last[groups], shares[order])])
 
 
 def _systematic(
@@ -128,7 +128,8 @@ def _systematic(
     steps = np.cumsum(shares, axis=1) + np.arange(len(shares))[:, None]
     places = _places(rows, len(shares), rng)
     found = np.searchsorted(steps.ravel(), rows + places, side="right")
-    return _stay(found, rows * width, rows * width + width - 1, shares.ravel()) - rows * width
+    first = rows * width
+    return np.asarray(_stay(found, first, first + width - 1, shares.ravel()) - first)
 
 
 def _places(
@@ -153,7 +154,7 @@ def _stay(
     shares: NDArray[np.float64],
 ) -> NDArray[np.int64]:
     """Put back what rounding carried over the edge of its row or into an empty cell."""
-    found = np.clip(found, first, last)
+    found = np.asarray(np.clip(found, first, last), np.int64)
     wrong = np.flatnonzero(shares[found] <= 0)
     for one in wrong.tolist():
         inside = shares[first[one] : last[one] + 1]

@@ -12,20 +12,20 @@ McKenna, Miklau, Sheldon 2021 (a tree of pairs first); McKenna, Mullins, Sheldon
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synth.belief import Network
 from synth.candidates import Candidates
 from synth.coarse import group_codes, onto_simplex, shrink_within
-from synth.entropy import Target, fit_potentials
+from synth.draft import Draft
 from synth.errors import SynthError
 from synth.measuring import Clerk, Neighbours
-from synth.model import Measured, TableModel
+from synth.model import TableModel
 from synth.noise import SecureNoise
-from synth.public import Published, Rule, coarse_table, patterns_of, workload_weights
+from synth.public import coarse_table, patterns_of, workload_weights
+from synth.settings import Settings
 from synth.spending import Purse
 
 if TYPE_CHECKING:
@@ -34,99 +34,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from synth.noise import NoiseSource
+    from synth.public import Published, Rule
 
-__all__ = ["Settings", "fit_codes"]
+__all__ = ["fit_codes"]
 
 Columns = tuple[int, ...]
-_EXACT = 1 - 1e-9  # shares of the budget are rounded; what they lose stays unspent
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """How the engine spends its budget and its time. None of it depends on the records.
-
-    Parameters
-    ----------
-    margin_share
-        Share of the budget for margins.
-    choice_share
-        Share of the rest for choosing tables.
-    slack, margin_slack
-        How far the model may stay from a table, from a margin, at no cost, in scales of noise.
-    softness
-        See `fit_potentials`.
-    most_groups
-        The most groups of a column.
-    least_group
-        The smallest group, in scales of the noise of tables.
-    most_cells
-        How many cells the cliques of the model may have together.
-    tables
-        How many tables to measure; by default more, the larger the budget and the data.
-    rounds
-        In how many rounds after the first.
-    steps
-        How often each round improves the potentials; the last one three times as often.
-
-    Examples
-    --------
-    >>> Settings(rounds=2).rounds
-    2
-    """
-
-    margin_share: float = 0.3
-    choice_share: float = 0.1
-    slack: float = 1.8
-    margin_slack: float = 0.7
-    softness: float = 1.0
-    most_groups: int = 16
-    least_group: float = 2.0
-    most_cells: int = 60_000
-    tables: int | None = None
-    rounds: int = 5
-    steps: int = 40
-
-    def __post_init__(self) -> None:
-        shares = self.margin_share, self.choice_share
-        if not all(0 < share < 1 for share in shares):
-            raise SynthError("Shares of the budget lie between 0 and 1.")
-        whole = self.most_groups, self.most_cells, self.rounds, self.steps
-        if min(whole) < 1 or min(self.slack, self.margin_slack, self.least_group) < 0:
-            raise SynthError("Settings must be positive.")
-        if not self.softness > 0 or (self.tables is not None and self.tables < 0):
-            raise SynthError("Settings must be positive.")
-
-
-@dataclass(slots=True)
-class _Draft:
-    """What is known so far; nothing in it was not paid for."""
-
-    total: float
-    groups: list[NDArray[np.int64]]
-    shares: list[NDArray[np.float64]]
-    masks: list[tuple[Columns, NDArray[np.float64]]]
-    targets: list[Target] = field(default_factory=list)
-    scales: list[float] = field(default_factory=list)
-    potentials: list[NDArray[np.float64]] = field(default_factory=list)
-
-    @property
-    def sizes(self) -> list[int]:
-        return [int(group.max()) + 1 for group in self.groups]
-
-    @property
-    def sets(self) -> list[Columns]:
-        return [target.columns for target in self.targets]
-
-    def add(
-        self, columns: Columns, counts: NDArray[np.float64], *, scale: float, slack: float
-    ) -> None:
-        shifted = counts + (self.total - counts.sum()) / counts.size
-        self.targets.append(Target(columns=columns, counts=shifted, slack=slack * scale))
-        self.scales.append(scale)
-        self.potentials.append(np.zeros(counts.shape))
-
-    def network(self) -> Network:
-        return Network(self.sizes, self.sets, self.masks)
+_EXACT = 1 - 1e-9
+_WORTH = 0.02  # a share of the budget that is worth another round
+_Margin = tuple["NDArray[np.float64]", float]
 
 
 def fit_codes(
@@ -191,31 +106,25 @@ def fit_codes(
     """
     settings, neighbours = settings or Settings(), neighbours or Neighbours()
     sizes = _checked_sizes(sizes)
-    records = _checked_codes(codes, sizes)
-    ordered = [False] * len(sizes) if ordered is None else [bool(one) for one in ordered]
-    if len(ordered) != len(sizes):
-        raise SynthError(f"ordered has {len(ordered)} entries for {len(sizes)} columns.")
-    for given in (*rules, *published):
-        _check_shape(given, sizes)
+    codes = _checked_codes(codes, sizes)
+    is_ordered = [False] * len(sizes) if ordered is None else [bool(one) for one in ordered]
+    if len(is_ordered) != len(sizes):
+        raise SynthError(f"ordered has {len(is_ordered)} entries for {len(sizes)} columns.")
+    for rule in rules:
+        _check_shape("rule", rule.columns, rule.forbidden.shape, sizes)
+    for table in published:
+        _check_shape("published table", table.columns, table.counts.shape, sizes)
     weights = workload_weights(len(sizes), workload=workload, label=label)
     purse = Purse(float(rho))
-    clerk = Clerk(records, sizes, neighbours, purse, noise or SecureNoise())
-    draft, number = _margins(clerk, sizes, ordered, rules, published, purse.rho, settings)
-    clerk.regroup(draft.groups)
-    for one in published:
-        if len(one.columns) > 1:
-            counts = coarse_table(one.counts, [draft.groups[c] for c in one.columns])
-            draft.add(one.columns, counts, scale=one.deviation, slack=settings.slack)
-    _tables(clerk, draft, weights, number, purse, settings)
+    clerk = Clerk(codes, sizes, neighbours, purse, noise or SecureNoise())
+    job = _Job(clerk, sizes, is_ordered, tuple(rules), tuple(published), purse.rho, settings)
+    draft = job.start()
+    job.choose_and_measure(draft, weights)
     clerk.forget()
-    tables = zip(draft.targets, draft.scales, draft.potentials, strict=True)
     return TableModel(
         groups=tuple(draft.groups),
         shares=tuple(draft.shares),
-        tables=tuple(
-            Measured(columns=t.columns, counts=t.counts, scale=scale, potential=potential)
-            for t, scale, potential in tables
-        ),
+        tables=draft.measured(),
         masks=tuple(draft.masks),
         records=draft.total,
         spends=tuple(purse.spends),
@@ -227,99 +136,137 @@ def fit_codes(
     )
 
 
-def _margins(
-    clerk: Clerk,
-    sizes: list[int],
-    ordered: Sequence[bool],
-    rules: Sequence[Rule],
-    published: Sequence[Published],
-    rho: float,
-    settings: Settings,
-) -> tuple[_Draft, int]:
-    """Measure the margins that are not public; form groups; return how many tables follow."""
-    known = {one.columns[0]: one for one in published if len(one.columns) == 1}
-    unknown = max(sum(column not in known for column in range(len(sizes))), 1)
-    margins: list[tuple[NDArray[np.float64], float]] = []
-    for column in range(len(sizes)):
-        if column in known:
-            margins.append((known[column].counts, known[column].deviation))
-        else:
-            price = _EXACT * settings.margin_share * rho / unknown
-            counts, scale = clerk.margin(column, rho=price)
-            margins.append((counts.astype(np.float64), scale))
-    total = float(clerk.public_records() or _total(margins))
-    number = _how_many(total, len(sizes), rho, settings)
-    typical = clerk.scale_of(_price_of_table(rho, number, settings))
-    groups = [
-        group_codes(
-            onto_simplex(counts, total=total),
-            is_ordered=is_ordered,
-            most=settings.most_groups,
-            least=settings.least_group * typical,
-            patterns=patterns_of(column, size=len(counts), rules=rules),
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """The steps that measure. What is public is in the fields; records are with the clerk."""
+
+    clerk: Clerk
+    sizes: list[int]
+    ordered: list[bool]
+    rules: tuple[Rule, ...]
+    published: tuple[Published, ...]
+    rho: float
+    settings: Settings
+
+    def start(self) -> Draft:
+        """Measure margins, form groups, and take in what is published."""
+        margins = self._margins()
+        known = self.clerk.public_records()
+        total = _total(margins) if known is None else max(float(known), 1.0)
+        groups = self._groups(margins, total)
+        shares = [
+            shrink_within(counts, group, scale=scale)
+            for (counts, scale), group in zip(margins, groups, strict=True)
+        ]
+        masks = [(rule.columns, _allowed(rule, groups)) for rule in self.rules]
+        draft = Draft(total, groups, shares, masks)
+        for column, (counts, scale) in enumerate(margins):
+            coarse = coarse_table(counts, [groups[column]])
+            wide = scale * math.sqrt(len(counts) / len(coarse))
+            draft.add((column,), coarse, scale=wide, slack=self.settings.margin_slack)
+            level = np.maximum(onto_simplex(draft.targets[-1].counts, total=total), 1.0)
+            draft.potentials[-1] = np.log(level / total)
+        for one in self.published:
+            if len(one.columns) > 1:
+                counts = coarse_table(one.counts, [groups[c] for c in one.columns])
+                draft.add(one.columns, counts, scale=one.deviation, slack=self.settings.slack)
+        self.clerk.regroup(groups)
+        return draft
+
+    def choose_and_measure(self, draft: Draft, weights: Mapping[Columns, float]) -> None:
+        """Choose and measure tables, round by round, and fit the model to them."""
+        number = self._tables(draft.total)
+        candidates = Candidates(draft.sizes, weights, most_cells=self.settings.most_cells)
+        first = min(len(self.sizes) - 1, number)
+        rest = np.array_split(np.arange(number - first), self.settings.rounds)
+        batches = [first, *(len(part) for part in rest if len(part))]
+        for step, batch in enumerate(batches):
+            network = draft.network()
+            _, beliefs = network.calibrate(draft.potentials)
+            expected = candidates.expected(network, beliefs, total=draft.total)
+            for _ in range(batch):
+                room = candidates.open(draft.sets, is_tree=step == 0)
+                if not room:
+                    break
+                columns = self._choose(expected, room, weights, draft.total, number)
+                candidates.close(columns)
+                price = self.settings.table_price(self.rho, tables=number)
+                counts, scale = self.clerk.table(columns, rho=price)
+                slack = self.settings.slack
+                draft.add(
+                    columns,
+                    counts.astype(np.float64),
+                    scale=scale,
+                    slack=slack,
+                    was_chosen=True,
+                )
+            is_last = step == len(batches) - 1
+            if is_last:
+                self._measure_again(draft)
+            draft.fit(self.settings, steps=self.settings.steps * (3 if is_last else 1))
+
+    def _measure_again(self, draft: Draft) -> None:
+        """Spend on the tables of the model what was meant for tables that do not fit in it."""
+        left = _EXACT * self.clerk.left
+        again = [place for place, paid in enumerate(draft.was_chosen) if paid]
+        if left < _WORTH * self.rho or not again:
+            return
+        for place in again:
+            columns = draft.targets[place].columns
+            counts, scale = self.clerk.table(columns, rho=left / len(again))
+            draft.combine(place, counts, scale=scale, slack=self.settings.slack)
+
+    def _choose(
+        self,
+        expected: Mapping[Columns, NDArray[np.float64]],
+        room: Mapping[Columns, float],
+        weights: Mapping[Columns, float],
+        total: float,
+        number: int,
+    ) -> Columns:
+        scale = self.clerk.scale_of(self.settings.table_price(self.rho, tables=number))
+        noise = math.sqrt(2 / math.pi) * scale  # expected size of the noise of a cell
+        handicaps = {
+            one: noise * expected[one].size + self.settings.thrift * total * full
+            for one, full in room.items()
+        }
+        return self.clerk.choose(
+            {one: expected[one] for one in room},
+            weights=weights,
+            handicaps=handicaps,
+            rho=self.settings.choice_price(self.rho, tables=number),
         )
-        for column, ((counts, _), is_ordered) in enumerate(zip(margins, ordered, strict=True))
-    ]
-    shares = [
-        shrink_within(counts, group, scale=scale)
-        for (counts, scale), group in zip(margins, groups, strict=True)
-    ]
-    masks = [(rule.columns, _allowed(rule, groups)) for rule in rules]
-    draft = _Draft(total, groups, shares, masks)
-    for column, (counts, scale) in enumerate(margins):
-        coarse = coarse_table(counts, [groups[column]])
-        wide = scale * math.sqrt(len(counts) / len(coarse))
-        draft.add((column,), coarse, scale=wide, slack=settings.margin_slack)
-        level = np.maximum(onto_simplex(draft.targets[-1].counts, total=total), 1.0)
-        draft.potentials[-1] = np.log(level / total)
-    return draft, number
 
+    def _margins(self) -> list[_Margin]:
+        known = {one.columns[0]: one for one in self.published if len(one.columns) == 1}
+        price = self.settings.margin_price(self.rho, margins=len(self.sizes) - len(known))
+        found: list[_Margin] = []
+        for column in range(len(self.sizes)):
+            if column in known:
+                found.append((known[column].counts, known[column].deviation))
+            else:
+                counts, scale = self.clerk.margin(column, rho=price)
+                found.append((counts.astype(np.float64), scale))
+        return found
 
-def _tables(
-    clerk: Clerk,
-    draft: _Draft,
-    weights: Mapping[Columns, float],
-    number: int,
-    purse: Purse,
-    settings: Settings,
-) -> None:
-    """Choose and measure tables, round by round, and fit the model to them."""
-    price = _price_of_table(purse.rho, number, settings)
-    choice = price * settings.choice_share / (1 - settings.choice_share)
-    candidates = Candidates(draft.sizes, weights, most_cells=settings.most_cells)
-    first = min(len(draft.sizes) - 1, number)
-    rest = np.array_split(np.arange(number - first), settings.rounds)
-    batches = [first, *(len(part) for part in rest if len(part))]
-    scale = clerk.scale_of(price)
-    for step, batch in enumerate(batches):
-        network = draft.network()
-        _, beliefs = network.calibrate(draft.potentials)
-        expected = candidates.expected(network, beliefs, total=draft.total)
-        for _ in range(batch):
-            sets = [*draft.sets, *(columns for columns, _ in draft.masks)]
-            open_now = candidates.open(sets, is_tree=step == 0)
-            if not open_now:
-                break
-            columns = clerk.choose(
-                {one: expected[one] for one in open_now},
-                weights=weights,
-                handicaps={
-                    one: math.sqrt(2 / math.pi) * scale * expected[one].size for one in open_now
-                },
-                rho=choice,
+    def _groups(self, margins: Sequence[_Margin], total: float) -> list[NDArray[np.int64]]:
+        price = self.settings.table_price(self.rho, tables=self._tables(total))
+        least = self.settings.least_group * self.clerk.scale_of(price)
+        return [
+            group_codes(
+                onto_simplex(counts, total=total),
+                is_ordered=is_ordered,
+                most=self.settings.most_groups * (1 if is_ordered else 2),
+                least=least,
+                patterns=patterns_of(column, size=len(counts), rules=self.rules),
             )
-            counts, wide = clerk.table(columns, rho=price)
-            candidates.close(columns)
-            draft.add(columns, counts.astype(np.float64), scale=wide, slack=settings.slack)
-        is_last = step == len(batches) - 1
-        draft.potentials = fit_potentials(
-            draft.network(),
-            draft.targets,
-            total=draft.total,
-            start=draft.potentials,
-            softness=settings.softness,
-            steps=settings.steps * (3 if is_last else 1),
-        )
+            for column, ((counts, _), is_ordered) in enumerate(
+                zip(margins, self.ordered, strict=True)
+            )
+        ]
+
+    def _tables(self, total: float) -> int:
+        return self.settings.how_many(total, columns=len(self.sizes), rho=self.rho)
 
 
 def _total(margins: Sequence[tuple[NDArray[np.float64], float]]) -> float:
@@ -327,21 +274,6 @@ def _total(margins: Sequence[tuple[NDArray[np.float64], float]]) -> float:
     weights = [1 / (len(counts) * max(scale, 1e-3) ** 2) for counts, scale in margins]
     sums = [float(counts.sum()) for counts, _ in margins]
     return max(1.0, float(np.average(sums, weights=weights)))
-
-
-def _how_many(total: float, columns: int, rho: float, settings: Settings) -> int:
-    """Return how many tables to measure: more, the more records stand out from noise."""
-    if columns < 2:
-        return 0
-    if settings.tables is not None:
-        return settings.tables
-    signal = math.log2(max(total * math.sqrt(rho), 2.0)) / 5
-    return max(columns - 1, round(columns * min(signal, (columns - 1) / 2)))
-
-
-def _price_of_table(rho: float, number: int, settings: Settings) -> float:
-    rest = _EXACT * (1 - settings.margin_share) * rho
-    return rest * (1 - settings.choice_share) / max(number, 1)
 
 
 def _allowed(rule: Rule, groups: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
@@ -377,11 +309,12 @@ def _checked_codes(codes: NDArray[np.integer], sizes: Sequence[int]) -> NDArray[
     return codes
 
 
-def _check_shape(given: Rule | Published, sizes: Sequence[int]) -> None:
-    table = given.forbidden if isinstance(given, Rule) else given.counts
-    known = all(0 <= column < len(sizes) for column in given.columns)
-    if not known or table.shape != tuple(sizes[column] for column in given.columns):
+def _check_shape(
+    what: str, columns: Columns, shape: tuple[int, ...], sizes: Sequence[int]
+) -> None:
+    known = all(0 <= column < len(sizes) for column in columns)
+    if not known or shape != tuple(sizes[column] for column in columns):
         raise SynthError(
-            f"A {type(given).__name__.lower()} table on the columns {given.columns} does not "
-            "have a cell for each combination of codes.",
+            f"The {what} on the columns {columns} does not have a cell for each combination "
+            "of codes.",
         )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Clerk", "Neighbours"]
 
-# Scores are multiples of 1/1024, so that sums of them are exact in doubles.
+# Weights are multiples of 1/1024, at most 1, so that scores are exact in doubles.
 _GRAIN = 1024.0
 
 
@@ -80,24 +80,22 @@ class Neighbours:
         one = histogram(self.adjacency).for_units(self.rows, unit=self.unit)
         return DiscreteGaussian.calibrated(one, rho=rho)
 
-    def choosing(self, rho: float, *, weight: float) -> Exponential:
-        """Return the choice that costs rho, among misfits times a weight at most.
+    def choosing(self, rho: float) -> Exponential:
+        """Return the choice that costs rho, among misfits with weights of 1 at most.
 
         Parameters
         ----------
         rho
             What the choice may cost.
-        weight
-            The largest weight of a misfit.
 
         Examples
         --------
-        >>> Neighbours().choosing(0.02, weight=2.0).sensitivity
+        >>> Neighbours(rows=2).choosing(0.02).sensitivity
         2.0
         """
         return Exponential(
             epsilon=float(np.sqrt(8 * rho)) * (1 - 1e-12),
-            sensitivity=weight * self.reach,
+            sensitivity=float(self.reach),
             adjacency=self.adjacency,
             unit=self.unit,
         )
@@ -153,6 +151,11 @@ class Clerk:
         """Where the noise comes from."""
         return self._noise.label
 
+    @property
+    def left(self) -> float:
+        """What is left of the budget."""
+        return self._purse.rho - self._purse.spent
+
     def scale_of(self, rho: float) -> float:
         """Return the scale of the noise of a table that costs rho.
 
@@ -189,9 +192,7 @@ class Clerk:
             self._columns[column] = group.astype(small)[self._columns[column]]
         self._tables.clear()
 
-    def table(
-        self, columns: tuple[int, ...], *, rho: float
-    ) -> tuple[NDArray[np.int64], float]:
+    def table(self, columns: tuple[int, ...], *, rho: float) -> tuple[NDArray[np.int64], float]:
         """Count the combinations of some columns; return noisy counts and their scale.
 
         Parameters
@@ -218,15 +219,16 @@ class Clerk:
         expected
             The model's table of each candidate, in counts.
         weights
-            The weight of each misfit.
+            The weight of each misfit; only their ratios matter.
         handicaps
             What is taken off each misfit, from noisy numbers alone.
         rho
             The price.
         """
         candidates = list(expected)
-        weight = {one: max(np.rint(weights[one] * _GRAIN), 1) / _GRAIN for one in candidates}
-        how = self._neighbours.choosing(rho, weight=max(weight.values()))
+        largest = max(weights[one] for one in candidates)
+        weight = {one: np.ceil(weights[one] / largest * _GRAIN) / _GRAIN for one in candidates}
+        how = self._neighbours.choosing(rho)
         self._purse.pay(
             Spend(
                 what="choice",

@@ -25,6 +25,7 @@ __all__ = ["Measured", "TableModel"]
 
 Columns = tuple[int, ...]
 _FORMAT = "ckm-synth-model"
+_CHUNK = 2**17  # rows drawn at a time: as much as stays in the cache
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -151,13 +152,15 @@ class TableModel:
         _, beliefs = self.network.calibrate(
             [table.potential for table in self.tables], evidence=evidence
         )
-        coarse = draw_codes(self.network, beliefs, number=number, rng=rng)
         codes = np.empty((number, len(self.groups)), np.int32)
-        for column, (group, share) in enumerate(zip(self.groups, self.shares, strict=True)):
-            if column in conditions:
-                codes[:, column] = conditions[column]
-            else:
-                codes[:, column] = draw_within(coarse[column], group, share, rng=rng)
+        for start in range(0, number, _CHUNK):
+            part = codes[start : start + _CHUNK]
+            coarse = draw_codes(self.network, beliefs, number=len(part), rng=rng)
+            for column, (group, share) in enumerate(zip(self.groups, self.shares, strict=True)):
+                if column in conditions:
+                    part[:, column] = conditions[column]
+                else:
+                    part[:, column] = draw_within(coarse[column], group, share, rng=rng)
         return codes
 
     def expected(self, first: int, second: int) -> NDArray[np.float64]:
@@ -243,9 +246,10 @@ class TableModel:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, SynthError):
                 raise
-            raise SynthError("The text is not a model.", hint="give what to_json wrote") from None
-        model._check()
-        return model
+            raise SynthError(
+                "The text is not a model.", hint="give what to_json wrote"
+            ) from None
+        return model.checked()
 
     @classmethod
     def _from_record(cls, found: dict[str, Any]) -> TableModel:
@@ -274,11 +278,14 @@ class TableModel:
             noise=str(found["noise"]),
         )
 
-    def _check(self) -> None:
-        """Refuse a model whose parts do not fit each other."""
+    def checked(self) -> TableModel:
+        """Return the model itself, or refuse it if its parts do not fit each other."""
         sizes = [int(group.max(initial=-1)) + 1 for group in self.groups]
         fits = len(self.groups) == len(self.shares) and all(
-            group.ndim == 1 and group.size > 0 and group.min() >= 0 and share.shape == group.shape
+            group.ndim == 1
+            and group.size > 0
+            and group.min() >= 0
+            and share.shape == group.shape
             for group, share in zip(self.groups, self.shares, strict=True)
         )
         parts = [(table.columns, table.potential) for table in self.tables]
@@ -288,3 +295,4 @@ class TableModel:
             fits = fits and bool(np.isfinite(values).all())
         if not fits:
             raise SynthError("The parts of the model do not fit each other.")
+        return self

@@ -79,9 +79,7 @@ class Published:
         object.__setattr__(self, "counts", counts)
 
 
-def patterns_of(
-    column: int, *, size: int, rules: Sequence[Rule]
-) -> NDArray[np.int64]:
+def patterns_of(column: int, *, size: int, rules: Sequence[Rule]) -> NDArray[np.int64]:
     """Return equal numbers for codes that all rules treat alike.
 
     Parameters
@@ -164,8 +162,8 @@ def workload_weights(
         one = tuple(sorted(set(given)))
         if len(one) < 2 or not 0 <= one[0] <= one[-1] < columns or not 0 < weight < 1e6:
             raise SynthError(
-                f"A table of the workload has 2 or more of the columns 0 to {columns - 1} and a "
-                f"positive weight, not {given} with {weight:g}.",
+                f"A table of the workload has 2 or more of the columns 0 to {columns - 1} and "
+                f"a positive weight, not {given} with {weight:g}.",
             )
         for part in dict.fromkeys([one, *combinations(one, 2)]):
             weights[part] = weights.get(part, 0.0) + float(weight)

@@ -54,9 +54,10 @@ def cliques_of(
     for column, others in enumerate(near):
         others.discard(column)
     cost = [logs[one] + sum(logs[other] for other in near[one]) for one in range(len(sizes))]
-    left, found, cells = set(range(len(sizes))), list[set[int]](), 0.0
+    left, found, cells = list(range(len(sizes))), list[set[int]](), 0.0
     while left:
-        column = min(left, key=lambda one: (cost[one], one))
+        column = min(left, key=cost.__getitem__)
+        left.remove(column)
         others = near[column]
         clique = others | {column}
         if not any(clique <= one for one in found):
@@ -64,12 +65,12 @@ def cliques_of(
             cells += math.exp(min(cost[column], 700.0))
             if cells > most * (1 + 1e-9):
                 return None
-        left.discard(column)
         for other in others:
-            near[other] |= others
-            near[other] -= {other, column}
-        for other in others:
-            cost[other] = logs[other] + sum(logs[one] for one in near[other])
+            joined = others - near[other]
+            joined.discard(other)
+            near[other] |= joined
+            near[other].discard(column)
+            cost[other] += sum(logs[one] for one in joined) - logs[column]
     return [tuple(sorted(clique)) for clique in found]
 
 
