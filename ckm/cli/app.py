@@ -24,6 +24,7 @@ from ckm.cli.root import Root
 from ckm.cli.serve import serve, token
 from ckm.cli.suppress import suppress
 from ckm.cli.swap import swap
+from ckm.cli.synth import synth
 
 __all__ = ["app"]
 
@@ -78,6 +79,7 @@ for _command in (
     ledger,
     rappor,
     dp,
+    synth,
     job,
     completion,
 ):
