@@ -12,8 +12,11 @@ from reports.catalogues.attacks import ATTACKS
 from reports.catalogues.checks import CHECKS
 from reports.catalogues.findings import FINDINGS
 from reports.catalogues.priors import PRIORS
+from reports.catalogues.synthesis import CONCLUSIONS, CONTROLS, REASONS
+from reports.catalogues.synthesis import FIGURES as SYNTHESIS_FIGURES
 from reports.errors import ReportError
 from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
+from reports.synthesis_facts import SynthesisFacts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -58,7 +61,9 @@ def walk(facts: object, place: str = "") -> Iterator[tuple[str, object]]:
         yield place, facts
 
 
-def require_sound(facts: ReleaseFacts | PublicFacts | ComparisonFacts) -> None:
+def require_sound(
+    facts: ReleaseFacts | PublicFacts | ComparisonFacts | SynthesisFacts,
+) -> None:
     """Refuse facts with numbers that are none, and names that no catalogue has words for.
 
     Parameters
@@ -114,7 +119,12 @@ def _bad_values(facts: object) -> Iterator[str]:
             yield f"{place} is {value}, not a number"
 
 
-def _unknown_names(facts: ReleaseFacts | PublicFacts | ComparisonFacts) -> Iterator[str]:
+def _unknown_names(
+    facts: ReleaseFacts | PublicFacts | ComparisonFacts | SynthesisFacts,
+) -> Iterator[str]:
+    if isinstance(facts, SynthesisFacts):
+        yield from _unknown_of_synthesis(facts)
+        return
     if isinstance(facts, PublicFacts):
         yield from _unknown("check", facts.checks, CHECKS)
         yield from _unknown("outcome", facts.checks.values(), _OUTCOMES)
@@ -135,6 +145,15 @@ def _unknown_names(facts: ReleaseFacts | PublicFacts | ComparisonFacts) -> Itera
             yield from _unknown_figures([name for design in designs for name in design.figures])
     if facts.scenarios is not None:
         yield from _unknown_figures(_figures(facts.scenarios))
+
+
+def _unknown_of_synthesis(facts: SynthesisFacts) -> Iterator[str]:
+    figures = [figure for several in facts.figures.values() for figure in several]
+    findings = [finding.name for several in facts.findings.values() for finding in several]
+    yield from _unknown("figure", [figure.name for figure in figures], SYNTHESIS_FIGURES)
+    yield from _unknown("control", [c for f in figures for c in f.controls], CONTROLS)
+    yield from _unknown("reason", [f.reason for f in figures if f.reason], REASONS)
+    yield from _unknown("conclusion", findings, CONCLUSIONS)
 
 
 def _figures(scenarios: ScenarioFacts) -> list[str]:

@@ -11,6 +11,7 @@ from reports.errors import ReportError
 from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
 from reports.languages import LANGUAGES, words_of
 from reports.report import Report
+from reports.synthesis_facts import SynthesisFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
 
     from reports.report import Edition
 
-__all__ = ["comparison_report", "environment", "release_report", "without_controls"]
+__all__ = [
+    "comparison_report",
+    "environment",
+    "release_report",
+    "synthesis_report",
+    "without_controls",
+]
 
 _FILE = re.compile(r"[\w.-]+\.html")
 #: What HTML cannot hold.
@@ -123,6 +130,42 @@ def comparison_report(
     from reports.pages.comparison import comparison_page
 
     return _report(facts, "internal", language, links, comparison_page)
+
+
+def synthesis_report(
+    facts: SynthesisFacts, *, language: str, links: Mapping[str, str] | None = None
+) -> Report:
+    """Make the report of an evaluation of synthetic records; it stays inside.
+
+    Parameters
+    ----------
+    facts
+        All that was measured.
+    language, links
+        As for `release_report`.
+
+    Examples
+    --------
+    >>> from reports.synthesis_facts import SynthesisFacts
+    >>> facts = SynthesisFacts(
+    ...     title="Census",
+    ...     version="0.1.0",
+    ...     train=100,
+    ...     holdout=0,
+    ...     synthetic={},
+    ...     columns=(),
+    ...     learner="",
+    ...     figures={},
+    ...     findings={},
+    ... )
+    >>> synthesis_report(facts, language="en").edition
+    'internal'
+    """
+    if not isinstance(facts, SynthesisFacts):
+        raise ReportError(f"An evaluation needs SynthesisFacts, not {type(facts).__name__}.")
+    from reports.pages.synthesis import synthesis_page
+
+    return _report(facts, "internal", language, links, synthesis_page)
 
 
 def _report(

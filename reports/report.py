@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import os
 
     from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
+    from reports.synthesis_facts import SynthesisFacts
 
 __all__ = ["Edition", "Report"]
 
@@ -66,7 +67,9 @@ class Report:
     language: str
     title: str
     html: str = field(repr=False)
-    facts: ReleaseFacts | PublicFacts | ComparisonFacts = field(repr=False, compare=False)
+    facts: ReleaseFacts | PublicFacts | ComparisonFacts | SynthesisFacts = field(
+        repr=False, compare=False
+    )
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, {self.edition}, {self.language})"

@@ -19,6 +19,7 @@ from ckm.cli.release import release
 from ckm.cli.report import report
 from ckm.cli.root import Root
 from ckm.cli.serve import serve, token
+from ckm.cli.synth import synth
 
 __all__ = ["app"]
 
@@ -71,6 +72,7 @@ for _command in (
     ledger,
     dp,
     job,
+    synth,
     completion,
 ):
     app.add_command(_command)

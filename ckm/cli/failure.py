@@ -48,6 +48,7 @@ _EXITS = {
     "DPError": WRONG_REQUEST,
     "RiskError": WRONG_REQUEST,
     "CkmError": WRONG_REQUEST,
+    "SynthError": WRONG_REQUEST,
 }
 
 

@@ -56,7 +56,9 @@ class Measure:
 
 def _measures(group: Group, **directions: Direction) -> dict[str, Measure]:
     return {
-        name: Measure(group=group, direction=direction, n_decimals=1 if name == "k_marginal" else 4)
+        name: Measure(
+            group=group, direction=direction, n_decimals=1 if name == "k_marginal" else 4
+        )
         for name, direction in directions.items()
     }
 

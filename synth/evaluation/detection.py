@@ -118,7 +118,5 @@ def detection(
     )
 
 
-def _sample(
-    records: Records, size: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _sample(records: Records, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
     return records.values[rng.choice(len(records), size=size, replace=False)]

@@ -244,9 +244,7 @@ def _guesses(
     totals = np.bincount(keys)
     shares = counts / totals[pairs[:, 0]]
     order = np.argsort(shares, kind="stable")
-    return {
-        int(pairs[row, 0]): int(pairs[row, 1]) for row in order if shares[row] >= least
-    }
+    return {int(pairs[row, 0]): int(pairs[row, 1]) for row in order if shares[row] >= least}
 
 
 def _same(

@@ -157,13 +157,19 @@ def evaluate(
             if progress is not None:
                 progress(f"{group}, {control}" if control else group)
             for name, subject, value, reason in _MEASURED[group](some):
-                _enter(lines, control, Figure(name=name, value=value, subject=subject, reason=reason))
+                _enter(
+                    lines,
+                    control,
+                    Figure(name=name, value=value, subject=subject, reason=reason),
+                )
         seconds[group] = round(time.perf_counter() - start, 3)
     order = list(MEASURES)
     return Evaluation(
         figures=tuple(sorted(lines.values(), key=lambda figure: order.index(figure.name))),
         settings={
-            **{name: list(v) if isinstance(v, tuple) else v for name, v in asdict(plan).items()},
+            **{
+                name: list(v) if isinstance(v, tuple) else v for name, v in asdict(plan).items()
+            },
             "train": len(case.train),
             "synthetic": len(case.made),
             "holdout": 0 if case.holdout is None else len(case.holdout),
@@ -241,9 +247,7 @@ def _columns(case: _Case) -> Iterator[_Line]:
 
 def _detection(case: _Case) -> Iterator[_Line]:
     try:
-        found = detection(
-            case.train, case.made, learner=case.plan.learner, seed=case.plan.seed
-        )
+        found = detection(case.train, case.made, learner=case.plan.learner, seed=case.plan.seed)
     except EvaluationError as error:
         if "on each side" not in error.problem:
             raise
@@ -335,9 +339,7 @@ def _nearness(case: _Case) -> Iterator[_Line]:
 
 def _inference(case: _Case) -> Iterator[_Line]:
     for target in case.plan.sensitive:
-        found = attribute_inference(
-            case.train, case.made, keys=case.plan.keys, target=target
-        )
+        found = attribute_inference(case.train, case.made, keys=case.plan.keys, target=target)
         why = "" if found.right is not None else "no keys have one value"
         yield "inferred", target, found.right, why
         yield "inferred_baseline", target, found.baseline, why

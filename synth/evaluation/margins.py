@@ -94,7 +94,9 @@ def table_distances(
     --------
     >>> import pandas as pd
     >>> from synth.evaluation.records import encode
-    >>> real, made = encode(pd.DataFrame({"sex": ["F", "M"]}), pd.DataFrame({"sex": ["F", "F"]}))
+    >>> real, made = encode(
+    ...     pd.DataFrame({"sex": ["F", "M"]}), pd.DataFrame({"sex": ["F", "F"]})
+    ... )
     >>> table_distances(real, made, ways=1).mean
     0.5
     """

@@ -218,9 +218,7 @@ def _some(records: Records, size: int, rng: np.random.Generator) -> Records:
     return records.take(rng.choice(len(records), size=size, replace=False))
 
 
-def _rows(
-    space: Space, candidates: Records, others: Records
-) -> Iterator[NDArray[np.float64]]:
+def _rows(space: Space, candidates: Records, others: Records) -> Iterator[NDArray[np.float64]]:
     for _, block in space.blocks(candidates, others):
         yield from block
 

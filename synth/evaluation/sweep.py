@@ -236,7 +236,9 @@ def sweep(
         if kept is None:
             run = _run(frame, ways[name], parts[fold], plan, kinds, (name, fold))
             runs[name, fold] = run
-            journal.add({"name": name, "fold": fold, "error": run.error, "figures": run.figures})
+            journal.add(
+                {"name": name, "fold": fold, "error": run.error, "figures": run.figures}
+            )
     if progress is not None:
         progress(len(wanted), len(wanted), "")
     return Sweep(runs=tuple(runs.values()))
@@ -288,5 +290,3 @@ def _bound(
 
 def _fields(plan: Plan) -> dict[str, Any]:
     return {name: getattr(plan, name) for name in Plan.__dataclass_fields__}
-
-
