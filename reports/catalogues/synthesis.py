@@ -31,7 +31,8 @@ Good: TypeAlias = Literal["low", "high", "half", "holdout"]
 
 @dataclass(frozen=True, slots=True)
 class FigureWords:
-    """What a figure is called, what it is, its group, where it is good and how it is written."""
+    """What a figure is called, what it is, its group, where it is good and how it is "
+    "written."""
 
     name: str
     meaning: str
@@ -113,7 +114,8 @@ FIGURES: Mapping[str, FigureWords] = MappingProxyType(
                 "tvd3",
                 mark("Distance of tables of three columns"),
                 mark(
-                    "Mean of half the sum of |p − q| over tables of three columns, or a sample of them."
+                    "Mean of half the sum of |p − q| over tables of three columns, or a "
+                    "sample of them."
                 ),
                 "low",
             ),
@@ -121,7 +123,8 @@ FIGURES: Mapping[str, FigureWords] = MappingProxyType(
                 "k_marginal",
                 mark("k-marginal score"),
                 mark(
-                    "1000 times one minus the mean distance of tables of two columns; 1000 is equality."
+                    "1000 times one minus the mean distance of tables of two columns; 1000 "
+                    "is equality."
                 ),
                 "high",
             ),
@@ -129,7 +132,8 @@ FIGURES: Mapping[str, FigureWords] = MappingProxyType(
                 "subsample",
                 mark("Equivalent sample"),
                 mark(
-                    "The share of the real records whose random sample is as far from all of them."
+                    "The share of the real records whose random sample is as far from all "
+                    "of them."
                 ),
                 "high",
             ),
@@ -140,7 +144,8 @@ FIGURES: Mapping[str, FigureWords] = MappingProxyType(
                 "ks_mean",
                 mark("Kolmogorov-Smirnov, mean"),
                 mark(
-                    "Mean over the columns of the largest difference between distribution functions."
+                    "Mean over the columns of the largest difference between distribution "
+                    "functions."
                 ),
                 "low",
             ),
@@ -179,7 +184,8 @@ FIGURES: Mapping[str, FigureWords] = MappingProxyType(
                 "detection_auc",
                 mark("Detection, area under the curve"),
                 mark(
-                    "The chance that a classifier scores a synthetic record above a real one; 0.5 is guessing."
+                    "The chance that a classifier scores a synthetic record above a real "
+                    "one; 0.5 is guessing."
                 ),
                 "half",
             ),
@@ -198,7 +204,8 @@ FIGURES: Mapping[str, FigureWords] = MappingProxyType(
                 "class_auc",
                 mark("Classes, area under the curve"),
                 mark(
-                    "A classifier trained on the records ranks unseen real ones; 1 is without error."
+                    "A classifier trained on the records ranks unseen real ones; 1 is "
+                    "without error."
                 ),
                 "high",
             ),
@@ -206,7 +213,8 @@ FIGURES: Mapping[str, FigureWords] = MappingProxyType(
                 "class_mcc",
                 mark("Classes, Matthews correlation"),
                 mark(
-                    "Correlation between the class of unseen real records and the class predicted."
+                    "Correlation between the class of unseen real records and the class "
+                    "predicted."
                 ),
                 "high",
             ),
@@ -220,7 +228,8 @@ FIGURES: Mapping[str, FigureWords] = MappingProxyType(
                 "number_rmse",
                 mark("Numbers, error"),
                 mark(
-                    "Root mean square error of least squares on unseen real records, in the unit of the column."
+                    "Root mean square error of least squares on unseen real records, in the"
+                    " unit of the column."
                 ),
                 "low",
             ),
@@ -231,7 +240,8 @@ FIGURES: Mapping[str, FigureWords] = MappingProxyType(
                 "mia_mean",
                 mark("Monte-Carlo attack, mean"),
                 mark(
-                    "The share of members among the records nearest to synthetic ones; 0.5 is guessing."
+                    "The share of members among the records nearest to synthetic ones; 0.5 "
+                    "is guessing."
                 ),
                 "half",
             ),
@@ -251,7 +261,8 @@ FIGURES: Mapping[str, FigureWords] = MappingProxyType(
                 "domias",
                 mark("Density ratio attack"),
                 mark(
-                    "The chance that a member scores above a non-member by synthetic over real density."
+                    "The chance that a member scores above a non-member by synthetic over "
+                    "real density."
                 ),
                 "half",
             ),
@@ -268,7 +279,8 @@ FIGURES: Mapping[str, FigureWords] = MappingProxyType(
                 "replicated_uniques",
                 mark("Replicated uniques"),
                 mark(
-                    "The share of unique training records that are unique among the records as well."
+                    "The share of unique training records that are unique among the records"
+                    " as well."
                 ),
                 "holdout",
             ),
@@ -276,7 +288,8 @@ FIGURES: Mapping[str, FigureWords] = MappingProxyType(
                 "nearer_train",
                 mark("Nearer to training records"),
                 mark(
-                    "The share of records nearer to a training record than to an unseen one; no evidence of privacy."
+                    "The share of records nearer to a training record than to an unseen "
+                    "one; no evidence of privacy."
                 ),
                 "half",
             ),
@@ -284,7 +297,8 @@ FIGURES: Mapping[str, FigureWords] = MappingProxyType(
                 "dcr_train",
                 mark("Distance to the closest training record"),
                 mark(
-                    "Median of the distance to the nearest training record; no evidence of privacy."
+                    "Median of the distance to the nearest training record; no evidence of "
+                    "privacy."
                 ),
                 "holdout",
             ),
@@ -298,7 +312,8 @@ FIGURES: Mapping[str, FigureWords] = MappingProxyType(
                 "nndr_train",
                 mark("Ratio of distances, training records"),
                 mark(
-                    "Median of nearest over second nearest distance among training records; no evidence of privacy."
+                    "Median of nearest over second nearest distance among training records;"
+                    " no evidence of privacy."
                 ),
                 "holdout",
             ),
@@ -317,7 +332,8 @@ FIGURES: Mapping[str, FigureWords] = MappingProxyType(
                 "inferred",
                 mark("Right guesses"),
                 mark(
-                    "The share of right guesses where the records tie the known keys to one value."
+                    "The share of right guesses where the records tie the known keys to one"
+                    " value."
                 ),
                 "holdout",
             ),
@@ -325,7 +341,8 @@ FIGURES: Mapping[str, FigureWords] = MappingProxyType(
                 "inferred_baseline",
                 mark("Right guesses by the most frequent value"),
                 mark(
-                    "The share of right guesses for the same persons by the most frequent value."
+                    "The share of right guesses for the same persons by the most frequent "
+                    "value."
                 ),
                 "holdout",
             ),
@@ -357,7 +374,8 @@ _CONCLUSIONS = {
         "would be, %(independent)s: the dependence between columns is lost."
     ),
     "sample": mark(
-        "A random sample of %(share_pct)s per cent of the real records has tables of two columns as "
+        "A random sample of %(share_pct)s per cent of the real records has tables of two "
+        "columns as "
         "far off."
     ),
     "worst-table": mark("The farthest table of two columns is %(subject)s: %(value)s off."),

@@ -91,7 +91,7 @@ def _sizes(words: Words, facts: SynthesisFacts) -> Table:
     return Table(
         id="sizes",
         caption=words.say("Numbers of records"),
-        columns=(*texts(words.say("Records")), *numbers(words.say("Number"))),
+        columns=(*texts(words.say("Records")), *numbers(words.say("How many"))),
         rows=tuple((name, words.numbers.count(size)) for name, size in lines),
     )
 
@@ -212,8 +212,8 @@ def _picture(
         id=ident,
         title=title,
         description=words.say(
-            "A bar per figure of the synthetic records, with marks for the same figure of known "
-            "records."
+            "A bar per figure of the synthetic records, with marks for the same figure of "
+            "known records."
         ),
         across=across,
         bar=words.say("Synthetic"),

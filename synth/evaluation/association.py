@@ -30,7 +30,7 @@ def ks_distances(real: Records, synthetic: Records) -> dict[str, float]:
 
     Notes
     -----
-    sup |F − G| over the values that are there. A column that is missing throughout in one frame
+    sup |F - G| over the values that are there. A column that is missing throughout in one frame
     alone has distance 1, in both 0.
 
     Examples
@@ -127,7 +127,7 @@ def cramer_change(real: Records, synthetic: Records) -> dict[tuple[str, str], fl
 
     Notes
     -----
-    V = √(χ² / (n · min(r − 1, c − 1))) of the table without empty rows and columns; 0 where
+    V = √(χ² / (n · min(r - 1, c - 1))) of the table without empty rows and columns; 0 where
     one row or one column is left.
 
     Examples
@@ -165,7 +165,7 @@ def _cramers(binned: Binned) -> Iterator[float]:
 
 
 def _cramer(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> float:
-    """Give V from the cells that occur: χ² = n (Σ o² / (r c) − 1)."""
+    """Give V from the cells that occur: χ² = n (Σ o² / (r c) - 1)."""
     n_rows, n_columns = int(rows.max()) + 1, int(columns.max()) + 1
     least = min(n_rows, n_columns) - 1
     if not least:

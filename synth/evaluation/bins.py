@@ -35,7 +35,7 @@ class Binned:
     sizes: tuple[int, ...]
 
     def cells(self, columns: tuple[int, ...]) -> NDArray[np.int64]:
-        """Number the cell of each record in the table of some columns.
+        """Give the cell of each record in the table of some columns.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Can a machine tell synthetic records from real ones?"""
+"""Whether a machine can tell synthetic records from real ones."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def detection(
 
     Notes
     -----
-    pMSE = 1/N Σ (pᵢ − ½)², over out-of-fold propensities.
+    pMSE = 1/N Σ (pᵢ - ½)², over out-of-fold propensities.
 
     References
     ----------
@@ -90,8 +90,8 @@ def detection(
     size = min(len(real), len(synthetic), most)
     if size < folds or folds < 2:
         raise EvaluationError(
-            f"Detection in {folds} folds needs at least 2 folds and as many records on each side; "
-            f"one side has {size}.",
+            f"Detection in {folds} folds needs at least 2 folds and as many records on each "
+            f"side; one side has {size}.",
             hint="give more records, or leave detection out",
         )
     rng = np.random.default_rng(seed)

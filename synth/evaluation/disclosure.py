@@ -250,7 +250,7 @@ def _guesses(
 def _same(
     first: NDArray[np.float64], second: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number records so that equal ones have the same number; missing equals missing."""
+    """Give equal records the same number; missing equals missing."""
     both = np.vstack([first, second])
     cells = np.zeros(len(both), dtype=np.int64)
     for column in both.T:

@@ -25,7 +25,7 @@ from synth.evaluation.records import encode
 from synth.evaluation.result import Evaluation, Figure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     import pandas as pd
 
@@ -225,7 +225,7 @@ def _tables(case: _Case) -> Iterator[_Line]:
         )
         yield f"tvd{ways}", "", found.mean, ""
         if ways == 2:
-            yield "tvd2_largest", " × ".join(found.worst), found.largest, ""
+            yield "tvd2_largest", ", ".join(map(str, found.worst)), found.largest, ""
             yield "k_marginal", "", 1000.0 * (1.0 - found.mean), ""
             share = margins.subsample_equivalent(
                 case.train, found.mean, seed=plan.seed, draws=1

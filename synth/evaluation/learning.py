@@ -134,8 +134,10 @@ def regression(train: Records, test: Records, *, target: str) -> float | None:
     centred = [np.where(np.isnan(some), 0.0, some - middle) for some in features]
     scale = np.maximum(np.abs(centred[0]).max(axis=0), 1e-300)
     first, second = (np.column_stack([np.ones(len(c)), c / scale]) for c in centred)
-    weights, *_ = np.linalg.lstsq(first, sides[0][:, place], rcond=None)
-    return rmse(sides[1][:, place], second @ weights)
+    truth = [side[:, place] for side in sides]
+    unit = float(np.abs(truth[0]).max()) or 1.0
+    weights, *_ = np.linalg.lstsq(first, truth[0] / unit, rcond=None)
+    return unit * rmse(truth[1] / unit, second @ weights)
 
 
 def _labels(column: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -88,7 +88,7 @@ def table_distances(
 
     Notes
     -----
-    ½ Σ |p − q| over the cells of a table, with p and q the shares of real and synthetic records.
+    ½ Σ |p - q| over the cells of a table, with p and q the shares of the records.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def k_marginal(
 
     Notes
     -----
-    1000 · (1 − mean total variation distance). With groups, the distance inside a group is that
+    1000 · (1 - mean total variation distance). With groups, the distance inside a group is that
     of the shares of all records, and cannot exceed what the real records of the group hold.
 
     References
@@ -226,7 +226,7 @@ def _tables(n_columns: int, ways: int, most: int, seed: int) -> list[tuple[int, 
 
 
 def _distance(one: Binned, other: Binned, table: tuple[int, ...]) -> float:
-    """Give ½ Σ |p − q| over the cells of a table."""
+    """Give ½ Σ |p - q| over the cells of a table."""
     first, second = one.cells(table), other.cells(table)
     size = math.prod(one.sizes[column] for column in table)
     if size > _DENSE:
@@ -245,7 +245,7 @@ def _shares(codes: NDArray[np.int64]) -> list[tuple[int, float]]:
 def _group_distance(
     one: Binned, other: Binned, tables: Sequence[tuple[int, ...]], place: int, code: int
 ) -> float:
-    """Give the mean ½ Σ |p − q| inside a group, with p and q shares of all records."""
+    """Give the mean ½ Σ |p - q| inside a group, with p and q shares of all records."""
     first, second = one.codes[:, place] == code, other.codes[:, place] == code
     found = []
     for table in tables:

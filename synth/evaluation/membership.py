@@ -1,4 +1,4 @@
-"""Who was in the training data? Attacks by closeness, which prove little when they fail."""
+"""Who was in the training data: attacks by closeness, which prove little when they fail."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def monte_carlo(
 
     Notes
     -----
-    The score of x is −1/n Σ 1[d(x, gᵢ) ≤ r] log(d(x, gᵢ) + η), with r the median over all
+    The score of x is -1/n Σ 1[d(x, gᵢ) ≤ r] log(d(x, gᵢ) + η), with r the median over all
     candidates of the distance to the nearest synthetic record. The m records with the highest
     score are named, ties in random order; the result is the share of the m members among them.
 
@@ -152,7 +152,7 @@ def density_ratio(
     reference: Records,
     seed: int,
     most: int = 1000,
-    around: int = 5000,
+    around: int = 10_000,
 ) -> Ratio:
     """Score candidates by how much denser the synthetic records are there than the population.
 
@@ -171,9 +171,9 @@ def density_ratio(
 
     Notes
     -----
-    Densities are means of exp(−(d/h)²) over the records, with d the mean scaled difference of the
-    columns and h the median distance of a candidate to its nearest reference record (Gower's
-    distance in place of the densities of the paper, so that categories can take part).
+    Densities are means of exp(-(d/h)²) over the records, with d the mean scaled difference of
+    the columns and h half the median distance of a candidate to its nearest reference record:
+    Gower's distance in place of the densities of the paper, so that categories can take part.
 
     References
     ----------
@@ -185,8 +185,8 @@ def density_ratio(
     >>> import pandas as pd
     >>> from synth.evaluation.records import encode
     >>> rng = np.random.default_rng(1)
-    >>> frames = [pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc")) for _ in range(3)]
-    >>> real, other, more = encode(*frames)
+    >>> drawn = rng.normal(size=(3, 60, 3))
+    >>> real, other, more = encode(*(pd.DataFrame(some, columns=list("abc")) for some in drawn))
     >>> density_ratio(real, other, real, reference=more, seed=1).auc > 0.9
     True
     """
@@ -198,8 +198,8 @@ def density_ratio(
     size = min(len(synthetic), len(reference), around)
     space = Space(members, metric="gower")
     others = [_some(records, size, rng) for records in (reference, synthetic)]
-    width = float(np.median([d.min() for d in _rows(space, candidates, others[0])]))
-    width = max(width, 1e-3)
+    nearest = float(np.median([d.min() for d in _rows(space, candidates, others[0])]))
+    width = max(nearest / 2, 1e-3)
     population, made = (
         np.array([np.mean(np.exp(-((d / width) ** 2))) for d in _rows(space, candidates, some)])
         for some in others

@@ -21,10 +21,12 @@ __all__ = ["Metric", "Space", "nearest_two", "pairwise"]
 #: different categories; or the mean of scaled differences.
 Metric: TypeAlias = Literal["hamming", "euclidean", "gower"]
 _CELLS = 20_000_000
+#: Farther than this is not farther; its square is still a number.
+_FAR = 1e9
 
 
 class Space:
-    """Put records where distances can be taken: numbers in units of their range in the real data.
+    """Put records where distances can be taken: numbers in units of their range.
 
     Parameters
     ----------
@@ -68,7 +70,9 @@ class Space:
         >>> Space(real, metric="gower").place(real).tolist()
         [[0.0], [1.0]]
         """
-        return records.values if self.metric == "hamming" else records.values / self.scale
+        if self.metric == "hamming":
+            return records.values
+        return np.clip(records.values / self.scale, -_FAR, _FAR)
 
     def distances(
         self, first: NDArray[np.float64], second: NDArray[np.float64]

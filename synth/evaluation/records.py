@@ -6,7 +6,6 @@ Evaluation reads confidential records. What it gives back follows from them: it 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ import numpy as np
 from synth.evaluation.errors import EvaluationError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Kind", "Records", "encode", "kinds_of", "read_kinds"]
 
 _SCHEMA = "ckm-synth-schema"
+_HUGE = 1e300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class Records:
     kinds
         One per column; categories are listed in the order of their codes.
     values
-        Rows × columns.
+        Rows by columns.
 
     Examples
     --------
@@ -332,5 +332,6 @@ def _numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
             f"Column {name!r} must hold numbers in every frame, and does not in one.",
             hint="declare it as categories, or convert it",
         ) from error
-    numbers[~np.isfinite(numbers)] = np.nan
+    # Numbers whose sums leave the range of floating point are as good as infinite.
+    numbers[~(np.abs(numbers) <= _HUGE)] = np.nan
     return numbers

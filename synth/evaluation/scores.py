@@ -22,7 +22,7 @@ def mcc_binary(truth: NDArray[np.bool_], said: NDArray[np.bool_]) -> float:
 
     Notes
     -----
-    (TP/N − S·P) / √(S·P·(1 − S)(1 − P)), with S = (TP + FN)/N and P = (TP + FP)/N; 0 where one
+    (TP/N - S·P) / √(S·P·(1 - S)(1 - P)), with S = (TP + FN)/N and P = (TP + FP)/N; 0 where one
     of the classes is empty on either side.
 
     Examples
@@ -47,8 +47,8 @@ def mcc(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
 
     Notes
     -----
-    (c·s − Σ tₖ pₖ) / √((s² − Σ pₖ²)(s² − Σ tₖ²)), with s records, c of them right, tₖ of class k
-    and pₖ said to be.
+    (c·s - Σ tₖ pₖ) / √((s² - Σ pₖ²)(s² - Σ tₖ²)), with s records, c of them right, tₖ of
+    class k and pₖ said to be.
 
     References
     ----------
@@ -69,7 +69,7 @@ def mcc(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
 
 
 def auc(truth: NDArray[np.bool_], score: NDArray[np.float64]) -> float | None:
-    """Give the chance that a record of the class scores above one that is not; ties count half.
+    """Give the chance that a record of the class scores above another; ties count half.
 
     Parameters
     ----------
@@ -130,4 +130,6 @@ def rmse(truth: NDArray[np.float64], said: NDArray[np.float64]) -> float:
     >>> rmse(np.array([1.0, 2.0]), np.array([1.0, 4.0]))
     1.4142135623730951
     """
-    return float(np.sqrt(np.mean((truth - said) ** 2)))
+    apart = truth - said
+    unit = float(np.abs(apart).max()) or 1.0  # so that no square leaves the range
+    return unit * float(np.sqrt(np.mean((apart / unit) ** 2)))

@@ -181,7 +181,7 @@ def sweep(
     path: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Sweep:
-    """Fit every way on every training part, and measure what it makes against the fold left out.
+    """Fit every way on every training part; measure what it makes against the fold left out.
 
     Parameters
     ----------
@@ -197,8 +197,8 @@ def sweep(
     seed
         Of the folds, and from it those of the runs.
     path
-        A file that remembers finished runs, a line of JSON each. A sweep that finds its own file
-        goes on where it stopped. Runs that failed are tried again.
+        A file that remembers finished runs, a line of JSON each. A sweep that finds its own
+        file goes on where it stopped. Runs that failed are tried again.
     progress
         Told how many runs of how many are done, and which one is next.
 
@@ -234,7 +234,7 @@ def sweep(
         kept = journal.find(name, fold)
         runs[name, fold] = Run(name=name, fold=fold, figures=kept or {})
         if kept is None:
-            run = _run(frame, ways[name], parts[fold], plan, kinds, (name, fold))
+            run = _run(frame, ways[name], parts[fold], plan, kinds, named=(name, fold))
             runs[name, fold] = run
             journal.add(
                 {"name": name, "fold": fold, "error": run.error, "figures": run.figures}
@@ -250,6 +250,7 @@ def _run(
     out: np.ndarray[Any, np.dtype[np.int64]],
     plan: Plan,
     kinds: Mapping[str, Kind] | None,
+    *,
     named: tuple[str, int],
 ) -> Run:
     is_out = np.zeros(len(frame), dtype=bool)

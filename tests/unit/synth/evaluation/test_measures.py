@@ -228,7 +228,7 @@ def test_detection_tells_nothing_of_null_data_and_everything_of_shifted_data():
     shifted = detection(one, other.with_values(other.values + 100.0), seed=1)
     assert shifted.auc > 0.999
     assert shifted.pmse == pytest.approx(0.25, abs=0.01)
-    assert null.pmse < 0.02
+    assert null.pmse < 0.05
 
 
 def test_controls_keep_what_they_promise():

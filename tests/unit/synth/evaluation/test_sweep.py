@@ -17,11 +17,16 @@ def frame(n=60):
     return pd.DataFrame({"a": rng.integers(5, size=n), "b": rng.integers(3, size=n)})
 
 
+def copied(train, seed):
+    del seed
+    return train
+
+
 def shuffled(train, *, seed, share):
     rng = np.random.default_rng(seed)
     made = train.copy()
     rows = rng.random(len(made)) < share
-    made.loc[rows, "a"] = rng.permutation(made.loc[rows, "a"].to_numpy())
+    made.loc[rows, "a"] = rng.permutation(made.loc[rows, "a"].to_numpy().copy())
     return made
 
 
@@ -63,10 +68,10 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path):
 
 def test_a_line_that_was_being_written_is_dropped_and_its_run_repeated(tmp_path):
     path = tmp_path / "sweep.jsonl"
-    whole = sweep(frame(), {"a": lambda t, s: t}, plan=PLAN, path=path, folds=3)
+    whole = sweep(frame(), {"a": copied}, plan=PLAN, path=path, folds=3)
     text = path.read_bytes()
     path.write_bytes(text[:-20])
-    again = sweep(frame(), {"a": lambda t, s: t}, plan=PLAN, path=path, folds=3)
+    again = sweep(frame(), {"a": copied}, plan=PLAN, path=path, folds=3)
     assert [run.figures["tvd2"] for run in again.runs] == [
         run.figures["tvd2"] for run in whole.runs
     ]
@@ -75,12 +80,12 @@ def test_a_line_that_was_being_written_is_dropped_and_its_run_repeated(tmp_path)
 
 def test_the_file_of_another_sweep_or_no_sweep_is_refused(tmp_path):
     path = tmp_path / "sweep.jsonl"
-    sweep(frame(), {"a": lambda t, s: t}, plan=PLAN, path=path, folds=3)
+    sweep(frame(), {"a": copied}, plan=PLAN, path=path, folds=3)
     with pytest.raises(EvaluationError, match="other records or settings"):
-        sweep(frame(), {"a": lambda t, s: t}, plan=PLAN, path=path, folds=4)
+        sweep(frame(), {"a": copied}, plan=PLAN, path=path, folds=4)
     path.write_text("hello\n")
     with pytest.raises(EvaluationError, match="no record of a sweep"):
-        sweep(frame(), {"a": lambda t, s: t}, plan=PLAN, path=path, folds=3)
+        sweep(frame(), {"a": copied}, plan=PLAN, path=path, folds=3)
 
 
 def test_a_run_that_fails_costs_no_other_run_and_quotes_no_record(tmp_path):
@@ -89,7 +94,7 @@ def test_a_run_that_fails_costs_no_other_run_and_quotes_no_record(tmp_path):
     def broken(train, seed):
         raise ValueError(f"cannot use {train['a'].iloc[0]} MARKER")
 
-    ways = {"broken": broken, "good": lambda train, seed: train}
+    ways = {"broken": broken, "good": copied}
     found = sweep(frame(), ways, plan=PLAN, path=path, folds=3)
     assert [run.error for run in found.runs] == ["ValueError"] * 3 + [""] * 3
     assert "MARKER" not in path.read_text()
@@ -107,7 +112,7 @@ def test_a_run_has_the_same_seed_whatever_runs_beside_it():
 def test_progress_names_every_run():
     told = []
     sweep(
-        frame(), {"a": lambda t, s: t}, plan=PLAN, folds=2,
+        frame(), {"a": copied}, plan=PLAN, folds=2,
         progress=lambda done, of, name: told.append((done, of, name)),
     )  # fmt: skip
     assert told == [(0, 2, "a, fold 1"), (1, 2, "a, fold 2"), (2, 2, "")]
