@@ -31,8 +31,7 @@ Good: TypeAlias = Literal["low", "high", "half", "holdout"]
 
 @dataclass(frozen=True, slots=True)
 class FigureWords:
-    """What a figure is called, what it is, its group, where it is good and how it is "
-    "written."""
+    """The name of a figure, what it is, its group, where it is good and how it is written."""
 
     name: str
     meaning: str

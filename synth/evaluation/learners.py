@@ -95,6 +95,11 @@ def probabilities(
         found[:, shown] = np.bincount(codes) / len(codes)
         return found
     machine = classifier(learner, seed=seed)
-    machine.fit(features[:, tells], codes)
-    found[:, shown] = machine.predict_proba(asked[:, tells])
+    from threadpoolctl import threadpool_limits
+
+    # The same sums on every machine; and threads that wait for each other cost most where a
+    # machine is busy.
+    with threadpool_limits(limits=1):
+        machine.fit(features[:, tells], codes)
+        found[:, shown] = machine.predict_proba(asked[:, tells])
     return found

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from lxml import html as parser
 
-from reports import comparison_report, release_report
+from reports import comparison_report, release_report, synthesis_report
 from tests.reports import facts as made
 
 LANGUAGES = ("en", "fr")
@@ -20,6 +20,9 @@ PAGES = {
     ),
     "comparison": lambda language: comparison_report(
         made.comparison(), language=language, links=LINKS
+    ),
+    "synthesis": lambda language: synthesis_report(
+        made.synthesis(), language=language, links=LINKS
     ),
     "quiet": lambda language: release_report(
         made.quiet(), edition="internal", language=language
