@@ -12,6 +12,7 @@ import click
 
 from ckm.cli.failure import CHECK_FAILED
 from ckm.cli.root import Group, common_options
+from ckm.cli.synth_evaluate import compare, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -276,3 +277,7 @@ def _secret(file: Path) -> bytes:
         return file.read_bytes().strip()
     except OSError:
         raise click.UsageError(f"The secret {file.name!r} cannot be read.") from None
+
+
+for _command in (evaluate, compare):
+    synth.add_command(_command)
