@@ -1,1 +1,122 @@
-"""Differential privacy: mechanisms, sensitivity, composition, budgets, accountants."""
+"""Differential privacy: mechanisms, sensitivity, composition, budgets, accountants.
+
+Every mechanism has a `guarantee`; guarantees compose, mean something to a reader, and are
+charged to a ledger that refuses what exceeds a budget.
+"""
+
+from dp.adjacency import Adjacency
+from dp.auditor import Audit, audit, one_run_bound
+from dp.belief import (
+    Meaning,
+    advantage_bound,
+    belief_bounds,
+    belief_table,
+    distance_bound,
+    meaning,
+    premium_bound,
+    true_positive_bound,
+)
+from dp.check import Loss, exact_delta, exact_epsilon
+from dp.choice import Exponential
+from dp.composition import advanced, basic, concentrated, parallel
+from dp.concentrated import epsilon_of_rho, rho_of_epsilon
+from dp.entries import Entry
+from dp.errors import (
+    BudgetSpentError,
+    DPError,
+    DPWarning,
+    LedgerFileError,
+    MissingPackageError,
+    UnboundedError,
+)
+from dp.gaussian import (
+    classic_gaussian_scale,
+    discrete_gaussian_delta,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_scale,
+)
+from dp.guarantee import Guarantee
+from dp.ledger import BudgetLedger
+from dp.noise import DiscreteGaussian, Gaussian, Geometric, Laplace, Noise
+from dp.planar import PlanarLaplace
+from dp.pld import PrivacyLoss
+from dp.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve, Spent, renyi_divergence
+from dp.response import RandomisedResponse, Shares
+from dp.sensitivity import (
+    Sensitivity,
+    bounded_sum,
+    count,
+    counts,
+    disjoint,
+    histogram,
+    maximum,
+    mean,
+    together,
+)
+from dp.training import TrainingCost, noise_for_training, training_cost
+
+__all__ = [
+    "CLASSIC_ORDERS",
+    "WIDE_ORDERS",
+    "Adjacency",
+    "Audit",
+    "BudgetLedger",
+    "BudgetSpentError",
+    "DPError",
+    "DPWarning",
+    "DiscreteGaussian",
+    "Entry",
+    "Exponential",
+    "Gaussian",
+    "Geometric",
+    "Guarantee",
+    "Laplace",
+    "LedgerFileError",
+    "Loss",
+    "Meaning",
+    "MissingPackageError",
+    "Noise",
+    "PlanarLaplace",
+    "PrivacyLoss",
+    "RandomisedResponse",
+    "RenyiCurve",
+    "Sensitivity",
+    "Shares",
+    "Spent",
+    "TrainingCost",
+    "UnboundedError",
+    "advanced",
+    "advantage_bound",
+    "audit",
+    "basic",
+    "belief_bounds",
+    "belief_table",
+    "bounded_sum",
+    "classic_gaussian_scale",
+    "concentrated",
+    "count",
+    "counts",
+    "discrete_gaussian_delta",
+    "disjoint",
+    "distance_bound",
+    "epsilon_of_rho",
+    "exact_delta",
+    "exact_epsilon",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_scale",
+    "histogram",
+    "maximum",
+    "mean",
+    "meaning",
+    "noise_for_training",
+    "one_run_bound",
+    "parallel",
+    "premium_bound",
+    "renyi_divergence",
+    "rho_of_epsilon",
+    "together",
+    "training_cost",
+    "true_positive_bound",
+]

@@ -10,6 +10,7 @@ from ckm.cli.check import check
 from ckm.cli.compare import compare
 from ckm.cli.completion import completion
 from ckm.cli.demo import demo
+from ckm.cli.dp import dp
 from ckm.cli.job import job
 from ckm.cli.keys import keys
 from ckm.cli.ledger import ledger
@@ -68,6 +69,7 @@ for _command in (
     ptable,
     keys,
     ledger,
+    dp,
     job,
     completion,
 ):

@@ -30,12 +30,13 @@ INFEASIBLE = 4
 INTERNAL = 70
 INTERRUPTED = 130
 
-_OURS = ("ckm", "ptable", "reports", "risk", "tables")
+_OURS = ("ckm", "dp", "ptable", "reports", "risk", "tables")
 # Looked up along the classes of an error, nearest first; by name, to import nothing.
 _EXITS = {
     "KeyQualityError": CHECK_FAILED,
     "CheckFailedError": CHECK_FAILED,
     "ThinDifferenceError": CHECK_FAILED,
+    "BudgetSpentError": CHECK_FAILED,
     "SourceError": WRONG_DATA,
     "DataError": WRONG_DATA,
     "MagnitudeError": WRONG_DATA,
@@ -44,6 +45,7 @@ _EXITS = {
     "TablesError": WRONG_REQUEST,
     "PTableError": WRONG_REQUEST,
     "ReportError": WRONG_REQUEST,
+    "DPError": WRONG_REQUEST,
     "RiskError": WRONG_REQUEST,
     "CkmError": WRONG_REQUEST,
 }

@@ -1,0 +1,403 @@
+"""``ckm dp``: what differential privacy costs, what it means, and what is left of a budget."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ckm.cli.failure import CHECK_FAILED
+from ckm.cli.root import Group, common_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ckm.cli.voice import Voice
+    from dp import Guarantee, TrainingCost
+
+__all__ = ["dp"]
+
+_PATH = click.Path(path_type=Path)
+_ADJACENCIES = ["add-remove", "replace", "zero-out", "local", "distance"]
+
+
+@click.group(
+    cls=Group,
+    epilog="""\b
+Examples:
+  ckm dp budget -s 60000 -b 64 -n 1.0 -e 15       what a training run costs
+  ckm dp noise -s 60000 -b 64 -e 15 --epsilon 1   how much noise a budget asks for
+  ckm dp meaning --epsilon 1 --delta 1e-5 --lang fr
+  ckm dp ledger create budget.db --epsilon 1 --unit person
+""",
+)
+def dp() -> None:
+    """Work with differential privacy: costs, meaning, budgets."""
+
+
+def _run_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        click.option(
+            "-d",
+            "--delta",
+            type=float,
+            default=1e-5,
+            show_default=True,
+            help="Chance that the bound may fail.",
+        ),
+        click.option("-e", "--epochs", type=int, required=True, help="Passes over the data."),
+        click.option(
+            "-b", "--batch-size", type=int, required=True, help="Expected records in a batch."
+        ),
+        click.option(
+            "-s", "--dataset-size", type=int, required=True, help="Number of records."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@dp.command(
+    epilog="""\b
+Examples:
+  ckm dp budget -s 60000 -b 64 -n 1.0 -e 15
+  ckm dp budget -s 6552 -b 63 -n 1.1 -e 120 -d 1e-4 --pld
+  ckm dp budget -s 10000 -b 4 -n 2.6 -e 10 -a "8 16 32 64 128"
+""",
+)
+@_run_options
+@click.option(
+    "-n",
+    "--noise-multiplier",
+    "--noise_multiplier",
+    type=float,
+    required=True,
+    help="Standard deviation of the noise over the clipping norm.",
+)
+@click.option("-a", "--alphas", multiple=True, help="Rényi orders, in place of 1.1 … 63.")
+@click.option("--pld", is_flag=True, help="Also the tightest account, by dp-accounting.")
+@common_options
+@click.pass_obj
+def budget(
+    voice: Voice,
+    *,
+    dataset_size: int,
+    batch_size: int,
+    noise_multiplier: float,
+    epochs: int,
+    delta: float,
+    alphas: tuple[str, ...],
+    pld: bool,
+) -> None:
+    """Tell what a training run with noisy gradients costs, before it starts."""
+    from dp.rdp import CLASSIC_ORDERS, WIDE_ORDERS
+    from dp.training import training_cost, weak_points
+
+    orders = _orders(alphas) or CLASSIC_ORDERS
+    classic, tight = (
+        training_cost(
+            dataset_size,
+            batch_size=batch_size,
+            noise_multiplier=noise_multiplier,
+            epochs=epochs,
+            delta=delta,
+            orders=grid,
+            conversion=conversion,
+            strict=False,
+        )
+        for grid, conversion in ((orders, "classic"), (_orders(alphas) or WIDE_ORDERS, "tight"))
+    )
+    rows = [
+        ("records", f"{dataset_size:,}"),
+        ("batch size", f"{batch_size:,}"),
+        ("epochs", f"{epochs:,}"),
+        ("sampling rate", f"{100 * classic.sampling_rate:.3g} %"),
+        ("noise multiplier", f"{noise_multiplier:g}"),
+        ("steps", f"{classic.steps:,}"),
+        ("epsilon", f"{classic.epsilon:.3g}"),
+        ("delta", f"{delta:g}"),
+        ("best order (alpha)", f"{classic.order:g}"),
+        ("epsilon, tight formula", f"{tight.epsilon:.3g}"),
+    ]
+    if pld:
+        rows.append(("epsilon, loss distribution", _by_distribution(classic)))
+    _table(rows)
+    click.echo(
+        "Holds for the addition or removal of one record, and batches that every record "
+        "joins by its own coin;\nbatches cut from a shuffled file may cost far more."
+    )
+    for note in weak_points(classic, dataset_size=dataset_size, batch_size=batch_size):
+        voice.warn("weak point", note)
+
+
+@dp.command(
+    epilog="""\b
+Example:
+  ckm dp noise -s 60000 -b 64 -e 15 --epsilon 1 -d 1e-6
+""",
+)
+@_run_options
+@click.option("--epsilon", type=float, required=True, help="What may be spent.")
+@common_options
+def noise(
+    *, dataset_size: int, batch_size: int, epochs: int, delta: float, epsilon: float
+) -> None:
+    """Tell how much noise a training run needs to keep a budget."""
+    from dp.training import noise_for_training, training_cost
+
+    # The cost of any noise checks the numbers and counts the steps.
+    plan = training_cost(
+        dataset_size,
+        batch_size=batch_size,
+        noise_multiplier=1.0,
+        epochs=epochs,
+        delta=delta,
+        strict=False,
+    )
+    found = noise_for_training(
+        epsilon, delta=delta, sampling_rate=plan.sampling_rate, steps=plan.steps
+    )
+    rounded = math.ceil(found * 1e4) / 1e4
+    _table(
+        [
+            ("sampling rate", f"{100 * plan.sampling_rate:.3g} %"),
+            ("steps", f"{plan.steps:,}"),
+            ("epsilon", f"{epsilon:g}"),
+            ("delta", f"{delta:g}"),
+            ("noise multiplier", f"{rounded:g}"),
+        ]
+    )
+
+
+@dp.command(
+    epilog="""\b
+Examples:
+  ckm dp meaning --epsilon 1 --delta 1e-5
+  ckm dp meaning --rho 0.1 --delta 1e-6 --unit person
+  ckm dp meaning --epsilon 0.5 --lang fr
+  ckm dp meaning --table
+""",
+)
+@click.option("--epsilon", type=float, help="The epsilon.")
+@click.option("--delta", type=float, default=0.0, help="The delta, 0 by default.")
+@click.option("--rho", type=float, help="Concentrated loss, in place of epsilon.")
+@click.option("--adjacency", type=click.Choice(_ADJACENCIES), default="add-remove")
+@click.option("--unit", default="person", show_default=True, help="Who is protected.")
+@click.option("--lang", type=click.Choice(["en", "fr"]), default="en", show_default=True)
+@click.option("--table", is_flag=True, help="Beliefs after, by beliefs before and epsilon.")
+@common_options
+def meaning(
+    *,
+    epsilon: float | None,
+    delta: float,
+    rho: float | None,
+    adjacency: str,
+    unit: str,
+    lang: str,
+    table: bool,
+) -> None:
+    """Say in plain words what an epsilon promises."""
+    from ckm.dp_words import explained
+    from dp import meaning as meaning_of
+
+    if table:
+        _belief_table()
+        return
+    guarantee = _guarantee(epsilon, delta, rho, adjacency, unit)
+    if epsilon is None:
+        guarantee = guarantee.at(delta)
+    lines = explained(meaning_of(guarantee), adjacency=adjacency, unit=unit, language=lang)
+    click.echo("\n".join(lines))
+
+
+@dp.group(
+    cls=Group,
+    epilog="""\b
+Examples:
+  ckm dp ledger create budget.db --epsilon 1 --unit person --about "survey of 2027"
+  ckm dp ledger spend budget.db --epsilon 0.25 --unit person --who Ada --what "mean age"
+  ckm dp ledger show budget.db
+  ckm dp ledger verify budget.db --head 5fcb3e4a…
+""",
+)
+def ledger() -> None:
+    """Keep a privacy budget that lasts."""
+
+
+def _cost_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        click.option("--unit", default="record", show_default=True, help="Who is protected."),
+        click.option(
+            "--adjacency",
+            type=click.Choice(_ADJACENCIES),
+            default="add-remove",
+            show_default=True,
+            help="What the neighbours are.",
+        ),
+        click.option("--rho", type=float, help="Concentrated loss, in place of epsilon."),
+        click.option("--delta", type=float, default=0.0, help="The delta, 0 by default."),
+        click.option("--epsilon", type=float, help="The epsilon."),
+    ):
+        command = option(command)
+    return command
+
+
+@ledger.command()
+@click.argument("file", type=_PATH)
+@_cost_options
+@click.option("--about", default="", help="Which data the budget is for.")
+@common_options
+@click.pass_obj
+def create(
+    voice: Voice,
+    *,
+    file: Path,
+    epsilon: float | None,
+    delta: float,
+    rho: float | None,
+    adjacency: str,
+    unit: str,
+    about: str,
+) -> None:
+    """Make a ledger with a budget; nothing is overwritten."""
+    from dp import Adjacency, BudgetLedger
+
+    made = BudgetLedger.create(
+        file,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        adjacency=Adjacency(adjacency),
+        unit=unit,
+        about=about,
+    )
+    voice.step("ledger made", f"{file.name}: {made.left}")
+
+
+@ledger.command()
+@click.argument("file", type=_PATH)
+@_cost_options
+@click.option("--who", required=True, help="Who releases.")
+@click.option("--what", required=True, help="What is released.")
+@common_options
+@click.pass_obj
+def spend(
+    voice: Voice,
+    *,
+    file: Path,
+    epsilon: float | None,
+    delta: float,
+    rho: float | None,
+    adjacency: str,
+    unit: str,
+    who: str,
+    what: str,
+) -> None:
+    """Charge a release, before it is made; exit code 1 when too little is left."""
+    from dp import BudgetLedger
+
+    opened = BudgetLedger.open(file)
+    guarantee = _guarantee(epsilon, delta, rho, adjacency, unit)
+    entry = opened.spend(guarantee, who=who, what=what)
+    voice.step("charged", f"entry {entry.number}; left: {opened.left}")
+
+
+@ledger.command()
+@click.argument("file", type=_PATH)
+@common_options
+@click.pass_obj
+def show(voice: Voice, *, file: Path) -> None:
+    """List what was spent, and what is left."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from dp import BudgetLedger
+
+    opened = BudgetLedger.open(file)
+    table = Table()
+    for column in ("entry", "at", "who", "what", "epsilon", "delta", "rho"):
+        table.add_column(column)
+    for entry in opened.entries():
+        cells = (entry.number, entry.at, entry.who, entry.what)
+        costs = (entry.epsilon, entry.delta, entry.rho)
+        table.add_row(
+            *(Text(str(cell)) for cell in cells),
+            *("" if cost == "inf" else f"{float(cost):g}" for cost in costs),
+        )
+    voice.out.print(table)
+    if opened.settings.about:
+        click.echo(f"for:   {opened.settings.about}")
+    click.echo(f"spent: {opened.spent}")
+    click.echo(f"left:  {opened.left}")
+
+
+@ledger.command()
+@click.argument("file", type=_PATH)
+@click.option("--head", help="A digest noted before: its entry must still be there.")
+@common_options
+@click.pass_obj
+def verify(voice: Voice, *, file: Path, head: str | None) -> int:
+    """Check every entry; print the digest of the last, to be noted elsewhere."""
+    from dp import BudgetLedger, LedgerFileError
+
+    try:
+        digest = BudgetLedger.open(file).verify(head=head)
+    except LedgerFileError as error:
+        if not file.is_file():
+            raise
+        voice.warn("ledger not right", error.problem)
+        return CHECK_FAILED
+    click.echo(digest)
+    return 0
+
+
+def _guarantee(
+    epsilon: float | None, delta: float, rho: float | None, adjacency: str, unit: str
+) -> Guarantee:
+    from dp import Adjacency, Guarantee
+
+    if epsilon is None and rho is None:
+        raise click.UsageError("The cost is missing: --epsilon, or --rho.")
+    return Guarantee(
+        epsilon=math.inf if epsilon is None else epsilon,
+        delta=0.0 if epsilon is None else delta,
+        rho=math.inf if rho is None else rho,
+        adjacency=Adjacency(adjacency),
+        unit=unit,
+    )
+
+
+def _orders(texts: Sequence[str]) -> list[float]:
+    try:
+        return sorted(
+            {float(word) for text in texts for word in text.replace(",", " ").split()}
+        )
+    except ValueError:
+        raise click.UsageError("--alphas are numbers above 1: -a '2 4 8 16'.") from None
+
+
+def _by_distribution(cost: TrainingCost) -> str:
+    from dp import PrivacyLoss
+
+    if not cost.noise_multiplier:
+        return "inf"
+    step = PrivacyLoss.gaussian(cost.noise_multiplier, sampling_rate=cost.sampling_rate)
+    return f"{(step * cost.steps).epsilon(cost.delta):.3g}"
+
+
+def _belief_table() -> None:
+    from dp.belief import TABLE_EPSILONS, TABLE_PRIORS, belief_table
+
+    click.echo("Most that can be believed after, in %; rows: before, columns: epsilon")
+    click.echo("  before" + "".join(f"{epsilon:>8g}" for epsilon in TABLE_EPSILONS))
+    for prior, row in zip(TABLE_PRIORS, belief_table(), strict=True):
+        cells = "".join(f"{100 * value:8.2f}" for value in row)
+        click.echo(f"{100 * prior:6g} %{cells}")
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> None:
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        click.echo(f"{name:<{width}}  {value}")

@@ -1,0 +1,105 @@
+"""Which data sets a guarantee calls neighbours. No epsilon means anything without it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from dp.errors import DPError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Adjacency", "common", "parts_touched"]
+
+
+class Adjacency(StrEnum):
+    """What may differ between two data sets that must look alike.
+
+    ``ADD_REMOVE``: one has a unit more. ``REPLACE``: one unit has other values; the number of
+    units is public. ``ZERO_OUT``: the values of one unit are blank; the number is public.
+    ``LOCAL``: any two values of one respondent. ``DISTANCE``: two places; epsilon counts per
+    unit of distance between them.
+
+    Examples
+    --------
+    >>> Adjacency("add-remove")
+    <Adjacency.ADD_REMOVE: 'add-remove'>
+    """
+
+    ADD_REMOVE = "add-remove"
+    REPLACE = "replace"
+    ZERO_OUT = "zero-out"
+    LOCAL = "local"
+    DISTANCE = "distance"
+
+
+def common(sides: Iterable[tuple[Adjacency, str]]) -> tuple[Adjacency, str]:
+    """Return the one adjacency and unit that all share.
+
+    Parameters
+    ----------
+    sides
+        Adjacency and unit of each.
+
+    Returns
+    -------
+    tuple of Adjacency and str
+        What they share.
+
+    Raises
+    ------
+    DPError
+        If there is none, or they differ: such losses do not add up.
+
+    Examples
+    --------
+    >>> common([(Adjacency.REPLACE, "person"), (Adjacency.REPLACE, "person")])
+    (<Adjacency.REPLACE: 'replace'>, 'person')
+    """
+    found = list(dict.fromkeys(sides))
+    if not found:
+        raise DPError("Nothing to compose.", hint="give at least one guarantee")
+    if len(found) > 1:
+        names = "; ".join(f"{adjacency}, per {unit}" for adjacency, unit in found)
+        raise DPError(
+            f"Only losses of one adjacency and one unit add up, not {names}.",
+            hint="state all of them for the same neighbours; add-remove by epsilon is "
+            "replace by twice epsilon",
+        )
+    return found[0]
+
+
+def parts_touched(stated: Adjacency, wanted: Adjacency, *, is_fixed: bool) -> int:
+    """Return how many disjoint parts of the data neighbours may differ in.
+
+    Parameters
+    ----------
+    stated
+        The neighbours for which the parts' guarantees hold.
+    wanted
+        The neighbours of the whole.
+    is_fixed
+        Whether the part of a unit is public and the same in all neighbours.
+
+    Raises
+    ------
+    DPError
+        If nothing follows for the whole.
+
+    Examples
+    --------
+    >>> parts_touched(Adjacency.ADD_REMOVE, Adjacency.REPLACE, is_fixed=False)
+    2
+    """
+    if stated == wanted and stated in {Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT}:
+        return 1
+    if stated == wanted == Adjacency.REPLACE and is_fixed:
+        return 1
+    if stated == Adjacency.ADD_REMOVE and wanted == Adjacency.REPLACE:
+        return 2
+    raise DPError(
+        f"For parts stated {stated} nothing follows for the whole under {wanted}.",
+        hint="a unit that is replaced may leave one part for another: state the parts for "
+        "add-remove, or say that the part of a unit is public and fixed",
+    )

@@ -1,0 +1,137 @@
+"""The exact loss of a mechanism with finitely many outcomes: its matrix decides."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dp.checking import checked_epsilon
+from dp.errors import DPError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Loss", "exact_delta", "exact_epsilon"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """The largest log-ratio, and where it is.
+
+    Parameters
+    ----------
+    epsilon
+        The log-ratio; infinite where an outcome is possible for one input only.
+    inputs
+        The two inputs, the likelier one first.
+    outcome
+        The outcome that tells them apart.
+
+    Examples
+    --------
+    >>> exact_epsilon([[0.5, 0.5], [0.25, 0.75]]).outcome
+    0
+    """
+
+    epsilon: float
+    inputs: tuple[int, int]
+    outcome: int
+
+
+def exact_epsilon(
+    transition: ArrayLike, *, neighbours: Iterable[tuple[int, int]] | str = "all"
+) -> Loss:
+    """Return the epsilon of a mechanism given as a matrix.
+
+    Parameters
+    ----------
+    transition
+        ``transition[i, j]`` is the chance of outcome ``j`` for input ``i``.
+    neighbours
+        Pairs of inputs; ``"all"``, or ``"next"`` for each input and the one after it, as
+        counts of data with a record more.
+
+    Examples
+    --------
+    >>> round(exact_epsilon([[0.75, 0.25], [0.25, 0.75]]).epsilon, 4)
+    1.0986
+    >>> exact_epsilon([[0.5, 0.5], [0.0, 1.0]]).epsilon
+    inf
+    """
+    matrix = _matrix(transition)
+    with np.errstate(divide="ignore"):
+        logs = np.log(matrix)
+    worst = Loss(epsilon=0.0, inputs=(0, 0), outcome=0)
+    for first, second in _pairs(neighbours, len(matrix)):
+        for one, other in ((first, second), (second, first)):
+            possible = np.flatnonzero(matrix[one] > 0)
+            ratios = logs[one, possible] - logs[other, possible]
+            place = int(np.argmax(ratios))
+            if ratios[place] > worst.epsilon:
+                worst = Loss(
+                    epsilon=float(ratios[place]),
+                    inputs=(one, other),
+                    outcome=int(possible[place]),
+                )
+    return worst
+
+
+def exact_delta(
+    transition: ArrayLike,
+    *,
+    epsilon: float,
+    neighbours: Iterable[tuple[int, int]] | str = "all",
+) -> float:
+    """Return the delta that a mechanism needs at an epsilon.
+
+    Parameters
+    ----------
+    transition
+        ``transition[i, j]`` is the chance of outcome ``j`` for input ``i``.
+    epsilon
+        The epsilon.
+    neighbours
+        Pairs of inputs; ``"all"``, or ``"next"``.
+
+    Examples
+    --------
+    >>> exact_delta([[0.5, 0.5], [0.0, 1.0]], epsilon=1)
+    0.5
+    """
+    matrix = _matrix(transition)
+    growth = math.exp(min(700.0, checked_epsilon(epsilon, may_be_zero=True)))
+    return max(
+        (
+            float(np.maximum(0, matrix[one] - growth * matrix[other]).sum())
+            for first, second in _pairs(neighbours, len(matrix))
+            for one, other in ((first, second), (second, first))
+        ),
+        default=0.0,
+    )
+
+
+def _matrix(transition: ArrayLike) -> NDArray[np.float64]:
+    matrix = np.asarray(transition, dtype=np.float64)
+    if matrix.ndim != 2 or not matrix.size:
+        raise DPError("A mechanism is a matrix: a row for each input.")
+    if not (matrix >= 0).all() or not np.allclose(matrix.sum(axis=1), 1, atol=1e-9, rtol=0):
+        raise DPError("The chances of each row must be 0 or more and sum to 1.")
+    return matrix
+
+
+def _pairs(neighbours: Iterable[tuple[int, int]] | str, size: int) -> Iterable[tuple[int, int]]:
+    if neighbours == "next":
+        return ((i, i + 1) for i in range(size - 1))
+    if neighbours == "all":
+        return ((i, j) for i in range(size) for j in range(i))
+    if isinstance(neighbours, str):
+        raise DPError(f"Unknown neighbours {neighbours!r}.", hint="known: 'all', 'next'")
+    pairs = list(neighbours)
+    if any(not (0 <= i < size and 0 <= j < size) for i, j in pairs):
+        raise DPError(f"Neighbours must be inputs from 0 to {size - 1}.")
+    return pairs

@@ -1,0 +1,307 @@
+"""What a ledger holds: its settings, and entries that are chained by digests.
+
+Amounts are decimal numbers as people write them, so that three times 0.1 fits into 0.3.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import astuple, dataclass, replace
+from decimal import Context, Decimal, Inexact, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+from dp.adjacency import Adjacency, common
+from dp.checking import checked_delta, checked_epsilon, checked_positive
+from dp.errors import DPError, LedgerFileError
+from dp.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["ARITHMETIC", "Entry", "Settings", "amount", "chained", "checked_text", "exact"]
+
+_LONGEST = 500
+#: Sums of floats written as decimals have fewer digits than this, so none is ever rounded.
+ARITHMETIC = Context(prec=1200, traps=[Inexact, InvalidOperation])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One charge.
+
+    Parameters
+    ----------
+    number
+        From 1, without gaps.
+    at
+        When it was charged, in UTC.
+    who, what
+        Who released, and what.
+    epsilon, delta, rho
+        What the release costs.
+    spent
+        The sums up to and with this entry: epsilon and delta, or rho and 0.
+    digest
+        Of this entry and the one before.
+
+    Examples
+    --------
+    >>> Entry.from_row((1, "2027-01-01", "Ada", "ages", "1", "0", "inf", "1", "0", "")).who
+    'Ada'
+    """
+
+    number: int
+    at: str
+    who: str
+    what: str
+    epsilon: str
+    delta: str
+    rho: str
+    spent: tuple[str, str]
+    digest: str
+
+    @classmethod
+    def from_row(cls, row: Sequence[Any]) -> Entry:
+        """Return the entry of a row of the table."""
+        number, at, who, what, epsilon, delta, rho, first, second, digest = row
+        return cls(
+            number=number,
+            at=at,
+            who=who,
+            what=what,
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            spent=(first, second),
+            digest=digest,
+        )
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """The row of the table."""
+        *fields, spent, digest = astuple(self)
+        return (*fields, *spent, digest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What may be spent, and against which neighbours.
+
+    Parameters
+    ----------
+    names
+        What is counted: epsilon and delta, or rho alone.
+    amounts
+        As much of each.
+    adjacency, unit
+        The neighbours, and who is protected.
+    about
+        Which data the budget is for.
+
+    Examples
+    --------
+    >>> Settings.of(epsilon=1, adjacency="replace").names
+    ('epsilon', 'delta')
+    """
+
+    names: tuple[str, ...]
+    amounts: tuple[str, ...]
+    adjacency: Adjacency
+    unit: str
+    about: str
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        adjacency: Adjacency,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        unit: str = "record",
+        about: str = "",
+    ) -> Settings:
+        """Return checked settings.
+
+        Parameters
+        ----------
+        adjacency, unit
+            The neighbours, and who is protected.
+        epsilon, delta
+            What may be spent.
+        rho
+            The same as concentrated loss.
+        about
+            Which data the budget is for.
+        """
+        if (epsilon is None) == (rho is None):
+            raise DPError(
+                "A budget is an epsilon (with a delta or without), or a rho.",
+                hint="give one of the two",
+            )
+        names: tuple[str, ...]
+        amounts: tuple[str, ...]
+        if rho is not None:
+            names, amounts = ("rho",), (amount(checked_positive(rho, "rho")),)
+        else:
+            names = ("epsilon", "delta")
+            chance = checked_delta(delta, may_be_zero=True)
+            amounts = (amount(checked_epsilon(epsilon or 0.0)), amount(chance))
+        known = Guarantee(epsilon=0, adjacency=adjacency, unit=unit)
+        about = checked_text(about, "about") if about else ""
+        return cls(
+            names=names, amounts=amounts, adjacency=known.adjacency, unit=unit, about=about
+        )
+
+    @classmethod
+    def from_text(cls, text: str) -> Settings:
+        """Read what `text` wrote."""
+        try:
+            found = json.loads(text)
+            return cls(
+                names=tuple(found["names"]),
+                amounts=tuple(found["amounts"]),
+                adjacency=Adjacency(found["adjacency"]),
+                unit=found["unit"],
+                about=found["about"],
+            )
+        except (ValueError, KeyError, TypeError):
+            raise LedgerFileError("The settings of the ledger cannot be read.") from None
+
+    @property
+    def text(self) -> str:
+        """All of it as one line."""
+        fields = ("names", "amounts", "adjacency", "unit", "about")
+        return json.dumps({name: getattr(self, name) for name in fields}, sort_keys=True)
+
+    @property
+    def digest(self) -> str:
+        """Where the chain of entries begins."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def limits(self) -> tuple[Decimal, Decimal]:
+        """What may be spent; the second is 0 for rho."""
+        first, *rest = (exact(text) for text in self.amounts)
+        return first, rest[0] if rest else Decimal(0)
+
+    def price(self, guarantee: Guarantee) -> tuple[Decimal, Decimal]:
+        """Return what a release costs in the currency of this budget.
+
+        Parameters
+        ----------
+        guarantee
+            What it promises.
+        """
+        common([(self.adjacency, self.unit), (guarantee.adjacency, guarantee.unit)])
+        if self.names == ("rho",):
+            if not math.isfinite(guarantee.concentrated):
+                raise DPError(
+                    "The budget is a rho; the release has none.",
+                    hint="state rho (Gaussian noise) or a pure epsilon",
+                )
+            return exact(amount(guarantee.concentrated)), Decimal(0)
+        if not math.isfinite(guarantee.epsilon):
+            raise DPError(
+                "The budget is an epsilon and a delta; the release states rho alone.",
+                hint="state it at a delta: guarantee.at(1e-6)",
+            )
+        return exact(amount(guarantee.epsilon)), exact(amount(guarantee.delta))
+
+    def guarantee(self, first: Decimal, second: Decimal) -> Guarantee:
+        """Return amounts of this budget as a guarantee.
+
+        Parameters
+        ----------
+        first, second
+            Epsilon and delta, or rho and nothing.
+        """
+        if self.names == ("rho",):
+            return Guarantee(rho=float(first), adjacency=self.adjacency, unit=self.unit)
+        return Guarantee(
+            epsilon=float(first),
+            delta=float(second),
+            adjacency=self.adjacency,
+            unit=self.unit,
+        )
+
+
+def amount(value: float) -> str:
+    """Write a number with all its digits.
+
+    Parameters
+    ----------
+    value
+        The number.
+
+    Examples
+    --------
+    >>> amount(0.1), amount(1)
+    ('0.1', '1.0')
+    """
+    return repr(float(value))
+
+
+def exact(text: str) -> Decimal:
+    """Read a decimal number.
+
+    Parameters
+    ----------
+    text
+        What `amount` wrote, or a sum of such.
+
+    Examples
+    --------
+    >>> exact("0.1") * 3 == exact("0.3")
+    True
+    """
+    try:
+        number = Decimal(text)
+    except (InvalidOperation, TypeError, ValueError):
+        raise LedgerFileError("An amount in the ledger is no number.") from None
+    if not number.is_finite() or number < 0:
+        raise LedgerFileError("An amount in the ledger is no number from 0.")
+    return number
+
+
+def chained(entry: Entry, before: str) -> Entry:
+    """Return the entry with the digest that it has after another.
+
+    Parameters
+    ----------
+    entry
+        The entry.
+    before
+        The digest before.
+
+    Examples
+    --------
+    >>> row = (1, "2027-01-01", "Ada", "ages", "1.0", "0.0", "inf", "1.0", "0.0", "")
+    >>> chained(Entry.from_row(row), "start").digest[:8]
+    '5fcb3e4a'
+    """
+    content = json.dumps([before, *entry.row[:-1]], ensure_ascii=True)
+    return replace(entry, digest=hashlib.sha256(content.encode()).hexdigest())
+
+
+def checked_text(text: str, name: str) -> str:
+    """Return a line of words for the ledger.
+
+    Parameters
+    ----------
+    text
+        The words.
+    name
+        What they are, for the error.
+
+    Examples
+    --------
+    >>> checked_text("  mean age ", "what")
+    'mean age'
+    """
+    words = text.strip()
+    if not words or len(words) > _LONGEST or not words.isprintable():
+        raise DPError(f"{name} must be a line of 1 to {_LONGEST} printable characters.")
+    return words

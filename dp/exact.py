@@ -1,0 +1,178 @@
+"""The door to OpenDP: exact noise from secure randomness, on integers and on floats.
+
+A float is an integer multiple of 2**-1074. OpenDP draws the noise on that lattice, adds it
+exactly and rounds once; the holes of noise computed in floats do not arise.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dp.errors import DPError, MissingPackageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["add_noise", "choose_largest", "noise_loss"]
+
+_WIDEST = 2**62
+
+
+def add_noise(law: str, values: NDArray[Any], *, scale: float) -> NDArray[Any]:
+    """Add independent noise to every number.
+
+    Parameters
+    ----------
+    law
+        ``"laplace"`` or ``"gaussian"``; on integers their discrete forms.
+    values
+        Integers or floats.
+    scale
+        Scale of the noise.
+
+    Returns
+    -------
+    numpy.ndarray
+        As many numbers, ``int64`` or ``float64``.
+
+    Raises
+    ------
+    DPError
+        If a number is missing, infinite or too large.
+
+    Examples
+    --------
+    >>> add_noise("laplace", np.array([5, 2]), scale=1e-3)
+    array([5, 2])
+    """
+    if values.dtype.kind in "iu":
+        kind = "int"
+        numbers: list[Any] = _checked_integers(values)
+    elif values.dtype.kind == "f":
+        kind, numbers = "float", _checked_floats(values)
+    else:
+        raise DPError(
+            f"Noise goes on integers or floats, not on {values.dtype}.",
+            hint="give counts as integers",
+        )
+    if not numbers:
+        return values.astype(np.int64 if kind == "int" else np.float64)
+    noisy = _mechanism(law, kind, float(scale))(numbers)
+    return np.array(noisy, dtype=np.int64 if kind == "int" else np.float64).reshape(
+        values.shape
+    )
+
+
+def noise_loss(law: str, *, is_integer: bool, scale: float, distance: float) -> float:
+    """Return what the noise guarantees, rounded upwards.
+
+    Parameters
+    ----------
+    law
+        ``"laplace"`` or ``"gaussian"``.
+    is_integer
+        Whether the numbers are integers.
+    scale
+        Scale of the noise.
+    distance
+        The sensitivity: l1 for Laplace, l2 for Gaussian.
+
+    Returns
+    -------
+    float
+        Epsilon for Laplace, rho for Gaussian.
+
+    Examples
+    --------
+    >>> noise_loss("laplace", is_integer=True, scale=2.0, distance=1)
+    0.5
+    >>> noise_loss("gaussian", is_integer=False, scale=10.0, distance=1)
+    0.005
+    """
+    mechanism = _mechanism(law, "int" if is_integer else "float", float(scale))
+    if is_integer and law == "laplace":
+        return float(mechanism.map(math.ceil(distance)))
+    return float(mechanism.map(float(distance)))
+
+
+def choose_largest(scores: NDArray[Any], *, scale: float, law: str = "gumbel") -> int:
+    """Return the index of a score that is largest after noise.
+
+    Parameters
+    ----------
+    scores
+        Finite numbers.
+    scale
+        Scale of the noise.
+    law
+        ``"gumbel"`` for the exponential mechanism, ``"exponential"`` for permute-and-flip.
+
+    Examples
+    --------
+    >>> choose_largest(np.array([1.0, 9.0, 2.0]), scale=1e-3)
+    1
+    """
+    return int(_chooser(law, float(scale))(_checked_floats(np.asarray(scores, np.float64))))
+
+
+def _opendp() -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import opendp.prelude as opendp
+    except ImportError:
+        raise MissingPackageError(
+            "Exact noise needs the package opendp.", hint="pip install 'ckm-engine[dp]'"
+        ) from None
+    opendp.enable_features("contrib")  # idempotent
+    return opendp
+
+
+@lru_cache(maxsize=256)
+def _mechanism(law: str, kind: str, scale: float) -> Any:
+    opendp = _opendp()
+    atom = opendp.atom_domain(T="i64") if kind == "int" else _float_atom(opendp)
+    if law == "laplace":
+        metric = opendp.l1_distance(T="i64" if kind == "int" else "f64")
+        return opendp.m.make_laplace(opendp.vector_domain(atom), metric, scale=scale)
+    metric = opendp.l2_distance(T="f64")
+    return opendp.m.make_gaussian(opendp.vector_domain(atom), metric, scale=scale)
+
+
+@lru_cache(maxsize=256)
+def _chooser(law: str, scale: float) -> Any:
+    opendp = _opendp()
+    # What OpenDP calls measure decides the noise: Gumbel's for concentrated privacy.
+    measure = (
+        opendp.zero_concentrated_divergence() if law == "gumbel" else opendp.max_divergence()
+    )
+    return opendp.m.make_noisy_max(
+        opendp.vector_domain(_float_atom(opendp)),
+        opendp.linf_distance(T="f64"),
+        measure,
+        scale=scale,
+    )
+
+
+def _float_atom(opendp: Any) -> Any:
+    return opendp.atom_domain(T="f64", nan=False)
+
+
+def _checked_integers(values: NDArray[Any]) -> list[int]:
+    numbers: list[int] = values.ravel().tolist()
+    if any(abs(number) > _WIDEST for number in numbers):
+        raise DPError("The numbers are too large: at most 2**62 in size.")
+    return numbers
+
+
+def _checked_floats(values: NDArray[Any]) -> list[float]:
+    if not np.isfinite(values).all():
+        raise DPError(
+            "A number is missing or infinite.", hint="fill or leave out missing values first"
+        )
+    return [float(number) for number in values.ravel()]

@@ -1,0 +1,194 @@
+"""The exact privacy curve of Gaussian noise, and the noise that a curve needs.
+
+The number ``mu`` is sensitivity over standard deviation.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from dp.checking import checked_delta, checked_epsilon, checked_positive
+from dp.errors import DPError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "classic_gaussian_scale",
+    "discrete_gaussian_delta",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_scale",
+]
+
+_ROUNDS = 200
+_TAILS = 40.0
+_WIDEST = 1e5
+
+
+def gaussian_delta(epsilon: float, *, mu: float) -> float:
+    """Return the delta of Gaussian noise at an epsilon.
+
+    Parameters
+    ----------
+    epsilon
+        The epsilon, of any sign.
+    mu
+        Sensitivity (l2) over standard deviation.
+
+    References
+    ----------
+    Balle, Wang 2018, theorem 8.
+
+    Examples
+    --------
+    >>> f"{gaussian_delta(4.3771781, mu=1):.3e}"
+    '1.000e-05'
+    """
+    from scipy.special import log_ndtr
+
+    mu = checked_positive(mu, "mu")
+    first = float(log_ndtr(mu / 2 - epsilon / mu))
+    second = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+    return math.exp(first) * -math.expm1(min(0.0, second - first))
+
+
+def gaussian_epsilon(delta: float, *, mu: float) -> float:
+    """Return the epsilon of Gaussian noise at a delta.
+
+    Parameters
+    ----------
+    delta
+        The delta.
+    mu
+        Sensitivity (l2) over standard deviation.
+
+    Examples
+    --------
+    >>> round(gaussian_epsilon(1e-5, mu=1), 7)
+    4.3771781
+    """
+    delta = checked_delta(delta)
+    mu = checked_positive(mu, "mu")
+    if gaussian_delta(0.0, mu=mu) <= delta:
+        return 0.0
+    high = 1.0
+    while gaussian_delta(high, mu=mu) > delta:
+        high *= 2
+    return _least(lambda epsilon: gaussian_delta(epsilon, mu=mu) <= delta, 0.0, high)
+
+
+def gaussian_scale(epsilon: float, *, delta: float, sensitivity: float = 1.0) -> float:
+    """Return the least standard deviation that gives (epsilon, delta).
+
+    Parameters
+    ----------
+    epsilon, delta
+        What must hold.
+    sensitivity
+        The l2-sensitivity.
+
+    Examples
+    --------
+    Much below the textbook's 9.69:
+
+    >>> round(gaussian_scale(0.5, delta=1e-5), 4)
+    7.0318
+    """
+    epsilon = checked_epsilon(epsilon, may_be_zero=True)
+    delta = checked_delta(delta)
+    sensitivity = checked_positive(sensitivity, "sensitivity")
+    low = high = 1.0
+    while gaussian_delta(epsilon, mu=1 / high) > delta:
+        high *= 2
+    while gaussian_delta(epsilon, mu=1 / low) <= delta:
+        low /= 2
+    scale = _least(lambda sd: gaussian_delta(epsilon, mu=1 / sd) <= delta, low, high)
+    found = scale * sensitivity
+    while gaussian_delta(epsilon, mu=sensitivity / found) > delta:  # the product was rounded
+        found = math.nextafter(found, math.inf)
+    return found
+
+
+def classic_gaussian_scale(epsilon: float, *, delta: float, sensitivity: float = 1.0) -> float:
+    """Return the textbook's standard deviation; it holds below epsilon 1 only.
+
+    Parameters
+    ----------
+    epsilon, delta
+        What must hold.
+    sensitivity
+        The l2-sensitivity.
+
+    Notes
+    -----
+    ``sensitivity / epsilon * sqrt(2 ln(1.25 / delta))``.
+
+    Examples
+    --------
+    >>> round(classic_gaussian_scale(0.5, delta=1e-5), 4)
+    9.6896
+    """
+    epsilon = checked_epsilon(epsilon)
+    delta = checked_delta(delta)
+    if epsilon >= 1:
+        raise DPError(
+            f"The classic formula holds for epsilon below 1, not {epsilon:g}.",
+            hint="use gaussian_scale: exact, for every epsilon",
+        )
+    width = checked_positive(sensitivity, "sensitivity") / epsilon
+    return width * math.sqrt(2 * math.log(1.25 / delta))
+
+
+def discrete_gaussian_delta(epsilon: float, *, scale: float, sensitivity: int = 1) -> float:
+    """Return the delta of discrete Gaussian noise on one integer.
+
+    Parameters
+    ----------
+    epsilon
+        The epsilon.
+    scale
+        The parameter of the noise, its standard deviation but for very small ones.
+    sensitivity
+        How far the integer can move.
+
+    References
+    ----------
+    Canonne, Kamath, Steinke 2020, theorem 7.
+
+    Examples
+    --------
+    >>> f"{discrete_gaussian_delta(0.5, scale=7.0318):.1e}"
+    '1.0e-05'
+    """
+    import numpy as np
+
+    epsilon = checked_epsilon(epsilon, may_be_zero=True)
+    scale = checked_positive(scale, "scale")
+    if scale > _WIDEST:
+        raise DPError(
+            f"scale must not exceed {_WIDEST:g} here, but is {scale:g}.",
+            hint="so wide, gaussian_delta says the same",
+        )
+    centre = epsilon * scale**2 / sensitivity
+    reach = math.ceil(_TAILS * scale) + 1
+    support = np.arange(-reach, reach + 1, dtype=np.float64)
+    mass = np.exp(-(support**2) / (2 * scale**2))
+    mass /= mass.sum()
+    kept = float(mass[support > centre - sensitivity / 2].sum())
+    moved = float(mass[support > centre + sensitivity / 2].sum())
+    return max(0.0, kept - math.exp(min(700.0, epsilon)) * moved)
+
+
+def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """Bisect to the least number that holds; the answer itself does hold."""
+    for _ in range(_ROUNDS):
+        middle = (low + high) / 2
+        if middle in {low, high}:
+            break
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
+    return high

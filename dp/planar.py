@@ -1,0 +1,261 @@
+"""Places with noise: geo-indistinguishability by planar Laplace noise on a grid.
+
+Two places a distance d apart give any report with chances that differ by ``exp(epsilon d)``
+at most. Reports of one person add up: ten reports cost ten epsilons.
+
+Noise computed in floats falls short of that by what its digits cannot tell apart. Reports are
+rounded to a grid, and the epsilon of the noise is lowered so that the stated one holds within
+`reach`; beyond it nothing is said. Where that does not do, choose among grid cells with the
+exponential mechanism, which is exact.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dp.adjacency import Adjacency
+from dp.checking import checked_epsilon, checked_positive, checked_probability
+from dp.errors import DPError
+from dp.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["PlanarLaplace", "radius_at"]
+
+_ANGLE = 2.0**-50  # steps of the angle that floats can tell apart, with room to spare
+_ROUNDS = 200
+_WORD = 2.0**-64
+
+
+def radius_at(chance: float, *, epsilon: float) -> float:
+    """Return the distance that planar Laplace noise keeps within, with a chance.
+
+    Parameters
+    ----------
+    chance
+        From 0 up to, not including, 1.
+    epsilon
+        Of the noise, per unit of distance.
+
+    Notes
+    -----
+    ``-(W((chance - 1) / e) + 1) / epsilon``, with the lower branch of Lambert's W.
+
+    References
+    ----------
+    Andrés, Bordenabe, Chatzikokolakis, Palamidessi 2013, section 4.1.
+
+    Examples
+    --------
+    >>> round(radius_at(0.95, epsilon=0.01), 1)
+    474.4
+    """
+    from scipy.special import lambertw
+
+    chance = checked_probability(chance, "chance")
+    epsilon = checked_epsilon(epsilon)
+    if chance == 1:
+        return math.inf
+    branch = float(lambertw((chance - 1) / math.e, k=-1).real)
+    return max(0.0, -(branch + 1) / epsilon) if chance else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanarLaplace:
+    """Noise on places in a plane, in metres of a projected grid for instance.
+
+    Parameters
+    ----------
+    epsilon
+        Loss per unit of distance.
+    spacing
+        Distance of neighbouring grid points; reports lie on them.
+    reach
+        How far apart places and reports may lie for the guarantee to hold. In a box, its
+        diagonal at least.
+    box
+        West, south, east and north end; reports outside go to its border.
+    unit
+        Unit of distance.
+
+    Examples
+    --------
+    Within 200 m, a factor of 4 at most:
+
+    >>> import math
+    >>> noise = PlanarLaplace(epsilon=math.log(4) / 200, spacing=10, reach=50_000)
+    >>> noise.perturb([[652_000, 6_862_000]]).shape
+    (1, 2)
+    >>> round(noise.accuracy(0.95))
+    691
+    """
+
+    epsilon: float
+    spacing: float
+    reach: float
+    box: tuple[float, float, float, float] | None = None
+    unit: str = "metre"
+
+    def __post_init__(self) -> None:
+        checked_epsilon(self.epsilon)
+        checked_positive(self.spacing, "spacing")
+        checked_positive(self.reach, "reach")
+        if self.box is not None:
+            west, south, east, north = self.box
+            if not (west < east and south < north):
+                raise DPError("box must be west, south, east, north, with room between.")
+            diagonal = math.hypot(east - west, north - south)
+            if not diagonal <= self.reach:
+                raise DPError(
+                    f"reach must not be below the diagonal of the box, {diagonal:g}.",
+                    hint="raise reach, or take a smaller box",
+                )
+        if self._excess(0.0) > self.epsilon:
+            raise DPError(
+                f"With a grid of {self.spacing:g} the digits of floats do not carry "
+                f"epsilon {self.epsilon:g} as far as {self.reach:g}.",
+                hint="take a wider spacing or a shorter reach",
+            )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one report promises, per unit of distance.
+
+        Examples
+        --------
+        >>> print(PlanarLaplace(epsilon=0.01, spacing=10, reach=1e4).guarantee)
+        epsilon = 0.01 (distance, per metre)
+        """
+        return Guarantee(epsilon=self.epsilon, adjacency=Adjacency.DISTANCE, unit=self.unit)
+
+    @property
+    def noise_epsilon(self) -> float:
+        """The epsilon of the noise before rounding, a little lower than the stated one.
+
+        References
+        ----------
+        Andrés et al. 2013, theorem 4.1 (noise on a grid, in finite precision).
+
+        Examples
+        --------
+        >>> noise = PlanarLaplace(epsilon=0.01, spacing=10, reach=1e4)
+        >>> 0.00999 < noise.noise_epsilon < 0.01
+        True
+        """
+        low, high = 0.0, self.epsilon
+        for _ in range(_ROUNDS):
+            middle = (low + high) / 2
+            if middle in {low, high}:
+                break
+            if middle + self._excess(middle) <= self.epsilon:
+                low = middle
+            else:
+                high = middle
+        return low
+
+    @property
+    def mean_distance(self) -> float:
+        """How far a report lies from the place on average.
+
+        Examples
+        --------
+        >>> round(PlanarLaplace(epsilon=0.01, spacing=10, reach=1e4).mean_distance)
+        200
+        """
+        return 2 / self.noise_epsilon
+
+    def accuracy(self, confidence: float = 0.95) -> float:
+        """Return how near a report lies, at a confidence; rounding to the grid included.
+
+        Parameters
+        ----------
+        confidence
+            The chance that it is nearer.
+
+        Examples
+        --------
+        >>> round(PlanarLaplace(epsilon=0.01, spacing=10, reach=1e4).accuracy(0.95))
+        481
+        """
+        noise = radius_at(confidence, epsilon=self.noise_epsilon)
+        return noise + self.spacing / math.sqrt(2)
+
+    def perturb(
+        self, places: ArrayLike, *, generator: np.random.Generator | None = None
+    ) -> NDArray[np.float64]:
+        """Return a report for each place. Every report costs epsilon again.
+
+        Parameters
+        ----------
+        places
+            Two coordinates each.
+        generator
+            Only for simulations; by default the operating system's secure randomness.
+
+        Examples
+        --------
+        >>> noise = PlanarLaplace(epsilon=0.1, spacing=1, reach=1e3, box=(0, 0, 500, 500))
+        >>> bool((noise.perturb([[250, 250]] * 9) <= 500).all())
+        True
+        """
+        true = self._places(places)
+        words = _words(4 * len(true), generator).reshape(4, len(true))
+        distance = _distances(words[:3]) / self.noise_epsilon
+        angle = 2 * math.pi * (words[3].astype(np.float64) * _WORD)
+        moved = true + np.column_stack((distance * np.cos(angle), distance * np.sin(angle)))
+        grid = np.rint(moved / self.spacing) * self.spacing
+        if self.box is None:
+            return np.asarray(grid)
+        west, south, east, north = self.box
+        return np.asarray(np.clip(grid, [west, south], [east, north]))
+
+    def _excess(self, epsilon: float) -> float:
+        """Return what rounding adds to an epsilon; infinite where digits do not suffice."""
+        steps = self.spacing / (self.reach * _ANGLE)
+        growth = 2 * math.exp(min(700.0, epsilon * self.spacing))
+        if steps <= growth:
+            return math.inf
+        return (math.log1p(growth / steps) - math.log1p(-growth / steps)) / self.spacing
+
+    def _places(self, places: ArrayLike) -> NDArray[np.float64]:
+        true = np.asarray(places, dtype=np.float64)
+        if true.size == 0:
+            return true.reshape(0, 2)
+        if true.ndim != 2 or true.shape[1] != 2:
+            raise DPError(
+                "Places have two coordinates each.", hint="give an array of shape (n, 2)"
+            )
+        if not np.isfinite(true).all():
+            raise DPError("A place is missing or infinite.", hint="leave it out")
+        if self.box is not None:
+            west, south, east, north = self.box
+            is_inside = (true >= [west, south]) & (true <= [east, north])
+            if not is_inside.all():
+                raise DPError("A place lies outside of the box.", hint="widen the box")
+        return true
+
+
+def _words(number: int, generator: np.random.Generator | None) -> NDArray[np.uint64]:
+    if generator is None:
+        return np.frombuffer(os.urandom(8 * number), dtype=np.uint64)
+    return generator.integers(0, 2**64, size=number, dtype=np.uint64)
+
+
+def _distances(words: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Return distances for epsilon 1: the law's inverse, from the nearer end.
+
+    What `radius_at` does in closed form loses digits at both ends; the incomplete gamma
+    function is the same law and does not.
+    """
+    from scipy.special import gammainccinv, gammaincinv
+
+    high, low = words[0].astype(np.float64), words[1].astype(np.float64)
+    half = (high + (low + 0.5) * _WORD) * _WORD / 2  # in (0, 1/2], dense near 0
+    is_near = (words[2] & np.uint64(1)).astype(bool)
+    return np.asarray(np.where(is_near, gammaincinv(2, half), gammainccinv(2, half)))

@@ -1,0 +1,263 @@
+"""The tightest account: distributions of the privacy loss, through dp-accounting.
+
+Losses are rounded up to a grid, so the epsilon is an upper bound; a finer grid lowers it in
+the fourth digit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from dp.adjacency import Adjacency, common
+from dp.checking import (
+    checked_count,
+    checked_delta,
+    checked_epsilon,
+    checked_positive,
+    checked_probability,
+)
+from dp.errors import DPError, MissingPackageError
+from dp.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+__all__ = ["PrivacyLoss"]
+
+_RELATIONS = {
+    Adjacency.ADD_REMOVE: "ADD_OR_REMOVE_ONE",
+    Adjacency.REPLACE: "REPLACE_ONE",
+    Adjacency.ZERO_OUT: "REPLACE_SPECIAL",
+}
+_LOW, _HIGH = -20.0, 40.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyLoss:
+    """The loss of what was done so far, as a whole distribution.
+
+    Losses of the same neighbours add up; a loss times a number is as many repetitions.
+
+    Parameters
+    ----------
+    event
+        What was done, in the words of dp-accounting.
+    adjacency, unit
+        The neighbours, and who is protected.
+    grid
+        Distance between two losses told apart.
+
+    Examples
+    --------
+    >>> step = PrivacyLoss.gaussian(4, sampling_rate=0.01)
+    >>> round((step * 10_000).epsilon(1e-5), 3)
+    0.947
+    """
+
+    event: Any
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    unit: str = "record"
+    grid: float = 1e-4
+
+    def __post_init__(self) -> None:
+        if self.adjacency not in _RELATIONS:
+            raise DPError(
+                f"No account is kept of neighbours {self.adjacency!r}.",
+                hint=f"known: {', '.join(_RELATIONS)}",
+            )
+        checked_positive(self.grid, "grid")
+
+    @classmethod
+    def gaussian(
+        cls,
+        noise_multiplier: float,
+        *,
+        sampling_rate: float = 1.0,
+        adjacency: Adjacency = Adjacency.ADD_REMOVE,
+        unit: str = "record",
+        grid: float = 1e-4,
+    ) -> PrivacyLoss:
+        """Return the loss of Gaussian noise on a sum over a Poisson sample.
+
+        Parameters
+        ----------
+        noise_multiplier
+            Standard deviation over the largest norm of one record's part of the sum. Where
+            records are replaced, the sum moves twice as far; that is taken into account.
+        sampling_rate
+            Chance of each record to be in the sample, independently of the others.
+        adjacency, unit
+            The neighbours, and who is protected.
+        grid
+            Distance between two losses told apart.
+
+        Examples
+        --------
+        >>> round(PrivacyLoss.gaussian(1).epsilon(1e-5), 4)
+        4.3772
+        """
+        events = _accounting()
+        rate = checked_probability(sampling_rate, "sampling_rate")
+        event = events.GaussianDpEvent(checked_positive(noise_multiplier, "noise_multiplier"))
+        if rate < 1:
+            event = events.PoissonSampledDpEvent(rate, event) if rate else events.NoOpDpEvent()
+        return cls(event=event, adjacency=Adjacency(adjacency), unit=unit, grid=grid)
+
+    @classmethod
+    def laplace(
+        cls, noise_multiplier: float, *, unit: str = "record", grid: float = 1e-4
+    ) -> PrivacyLoss:
+        """Return the loss of Laplace noise on one number; neighbours add or remove.
+
+        Parameters
+        ----------
+        noise_multiplier
+            Scale over l1-sensitivity.
+        unit
+            Who is protected.
+        grid
+            Distance between two losses told apart.
+
+        Examples
+        --------
+        >>> round(PrivacyLoss.laplace(2).epsilon(1e-12), 6)
+        0.5
+        """
+        scale = checked_positive(noise_multiplier, "noise_multiplier")
+        return cls(event=_accounting().LaplaceDpEvent(scale), unit=unit, grid=grid)
+
+    def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
+        """Add the loss of another mechanism on the same data."""
+        common([(self.adjacency, self.unit), (other.adjacency, other.unit)])
+        both = _accounting().ComposedDpEvent([self.event, other.event])
+        return replace(self, event=both, grid=min(self.grid, other.grid))
+
+    def __mul__(self, times: int) -> PrivacyLoss:
+        """Repeat the mechanism."""
+        if checked_count(times, "times", least=0) == 0:
+            return replace(self, event=_accounting().NoOpDpEvent())
+        return replace(self, event=_accounting().SelfComposedDpEvent(self.event, int(times)))
+
+    def epsilon(self, delta: float) -> float:
+        """Return the epsilon at a delta.
+
+        Parameters
+        ----------
+        delta
+            The delta.
+
+        Examples
+        --------
+        >>> PrivacyLoss.gaussian(1).epsilon(0.9)
+        0.0
+        """
+        found = self._distribution.get_epsilon_for_delta(checked_delta(delta))
+        return max(0.0, float(found))
+
+    def delta(self, epsilon: float) -> float:
+        """Return the delta at an epsilon.
+
+        Parameters
+        ----------
+        epsilon
+            The epsilon.
+
+        Examples
+        --------
+        >>> f"{PrivacyLoss.gaussian(1).delta(4.3772):.2e}"
+        '1.00e-05'
+        """
+        epsilon = checked_epsilon(epsilon, may_be_zero=True)
+        return float(self._distribution.get_delta_for_epsilon(epsilon))
+
+    def guarantee(self, delta: float) -> Guarantee:
+        """Return epsilon and delta as a guarantee, for a ledger.
+
+        Parameters
+        ----------
+        delta
+            The delta.
+
+        Examples
+        --------
+        >>> print(PrivacyLoss.gaussian(1, unit="person").guarantee(1e-5))
+        epsilon = 4.37718, delta = 1e-05 (add-remove, per person)
+        """
+        return Guarantee(
+            epsilon=self.epsilon(delta), delta=delta, adjacency=self.adjacency, unit=self.unit
+        )
+
+    def true_positive_rate(self, false_positive_rate: float) -> float:
+        """Return how often an attacker can be right about members, at most.
+
+        Parameters
+        ----------
+        false_positive_rate
+            How often the attacker may be wrong about others.
+
+        Notes
+        -----
+        The least over epsilon, of any sign, of ``exp(epsilon) f + delta(epsilon)``; each
+        epsilon gives a valid bound.
+
+        Examples
+        --------
+        >>> round(PrivacyLoss.gaussian(1).true_positive_rate(0.01), 4)
+        0.0924
+        """
+        from scipy.optimize import minimize_scalar
+
+        rate = checked_probability(false_positive_rate, "false_positive_rate")
+        curve = self._distribution.get_delta_for_epsilon
+
+        def bound(epsilon: float) -> float:
+            return math.exp(epsilon) * rate + float(curve(epsilon))
+
+        # Convex in exp(epsilon), so that there is one minimum.
+        found = minimize_scalar(bound, bounds=(_LOW, _HIGH), method="bounded")
+        return float(min(1.0, found.fun))
+
+    @property
+    def advantage(self) -> float:
+        """How far an attacker's rates of right and wrong alarms can lie apart, at most.
+
+        Examples
+        --------
+        >>> round(PrivacyLoss.gaussian(1).advantage, 4)
+        0.3829
+        """
+        return self.delta(0.0)
+
+    @property
+    def _distribution(self) -> Any:
+        return _distribution(self.event, _RELATIONS[self.adjacency], self.grid)
+
+
+@lru_cache(maxsize=64)
+def _distribution(event: Any, relation: str, grid: float) -> Any:
+    accounting = _accounting()
+    from dp_accounting import pld
+
+    accountant = pld.PLDAccountant(accounting.NeighboringRelation[relation], grid)
+    if not accountant.supports(event):
+        raise DPError(
+            f"No account is kept of this mechanism for neighbours {relation.lower()!r}.",
+            hint="state its epsilon or rho and compose those",
+        )
+    accountant.compose(event)
+    return accountant._pld  # noqa: SLF001 (deltas of negative epsilons have no other way)
+
+
+def _accounting() -> ModuleType:
+    try:
+        import dp_accounting
+    except ImportError:
+        raise MissingPackageError(
+            "Distributions of the loss need the package dp-accounting.",
+            hint="pip install 'ckm-engine[dp]'",
+        ) from None
+    module: ModuleType = dp_accounting
+    return module

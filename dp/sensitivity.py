@@ -1,0 +1,327 @@
+"""How far one unit can move an answer: the catalogue. What has no bound is refused."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dp.adjacency import Adjacency, common, parts_touched
+from dp.checking import checked_count, checked_positive
+from dp.errors import DPError, UnboundedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "Sensitivity",
+    "bounded_sum",
+    "count",
+    "counts",
+    "disjoint",
+    "histogram",
+    "maximum",
+    "mean",
+    "together",
+]
+
+#: One of two neighbours lacks the unit, or its values.
+_BLANK = {Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """The farthest that neighbours' answers lie apart.
+
+    Parameters
+    ----------
+    l1
+        Sum of the absolute differences of all numbers of the answer.
+    l2
+        Their Euclidean distance; by default `l1`, which is never less.
+    adjacency
+        What the neighbours are.
+    unit
+        Who is protected.
+
+    Examples
+    --------
+    >>> Sensitivity(l1=3, adjacency=Adjacency.ADD_REMOVE).l2
+    3.0
+    """
+
+    l1: float
+    l2: float = math.nan
+    adjacency: Adjacency
+    unit: str = "record"
+
+    def __post_init__(self) -> None:
+        for name in ("l1", "l2"):
+            value = getattr(self, name)
+            if isinstance(value, (int, float)) and math.isinf(value):
+                raise UnboundedError(
+                    "One record can change the answer without limit.",
+                    hint="clamp the values to public bounds first",
+                )
+        object.__setattr__(self, "l1", checked_positive(self.l1, "sensitivity"))
+        l2 = self.l1 if math.isnan(self.l2) else checked_positive(self.l2, "sensitivity")
+        if l2 > self.l1 * (1 + 1e-12):
+            raise DPError(f"l2 cannot exceed l1 = {self.l1:g}, but is {l2:g}.")
+        object.__setattr__(self, "l2", l2)
+        object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
+        if self.adjacency == Adjacency.DISTANCE:
+            raise DPError(
+                "Neighbours at a distance have no sensitivity.", hint="use dp.PlanarLaplace"
+            )
+
+    def for_units(self, records: int, *, unit: str) -> Sensitivity:
+        """Return the sensitivity when a unit stands behind several records.
+
+        Parameters
+        ----------
+        records
+            The most records of one unit.
+        unit
+            What it is, a person or an enterprise for instance.
+
+        Examples
+        --------
+        >>> count().for_units(4, unit="person").l1
+        4.0
+        """
+        times = checked_count(records, "records")
+        return replace(self, l1=times * self.l1, l2=times * self.l2, unit=unit)
+
+
+def count(adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Sensitivity:
+    """Count the records with a property.
+
+    Parameters
+    ----------
+    adjacency
+        What the neighbours are.
+
+    Examples
+    --------
+    >>> count().l1
+    1.0
+    """
+    return Sensitivity(l1=1, adjacency=adjacency)
+
+
+def counts(number: int, *, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Sensitivity:
+    """Count several properties, where one record may be in all of them.
+
+    Parameters
+    ----------
+    number
+        How many counts.
+    adjacency
+        What the neighbours are.
+
+    Examples
+    --------
+    Blue eyes; taller than 1.60 m:
+
+    >>> counts(2).l1
+    2.0
+    """
+    number = checked_count(number, "number")
+    return Sensitivity(l1=number, l2=math.sqrt(number), adjacency=adjacency)
+
+
+def histogram(adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Sensitivity:
+    """Count the records of cells that share none, however many cells there are.
+
+    Parameters
+    ----------
+    adjacency
+        What the neighbours are; a record replaced may leave one cell and enter another.
+
+    Examples
+    --------
+    >>> histogram().l1, histogram(Adjacency.REPLACE).l1
+    (1.0, 2.0)
+    """
+    moved = 1 if adjacency in _BLANK else 2
+    return Sensitivity(l1=moved, l2=math.sqrt(moved), adjacency=adjacency)
+
+
+def bounded_sum(
+    lower: float, upper: float, *, adjacency: Adjacency = Adjacency.ADD_REMOVE
+) -> Sensitivity:
+    """Sum values clamped to public bounds.
+
+    Sum integers, or floats with `math.fsum`: a running sum of floats can move farther.
+
+    Parameters
+    ----------
+    lower, upper
+        The bounds.
+    adjacency
+        What the neighbours are.
+
+    Raises
+    ------
+    UnboundedError
+        If a bound is infinite.
+
+    Examples
+    --------
+    >>> bounded_sum(20, 100).l1, bounded_sum(20, 100, adjacency=Adjacency.REPLACE).l1
+    (100.0, 80.0)
+    """
+    return Sensitivity(l1=_move(lower, upper, adjacency, "A sum"), adjacency=adjacency)
+
+
+def mean(
+    lower: float,
+    upper: float,
+    *,
+    at_least: int,
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+) -> Sensitivity:
+    """Average values clamped to public bounds.
+
+    Parameters
+    ----------
+    lower, upper
+        The bounds.
+    at_least
+        A public number of records below which no data set in question lies. With the
+        actual number in its place, the guarantee does not cover that somebody leaves.
+    adjacency
+        What the neighbours are.
+
+    Raises
+    ------
+    UnboundedError
+        If a bound is infinite.
+
+    Notes
+    -----
+    The worst neighbours have `at_least` records and one more: the width of the bounds over
+    ``at_least + 1``. Otherwise the number is public: what a sum moves, over `at_least`.
+
+    Examples
+    --------
+    Mean age of nine patients, bounded by 20 and 100:
+
+    >>> mean(20, 100, at_least=9).l1
+    8.0
+    """
+    records = checked_count(at_least, "at_least")
+    if adjacency == Adjacency.ADD_REMOVE:
+        moved = _width(lower, upper, "A mean") / (records + 1)
+    else:
+        moved = _move(lower, upper, adjacency, "A mean") / records
+    return Sensitivity(l1=moved, adjacency=adjacency)
+
+
+def maximum(
+    lower: float = -math.inf,
+    upper: float = math.inf,
+    *,
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+) -> Sensitivity:
+    """Take the largest value; the smallest, the median and every quantile move as far.
+
+    Parameters
+    ----------
+    lower, upper
+        The bounds.
+    adjacency
+        What the neighbours are.
+
+    Raises
+    ------
+    UnboundedError
+        If a bound is infinite.
+
+    Examples
+    --------
+    >>> maximum(0, 120).l1
+    120.0
+    """
+    return Sensitivity(l1=_width(lower, upper, "A maximum"), adjacency=adjacency)
+
+
+def disjoint(
+    parts: Iterable[Sensitivity],
+    *,
+    adjacency: Adjacency | None = None,
+    is_fixed: bool = False,
+) -> Sensitivity:
+    """Answer on parts of the data that share no record.
+
+    Parameters
+    ----------
+    parts
+        The sensitivity of each answer.
+    adjacency
+        The neighbours of the whole; by default those of the parts.
+    is_fixed
+        Whether the part of a unit is public and the same in all neighbours.
+
+    Notes
+    -----
+    Added or removed, a unit is in one part: the largest. Replaced, it leaves one part and
+    enters another: the two largest together, stated for adding and removing.
+
+    Examples
+    --------
+    >>> disjoint([count(), counts(3)]).l1
+    3.0
+    >>> disjoint([count(), counts(3)], adjacency=Adjacency.REPLACE).l1
+    4.0
+    """
+    found = list(parts)
+    stated, unit = common((part.adjacency, part.unit) for part in found)
+    wanted = stated if adjacency is None else Adjacency(adjacency)
+    touched = parts_touched(stated, wanted, is_fixed=is_fixed)
+    l1 = sorted((part.l1 for part in found), reverse=True)
+    l2 = sorted((part.l2 for part in found), reverse=True)
+    return Sensitivity(
+        l1=sum(l1[:touched]), l2=math.hypot(*l2[:touched]), adjacency=wanted, unit=unit
+    )
+
+
+def together(parts: Iterable[Sensitivity]) -> Sensitivity:
+    """Answer several questions on the same data, published as one.
+
+    Parameters
+    ----------
+    parts
+        The sensitivity of each answer.
+
+    Examples
+    --------
+    >>> together([count(), count()]).l1
+    2.0
+    """
+    found = list(parts)
+    adjacency, unit = common((part.adjacency, part.unit) for part in found)
+    return Sensitivity(
+        l1=sum(part.l1 for part in found),
+        l2=math.hypot(*(part.l2 for part in found)),
+        adjacency=adjacency,
+        unit=unit,
+    )
+
+
+def _move(lower: float, upper: float, adjacency: Adjacency, query: str) -> float:
+    """How far one record moves a sum."""
+    width = _width(lower, upper, query)
+    return max(abs(lower), abs(upper)) if adjacency in _BLANK else width
+
+
+def _width(lower: float, upper: float, query: str) -> float:
+    if not (math.isfinite(lower) and math.isfinite(upper)):
+        raise UnboundedError(
+            f"{query} of unbounded values can be changed by one record without limit.",
+            hint="clamp the values to public bounds, or choose among candidates with "
+            "dp.Exponential",
+        )
+    if not lower < upper:
+        raise DPError(f"lower must lie below upper, but {lower:g} and {upper:g} do not.")
+    return float(upper) - float(lower)
