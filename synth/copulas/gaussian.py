@@ -93,6 +93,12 @@ def nearest_correlation(matrix: ArrayLike) -> NDArray[np.float64]:
 def _checked_correlation(correlation: ArrayLike) -> NDArray[np.float64]:
     matrix = np.asarray(correlation, dtype=np.float64)
     is_square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and len(matrix) > 0
-    if not is_square or not np.allclose(matrix, matrix.T) or not np.allclose(np.diag(matrix), 1):
-        raise SynthError("A correlation matrix must be square, symmetric, with ones in its middle.")
+    if (
+        not is_square
+        or not np.allclose(matrix, matrix.T)
+        or not np.allclose(np.diag(matrix), 1)
+    ):
+        raise SynthError(
+            "A correlation matrix must be square, symmetric, with ones in its middle."
+        )
     return matrix

@@ -59,7 +59,7 @@ class PairCopula:
     >>> round(clayton.tau, 9)
     0.5
     >>> clayton.h([0.3], given=[0.6]).round(4)
-    array([0.1138])
+    array([0.1001])
     """
 
     def __init__(
@@ -78,7 +78,9 @@ class PairCopula:
         if values.shape != (low.size, 1) or not np.isfinite(values).all():
             raise SynthError(f"{family} has {low.size} parameters, not {len(values)}.")
         if ((values < low.reshape(-1, 1)) | (values > high.reshape(-1, 1))).any():
-            spans = ", ".join(f"[{a:g}, {b:g}]" for a, b in zip(low.flat, high.flat, strict=True))
+            spans = ", ".join(
+                f"[{a:g}, {b:g}]" for a, b in zip(low.flat, high.flat, strict=True)
+            )
             raise SynthError(f"The parameters of {family} must lie in {spans}.")
         self._bicop = library.Bicop(kind, rotation, np.asfortranarray(values))
 
@@ -97,7 +99,7 @@ class PairCopula:
         PairCopula('indep')
         """
         made = cls.__new__(cls)
-        made._bicop = bicop.with_var_types(["c", "c"])
+        made._bicop = bicop.with_var_types(["c", "c"])  # noqa: SLF001 (of this class)
         return made
 
     @property
@@ -159,7 +161,7 @@ class PairCopula:
 
     @property
     def tails(self) -> tuple[float, float]:
-        """The dependence of the lowest and of the highest values: limits of conditional chances.
+        """How the lowest and the highest values go together: limits of conditional chances.
 
         Examples
         --------

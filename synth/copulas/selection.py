@@ -112,7 +112,11 @@ def _spanning_tree(
     reached, chosen = {0}, []
     while len(reached) < size:
         ends, (edge, _) = max(
-            (item for item in allowed.items() if (item[0][0] in reached) != (item[0][1] in reached)),
+            (
+                item
+                for item in allowed.items()
+                if (item[0][0] in reached) != (item[0][1] in reached)
+            ),
             key=lambda item: item[1][1],
         )
         reached.update(ends)

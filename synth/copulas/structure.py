@@ -323,10 +323,7 @@ def _ends(edge: Edge, below: Sequence[Edge] | None) -> list[object]:
         return list(edge.pair)
     one, other = edge.pair
     return [
-        node
-        for mine in (one, other)
-        for node in below
-        if node.variables == edge.given | {mine}
+        node for mine in (one, other) for node in below if node.variables == edge.given | {mine}
     ][:3]
 
 
@@ -344,4 +341,3 @@ def _checked_order(order: Sequence[int]) -> list[int]:
             "An order names the variables 1 to n, each once.", hint="for example [2, 1, 3]"
         )
     return found
-

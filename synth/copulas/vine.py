@@ -281,14 +281,8 @@ def gaussian_vine(correlation: ArrayLike, *, depth: int) -> FittedVine:
 
 
 def _arranged(library: Any, structure: Vine) -> Any:
-    trees = [
-        [(*edge.pair, sorted(edge.given)) for edge in tree] for tree in _completed(structure)
-    ]
+    trees = [[(*edge.pair, sorted(edge.given)) for edge in tree] for tree in structure.trees]
     return library.RVineStructure.from_trees(structure.n, trees)
-
-
-def _completed(structure: Vine) -> list[list[Edge]]:
-    return [list(tree) for tree in structure.trees]
 
 
 def _turned(pair: PairCopula | None, is_turned: bool) -> Any:  # noqa: FBT001 (two values)
