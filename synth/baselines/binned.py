@@ -90,7 +90,7 @@ def bin_columns(columns: Sequence[CodedColumn], *, most: int = 20) -> Binned:
     for column in columns:
         bin_of = np.arange(column.size)
         if column.is_numeric and column.size > most:
-            known = [value for value in column.values if value is not None]
+            known = [value for value in column.domain if value is not None]
             numbers = np.array(known, dtype=np.float64)
             edges = np.linspace(numbers[0], numbers[-1], most + 1)[1:-1]
             raw = np.searchsorted(edges, numbers, side="left")

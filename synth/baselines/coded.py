@@ -29,7 +29,7 @@ class CodedColumn:
     ----------
     name
         Its name.
-    values
+    domain
         The values in order; None, for missing, last.
     codes
         Per record the place of its value.
@@ -43,12 +43,12 @@ class CodedColumn:
     Examples
     --------
     >>> (column,) = code_frame({"sex": ["M", "F"]})
-    >>> column.values, column.codes.tolist()
+    >>> column.domain, column.codes.tolist()
     (('F', 'M'), [1, 0])
     """
 
     name: str
-    values: tuple[Any, ...]
+    domain: tuple[Any, ...]
     codes: NDArray[np.int64]
     is_numeric: bool
     dtype: Any
@@ -63,7 +63,7 @@ class CodedColumn:
         >>> code_frame({"sex": ["M", "F"]})[0].size
         2
         """
-        return len(self.values)
+        return len(self.domain)
 
     def counts(self, rows: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
         """Count the records of each value.
@@ -152,8 +152,11 @@ def decode_frame(
     series = {}
     for column, places in zip(columns, codes, strict=True):
         values = np.empty(column.size, dtype=object)
-        values[:] = column.values
+        values[:] = column.domain
         drawn = pd.Series(values[places], dtype=object)
+        if not _fits(column):
+            series[column.name] = drawn.infer_objects()
+            continue
         try:
             series[column.name] = drawn.astype(column.dtype)
         except (TypeError, ValueError):  # a declared value that the type cannot hold
@@ -196,7 +199,7 @@ def _coded(name: str, series: Any, domain: Sequence[Any] | None) -> CodedColumn:
             ) from None
     return CodedColumn(
         name=name,
-        values=values,
+        domain=values,
         codes=codes,
         is_numeric=is_numeric,
         dtype=series.dtype,
@@ -234,6 +237,14 @@ def _declared_values(name: str, domain: Sequence[Any], *, is_numeric: bool) -> t
     if not values:
         raise SynthError(f"The domain of {name!r} is empty.")
     return (*values, None) if has_missing else values
+
+
+def _fits(column: CodedColumn) -> bool:
+    """Tell whether a column of integers has integers declared, which a cast would cut."""
+    is_integer = getattr(column.dtype, "kind", "O") in "iu"
+    return not is_integer or all(
+        value is None or value == int(value) for value in column.domain
+    )
 
 
 def _is_missing(value: Any) -> bool:

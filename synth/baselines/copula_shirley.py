@@ -308,7 +308,7 @@ def _folds(
 
 
 def _other(records: Any, columns: list[CodedColumn]) -> list[CodedColumn]:
-    return code_frame(records, domains={one.name: one.values for one in columns})
+    return code_frame(records, domains={one.name: one.domain for one in columns})
 
 
 def _refuse_learned(encoder: str) -> None:

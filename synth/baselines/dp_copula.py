@@ -124,7 +124,7 @@ def dp_copula(
 
 
 def _text_ranks(column: CodedColumn) -> NDArray[np.int64]:
-    texts = np.array([str(value) for value in column.values])
+    texts = np.array([str(value) for value in column.domain])
     _, ranks = np.unique(texts, return_inverse=True)
     return np.asarray(ranks, dtype=np.int64)[column.codes]
 

@@ -135,7 +135,7 @@ def lay_out(
         if encoder == "one-hot" and not column.is_numeric and column.size > 1:
             parts.append(tuple(range(len(bins), len(bins) + column.size)))
             values_of.append(np.arange(column.size))
-            for code, value in enumerate(column.values):
+            for code, value in enumerate(column.domain):
                 names.append(f"{column.name}={value}")
                 bins.append((column.codes == code).astype(np.int64))
                 sizes.append(2)
@@ -175,7 +175,7 @@ def _by_target(
     else:
         found = encode_glmm(kept, known, categories=listed)
     _, bin_of = np.unique(np.array(found.numbers), return_inverse=True)
-    same = tuple(tuple(column.values[code] for code in group) for group in found.collisions)
+    same = tuple(tuple(column.domain[code] for code in group) for group in found.collisions)
     return bin_of.astype(np.int64), same
 
 
@@ -185,6 +185,6 @@ def _answers(
     for column in columns:
         if column.name == target:
             codes = column.codes if rows is None else column.codes[rows]
-            return [column.values[code] for code in codes]
+            return [column.domain[code] for code in codes]
     known = ", ".join(repr(column.name) for column in columns)
     raise SynthError(f"The encoder needs a target; there is no column {target!r}.", hint=known)
