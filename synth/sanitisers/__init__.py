@@ -7,8 +7,8 @@ from synth.sanitisers.generalising import Buckets, bucketise, cross_bucket, inte
 from synth.sanitisers.microaggregation import aggregate, mdav_groups, microaggregate
 from synth.sanitisers.noise import add_noise
 from synth.sanitisers.response import (
-    answer_with_coins,
     answer_in_two_rounds,
+    answer_with_coins,
     estimate_from_coins,
     estimate_from_two_rounds,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from synth.errors import SynthError
@@ -33,7 +34,7 @@ def intervals(*spans: tuple[int, int]) -> Callable[[float], str]:
     """
     if not spans or any(low > high for low, high in spans):
         raise SynthError("An interval must not end before it starts.")
-    if any(a[1] >= b[0] for a, b in zip(spans, spans[1:], strict=False)):
+    if any(a[1] >= b[0] for a, b in pairwise(spans)):
         raise SynthError("Intervals must rise and not overlap.")
     starts = [low for low, _ in spans]
 

@@ -52,7 +52,7 @@ def add_noise(
     [48.0, 0.0]
     """
     given, wanted = dict(noises or {}), dict(scales or {})
-    if not given and not wanted or given.keys() & wanted.keys():
+    if (not given and not wanted) or given.keys() & wanted.keys():
         raise SynthError("Every column needs either a scale or its noise.")
     table = opened(frame, [*given, *wanted])
     if not lower <= upper:

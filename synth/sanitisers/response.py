@@ -34,8 +34,8 @@ def answer_with_coins(
     Examples
     --------
     >>> answers = answer_with_coins(np.ones(4000), rng=np.random.default_rng(1))
-    >>> round(float(answers.mean()), 1)
-    0.7
+    >>> bool(0.72 < answers.mean() < 0.78)
+    True
     """
     values = _bits(truths)
     source = np.random.default_rng() if rng is None else rng

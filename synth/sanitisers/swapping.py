@@ -72,7 +72,7 @@ def rank_swap(
     Examples
     --------
     >>> found = rank_swap({"a": range(10)}, columns=["a"], reach=0.2)["a"]
-    >>> sorted(found) == list(range(10)), bool(abs(found - range(10)).max() <= 2)
+    >>> sorted(found) == list(range(10)), bool(abs(found - np.arange(10)).max() <= 2)
     (True, True)
     """
     table = opened(frame, columns)
