@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from synth.errors import OverspentError, SynthError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Account", "Charge", "checked_epsilon"]
+__all__ = ["Account", "Charge", "checked_epsilon", "is_whole"]
 
 _ROUNDING = 1e-9
 
@@ -184,7 +184,7 @@ class Account:
         return f"NOT DP as claimed: epsilon {self.claimed:g} claimed; {parts}"
 
 
-def checked_epsilon(epsilon: float, *, may_be_zero: bool = False) -> float:
+def checked_epsilon(epsilon: Any, *, may_be_zero: bool = False) -> float:
     """Return a budget that makes sense.
 
     Parameters
@@ -206,3 +206,22 @@ def checked_epsilon(epsilon: float, *, may_be_zero: bool = False) -> float:
         f"epsilon must be positive and finite, not {epsilon!r}.",
         hint="0, for no noise, is for the published methods alone" if epsilon == 0 else None,
     )
+
+
+def is_whole(number: Any, *, least: int = 1) -> bool:
+    """Tell whether something is a whole number that is large enough.
+
+    Parameters
+    ----------
+    number
+        Anything.
+    least
+        The smallest that will do.
+
+    Examples
+    --------
+    >>> is_whole(3), is_whole(True), is_whole(2.0), is_whole(0)
+    (True, False, False, False)
+    """
+    is_integer = hasattr(number, "__index__") and not isinstance(number, bool)
+    return bool(is_integer and number >= least)

@@ -204,7 +204,7 @@ def encode_glmm(
     of_each = np.bincount(places, minlength=len(names)).astype(np.float64)
     is_numeric = all(isinstance(one, (int, float, np.number)) for one in answers)
     if len(set(answers)) == 2:
-        numbers = _binomial(of_each, np.bincount(places, _binary(answers), len(names)))
+        numbers = _binomial(of_each, np.bincount(places, _binary(answers), len(names)) * 1.0)
     else:
         ranks = {one: place for place, one in enumerate(sorted(set(answers), key=str))}
         y = np.array(answers if is_numeric else [ranks[one] for one in answers], np.float64)
@@ -235,7 +235,7 @@ def _binomial(of_each: NDArray[np.float64], events: NDArray[np.float64]) -> Any:
         return b, -(fit + prior - np.log(curve).sum() / 2)
 
     start = [np.log(share / (1 - share)), 0.0]
-    found = minimize(
+    found = minimize(  # type: ignore[call-overload] # the stubs lack a pair as start
         lambda x: modes(x[0], np.exp(np.clip(x[1], -12, 8)))[1], start, method="Nelder-Mead"
     ).x
     return modes(found[0], float(np.exp(np.clip(found[1], -12, 8))))[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -159,7 +160,7 @@ def noisy_correlation(
     if n == 1:
         return matrix
     above = np.triu_indices(n, 1)
-    taus = np.array([kendall(columns[a], columns[b]) for a, b in zip(*above, strict=True)])
+    taus = np.array([kendall(one, other) for one, other in combinations(columns, 2)])
     moved = Sensitivity(l1=4 * len(taus) / records, adjacency=Adjacency.REPLACE)
     account.pay(Charge(part="dependence", what="Kendall's tau of all pairs", epsilon=epsilon))
     drawn = noisy(taus, Laplace.calibrated(moved, epsilon=epsilon), rng=rng).clip(-1, 1)

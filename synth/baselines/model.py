@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from synth.baselines.account import is_whole
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class BaselineModel:
         >>> model.sample(2)["sex"].tolist()
         ['F', 'F']
         """
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        if not is_whole(n):
             raise SynthError(f"n must be a positive whole number, not {n!r}.")
         return self.draw(int(n), np.random.default_rng() if rng is None else rng)
 

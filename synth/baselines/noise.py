@@ -82,6 +82,7 @@ def noisy(
     values = np.asarray(answer)
     if rng is None:
         return np.asarray(noise.release(values), dtype=np.float64)
+    drawn: NDArray[Any]
     if noise.law == "gaussian":
         drawn = rng.normal(0.0, noise.scale, values.shape)
     elif noise.is_integer:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dp import Adjacency, Exponential, Laplace, Sensitivity
-from synth.baselines.account import Account, Charge, checked_epsilon
+from synth.baselines.account import Account, Charge, checked_epsilon, is_whole
 from synth.baselines.binned import Binned, bin_columns
 from synth.baselines.coded import code_frame, decode_frame
 from synth.baselines.dp_histogram import charge_bins
@@ -83,7 +83,7 @@ def priv_bayes(
     (True, 'epsilon 30 (dependence 15, margins 15)')
     """
     epsilon = checked_epsilon(epsilon)
-    if isinstance(degree, bool) or not isinstance(degree, int) or degree < 1:
+    if not is_whole(degree):
         raise SynthError(f"degree must be a whole number from 1, not {degree!r}.")
     columns = code_frame(frame, domains=domains)
     account = Account(claimed=epsilon)
@@ -163,7 +163,8 @@ def _network(
     epsilon: float,
     rng: np.random.Generator | None,
 ) -> list[tuple[int, tuple[int, ...]]]:
-    n, network = len(binned.sizes), [(root, ())]
+    n = len(binned.sizes)
+    network: list[tuple[int, tuple[int, ...]]] = [(root, ())]
     chosen = [root]
     while len(chosen) < n:
         candidates = _candidates(binned.sizes, chosen, degree)

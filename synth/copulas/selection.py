@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from synth.copulas.structure import Edge, Vine, c_vine, d_vine
 from synth.errors import SynthError
@@ -55,7 +55,7 @@ def grow_structure(
     return Vine(n, tuple(trees))
 
 
-def order_by_dependence(strengths: NDArray[object], *, shape: Shape) -> Vine:
+def order_by_dependence(strengths: NDArray[Any], *, shape: Shape) -> Vine:
     """Choose a C-vine or a D-vine from the strengths of all pairs.
 
     The roots of a C-vine are the variables with the largest sums, in falling order. The path

@@ -282,7 +282,7 @@ def number_of_vines(n: int) -> int:
         raise SynthError(f"A vine needs a variable, not {n} of them.")
     if n < 3:
         return 1
-    return math.factorial(n) // 2 * 2 ** math.comb(n - 2, 2)
+    return math.factorial(n) // 2 * (1 << math.comb(n - 2, 2))
 
 
 def _check_tree(
@@ -318,13 +318,11 @@ def _check_tree(
 
 
 def _ends(edge: Edge, below: Sequence[Edge] | None) -> list[object]:
-    """Return the two nodes that an edge joins, where they exist and share a node."""
+    """Return the two nodes that an edge joins; fewer or more where it joins none."""
     if below is None:
         return list(edge.pair)
-    one, other = edge.pair
-    return [
-        node for mine in (one, other) for node in below if node.variables == edge.given | {mine}
-    ][:3]
+    wanted = [edge.given | {one} for one in edge.pair]
+    return [node for one in wanted for node in below if node.variables == one]
 
 
 def _share_a_node(ends: Sequence[object], lower: Sequence[Sequence[Edge]]) -> bool:

@@ -290,7 +290,7 @@ def _turned(pair: PairCopula | None, is_turned: bool) -> Any:  # noqa: FBT001 (t
     return bicop.flip() if is_turned else bicop
 
 
-def _depths(truncation: Truncation, structure: Vine | None) -> dict[str, Any]:
+def _depths(truncation: Any, structure: Vine | None) -> dict[str, Any]:
     deepest = None if structure is None else structure.depth
     if truncation == "auto":
         return {"select_trunc_lvl": True} | ({} if deepest is None else {"trunc_lvl": deepest})
@@ -310,7 +310,8 @@ def _strengths(points: NDArray[np.float64], measure: str) -> NDArray[Any]:
     if measure == "rho":
         ranks = np.column_stack([rankdata(one) for one in points.T])
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.nan_to_num(np.corrcoef(ranks, rowvar=False)).reshape(n, n)
+            found: NDArray[Any] = np.nan_to_num(np.corrcoef(ranks, rowvar=False))
+            return found.reshape(n, n)
     strengths = np.eye(n)
     for one in range(n):
         for other in range(one):

@@ -148,7 +148,7 @@ def mdav_groups(values: NDArray[np.float64], *, k: int) -> list[list[int]]:
     return groups
 
 
-def _check_k(k: int, n: int) -> None:
+def _check_k(k: Any, n: int) -> None:
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= n:
         raise SynthError(f"k must be a whole number from 1 to the {n} records, not {k!r}.")
 
