@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -308,7 +308,18 @@ def _folds(
 
 
 def _other(records: Any, columns: list[CodedColumn]) -> list[CodedColumn]:
-    return code_frame(records, domains={one.name: one.domain for one in columns})
+    """Code other records with the same values; what is not among them gets -1."""
+    found = {one.name: one for one in code_frame(records)}
+    lacking = [one.name for one in columns if one.name not in found]
+    if lacking:
+        raise SynthError(f"The records for the encoder have no column {lacking[0]!r}.")
+    coded = []
+    for column in columns:
+        place_of = {value: place for place, value in enumerate(column.domain)}
+        other = found[column.name]
+        new = np.array([place_of.get(value, -1) for value in other.domain], dtype=np.int64)
+        coded.append(replace(column, codes=new[other.codes]))
+    return coded
 
 
 def _refuse_learned(encoder: str) -> None:

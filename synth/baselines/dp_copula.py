@@ -82,7 +82,8 @@ def dp_copula(
     if not 0 < margin_share < 1:
         raise SynthError(f"margin_share must lie between 0 and 1, not {margin_share}.")
     columns = code_frame(frame, domains=domains)
-    account = Account(claimed=epsilon)
+    is_bounded = domains is not None and not defects
+    account = Account(claimed=epsilon, limit=epsilon if is_bounded else None)
     charge_bins(account, columns)
     counted = [one.codes for one in columns]
     if "permuted-margins" in defects:

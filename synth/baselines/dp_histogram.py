@@ -67,7 +67,8 @@ def dp_histogram(
     is_strict = mode == "strict"
     epsilon = checked_epsilon(epsilon, may_be_zero=not is_strict)
     columns = code_frame(frame, domains=domains)
-    account = Account(claimed=epsilon)
+    is_bounded = is_strict and domains is not None
+    account = Account(claimed=epsilon, limit=epsilon if is_bounded else None)
     charge_bins(account, columns)
     bins, sizes = [one.codes for one in columns], [one.size for one in columns]
     if epsilon == 0:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Encoder", "Layout", "lay_out"]
 
 Encoder = Literal["ordinal", "one-hot", "woe", "glmm"]
+_WIDEST = 200
 _ENCODERS = ("ordinal", "one-hot", "woe", "glmm")
 
 
@@ -110,7 +111,7 @@ def lay_out(
     target
         The column that the last two refer to; it stays as listed itself.
     fitted_on
-        Other records to fit the encoder on, coded with the same values.
+        Other records to fit the encoder on, coded with the same values, -1 for others.
     rows
         The records to fit it on, where it is the same ones.
 
@@ -129,6 +130,7 @@ def lay_out(
     sizes: list[int] = []
     parts: list[tuple[int, ...]] = []
     values_of, collisions = [], {}
+    _refuse_too_wide(columns, encoder)
     source = columns if fitted_on is None else fitted_on
     answers = _answers(source, target, rows) if encoder in {"woe", "glmm"} else None
     for place, column in enumerate(columns):
@@ -163,10 +165,22 @@ def lay_out(
     )
 
 
+def _refuse_too_wide(columns: Sequence[CodedColumn], encoder: Encoder) -> None:
+    wide = sum(
+        column.size if encoder == "one-hot" and not column.is_numeric else 1
+        for column in columns
+    )
+    if wide > _WIDEST:
+        raise SynthError(
+            f"The copula would have {wide} columns, more than {_WIDEST}.",
+            hint="use another encoder, or fewer columns",
+        )
+
+
 def _by_target(
     column: CodedColumn, codes: NDArray[np.int64], answers: list[Any], encoder: Encoder
 ) -> tuple[NDArray[np.int64], tuple[tuple[Any, ...], ...]]:
-    has_answer = [place for place, one in enumerate(answers) if one is not None]
+    has_answer = [k for k, one in enumerate(answers) if one is not None and codes[k] >= 0]
     kept = [int(codes[place]) for place in has_answer]
     known = [answers[place] for place in has_answer]
     listed = range(column.size)
@@ -185,6 +199,6 @@ def _answers(
     for column in columns:
         if column.name == target:
             codes = column.codes if rows is None else column.codes[rows]
-            return [column.domain[code] for code in codes]
+            return [column.domain[code] if code >= 0 else None for code in codes]
     known = ", ".join(repr(column.name) for column in columns)
     raise SynthError(f"The encoder needs a target; there is no column {target!r}.", hint=known)

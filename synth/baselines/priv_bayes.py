@@ -63,7 +63,7 @@ def priv_bayes(
     Of the n columns, the n - k after the first k share half of epsilon: their joint counts get
     Laplace noise of scale ``2 (n - k) / (epsilon / 2)``; the first k follow from the first of
     these tables. Candidates whose table would have more
-    than a million cells are left out.
+    than a million cells are left out, and degrees with more than 20,000 candidates at a step.
 
     References
     ----------
@@ -86,7 +86,8 @@ def priv_bayes(
     if not is_whole(degree):
         raise SynthError(f"degree must be a whole number from 1, not {degree!r}.")
     columns = code_frame(frame, domains=domains)
-    account = Account(claimed=epsilon)
+    is_bounded = domains is not None and not is_legacy
+    account = Account(claimed=epsilon, limit=epsilon if is_bounded else None)
     charge_bins(account, columns)
     binned = bin_columns(columns)
     n = len(columns)

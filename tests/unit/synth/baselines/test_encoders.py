@@ -55,9 +55,8 @@ def test_decoding_takes_the_nearest_and_of_equals_the_last():
 def test_random_effects_have_the_sign_of_the_odds_and_shrink_where_few():
     values = ["many"] * 400 + ["few"] * 8 + ["other"] * 400
     target = [1] * 300 + [0] * 100 + [1] * 6 + [0] * 2 + [1] * 100 + [0] * 300
-    found = dict(
-        zip(*(lambda e: (e.categories, e.numbers))(encode_glmm(values, target)), strict=True)
-    )
+    encoding = encode_glmm(values, target)
+    found = dict(zip(encoding.categories, encoding.numbers, strict=True))
     assert found["many"] == pytest.approx(np.log(3), abs=0.25)
     assert found["other"] == pytest.approx(-np.log(3), abs=0.25)
     assert 0 < found["few"] < found["many"]

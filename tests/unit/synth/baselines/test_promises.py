@@ -241,7 +241,7 @@ def test_priv_bayes_has_noise_of_its_stated_scale_on_counts():
 
 
 def test_priv_bayes_noise_is_in_the_tables():
-    """Far apart counts of an impossible value: half of them positive, with the mean of noise."""
+    """A count of 0 with noise: positive half of the time, then of the size of the noise."""
     frame = pd.DataFrame({"a": np.zeros(1000, dtype=int)})
     shares = []
     for seed in range(60):

@@ -96,7 +96,7 @@ def test_the_validator_accepts_as_many_vines_as_there_are():
 @settings(max_examples=40, deadline=None)
 def test_whatever_the_strengths_what_grows_is_a_vine(n, seed):
     rng = np.random.default_rng(seed)
-    vine = grow_structure(n, lambda edge: rng.random())
+    vine = grow_structure(n, lambda _: rng.random())
     assert vine.depth == n - 1  # building it has checked it
     order = [int(one) + 1 for one in rng.permutation(n)]
     assert c_vine(order).is_c_vine
@@ -105,7 +105,7 @@ def test_whatever_the_strengths_what_grows_is_a_vine(n, seed):
 
 
 def test_ties_of_strength_are_broken_alike_every_time():
-    assert grow_structure(6, lambda edge: 1.0) == grow_structure(6, lambda edge: 1.0)
+    assert grow_structure(6, lambda _: 1.0) == grow_structure(6, lambda _: 1.0)
 
 
 def test_pair_copulas_stay_on_their_edges_and_keep_their_side():
