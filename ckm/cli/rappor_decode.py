@@ -137,13 +137,13 @@ def _decoded(
     from rappor.counts import Counts
     from rappor.decode import decode as run
     from rappor.parameters import Parameters
-    from rappor.quality import doubts
+    from rappor.suspicion import suspicions
 
     asked = None if params is None else Parameters.read(params, hash=hash_name)
     read = Counts.read(counts, parameters=asked)
     known = _candidates(candidates, read.parameters)
-    for doubt in doubts(read):
-        voice.warn("rappor-doubt", doubt)
+    for suspicion in suspicions(read):
+        voice.warn(f"rappor-{suspicion.name}", str(suspicion))
     for names in known.collisions:
         shown = ", ".join(repr(name) for name in names[:5])
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
