@@ -18,6 +18,7 @@ from rappor.decode import decode
 from rappor.decoding import Amount, Decoding
 from rappor.encoded import Reports
 from rappor.errors import (
+    CapError,
     MismatchError,
     RapporError,
     RapporInfeasibleError,
@@ -37,6 +38,7 @@ from rappor.suspicion import Suspicion, suspicions
 __all__ = [
     "Amount",
     "Candidates",
+    "CapError",
     "Client",
     "Counts",
     "Decoding",

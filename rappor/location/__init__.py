@@ -4,6 +4,7 @@ from rappor.location.areas import Areas, Grid
 from rappor.location.attacks import averaging_attack, linkage_attack
 from rappor.location.collect import Collection, collect
 from rappor.location.compare import compare
+from rappor.location.experiment import Experiment, LevelFigures, experiment
 from rappor.location.map import LevelMap, finest_shares, population_map
 from rappor.location.noisy import geo_indistinguishable, rappor_cells
 from rappor.location.outcome import Outcome
@@ -14,7 +15,9 @@ __all__ = [
     "HOURS",
     "Areas",
     "Collection",
+    "Experiment",
     "Grid",
+    "LevelFigures",
     "LevelMap",
     "Outcome",
     "Traces",
@@ -23,6 +26,7 @@ __all__ = [
     "collect",
     "compare",
     "dummies",
+    "experiment",
     "finest_shares",
     "geo_indistinguishable",
     "linkage_attack",
