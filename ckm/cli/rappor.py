@@ -99,6 +99,10 @@ def encode(
     from ckm.cli.rappor_records import answers
     from rappor.reportfiles import write_reports
 
+    if value == client:
+        raise click.UsageError("--value and --client must name two columns.")
+    if not metric.strip():
+        raise click.UsageError("--metric must name the question.")
     parameters = asked_parameters(params, hash_name)
     secret = _secret(secret_file)
     if output.exists() and data.exists() and output.samefile(data):

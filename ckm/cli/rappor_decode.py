@@ -200,7 +200,8 @@ def _summary(found: Decoding) -> list[str]:
         what = "strings without a name"
         what += "" if found.unknown is not None else ", and candidates too weak"
         share, sd = unnamed.estimate / found.total, unnamed.sd / found.total
-        lines.append(f"{what}: {share:.1%} ± {sd:.1%} of the reports")
+        known = f"{share:.1%} ± {sd:.1%} of the reports" if sd < 1 else "too few reports to say"
+        lines.append(f"{what}: {known}")
     if found.dispersion is not None and found.misfit is not None:
         says = "the fit is good" if found.misfit >= 0.001 else "something frequent is missing"
         lines.append(f"dispersion {found.dispersion:.2f}: {says}")

@@ -92,8 +92,10 @@ class Experiment:
 
         Examples
         --------
-        >>> "map" in Experiment.to_dict.__doc__
-        False
+        >>> Experiment(
+        ...     outcomes=(), averaging={}, levels=(), figures=(), map_error=0.0, silenced=0.0
+        ... ).to_dict()["map"]
+        []
         """
         return {
             "ways": [asdict(outcome) for outcome in self.outcomes],
