@@ -86,7 +86,7 @@ def test_a_prior_is_a_probability(prior):
 def test_factors_beyond_floats_are_without_bound():
     from ckm.dp_words import explained
 
-    facts = dp.meaning(dp.Guarantee(epsilon=1e6, adjacency="add-remove"))
+    facts = meaning(Guarantee(epsilon=1e6, adjacency="add-remove"))
     assert facts.odds_factor == float("inf")
     for language in ("en", "fr"):
         lines = explained(facts, adjacency="add-remove", unit="person", language=language)
