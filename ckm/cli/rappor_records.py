@@ -66,7 +66,7 @@ def answers(
     except pa.ArrowInvalid:
         raise DataError(
             f"The data {path.name!r} cannot be read as {path.suffix}.",
-            hint="a .csv is UTF-8, has columns of different names and as many cells in each line",
+            hint="a .csv is UTF-8, with distinct column names and as many cells in each line",
         ) from None
 
 
