@@ -18,6 +18,7 @@ from ckm.cli.ptable import ptable
 from ckm.cli.rappor import rappor
 from ckm.cli.rappor_decode import decode as rappor_decode
 from ckm.cli.rappor_decode import report as rappor_report
+from ckm.cli.rappor_location import location as rappor_location
 from ckm.cli.release import release
 from ckm.cli.report import report
 from ckm.cli.root import Root
@@ -84,5 +85,5 @@ for _command in (
     completion,
 ):
     app.add_command(_command)
-for _command in (rappor_decode, rappor_report):
+for _command in (rappor_decode, rappor_report, rappor_location):
     rappor.add_command(_command)
