@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Candidates"]
 
 Columns = tuple[int, ...]
-_CHECKS = 200
+_CHECKS = 3000  # columns times tables that are checked before a choice
 _DRAWN = 100_000
 
 
@@ -78,18 +78,17 @@ class Candidates:
         is_tree
             Whether only pairs count that no path joins yet.
         """
-        if is_tree:
-            parts = _parts(len(self._sizes), sets)
-            return self._filled(
-                sets, [c for c in self._left if len(c) == 2 and parts[c[0]] != parts[c[1]]]
-            )
         cliques = cliques_of(sets, sizes=self._sizes) or []
-        inside = [set(clique) for clique in cliques]
-        free = [c for c in self._left if any(set(c) <= clique for clique in inside)]
         level = self._fullness(cliques)
-        return dict.fromkeys(free, level) | self._filled(
-            sets, [c for c in self._left if c not in set(free)]
-        )
+        if is_tree:
+            # An edge between two parts adds one clique, the edge itself.
+            parts = _parts(len(self._sizes), sets)
+            joins = [c for c in self._left if len(c) == 2 and parts[c[0]] != parts[c[1]]]
+            filled = {columns: level + self._fullness([columns]) for columns in joins}
+            return {columns: full for columns, full in filled.items() if full <= 1}
+        inside = [set(clique) for clique in cliques]
+        free = {c: level for c in self._left if any(set(c) <= clique for clique in inside)}
+        return free | self._filled(sets, [c for c in self._left if c not in free])
 
     def expected(
         self, network: Network, beliefs: Sequence[NDArray[np.float64]], *, total: float
@@ -127,8 +126,9 @@ class Candidates:
         return counts.reshape(shape).astype(np.float64)
 
     def _filled(self, sets: Sequence[Columns], some: list[Columns]) -> dict[Columns, float]:
-        if len(some) > _CHECKS:
-            picked = self._rng.choice(len(some), _CHECKS, replace=False)
+        most = max(20, _CHECKS // len(self._sizes))
+        if len(some) > most:
+            picked = self._rng.choice(len(some), most, replace=False)
             some = [some[one] for one in sorted(picked.tolist())]
         found = {}
         for columns in some:
