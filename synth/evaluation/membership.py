@@ -185,8 +185,10 @@ def density_ratio(
     >>> import pandas as pd
     >>> from synth.evaluation.records import encode
     >>> rng = np.random.default_rng(1)
-    >>> drawn = rng.normal(size=(3, 60, 3))
-    >>> real, other, more = encode(*(pd.DataFrame(some, columns=list("abc")) for some in drawn))
+    >>> drawn = rng.normal(size=(3, 200, 6))
+    >>> real, other, more = encode(
+    ...     *(pd.DataFrame(some, columns=list("abcdef")) for some in drawn)
+    ... )
     >>> density_ratio(real, other, real, reference=more, seed=1).auc > 0.8
     True
     """
