@@ -30,7 +30,7 @@ INFEASIBLE = 4
 INTERNAL = 70
 INTERRUPTED = 130
 
-_OURS = ("ckm", "dp", "ptable", "reports", "risk", "tables")
+_OURS = ("ckm", "dp", "ptable", "reports", "risk", "synth", "tables")
 # Looked up along the classes of an error, nearest first; by name, to import nothing.
 _EXITS = {
     "KeyQualityError": CHECK_FAILED,
