@@ -16,6 +16,7 @@ __all__ = ["Marked", "MarkedLine", "marked_bars"]
 
 _WIDTH = 720.0
 _LEFT = 270.0
+_IN_A_ROW = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +86,8 @@ def marked_bars(words: Words, data: Marked, lines: Sequence[MarkedLine]) -> str:
     """
     top, step, right = 14.0, 34.0, _WIDTH - 24
     low = top + step * len(lines)
-    drawing = Drawing(data.id, size=(_WIDTH, low + 66))
+    n_rows = len(data.marks) // _IN_A_ROW + 1
+    drawing = Drawing(data.id, size=(_WIDTH, low + 46 + 20 * n_rows))
     every = [data.start, *(n for line in lines for n in _numbers(line))]
     at = ticks(min(every), max(every))
     along = Scale((at[0], at[-1]), (_LEFT, right))
@@ -130,9 +132,11 @@ def _mark(drawing: Drawing, name: str, place: tuple[float, float]) -> None:
 
 
 def _legend(drawing: Drawing, data: Marked, y: float) -> None:
+    """Explain bar and marks, three side by side."""
     drawing.rect((4, y - 6, 14, 12), css="drawn")
     drawing.text((24, y + 4), data.bar)
     for number, (name, says) in enumerate(data.marks.items(), start=1):
-        left = 4 + number * 142.0
-        _mark(drawing, name, (left + 7, y))
-        drawing.text((left + 20, y + 4), says)
+        row, column = divmod(number, _IN_A_ROW)
+        left, middle = 4 + column * 240.0, y + 20 * row
+        _mark(drawing, name, (left + 7, middle))
+        drawing.text((left + 20, middle + 4), says)

@@ -185,9 +185,11 @@ def density_ratio(
     >>> import pandas as pd
     >>> from synth.evaluation.records import encode
     >>> rng = np.random.default_rng(1)
-    >>> drawn = rng.normal(size=(3, 60, 3))
-    >>> real, other, more = encode(*(pd.DataFrame(some, columns=list("abc")) for some in drawn))
-    >>> density_ratio(real, other, real, reference=more, seed=1).auc > 0.9
+    >>> drawn = rng.normal(size=(3, 200, 6))
+    >>> real, other, more = encode(
+    ...     *(pd.DataFrame(some, columns=list("abcdef")) for some in drawn)
+    ... )
+    >>> density_ratio(real, other, real, reference=more, seed=1).auc > 0.8
     True
     """
     rng = np.random.default_rng(seed)

@@ -41,8 +41,10 @@ def test_figures_stand_beside_their_controls_on_the_terminal(files):
 @pytest.mark.parametrize("suffix", ["json", "csv", "html"])
 def test_an_output_is_private_and_never_written_over(files, suffix):
     output = files / f"out.{suffix}"
-    words = ("synth", "compare", files / "train.parquet", files / "one.parquet",
-             files / "two.parquet", "--holdout", files / "out.parquet", "-o", output, *QUICK)  # fmt: skip
+    words = (
+        "synth", "compare", files / "train.parquet", files / "one.parquet",
+        files / "two.parquet", "--holdout", files / "out.parquet", "-o", output, *QUICK,
+    )  # fmt: skip
     made = run(*words)
     assert made.exit_code == 0, made.output
     assert output.stat().st_mode & 0o077 == 0

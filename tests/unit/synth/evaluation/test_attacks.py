@@ -72,7 +72,7 @@ def test_the_score_is_the_formula_with_its_minus_sign():
 def test_density_ratio_finds_copies_and_nothing_in_null_data():
     members, controls, reference, fresh = encode(*(numbers(400, k) for k in range(4)))
     copied = density_ratio(members, controls, members, reference=reference, seed=1)
-    assert copied.auc > 0.95
+    assert copied.auc > 0.85
     null = density_ratio(members, controls, fresh, reference=reference, seed=1)
     assert null.low < 0.5 < null.high
 

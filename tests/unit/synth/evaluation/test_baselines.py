@@ -89,9 +89,9 @@ def test_independent_columns_are_as_far_off_as_in_the_reference(data):
     assert found["tvd1"] == 0.0
     assert found["tvd2"] == pytest.approx(known["tvd2"], rel=0.02)
     assert found["tvd2_max"] == pytest.approx(known["tvd2_max"], rel=0.03)
-    assert found["tvd3"] == pytest.approx(known["tvd3"], rel=0.15)
+    assert found["tvd3"] == pytest.approx(known["tvd3"], rel=0.15 if data == "adult" else 0.3)
     assert found["corr_mean"] == pytest.approx(known["corr_mean"], rel=0.06)
-    assert found["cramer_mean"] == pytest.approx(known["cramer_mean"], rel=0.06)
+    assert found["cramer_mean"] == pytest.approx(known["cramer_mean"], rel=0.1)
 
 
 @pytest.mark.parametrize("data", ["adult", "compas"])
