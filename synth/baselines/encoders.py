@@ -204,7 +204,9 @@ def encode_glmm(
     of_each = np.bincount(places, minlength=len(names)).astype(np.float64)
     is_numeric = all(isinstance(one, (int, float, np.number)) for one in answers)
     if len(set(answers)) == 2:
-        numbers = _binomial(of_each, np.bincount(places, _binary(answers), len(names)) * 1.0)
+        numbers = _binomial(
+            of_each, np.asarray(np.bincount(places, _binary(answers), len(names)), np.float64)
+        )
     else:
         ranks = {one: place for place, one in enumerate(sorted(set(answers), key=str))}
         y = np.array(answers if is_numeric else [ranks[one] for one in answers], np.float64)
