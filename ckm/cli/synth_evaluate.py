@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ckm.cli.voice import Voice
     from synth.evaluation import Evaluation, Kind, Plan
+    from synth.evaluation.catalogue import Group
 
 __all__ = ["compare", "evaluate"]
 
@@ -26,6 +27,8 @@ _GROUPS = (
     "tables", "columns", "detection", "learning", "membership", "nearness", "inference",
 )  # fmt: skip
 _CONTROLS = ("train", "bootstrap", "holdout", "independent")
+#: A narrower terminal has room for these alone.
+_WIDE, _MOST_TELLING = 100, ("holdout", "independent")
 _SUFFIXES = (".csv", ".json", ".html")
 
 
@@ -91,7 +94,7 @@ The output is internal: its figures follow from confidential records without noi
 @_measure_options
 @common_options
 @click.pass_obj
-def evaluate(voice: Voice, *, train: Path, synthetic: Path, **options: Any) -> None:
+def evaluate(voice: Voice, /, *, train: Path, synthetic: Path, **options: Any) -> None:
     """Measure synthetic records against the real ones they were made from."""
     _run(voice, train, {synthetic.stem: synthetic}, options)
 
@@ -111,7 +114,9 @@ The output is internal: its figures follow from confidential records without noi
 @_measure_options
 @common_options
 @click.pass_obj
-def compare(voice: Voice, *, train: Path, synthetic: tuple[Path, ...], **options: Any) -> None:
+def compare(
+    voice: Voice, /, *, train: Path, synthetic: tuple[Path, ...], **options: Any
+) -> None:
     """Measure several sets of synthetic records against the same real ones."""
     named = {path.stem: path for path in synthetic}
     if len(named) < len(synthetic):
@@ -166,7 +171,7 @@ def _plan(options: dict[str, Any]) -> Plan:
         numbers=options["numbers"],
         keys=options["keys"],
         sensitive=options["sensitive"],
-        groups=options["groups"] or _GROUPS,
+        groups=cast("tuple[Group, ...]", options["groups"] or _GROUPS),
         learner=options["learner"],
         seed=options["seed"],
     )
@@ -249,11 +254,15 @@ def _show(voice: Voice, found: Mapping[str, Evaluation]) -> None:
 
     first = next(iter(found.values()))
     controls = [c for c in _CONTROLS if any(c in figure.controls for figure in first.figures)]
+    is_wide = voice.out.width >= _WIDE
+    if not is_wide:
+        controls = [c for c in controls if c in _MOST_TELLING]
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("figure", overflow="fold", min_width=16)
     for heading in (*found, *(CONTROLS[c].lower() for c in controls)):
         table.add_column(heading, justify="right", overflow="fold")
-    table.add_column("good", overflow="fold")
+    if is_wide:
+        table.add_column("good", overflow="fold")
     for figure in first.figures:
         subject = None if figure.name.startswith("tvd") else figure.subject
         known = FIGURES[figure.name]
@@ -261,10 +270,11 @@ def _show(voice: Voice, found: Mapping[str, Evaluation]) -> None:
         values = [evaluation.value(figure.name, subject) for evaluation in found.values()]
         values += [figure.controls.get(c) for c in controls]
         cells = ["none" if value is None else _written(value) for value in values]
-        table.add_row(Text(name), *cells, GOOD[known.good])
+        table.add_row(Text(name), *cells, *[GOOD[known.good]] * is_wide)
     voice.out.print(table)
     voice.out.print(
-        "An attack that finds nothing proves nothing. Distances are no evidence of privacy.",
+        "An attack that finds nothing proves nothing.\nDistances are no evidence of privacy."
+        + "\nMore controls: on a wider terminal, or with -o figures.csv" * (not is_wide),
         markup=False,
     )
 

@@ -112,7 +112,11 @@ def _concluded(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]
         if figure.name == "class_auc" and figure.value is not None:
             train = figure.controls.get("train")
             if train is not None:
-                values = {"subject": figure.subject, "value": figure.value, "train": train}
+                values: dict[str, float | str] = {
+                    "subject": figure.subject,
+                    "value": figure.value,
+                    "train": train,
+                }
                 yield "learning", values
     detected = found.value("detection_auc")
     if detected is not None:

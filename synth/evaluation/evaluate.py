@@ -175,7 +175,7 @@ def evaluate(
             "holdout": 0 if case.holdout is None else len(case.holdout),
             "columns": list(case.train.names),
         },
-        seconds=seconds,
+        seconds={str(group): took for group, took in seconds.items()},
     )
 
 
@@ -197,7 +197,7 @@ def _controls(case: _Case) -> dict[str, _Case]:
         "bootstrap": lambda: bootstrap(case.train, seed=seed + 1),
         "independent": lambda: independent(case.train, seed=seed + 2),
     }
-    found = {}
+    found: dict[str, _Case] = {}
     for name in case.plan.controls:
         if name in known:
             found[name] = replace(case, made=known[name]())

@@ -83,7 +83,7 @@ class Space:
         -----
         Missing is as far from a value as values can be, and equal to missing.
         """
-        total = np.zeros((len(first), len(second)))
+        total: NDArray[np.float64] = np.zeros((len(first), len(second)))
         for place in range(first.shape[1]):
             one, other = first[:, place, None], second[None, :, place]
             if self.metric == "hamming" or self.is_category[place]:
@@ -98,8 +98,10 @@ class Space:
                 apart[lacks & has_not] = 0.0
             total += apart
         if self.metric == "euclidean":
-            return np.sqrt(total)
-        return total / max(first.shape[1], 1)
+            np.sqrt(total, out=total)
+            return total
+        total /= max(first.shape[1], 1)
+        return total
 
     def blocks(
         self, first: Records, second: Records
