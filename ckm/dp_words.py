@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from reports.numbers import Numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dp import Meaning
 
 __all__ = ["LANGUAGES", "explained"]
@@ -104,7 +107,7 @@ most afterwards, and 0.37 % at least.'
         words["promise"].format(
             epsilon=numbers.plain(meaning.epsilon),
             unit=unit,
-            odds=numbers.plain(round(meaning.odds_factor, 2)),
+            odds=_finite(meaning.odds_factor, lambda odds: numbers.plain(round(odds, 2))),
         )
     ]
     if meaning.delta:
@@ -120,8 +123,12 @@ most afterwards, and 0.37 % at least.'
     lines.append(words["advantage"].format(advantage=share(meaning.advantage)))
     lines.append(
         words["premium"].format(
-            premium=numbers.count(_PREMIUM * meaning.odds_factor), unit=unit
+            premium=_finite(_PREMIUM * meaning.odds_factor, numbers.count), unit=unit
         )
     )
     lines += [words["facts"], words["repeat"], words[adjacency].format(unit=unit)]
     return lines
+
+
+def _finite(value: float, say: Callable[[float], str]) -> str:
+    return say(value) if math.isfinite(value) else "\N{INFINITY}"

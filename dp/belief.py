@@ -170,7 +170,7 @@ def premium_bound(premium: float, *, epsilon: float) -> float:
     2020.1
     """
     epsilon = checked_epsilon(epsilon, may_be_zero=True)
-    return checked_positive(premium, "premium") * math.exp(min(700.0, epsilon))
+    return checked_positive(premium, "premium") * _grown(epsilon)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,13 +229,18 @@ def meaning(guarantee: Guarantee) -> Meaning:
     return Meaning(
         epsilon=epsilon,
         delta=delta,
-        odds_factor=math.exp(min(700.0, epsilon)),
+        odds_factor=_grown(epsilon),
         beliefs=tuple((p, *belief_bounds(p, epsilon=epsilon)) for p in _PRIORS),
         rates=tuple(
             (rate, true_positive_bound(rate, epsilon=epsilon, delta=delta)) for rate in _RATES
         ),
         advantage=advantage_bound(epsilon, delta=delta),
     )
+
+
+def _grown(epsilon: float) -> float:
+    """Return exp(epsilon), and infinity where floats end."""
+    return math.exp(epsilon) if epsilon <= 700 else math.inf
 
 
 def _logistic(log_odds: float) -> float:

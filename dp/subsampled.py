@@ -23,6 +23,7 @@ __all__ = ["subsampled_gaussian_loss"]
 
 _TAIL = 40.0  # standard deviations beyond which nothing is left
 _FINEST = 0.03  # below this noise, whole orders only
+_COARSEST = 1e6  # more noise counts as this much
 _SMALL = 0.05
 _TERMS = 14
 
@@ -69,8 +70,9 @@ def subsampled_gaussian_loss(
     if noise_multiplier == 0:
         return np.full_like(grid, np.inf)
     if rate == 1:
-        return np.asarray(grid / (2 * noise_multiplier**2))
-    return np.array([_loss(order, rate, noise_multiplier) for order in grid])
+        return np.asarray(grid / (2 * min(float(noise_multiplier), _COARSEST) ** 2))
+    sigma = min(float(noise_multiplier), _COARSEST)  # less noise loses more: still a bound
+    return np.array([_loss(order, rate, sigma) for order in grid])
 
 
 def _loss(order: float, rate: float, sigma: float) -> float:

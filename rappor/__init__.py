@@ -1,1 +1,79 @@
-"""Local differential privacy by RAPPOR: encode, sum, decode, account."""
+"""Local differential privacy by RAPPOR: encode, sum, decode, account.
+
+```python
+import rappor
+
+paper = rappor.Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
+rappor.epsilon_after(paper, reports=1)  # 1.07, and 4.39 after all that are ever sent
+```
+
+Where people are, for as long as they like, is `rappor.location`.
+"""
+
+from rappor.accounting import bit_losses, epsilon_after, epsilon_between, reports_until
+from rappor.candidates import Candidates
+from rappor.client import Client, encode, encode_stream
+from rappor.counts import Counts
+from rappor.decode import decode
+from rappor.decoding import Amount, Decoding
+from rappor.encoded import Reports
+from rappor.errors import (
+    CapError,
+    MismatchError,
+    RapporError,
+    RapporInfeasibleError,
+    ReportFileError,
+)
+from rappor.google import as_drawn, permanent_by_google
+from rappor.joint import Joint, joint
+from rappor.ledger import ValueLedger
+from rappor.ngrams import Discovery, discover, draw_pairs, pieces
+from rappor.parameters import Parameters
+from rappor.reportfiles import read_reports, write_reports
+from rappor.simulate import population, simulate_counts
+from rappor.solver import Design, Goal, predict, solve
+from rappor.stream import sum_files, sum_reports
+from rappor.suspicion import Suspicion, suspicions
+
+__all__ = [
+    "Amount",
+    "Candidates",
+    "CapError",
+    "Client",
+    "Counts",
+    "Decoding",
+    "Design",
+    "Discovery",
+    "Goal",
+    "Joint",
+    "MismatchError",
+    "Parameters",
+    "RapporError",
+    "RapporInfeasibleError",
+    "ReportFileError",
+    "Reports",
+    "Suspicion",
+    "ValueLedger",
+    "as_drawn",
+    "bit_losses",
+    "decode",
+    "discover",
+    "draw_pairs",
+    "encode",
+    "encode_stream",
+    "epsilon_after",
+    "epsilon_between",
+    "joint",
+    "permanent_by_google",
+    "pieces",
+    "population",
+    "predict",
+    "read_reports",
+    "reports_until",
+    "simulate_counts",
+    "solve",
+    "sum_files",
+    "sum_reports",
+    "suspicions",
+    "write_reports",
+]

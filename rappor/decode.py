@@ -9,9 +9,6 @@ import numpy as np
 from rappor.decoding import Amount, Decoding
 from rappor.errors import MismatchError, RapporError
 from rappor.observed import observe
-from rappor.plausible import plausible
-from rappor.regression import Normal, fit
-from rappor.screening import needs_screening, strong
 from rappor.suspicion import suspicions
 from rappor.testing import adjusted, binomial_tail, upper_tail
 
@@ -123,6 +120,9 @@ def decode(
 
 def _fitted(design: csc_array[np.float64], observed: Observed) -> tuple[Fit, NDArray[np.int64]]:
     """Fit twice: with the weights of the mean, then with those of the first fit."""
+    from rappor.regression import Normal, fit
+    from rappor.screening import needs_screening, strong
+
     normal = Normal.of(design, observed, float(np.average(observed.share, weights=observed.n)))
     is_crowded = needs_screening(normal)
     members = strong(normal) if is_crowded else np.arange(normal.n_candidates)
@@ -169,6 +169,8 @@ def _plausible(
     found: Fit, rest: float | None, rest_variance: float | None, counts: Counts
 ) -> NDArray[np.float64]:
     """Give shares that can be; what was not fitted together has none."""
+    from rappor.plausible import plausible
+
     n, kept, gram = len(found.estimates), found.kept, found.gram
     everything = np.append(found.estimates, found.rest or 0.0)
     if counts.parameters.is_boolean:

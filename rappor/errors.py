@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-__all__ = ["MismatchError", "RapporError", "RapporInfeasibleError", "ReportFileError"]
+__all__ = [
+    "CapError",
+    "MismatchError",
+    "RapporError",
+    "RapporInfeasibleError",
+    "ReportFileError",
+]
 
 
 class RapporError(ValueError):
@@ -66,3 +72,15 @@ class RapporInfeasibleError(RapporError):
     """
 
     code: ClassVar[str] = "rappor-infeasible"
+
+
+class CapError(RapporError):
+    """A report would bring a client's loss above its cap; it must not be sent.
+
+    Examples
+    --------
+    >>> CapError("This report would bring the loss to 4.4, above the cap of 2.5.").code
+    'rappor-cap'
+    """
+
+    code: ClassVar[str] = "rappor-cap"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from rappor.accounting import epsilon_after
-from rappor.errors import MismatchError, RapporError, ReportFileError
+from rappor.errors import CapError, MismatchError, RapporError, ReportFileError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,7 +112,7 @@ class ValueLedger:
 
         Raises
         ------
-        RapporError
+        CapError
             If the total loss would pass the cap; the report must not be sent.
 
         Examples
@@ -129,7 +129,7 @@ class ValueLedger:
         """
         cost = self.would_cost(value, cohort=cohort)
         if self.cap is not None and cost > self.cap * (1 + 1e-12):
-            raise RapporError(
+            raise CapError(
                 f"This report would bring the loss to {cost:.4g}, above the cap of "
                 f"{self.cap:g}.",
                 hint="do not send it; report a coarser value, or nothing",

@@ -125,7 +125,7 @@ def read_reports(
         raise ReportFileError(f"The file {source.name!r} is no file of reports.") from None
     except OSError as error:
         raise ReportFileError(
-            f"The file {source.name!r} cannot be read: {error.strerror}."
+            f"The file {source.name or str(source)!r} cannot be read: {error.strerror}."
         ) from None
 
 

@@ -5,7 +5,7 @@ Nothing is computed here. `reports.facts` says what a report needs to know.
 
 from reports.disclosure import Mark, scan
 from reports.errors import ReportError
-from reports.render import comparison_report, decoding_report, release_report
+from reports.render import comparison_report, decoding_report, release_report, synthesis_report
 from reports.report import Report
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "decoding_report",
     "release_report",
     "scan",
+    "synthesis_report",
 ]

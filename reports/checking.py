@@ -14,9 +14,12 @@ from reports.catalogues.decoding import CORRECTIONS, PARAMETERS, SUSPICIONS
 from reports.catalogues.findings import FINDINGS
 from reports.catalogues.methods import CRITERIA, DETAILS, DRAWN, METHODS
 from reports.catalogues.priors import PRIORS
+from reports.catalogues.synthesis import CONCLUSIONS, CONTROLS, REASONS
+from reports.catalogues.synthesis import FIGURES as SYNTHESIS_FIGURES
 from reports.decoding import DecodingFacts
 from reports.errors import ReportError
 from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
+from reports.synthesis_facts import SynthesisFacts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -62,7 +65,7 @@ def walk(facts: object, place: str = "") -> Iterator[tuple[str, object]]:
 
 
 def require_sound(
-    facts: ReleaseFacts | PublicFacts | ComparisonFacts | DecodingFacts,
+    facts: ReleaseFacts | PublicFacts | ComparisonFacts | DecodingFacts | SynthesisFacts,
 ) -> None:
     """Refuse facts with numbers that are none, and names that no catalogue has words for.
 
@@ -120,8 +123,11 @@ def _bad_values(facts: object) -> Iterator[str]:
 
 
 def _unknown_names(
-    facts: ReleaseFacts | PublicFacts | ComparisonFacts | DecodingFacts,
+    facts: ReleaseFacts | PublicFacts | ComparisonFacts | DecodingFacts | SynthesisFacts,
 ) -> Iterator[str]:
+    if isinstance(facts, SynthesisFacts):
+        yield from _unknown_of_synthesis(facts)
+        return
     if isinstance(facts, DecodingFacts):
         yield from _unknown("correction", [facts.correction], CORRECTIONS)
         yield from _unknown("parameter", facts.parameters, PARAMETERS)
@@ -160,6 +166,15 @@ def _unknown_of_methods(facts: ComparisonFacts) -> Iterator[str]:
     yield from _unknown("criterion", criteria, CRITERIA)
     details = [name for method in several for name in method.facts]
     yield from _unknown("detail", details, DETAILS)
+
+
+def _unknown_of_synthesis(facts: SynthesisFacts) -> Iterator[str]:
+    figures = [figure for several in facts.figures.values() for figure in several]
+    findings = [finding.name for several in facts.findings.values() for finding in several]
+    yield from _unknown("figure", [figure.name for figure in figures], SYNTHESIS_FIGURES)
+    yield from _unknown("control", [c for f in figures for c in f.controls], CONTROLS)
+    yield from _unknown("reason", [f.reason for f in figures if f.reason], REASONS)
+    yield from _unknown("conclusion", findings, CONCLUSIONS)
 
 
 def _figures(scenarios: ScenarioFacts) -> list[str]:

@@ -12,6 +12,7 @@ from reports.errors import ReportError
 from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
 from reports.languages import LANGUAGES, words_of
 from reports.report import Report
+from reports.synthesis_facts import SynthesisFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,7 @@ __all__ = [
     "decoding_report",
     "environment",
     "release_report",
+    "synthesis_report",
     "without_controls",
 ]
 
@@ -179,6 +181,42 @@ def decoding_report(
     from reports.pages.decoding import decoding_page
 
     return _report(facts, "internal", language, links, decoding_page)
+
+
+def synthesis_report(
+    facts: SynthesisFacts, *, language: str, links: Mapping[str, str] | None = None
+) -> Report:
+    """Make the report of an evaluation of synthetic records; it stays inside.
+
+    Parameters
+    ----------
+    facts
+        All that was measured.
+    language, links
+        As for `release_report`.
+
+    Examples
+    --------
+    >>> from reports.synthesis_facts import SynthesisFacts
+    >>> facts = SynthesisFacts(
+    ...     title="Census",
+    ...     version="0.1.0",
+    ...     train=100,
+    ...     holdout=0,
+    ...     synthetic={},
+    ...     columns=(),
+    ...     learner="",
+    ...     figures={},
+    ...     findings={},
+    ... )
+    >>> synthesis_report(facts, language="en").edition
+    'internal'
+    """
+    if not isinstance(facts, SynthesisFacts):
+        raise ReportError(f"An evaluation needs SynthesisFacts, not {type(facts).__name__}.")
+    from reports.pages.synthesis import synthesis_page
+
+    return _report(facts, "internal", language, links, synthesis_page)
 
 
 def _report(

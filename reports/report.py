@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from reports.decoding import DecodingFacts
     from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
+    from reports.synthesis_facts import SynthesisFacts
 
 __all__ = ["Edition", "Report"]
 
@@ -67,8 +68,8 @@ class Report:
     language: str
     title: str
     html: str = field(repr=False)
-    facts: ReleaseFacts | PublicFacts | ComparisonFacts | DecodingFacts = field(
-        repr=False, compare=False
+    facts: ReleaseFacts | PublicFacts | ComparisonFacts | DecodingFacts | SynthesisFacts = (
+        field(repr=False, compare=False)
     )
 
     def __repr__(self) -> str:

@@ -18,12 +18,14 @@ from ckm.cli.ptable import ptable
 from ckm.cli.rappor import rappor
 from ckm.cli.rappor_decode import decode as rappor_decode
 from ckm.cli.rappor_decode import report as rappor_report
+from ckm.cli.rappor_location import location as rappor_location
 from ckm.cli.release import release
 from ckm.cli.report import report
 from ckm.cli.root import Root
 from ckm.cli.serve import serve, token
 from ckm.cli.suppress import suppress
 from ckm.cli.swap import swap
+from ckm.cli.synth import synth
 
 __all__ = ["app"]
 
@@ -78,9 +80,10 @@ for _command in (
     ledger,
     rappor,
     dp,
+    synth,
     job,
     completion,
 ):
     app.add_command(_command)
-for _command in (rappor_decode, rappor_report):
+for _command in (rappor_decode, rappor_report, rappor_location):
     rappor.add_command(_command)

@@ -30,7 +30,7 @@ INFEASIBLE = 4
 INTERNAL = 70
 INTERRUPTED = 130
 
-_OURS = ("ckm", "dp", "ptable", "rappor", "reports", "risk", "tables")
+_OURS = ("ckm", "dp", "ptable", "rappor", "reports", "risk", "synth", "tables")
 # Looked up along the classes of an error, nearest first; by name, to import nothing.
 _EXITS = {
     "KeyQualityError": CHECK_FAILED,
@@ -42,6 +42,8 @@ _EXITS = {
     "MagnitudeError": WRONG_DATA,
     "MismatchError": WRONG_DATA,
     "ReportFileError": WRONG_DATA,
+    "DomainError": WRONG_DATA,
+    "SynthError": WRONG_REQUEST,
     "InfeasibleError": INFEASIBLE,
     "RapporInfeasibleError": INFEASIBLE,
     "InternalError": INTERNAL,

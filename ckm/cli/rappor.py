@@ -99,6 +99,10 @@ def encode(
     from ckm.cli.rappor_records import answers
     from rappor.reportfiles import write_reports
 
+    if value == client:
+        raise click.UsageError("--value and --client must name two columns.")
+    if not metric.strip():
+        raise click.UsageError("--metric must name the question.")
     parameters = asked_parameters(params, hash_name)
     secret = _secret(secret_file)
     if output.exists() and data.exists() and output.samefile(data):
@@ -177,16 +181,16 @@ def sum_command(
     force: bool,
 ) -> None:
     """Sum reports by cohort and bit, and say what looks wrong."""
-    from rappor.quality import doubts
     from rappor.stream import sum_files
+    from rappor.suspicion import suspicions
 
     parameters = None if params is None else asked_parameters(params, hash_name)
     with voice.progress() as tell:
         counts = sum_files(
             files, parameters=parameters, progress=lambda done: tell("summing", done, 0)
         )
-    for doubt in doubts(counts):
-        voice.warn("rappor-doubt", doubt)
+    for suspicion in suspicions(counts):
+        voice.warn(f"rappor-{suspicion.name}", str(suspicion))
     counts.write(output, overwrite=force)
     voice.step("counts written", f"{counts.total:,} reports, written to {output.name}")
     click.echo(str(output))

@@ -137,13 +137,13 @@ def _decoded(
     from rappor.counts import Counts
     from rappor.decode import decode as run
     from rappor.parameters import Parameters
-    from rappor.quality import doubts
+    from rappor.suspicion import suspicions
 
     asked = None if params is None else Parameters.read(params, hash=hash_name)
     read = Counts.read(counts, parameters=asked)
     known = _candidates(candidates, read.parameters)
-    for doubt in doubts(read):
-        voice.warn("rappor-doubt", doubt)
+    for suspicion in suspicions(read):
+        voice.warn(f"rappor-{suspicion.name}", str(suspicion))
     for names in known.collisions:
         shown = ", ".join(repr(name) for name in names[:5])
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
@@ -200,7 +200,8 @@ def _summary(found: Decoding) -> list[str]:
         what = "strings without a name"
         what += "" if found.unknown is not None else ", and candidates too weak"
         share, sd = unnamed.estimate / found.total, unnamed.sd / found.total
-        lines.append(f"{what}: {share:.1%} ± {sd:.1%} of the reports")
+        known = f"{share:.1%} ± {sd:.1%} of the reports" if sd < 1 else "too few reports to say"
+        lines.append(f"{what}: {known}")
     if found.dispersion is not None and found.misfit is not None:
         says = "the fit is good" if found.misfit >= 0.001 else "something frequent is missing"
         lines.append(f"dispersion {found.dispersion:.2f}: {says}")

@@ -56,7 +56,7 @@ def answers(
         _require(source.schema.names, (value, client), path.name)
         for batch in source.to_batches(columns=sorted(kinds), batch_size=_ROWS):
             columns = {name: batch.column(name).cast(pa.string()) for name in kinds}
-            if any(column.null_count for column in columns.values()):
+            if any(column.null_count or _has_empty(column) for column in columns.values()):
                 raise DataError(
                     "A value or a client is missing.",
                     hint="drop these records, or give 'missing' as a value of its own",
@@ -64,7 +64,16 @@ def answers(
             listed = columns[value].to_pylist()
             yield _typed(listed, parameters), columns[client].to_pylist()
     except pa.ArrowInvalid:
-        raise DataError(f"The data {path.name!r} cannot be read as {path.suffix}.") from None
+        raise DataError(
+            f"The data {path.name!r} cannot be read as {path.suffix}.",
+            hint="a .csv is UTF-8, with distinct column names and as many cells in each line",
+        ) from None
+
+
+def _has_empty(column: Any) -> bool:
+    import pyarrow.compute as pc
+
+    return bool(pc.any(pc.equal(column, "")).as_py())
 
 
 def _require(names: list[str], wanted: tuple[str, ...], file: str) -> None:

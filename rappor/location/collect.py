@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,8 +11,10 @@ import numpy as np
 
 from rappor.accounting import epsilon_after
 from rappor.client import encode
-from rappor.errors import RapporError
+from rappor.errors import CapError, RapporError
+from rappor.ledger import ValueLedger
 from rappor.parameters import Parameters
+from rappor.permanent import permanent_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from rappor.location.areas import Areas
     from rappor.permanent import SecretKey
 
-__all__ = ["Collection", "collect", "levels_of", "sampled_hours", "spent"]
+__all__ = ["Collection", "charged", "collect", "levels_of", "sampled_hours", "spent"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -40,6 +43,8 @@ class Collection:
         As for `Parameters`; the same for all levels.
     shares
         The share of people that report each level; by default equal ones.
+    cap
+        Largest loss of a person; a report beyond it is not sent.
 
     Examples
     --------
@@ -55,12 +60,15 @@ class Collection:
     p: float
     q: float
     shares: Sequence[float] | None = None
+    cap: float | None = None
 
     def __post_init__(self) -> None:
         n = self.areas.n_levels
         shares = (1 / n,) * n if self.shares is None else tuple(self.shares)
         if len(shares) != n or min(shares) < 0 or abs(sum(shares) - 1) > 1e-9:
             raise RapporError(f"The {n} levels need shares of people that sum to 1.")
+        if self.cap is not None and not self.cap > 0:
+            raise RapporError(f"cap must be above 0, not {self.cap!r}.")
         object.__setattr__(self, "shares", shares)
 
     @property
@@ -172,24 +180,67 @@ def collect(
     when = sampled_hours(n_people, n_periods=periods, hours=hours, rng=rng)
     places = np.take_along_axis(cells, when, axis=1)
     level_of = levels_of(n_people, secret=secret, shares=collection.shares or ())
-    days = []
-    for period in range(periods):
-        counts = []
-        for level, parameters in enumerate(collection.parameters):
-            people = np.flatnonzero(level_of == level)
+    days: list[list[Counts]] = [[] for _ in range(periods)]
+    for level, parameters in enumerate(collection.parameters):
+        metric = f"location, level {level}"
+        people = np.flatnonzero(level_of == level)
+        reported = collection.areas.upward(places[people], to=level)
+        key = permanent_key(secret, metric=metric, parameters=parameters)
+        sent, _ = charged(reported, parameters=parameters, cap=collection.cap, key=key)
+        for period, counts in enumerate(days):
+            is_sent = sent[:, period]
             reports = encode(
-                _as_values(
-                    collection.areas.upward(places[people, period], to=level), parameters
-                ),
-                people,
+                _as_values(reported[is_sent, period], parameters),
+                people[is_sent],
                 parameters=parameters,
                 secret=secret,
-                metric=f"location, level {level}",
+                metric=metric,
                 rng=rng,
             )
             counts.append(reports.sum())
-        days.append(tuple(counts))
-    return days
+    return [tuple(counts) for counts in days]
+
+
+def charged(
+    reported: NDArray[np.int64], *, parameters: Parameters, cap: float | None, key: bytes
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Charge each person's reports to a ledger of its own, and keep back what passes the cap.
+
+    Parameters
+    ----------
+    reported
+        People by periods: the cells to report, at the level of `parameters`.
+    parameters
+        The parameters of that level.
+    cap
+        Largest loss of a person; None for no cap.
+    key
+        The key of the ledgers.
+
+    Returns
+    -------
+    tuple
+        Which reports are sent, and the loss of each person.
+
+    Examples
+    --------
+    >>> coin = Parameters.basic(9, f=0.5, p=0.0, q=1.0)
+    >>> cells = np.array([[3, 4, 3], [3, 4, 5]])
+    >>> sent, losses = charged(cells, parameters=coin, cap=5, key=bytes(32))
+    >>> sent.tolist(), losses.round(3).tolist()
+    ([[True, True, True], [True, True, False]], [4.394, 4.394])
+    """
+    if cap is None:
+        return np.ones(reported.shape, bool), spent(reported, parameters=parameters)
+    sent, losses = np.zeros(reported.shape, bool), np.zeros(len(reported))
+    for person, cells in enumerate(reported):
+        ledger = ValueLedger(parameters, key=key, cap=cap)
+        for period, value in enumerate(_as_values(cells, parameters).tolist()):
+            with contextlib.suppress(CapError):
+                ledger.record(value, cohort=0)
+                sent[person, period] = True
+        losses[person] = ledger.epsilon
+    return sent, losses
 
 
 def spent(reported: NDArray[np.int64], *, parameters: Parameters) -> NDArray[np.float64]:

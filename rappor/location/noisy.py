@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dp.planar import PlanarLaplace
 from rappor.coins import bytes_source, flip
 from rappor.errors import RapporError
-from rappor.location.collect import Collection, collect, sampled_hours, spent
+from rappor.location.collect import Collection, charged, collect, sampled_hours
 from rappor.location.map import finest_shares, population_map
 from rappor.location.outcome import Seen, judge, shares_of
 from rappor.location.people import HOURS
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from rappor.permanent import SecretKey
 
 __all__ = ["geo_indistinguishable", "rappor_cells"]
+
+_POINTS = 64  # of the grid of reports along the side of a finest cell
 
 
 def geo_indistinguishable(
@@ -44,7 +47,7 @@ def geo_indistinguishable(
 
     Notes
     -----
-    The angle is uniform and the distance has the Gamma law of shape 2 and rate `epsilon`. The
+    Noise and guarantee are those of `dp.PlanarLaplace`, on a fine grid within the box. The
     loss is that of moving by one finest cell in all reports. The attacker averages the
     reports of the nights.
 
@@ -66,14 +69,21 @@ def geo_indistinguishable(
         raise RapporError(f"epsilon must be above 0, not {epsilon!r}.")
     n_cells = grid.areas().n_cells(len(grid.levels) - 1)
     when = sampled_hours(traces.n_people, n_periods=traces.n_days, hours=HOURS, rng=rng)
-    angle = rng.uniform(0, 2 * math.pi, when.shape)
-    distance = rng.gamma(2, 1 / epsilon, when.shape)
-    x = np.take_along_axis(traces.x, when, axis=1) + distance * np.cos(angle)
-    y = np.take_along_axis(traces.y, when, axis=1) + distance * np.sin(angle)
+    true = np.column_stack(
+        [np.take_along_axis(part, when, axis=1).ravel() for part in (traces.x, traces.y)]
+    )
+    side = (grid.east - grid.west) / 2 ** grid.levels[-1]
+    noise = PlanarLaplace(
+        epsilon=epsilon,
+        spacing=side / _POINTS,
+        reach=math.hypot(grid.east - grid.west, grid.north - grid.south) * (1 + 1e-9),
+        box=(grid.west, grid.south, grid.east, grid.north),
+        unit="unit of the grid",
+    )
+    x, y = (part.reshape(when.shape) for part in noise.perturb(true, generator=rng).T)
     night = traces.is_night[when]
     half = when >= traces.cells.shape[1] // 2
-    cells = grid.cells(np.clip(x, grid.west, grid.east), np.clip(y, grid.south, grid.north))
-    side = (grid.east - grid.west) / 2 ** grid.levels[-1]
+    cells = grid.cells(x, y)
     seen = Seen(
         night=_nearness(x, y, night, grid),
         halves=(_nearness(x, y, ~half, grid), _nearness(x, y, half, grid)),
@@ -127,6 +137,7 @@ def rappor_cells(
     when = sampled_hours(traces.n_people, n_periods=traces.n_days, hours=HOURS, rng=rng)
     places = np.take_along_axis(traces.cells, when, axis=1)
     key = permanent_key(secret, metric="attack", parameters=parameters)
+    sent, losses = charged(places, parameters=parameters, cap=collection.cap, key=key)
     people = [b"%d" % person for person in range(traces.n_people)]
     shape = (traces.n_people, parameters.n_bits)
     night, halves = np.zeros(shape), (np.zeros(shape), np.zeros(shape))
@@ -134,6 +145,7 @@ def rappor_cells(
         bloom = np.arange(parameters.n_bits) == places[:, day, None]
         kept = permanent(bloom, people, key=key, f=parameters.f)
         shown = flip(kept, p=parameters.p, q=parameters.q, source=bytes_source(rng))
+        shown = shown & sent[:, day, None]
         halves[int(2 * day >= traces.n_days)][:] += shown
         night += shown * traces.is_night[when[:, day]][:, None]
     days = collect(traces.cells, collection=collection, secret=secret, hours=HOURS, rng=rng)
@@ -142,7 +154,7 @@ def rappor_cells(
         night=night,
         halves=halves,
         shares=finest_shares(population_map(days, areas=areas), areas=areas),
-        loss=float(spent(places, parameters=parameters).max()),
+        loss=float(losses.max()),
     )
     promise = f"{parameters.epsilon_permanent:.3g} a cell, for ever"
     return judge(seen, traces, name="RAPPOR", guarantee=promise, rng=rng)

@@ -68,5 +68,13 @@ SUSPICIONS: Mapping[str, str] = MappingProxyType(
             "The cohorts differ in size by more than chance. Clients choose them unevenly, or "
             "some send several reports: then the intervals are too narrow."
         ),
+        "light-reports": mark(
+            "Reports have fewer ones than any values give them. Some were made with other "
+            "parameters."
+        ),
+        "heavy-reports": mark(
+            "Reports have more ones than any values give them. Some were made with other "
+            "parameters."
+        ),
     }
 )

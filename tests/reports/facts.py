@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 from reports.catalogues.decoding import SUSPICIONS
+from reports.catalogues.synthesis import CONCLUSIONS, FIGURES
 from reports.decoding import CandidateFact, DecodingFacts, EstimateFact, SuspicionFact
 from reports.facts import (
     AttackFact,
@@ -26,6 +27,7 @@ from reports.facts import (
     TableFact,
     WorstFact,
 )
+from reports.synthesis_facts import SynthesisFacts, SynthesisFigure, SynthesisFinding
 
 LAW = {-5: 0.004, -4: 0.022, -3: 0.07, -2: 0.14, -1: 0.17, 0: 0.188}
 LAW |= {-noise: share for noise, share in LAW.items()}
@@ -498,6 +500,39 @@ def ordered_decoding() -> DecodingFacts:
         misfit=None,
         mass_misfit=None,
         suspicions=(),
+    )
+
+
+def synthesis(sets: int = 2) -> SynthesisFacts:
+    controls = {"train": 0.001, "bootstrap": 0.012, "holdout": 0.014, "independent": 0.088}
+    figures = tuple(
+        SynthesisFigure(
+            name=name,
+            value=None if name == "nndr_train" else 0.5 + place / 100,
+            controls=controls,
+            subject="occupation" if name.startswith(("class", "inferred")) else "",
+            reason="there is no holdout" if name == "nndr_train" else "",
+            low=0.5 if name == "domias" else None,
+            high=0.62 if name == "domias" else None,
+        )
+        for place, name in enumerate(FIGURES)
+    )
+    values = {
+        "value": 0.6, "independent": 0.088, "bootstrap": 0.012, "holdout": 0.5, "train": 0.9,
+        "share_pct": 12.5, "subject": "age, occupation",
+    }  # fmt: skip
+    findings = tuple(SynthesisFinding(name=name, values=values) for name in CONCLUSIONS)
+    names = [f"census-eps{place}" for place in range(1, sets + 1)]
+    return SynthesisFacts(
+        title="Census, synthetic",
+        version="0.1.0",
+        train=32561,
+        holdout=16281,
+        synthetic=dict.fromkeys(names, 32561),
+        columns=("age", "occupation"),
+        learner="HistGradientBoostingClassifier",
+        figures=dict.fromkeys(names, figures),
+        findings=dict.fromkeys(names, findings),
     )
 
 

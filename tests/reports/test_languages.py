@@ -8,7 +8,13 @@ import pytest
 from babel.messages.pofile import read_po
 from lxml import html as parser
 
-from reports import ReportError, comparison_report, decoding_report, release_report
+from reports import (
+    ReportError,
+    comparison_report,
+    decoding_report,
+    release_report,
+    synthesis_report,
+)
 from reports.catalogues.references import REFERENCES
 from reports.languages import LANGUAGES, LOCALE, words_of
 from reports.messages import compiled, extracted, updated
@@ -98,17 +104,24 @@ def words_in(html):
     return {text.strip() for text in tree.itertext() if text.strip()}
 
 
-@pytest.mark.parametrize("page", ["internal", "public", "comparison", "decoding"])
+@pytest.mark.parametrize("page", ["internal", "public", "comparison", "decoding", "synthesis"])
 def test_no_sentence_of_the_french_page_is_that_of_the_english_one(page):
     def made_in(language):
         if page == "comparison":
             return comparison_report(made.comparison(), language=language)
         if page == "decoding":
             return decoding_report(made.decoding(), language=language)
+        if page == "synthesis":
+            return synthesis_report(made.synthesis(), language=language)
         return release_report(made.release(), edition=page, language=language)
 
     same = words_in(made_in("en").html) & words_in(made_in("fr").html)
-    own = str(made.release()) + str(made.comparison()) + str(made.decoding())
+    own = (
+        str(made.release())
+        + str(made.comparison())
+        + str(made.decoding())
+        + str(made.synthesis())
+    )
     kept = {
         text for text in same
         if re.search(r"[a-z]{3}", text) and text not in own and len(text.split()) > 1

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from lxml import html as parser
 
-from reports import comparison_report, decoding_report, release_report
+from reports import comparison_report, decoding_report, release_report, synthesis_report
 from tests.reports import facts as made
 
 LANGUAGES = ("en", "fr")
@@ -26,6 +26,9 @@ PAGES = {
     ),
     "ordered": lambda language: decoding_report(
         made.ordered_decoding(), language=language, links=LINKS
+    ),
+    "synthesis": lambda language: synthesis_report(
+        made.synthesis(), language=language, links=LINKS
     ),
     "quiet": lambda language: release_report(
         made.quiet(), edition="internal", language=language

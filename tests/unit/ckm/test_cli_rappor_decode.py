@@ -110,7 +110,7 @@ def test_counts_that_look_wrong_are_named(ckm, folder):
     )
     code, _, err = ckm("decode", folder / "counts.json", "--candidates", folder / "names.txt")
     assert code == 0
-    assert "8 bits are set less often than noise alone" in err
+    assert "Bits set less often than noise alone sets them: 8" in err
 
 
 def test_candidates_that_nobody_can_tell_apart_are_named(ckm, tmp_path):

@@ -81,3 +81,13 @@ def test_meaning_gathers_the_facts():
 def test_a_prior_is_a_probability(prior):
     with pytest.raises(DPError, match="prior"):
         belief_bounds(prior, epsilon=1)
+
+
+def test_factors_beyond_floats_are_without_bound():
+    from ckm.dp_words import explained
+
+    facts = meaning(Guarantee(epsilon=1e6, adjacency="add-remove"))
+    assert facts.odds_factor == float("inf")
+    for language in ("en", "fr"):
+        lines = explained(facts, adjacency="add-remove", unit="person", language=language)
+        assert "\N{INFINITY}" in lines[0]

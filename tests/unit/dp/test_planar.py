@@ -126,3 +126,31 @@ def test_a_place_outside_of_the_box_is_refused():
 def test_what_is_no_noise_is_refused(bad):
     with pytest.raises(DPError):
         PlanarLaplace(**{"epsilon": 0.1, "spacing": 1, "reach": 1e5} | bad)
+
+
+def test_the_loss_by_rounding_is_bounded_as_stated(monkeypatch):
+    # Errors a million times as large as they are, so that numbers show them.
+    monkeypatch.setattr("dp.planar._ERROR", 1e-3)
+    noise = PlanarLaplace(epsilon=0.9, spacing=1, reach=10)
+    error, inner = 10 * 1e-3, noise.noise_epsilon
+    assert inner < 0.85
+
+    def mass(side, centre):
+        def density(y, x):
+            return inner**2 / (2 * math.pi) * math.exp(-inner * math.hypot(x, y))
+
+        a, b = centre
+        half = side / 2
+        return dblquad(density, a - half, a + half, b - half, b + half)[0]
+
+    for far in (1.0, 3.0):
+        for near in (0.6, 2.0, 4.0):
+            widest = mass(1 + 2 * error, (near, 0.3))
+            narrowest = mass(1 - 2 * error, (near + far, 0.3))
+            assert math.log(widest / narrowest) <= 0.9 * far
+
+
+def test_coordinates_whose_digits_do_not_carry_the_promise_are_refused():
+    noise = PlanarLaplace(epsilon=0.1, spacing=1, reach=100)
+    with pytest.raises(DPError, match="512 times"):
+        noise.perturb([[60_000.0, 0.0]])

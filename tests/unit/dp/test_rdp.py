@@ -165,3 +165,13 @@ def test_an_outcome_of_one_only_is_infinitely_far():
 def test_what_makes_no_sense_is_refused(call):
     with pytest.raises(DPError):
         call()
+
+
+def test_huge_noise_costs_hardly_anything_and_breaks_nothing():
+    for noise in (1e7, 1e200, 1e300):
+        for rate in (0.01, 1.0):
+            loss = subsampled_gaussian_loss(
+                [1.5, 4], sampling_rate=rate, noise_multiplier=noise
+            )
+            assert (loss >= 0).all()
+            assert (loss < 1e-11).all()

@@ -342,8 +342,8 @@ def test_clients_with_half_the_bits_are_noticed():
     half = Parameters(n_bits=8, n_hashes=2, n_cohorts=8, f=0.0, p=0.25, q=0.75)
     sent = drawn([5_000, 3_000], half)
     ones = np.hstack([sent.ones, np.zeros((8, 8), np.int64)])
-    (found,) = suspicions(Counts(n=sent.n, ones=ones, parameters=SMALL))
-    assert found.name == "too-few-ones"
+    found, light = suspicions(Counts(n=sent.n, ones=ones, parameters=SMALL))
+    assert (found.name, light.name) == ("too-few-ones", "light-reports")
     assert found.found == 64
 
 

@@ -10,10 +10,10 @@ from rappor.counts import Counts
 from rappor.encoded import Reports
 from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.parameters import Parameters
-from rappor.quality import doubts
 from rappor.reportfiles import read_reports, write_reports
 from rappor.simulate import population, simulate_counts
 from rappor.stream import sum_files, sum_reports
+from rappor.suspicion import suspicions
 from tables.secret import Secret
 
 SMALL = Parameters(n_bits=12, n_hashes=2, n_cohorts=4, f=0.5, p=0.5, q=0.75)
@@ -339,18 +339,20 @@ def test_counts_in_json_are_whole_numbers(tmp_path):
             Counts.read(file)
 
 
-def test_one_report_raises_no_doubt():
+def names(counts):
+    return [suspicion.name for suspicion in suspicions(counts)]
+
+
+def test_one_report_raises_no_suspicion():
     one = Reports.from_texts(["000000100110"], [2], parameters=SMALL).sum()
-    assert doubts(one) == ()
+    assert names(one) == []
 
 
-def test_honest_counts_raise_no_doubt():
-    assert doubts(honest()) == ()
-    assert doubts(honest(total=8)) == ()
-    assert (
-        doubts(honest(Parameters(n_bits=8, n_hashes=2, n_cohorts=2, f=0.5, p=0.65, q=0.35)))
-        == ()
-    )
+def test_honest_counts_raise_no_suspicion():
+    turned = Parameters(n_bits=8, n_hashes=2, n_cohorts=2, f=0.5, p=0.65, q=0.35)
+    assert names(honest()) == []
+    assert names(honest(total=8)) == []
+    assert names(honest(turned)) == []
 
 
 def test_what_looks_wrong_is_said():
@@ -360,18 +362,18 @@ def test_what_looks_wrong_is_said():
         ones=np.where(np.arange(4)[:, None] == 1, 0, counts.ones),
         parameters=SMALL,
     )
-    assert any("1 of 4 cohorts sent no report" in text for text in doubts(empty))
-    assert any("differ in size" in text for text in doubts(empty))
+    (silent,) = suspicions(empty)
+    assert (silent.name, silent.found, silent.example) == ("silent-cohorts", 1, (1, -1))
+    assert "without a report: 1." in str(silent)
     zeros = Counts(n=counts.n, ones=np.zeros_like(counts.ones), parameters=SMALL)  # q=1 as 0
-    assert any("48 bits" in text for text in doubts(zeros))
+    assert "less often than noise alone sets them: 48." in str(suspicions(zeros)[0])
+    assert names(zeros) == ["too-few-ones", "light-reports"]
     full = Counts(n=counts.n, ones=np.repeat(counts.n[:, None], 12, 1), parameters=SMALL)
-    assert any("more often" in text for text in doubts(full))
-    mixed = Counts(
-        n=counts.n, ones=honest(OTHER).ones * 0 + counts.ones * 95 // 100, parameters=SMALL
-    )
-    assert any("too few ones" in text for text in doubts(mixed))
+    assert names(full) == ["too-many-ones", "heavy-reports"]
+    mixed = Counts(n=counts.n, ones=counts.ones * 95 // 100, parameters=SMALL)
+    assert "light-reports" in names(mixed)
     with pytest.raises(RapporError, match="no report"):
-        doubts(Counts.zeros(SMALL))
+        suspicions(Counts.zeros(SMALL))
 
 
 def test_a_name_taken_meanwhile_is_left_alone(tmp_path):

@@ -8,8 +8,9 @@ from rappor.counts import Counts
 from rappor.errors import MismatchError, RapporError
 from rappor.location.areas import Areas, Grid
 from rappor.location.attacks import averaging_attack, linkage_attack, linked
-from rappor.location.collect import Collection, collect, levels_of, spent
+from rappor.location.collect import Collection, charged, collect, levels_of, spent
 from rappor.location.compare import compare
+from rappor.location.experiment import experiment
 from rappor.location.map import finest_shares, population_map, rate_errors
 from rappor.location.people import HOURS, moving_people
 from rappor.parameters import Parameters
@@ -255,3 +256,55 @@ def test_ways_to_share_places_differ_as_they_should():
         compare(people, grid=grid, collection=design, secret=SECRET, rng=rng(), k=151)
     with pytest.raises(RapporError):
         compare(people, grid=grid, collection=design, secret=SECRET, rng=rng(), epsilon=0)
+
+
+def test_a_ledger_a_person_keeps_back_what_passes_the_cap():
+    reported = rng().integers(0, 12, (40, 10))
+    everything, losses = charged(reported, parameters=CELLS, cap=None, key=bytes(32))
+    assert everything.all()
+    sent, spent_all = charged(reported, parameters=CELLS, cap=1e9, key=bytes(32))
+    assert sent.all()
+    assert spent_all == pytest.approx(losses)
+    sent, capped = charged(reported, parameters=CELLS, cap=5, key=bytes(32))
+    assert capped.max() <= 5
+    assert (sent.sum(axis=1) >= 1).all()
+    assert not sent.all()
+    with pytest.raises(RapporError, match="cap"):
+        Collection(areas=GRID.areas(), f=0.5, p=0.25, q=0.75, cap=0)
+
+
+def test_reports_beyond_the_cap_are_not_collected():
+    design = Collection(areas=Areas(parents=[], n_coarsest=9), f=0.5, p=0.0, q=1.0, cap=5)
+    cells = np.array([[1, 2, 3, 1], [4, 4, 4, 4]])  # a new cell costs 2.2
+    days = collect(cells, collection=design, secret=SECRET, hours=1, rng=rng())
+    assert [counts.total for (counts,) in days] == [2, 2, 1, 2]
+
+
+def an_experiment(**changes):
+    grid = Grid(west=0, south=0, east=16, north=16, levels=(1, 3))
+    sizes = {"n_people": 40, "population": 3_000, "n_days": 3, "cap": None} | changes
+    design = Collection(areas=grid.areas(), f=0.25, p=0.2, q=0.8, cap=sizes.pop("cap"))
+    return experiment(grid, collection=design, secret=SECRET, rng=rng(), **sizes)
+
+
+def test_an_experiment_withholds_cells_and_repeats_by_its_seed():
+    found = an_experiment().to_dict()
+    assert found == an_experiment().to_dict()
+    assert len(found["ways"]) == 6
+    for level in found["map"]:
+        shown = [cell for cell in level["estimates"] if cell is not None]
+        assert len(shown) == level["shown"]
+        assert all(cell["low"] < cell["share"] < cell["high"] for cell in shown)
+    assert 0 < found["map"][1]["shown"] < found["map"][1]["cells"] == 64
+    assert found["averaging"][-1]["drawn_anew"] > found["averaging"][-1]["kept"]
+    assert found["silenced"] == 0
+    assert an_experiment(cap=4).silenced > 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"n_people": 0}, {"n_people": 5_001}, {"population": 10**9}, {"n_days": 10**7}, {"k": 41}],
+)
+def test_experiments_that_are_too_large_or_empty_are_refused(changes):
+    with pytest.raises(RapporError):
+        an_experiment(**changes)

@@ -1,0 +1,239 @@
+"""Utility, CPU seconds and memory of synthetic records, on public microdata.
+
+Bins, splits and measures are those of the reference figures (see ``shared/reference/synth``):
+two-way total variation on declared categories, single integers where there are at most 50,
+otherwise 20 quantile bins of the real data; a boosted classifier trained on the synthetic and
+tested on the real records. The codes given to the engine come from public bins: single years
+and hours, geometric bins for amounts. Noise is simulated, so that seeds can be given.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import synth
+from bench.measure import arguments, in_process, peak_mb, show
+from dp import rho_of_epsilon
+
+SHARED = Path(os.environ.get("CKM_SHARED", Path(__file__).parents[2] / "shared"))
+DELTA = 1e-5
+EPSILONS = (0.1, 0.5, 1.0, 2.0, 8.0)
+# Ten features of persons and households; the age in years.
+ACS = ("AGEP", "SEX", "RAC1P", "HISP", "MSP", "EDU", "NOC", "NPF", "OWN_RENT", "PUMA")
+
+
+def _amounts(top: int) -> list[int]:
+    return [0, 1, *np.unique(np.round(np.geomspace(100, top + 1, 24)).astype(int)).tolist()]
+
+
+def _days() -> list[int]:
+    ahead = [1, 2, 4, 8, 16, 31, 61, 121, 241, 481, 1058]
+    behind = [-597, *(1 - days for days in (481, 241, 121, 61, 31, 16, 8, 4, 3, 2, 1))]
+    return sorted({*behind, 0, *ahead})
+
+
+class World:
+    """A public file with its domains, the engine's codes and the bins of the evaluation."""
+
+    def __init__(self, name: str) -> None:
+        self.train, self.test, schema = _loaded(name)
+        self.label = schema.get("label")
+        self.columns = list(self.train.columns)
+        self.categories: dict[str, list[Any]] = schema["categories"]
+        self.edges: dict[str, list[int]] = {}
+        self.bins: dict[str, np.ndarray] = {}
+        for column, (low, high) in schema["integer_bounds"].items():
+            if column in {"capital-gain", "capital-loss"}:
+                self.edges[column] = _amounts(high)
+            elif column == "days_b_screening_arrest":
+                self.edges[column] = _days()
+            else:
+                self.edges[column] = list(range(low, high + 2))
+            self.bins[column] = _evaluation_bins(self.train[column].to_numpy(), low, high)
+        self.sizes = [
+            len(self.categories[c]) if c in self.categories else len(self.edges[c]) - 1
+            for c in self.columns
+        ]
+        self.ordered = [c not in self.categories for c in self.columns]
+
+    def encode(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return the codes of the engine."""
+        return self._codes(frame, self.edges, shift=1)
+
+    def decode(self, codes: np.ndarray, rng: np.random.Generator) -> pd.DataFrame:
+        """Return records for codes, even within bins."""
+        found: dict[str, Any] = {}
+        for place, column in enumerate(self.columns):
+            if column in self.categories:
+                found[column] = np.array(self.categories[column], object)[codes[:, place]]
+            else:
+                edges = np.array(self.edges[column])
+                low, high = edges[codes[:, place]], edges[codes[:, place] + 1]
+                found[column] = low + np.floor(rng.random(len(codes)) * (high - low)).astype(
+                    int
+                )
+        return pd.DataFrame(found)
+
+    def distances(self, frame: pd.DataFrame) -> tuple[float, float]:
+        """Return mean one-way and two-way total variation against the training records."""
+        real, drawn = (self._codes(f, self.bins, shift=0) for f in (self.train, frame))
+        sizes = (np.maximum(real.max(axis=0), drawn.max(axis=0)) + 1).tolist()
+        ways: list[float] = []
+        for number in (1, 2):
+            found = []
+            for some in combinations(range(len(sizes)), number):
+                shape = [sizes[place] for place in some]
+                shares = [
+                    np.bincount(np.ravel_multi_index(t[:, list(some)].T, shape)) / len(t)
+                    for t in (real, drawn)
+                ]
+                cells = max(len(share) for share in shares)
+                first, second = (np.pad(share, (0, cells - len(share))) for share in shares)
+                found.append(0.5 * np.abs(first - second).sum())
+            ways.append(float(np.mean(found)))
+        return ways[0], ways[1]
+
+    def auc(self, frame: pd.DataFrame) -> float:
+        """Return the area under the curve on real test records, trained on the frame."""
+        if self.label is None:
+            return float("nan")
+        from sklearn.ensemble import HistGradientBoostingClassifier
+        from sklearn.metrics import roc_auc_score
+
+        model = HistGradientBoostingClassifier(random_state=0).fit(*self._features(frame))
+        features, truth = self._features(self.test)
+        return float(roc_auc_score(truth, model.predict_proba(features)[:, 1]))
+
+    def _features(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        features = [
+            pd.Categorical(frame[c], categories=self.categories[c]).codes
+            if c in self.categories
+            else frame[c].to_numpy()
+            for c in self.columns
+            if c != self.label
+        ]
+        truth = frame[self.label].isin([">50K", 1]).to_numpy()
+        return np.column_stack(features).astype(float), truth.astype(int)
+
+    def _codes(self, frame: pd.DataFrame, edges: dict[str, Any], *, shift: int) -> np.ndarray:
+        found = [
+            pd.Categorical(frame[c], categories=self.categories[c]).codes.astype(int)
+            if c in self.categories
+            else np.searchsorted(edges[c], frame[c].to_numpy(), side="right") - shift
+            for c in self.columns
+        ]
+        return np.column_stack(found)
+
+
+def _evaluation_bins(values: np.ndarray, low: int, high: int) -> np.ndarray:
+    if high - low <= 50:
+        return np.arange(low, high + 2)
+    has_heap = (values == 0).mean() > 0.3
+    cuts = np.quantile(values[values != 0] if has_heap else values, np.linspace(0, 1, 21))
+    return np.unique([*cuts, 0, 1] if has_heap else cuts)
+
+
+def _loaded(name: str) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
+    data = SHARED / "data"
+    if name == "acs":
+        texts = json.loads((data / "acs_schema.json").read_text())["schema"]
+        frame = pd.read_parquet(data / "acs_national_2019.parquet")[list(ACS)]
+        bounds = {"AGEP": (texts["AGEP"]["min"], texts["AGEP"]["max"])}
+        categories = {c: [str(v) for v in texts[c]["values"]] for c in ACS if c not in bounds}
+        for column in categories:
+            values = frame[column]
+            is_number = values.dtype.kind in "iuf"
+            frame[column] = values.map(
+                lambda v, n=is_number: "N" if pd.isna(v) else str(int(v)) if n else v
+            )
+        return frame, frame, {"categories": categories, "integer_bounds": bounds}
+    schema = json.loads((SHARED / "reference" / "synth" / f"{name}_schema.json").read_text())
+    if name == "adult":
+        parts = [pd.read_parquet(data / f"adult_{part}.parquet") for part in ("train", "test")]
+        return *(part.drop(columns="fnlwgt") for part in parts), schema
+    frame = pd.read_parquet(data / "compas.parquet")
+    order = np.random.default_rng(0).permutation(len(frame))
+    cut = round(0.8 * len(frame))
+    parts = [frame.iloc[order[:cut]], frame.iloc[order[cut:]]]
+    return *(part.reset_index(drop=True) for part in parts), schema
+
+
+def measured(name: str, epsilon: float, seed: int) -> dict[str, float]:
+    """Fit, draw and evaluate once."""
+    world = World(name)
+    codes = world.encode(world.train)
+    label = world.columns.index(world.label) if world.label else None
+    rng = np.random.default_rng(1000 + seed)
+    started = time.process_time()
+    model = synth.fit_codes(
+        codes,
+        sizes=world.sizes,
+        ordered=world.ordered,
+        rho=rho_of_epsilon(epsilon, delta=DELTA),
+        label=label,
+        noise=synth.SimulatedNoise(seed=seed),
+    )
+    drawn = model.sample(len(codes), rng=rng)
+    spent = time.process_time() - started
+    peak = peak_mb()
+    frame = world.decode(drawn, rng)
+    one, two = world.distances(frame)
+    return {"one": one, "two": two, "auc": world.auc(frame), "cpu": spent, "peak": peak}
+
+
+def speed(records: int, columns: int) -> dict[str, float]:
+    """Fit and draw many records of related columns, with secure noise."""
+    rng = np.random.default_rng(1)
+    sizes = ([2, 3, 5, 8, 10, 16, 20, 30, 50, 90] * columns)[:columns]
+    group = rng.integers(0, 6, records)
+    drawn = [np.where(rng.random(records) < 0.5, rng.integers(0, k, records), group * k // 6)
+             for k in sizes]  # fmt: skip
+    codes = np.column_stack(drawn).astype(np.int32)
+    del drawn, group
+    started = time.process_time()
+    model = synth.fit_codes(
+        codes,
+        sizes=sizes,
+        ordered=[k > 16 for k in sizes],
+        rho=rho_of_epsilon(1.0, delta=DELTA),
+    )
+    fitted = time.process_time()
+    model.sample(records, rng=rng)
+    ended = time.process_time()
+    return {"fit": fitted - started, "rows": records / (ended - fitted), "peak": peak_mb()}
+
+
+def main() -> None:
+    given = arguments(__doc__ or "", seeds=5, runs=6000)
+    for name in ("adult", "compas", "acs"):
+        rows: list[list[object]] = []
+        for epsilon in EPSILONS:
+            if not (SHARED / "data").exists():
+                continue
+            found = [in_process(measured, name, epsilon, seed) for seed in range(given.seeds)]
+            table = {key: np.array([one[key] for one in found]) for key in found[0]}
+            for seed, one in enumerate(found):
+                rows.append([epsilon, str(seed), *(f"{one[key]:.4f}" for key in one)])
+            rows.append([epsilon, "mean", *(f"{v.mean():.4f}" for v in table.values())])
+            rows.append([epsilon, "sd", *(f"{v.std(ddof=1):.4f}" for v in table.values())])
+        titles = ["epsilon", "seed", "TVD1", "TVD2", "AUC", "CPU s", "peak MB"]
+        show(f"{name}, delta 1e-5", titles, rows)
+    many = in_process(speed, 1_000_000, 20)
+    show("1,000,000 x 20", ["fit CPU s", "rows/s", "peak MB"], [list(many.values())])
+    from synth.auditing import audit_engine
+
+    audit = audit_engine(runs=given.runs)
+    texts = [f"{v:.3f}" for v in (audit.epsilon, audit.measured, audit.found)]
+    show("audit", ["epsilon", "from the noise", "found"], [texts])
+
+
+if __name__ == "__main__":
+    main()

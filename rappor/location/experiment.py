@@ -1,0 +1,245 @@
+"""A collection of places tried on simulated people, beside other ways to share them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rappor.errors import RapporError
+from rappor.location.attacks import averaging_attack
+from rappor.location.collect import collect
+from rappor.location.compare import compare
+from rappor.location.map import finest_shares, population_map
+from rappor.location.outcome import shares_of
+from rappor.location.people import HOURS, moving_people
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rappor.location.areas import Grid
+    from rappor.location.collect import Collection
+    from rappor.location.map import LevelMap
+    from rappor.location.outcome import Outcome
+    from rappor.permanent import SecretKey
+
+__all__ = ["Experiment", "LevelFigures", "experiment"]
+
+_REPORTS = (1, 10, 30, 100, 300)
+_ATTACKED = 300
+_LARGEST = 2 * 10**7  # hours of people, or cells of people, kept in memory at once
+_MOST_JUDGED = 5_000  # everybody's two halves are compared with everybody's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelFigures:
+    """How well the map of one level does.
+
+    Parameters
+    ----------
+    cells, shown
+        How many cells it has, and how many are shown; the others are withheld.
+    held
+        Share of the shown cells' intervals that hold the true share; None where none is shown.
+
+    Examples
+    --------
+    >>> LevelFigures(cells=16, shown=9, held=1.0).cells
+    16
+    """
+
+    cells: int
+    shown: int
+    held: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Experiment:
+    """What a simulation of moving people found.
+
+    Parameters
+    ----------
+    outcomes
+        Each way to share places, on the same people.
+    averaging
+        Numbers of reports → share of people whose cell is guessed, with the permanent response
+        kept and with one drawn anew for each report.
+    levels
+        The map, coarse to fine.
+    figures
+        How well each level of the map does.
+    map_error
+        Half the sum of differences between map and truth over the finest cells.
+    silenced
+        Share of reports that were not sent, because a person's loss would have passed the cap.
+
+    Examples
+    --------
+    >>> Experiment.__slots__[0]
+    'outcomes'
+    """
+
+    outcomes: tuple[Outcome, ...]
+    averaging: dict[int, tuple[float, float]]
+    levels: tuple[LevelMap, ...]
+    figures: tuple[LevelFigures, ...]
+    map_error: float
+    silenced: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all of it as plain values; withheld cells are None.
+
+        Examples
+        --------
+        >>> Experiment(
+        ...     outcomes=(), averaging={}, levels=(), figures=(), map_error=0.0, silenced=0.0
+        ... ).to_dict()["map"]
+        []
+        """
+        return {
+            "ways": [asdict(outcome) for outcome in self.outcomes],
+            "averaging": [
+                {"reports": reports, "kept": kept, "drawn_anew": anew}
+                for reports, (kept, anew) in self.averaging.items()
+            ],
+            "map": [
+                asdict(figures) | {"estimates": _published(level)}
+                for figures, level in zip(self.figures, self.levels, strict=True)
+            ],
+            "map_error": self.map_error,
+            "silenced": self.silenced,
+        }
+
+
+def experiment(
+    grid: Grid,
+    *,
+    collection: Collection,
+    secret: SecretKey,
+    rng: np.random.Generator,
+    n_people: int = 400,
+    population: int = 10_000,
+    n_days: int = 14,
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    **ways: Any,
+) -> Experiment:
+    """Simulate people, judge all ways to share places, and draw the map of a population.
+
+    Parameters
+    ----------
+    grid
+        The cells.
+    collection
+        How people report by RAPPOR; its areas are those of the grid.
+    secret
+        From which permanent responses derive.
+    rng
+        Source of chance: same seed, same figures.
+    n_people
+        People on whom all ways are judged.
+    population
+        People of the map.
+    n_days
+        Days of both; everybody reports once a day.
+    alpha, confidence
+        As for `population_map`.
+    **ways
+        As for `compare`.
+
+    Raises
+    ------
+    RapporError
+        If a number is out of range, or the simulation would not fit into memory.
+
+    Examples
+    --------
+    >>> from tables.secret import Secret
+    >>> from rappor.location.areas import Grid
+    >>> from rappor.location.collect import Collection
+    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(1, 3))
+    >>> found = experiment(
+    ...     grid,
+    ...     collection=Collection(areas=grid.areas(), f=0.5, p=0.25, q=0.75),
+    ...     secret=Secret(bytes(16)),
+    ...     rng=np.random.default_rng(1),
+    ...     n_people=30,
+    ...     population=500,
+    ...     n_days=2,
+    ... )
+    >>> [figures.cells for figures in found.figures]
+    [4, 64]
+    """
+    areas = collection.areas
+    n_cells = areas.n_cells(areas.n_levels - 1)
+    _check_size(n_people=n_people, population=population, n_days=n_days, n_cells=n_cells)
+    few = moving_people(n_people, n_days=n_days, grid=grid, rng=rng)
+    outcomes = compare(few, grid=grid, collection=collection, secret=secret, rng=rng, **ways)
+    many = moving_people(population, n_days=n_days, grid=grid, rng=rng)
+    days = collect(many.cells, collection=collection, secret=secret, hours=HOURS, rng=rng)
+    levels = population_map(days, areas=areas, alpha=alpha, confidence=confidence)
+    truths = [
+        shares_of(areas.upward(many.cells, to=level), areas.n_cells(level))
+        for level in range(areas.n_levels)
+    ]
+    sent = sum(counts.total for day in days for counts in day)
+    error = np.abs(finest_shares(levels, areas=areas) - truths[-1]).sum() / 2
+    return Experiment(
+        outcomes=outcomes,
+        averaging=_averaging(collection, rng),
+        levels=levels,
+        figures=tuple(
+            _figures(level, truth) for level, truth in zip(levels, truths, strict=True)
+        ),
+        map_error=float(error),
+        silenced=1 - sent / (population * n_days),
+    )
+
+
+def _averaging(
+    collection: Collection, rng: np.random.Generator
+) -> dict[int, tuple[float, float]]:
+    parameters = collection.parameters[-1]
+    kept, anew = (
+        averaging_attack(
+            parameters, reports=_REPORTS, n_people=_ATTACKED, rng=rng, is_memoised=is_memoised
+        )
+        for is_memoised in (True, False)
+    )
+    return {reports: (kept[reports], anew[reports]) for reports in _REPORTS}
+
+
+def _figures(level: LevelMap, truth: NDArray[np.float64]) -> LevelFigures:
+    shown = level.is_shown
+    is_held = (level.low <= truth) & (truth <= level.high)
+    return LevelFigures(
+        cells=int(shown.size),
+        shown=int(shown.sum()),
+        held=float(is_held[shown].mean()) if shown.any() else None,
+    )
+
+
+def _published(level: LevelMap) -> list[dict[str, float] | None]:
+    rows = zip(level.shares, level.low, level.high, level.is_shown, strict=True)
+    return [
+        {"share": float(share), "low": float(low), "high": float(high)} if is_shown else None
+        for share, low, high, is_shown in rows
+    ]
+
+
+def _check_size(*, n_people: int, population: int, n_days: int, n_cells: int) -> None:
+    if min(n_people, population, n_days) < 1:
+        raise RapporError("A simulation needs at least one person and one day.")
+    if n_people > _MOST_JUDGED:
+        raise RapporError(
+            f"At most {_MOST_JUDGED:,} people are judged, not {n_people:,}.",
+            hint="take fewer people, and a larger population for the map",
+        )
+    hours = n_days * HOURS
+    largest = max(population * hours, n_people * hours, n_people * n_cells, _ATTACKED * n_cells)
+    if largest > _LARGEST:
+        raise RapporError(
+            f"The simulation would hold {largest:,} places at once, more than {_LARGEST:,}.",
+            hint="take fewer people, days or levels",
+        )

@@ -1,0 +1,142 @@
+"""Bars with the marks of known records beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from reports.drawing import Drawing, Scale, ticks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from reports.languages import Words
+
+__all__ = ["Marked", "MarkedLine", "marked_bars"]
+
+_WIDTH = 720.0
+_LEFT = 270.0
+_IN_A_ROW = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedLine:
+    """A bar: its name, its number, an interval of it, and the numbers of known records."""
+
+    name: str
+    value: float
+    marks: Mapping[str, float] = field(default_factory=dict)
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """What a picture of bars with marks says.
+
+    Parameters
+    ----------
+    id, title, description
+        Of the picture.
+    across
+        The name of its axis.
+    bar
+        What a bar is.
+    marks
+        Name of a mark → its words.
+    start
+        Where bars begin.
+    """
+
+    id: str
+    title: str
+    description: str
+    across: str
+    bar: str
+    marks: Mapping[str, str]
+    start: float = 0.0
+
+
+def marked_bars(words: Words, data: Marked, lines: Sequence[MarkedLine]) -> str:
+    """Draw a bar per line, with a mark for each known number.
+
+    Parameters
+    ----------
+    words
+        The language.
+    data
+        The words of the picture.
+    lines
+        At least one.
+
+    Examples
+    --------
+    >>> from reports.languages import words_of
+    >>> data = Marked(
+    ...     id="a",
+    ...     title="",
+    ...     description="",
+    ...     across="share",
+    ...     bar="synthetic",
+    ...     marks={"holdout": "unseen"},
+    ... )
+    >>> line = MarkedLine(name="columns", value=0.2, marks={"holdout": 0.1})
+    >>> marked_bars(words_of("en"), data, [line]).count("<circle")
+    2
+    """
+    top, step, right = 14.0, 34.0, _WIDTH - 24
+    low = top + step * len(lines)
+    n_rows = len(data.marks) // _IN_A_ROW + 1
+    drawing = Drawing(data.id, size=(_WIDTH, low + 46 + 20 * n_rows))
+    every = [data.start, *(n for line in lines for n in _numbers(line))]
+    at = ticks(min(every), max(every))
+    along = Scale((at[0], at[-1]), (_LEFT, right))
+    drawing.across(along, at, low=low, high=top, write=words.numbers.plain, name=data.across)
+    for place, line in enumerate(lines):
+        y = top + (place + 0.5) * step
+        drawing.text((_LEFT - 10, y + 4), line.name, anchor="end")
+        left, end = sorted((along(data.start), along(line.value)))
+        drawing.rect((left, y - 8, max(end - left, 1.5), 16), css="drawn")
+        if line.low is not None and line.high is not None:
+            drawing.line((along(line.low), y), (along(line.high), y), css="axis")
+            for bound in (line.low, line.high):
+                drawing.line((along(bound), y - 5), (along(bound), y + 5), css="axis")
+        for name in data.marks:
+            if name in line.marks:
+                _mark(drawing, name, (along(line.marks[name]), y))
+    drawing.line((along(data.start), top), (along(data.start), low), css="axis")
+    _legend(drawing, data, low + 52)
+    return drawing.finish(data.title, data.description)
+
+
+def _numbers(line: MarkedLine) -> list[float]:
+    bounds = [n for n in (line.low, line.high) if n is not None]
+    return [line.value, *bounds, *line.marks.values()]
+
+
+def _mark(drawing: Drawing, name: str, place: tuple[float, float]) -> None:
+    """Draw a shape of its own for each kind of known records."""
+    x, y = place
+    if name == "holdout":
+        drawing.circle(place, 5, css="designed")
+    elif name == "bootstrap":
+        drawing.rect((x - 4.5, y - 4.5, 9, 9), css="designed")
+    elif name == "independent":
+        drawing.path(
+            [(x - 6, y + 6), (x, y - 6), (x + 6, y + 6), (x - 6, y + 6)], css="designed"
+        )
+    else:
+        drawing.path(
+            [(x, y - 7), (x + 5, y), (x, y + 7), (x - 5, y), (x, y - 7)], css="designed"
+        )
+
+
+def _legend(drawing: Drawing, data: Marked, y: float) -> None:
+    """Explain bar and marks, three side by side."""
+    drawing.rect((4, y - 6, 14, 12), css="drawn")
+    drawing.text((24, y + 4), data.bar)
+    for number, (name, says) in enumerate(data.marks.items(), start=1):
+        row, column = divmod(number, _IN_A_ROW)
+        left, middle = 4 + column * 240.0, y + 20 * row
+        _mark(drawing, name, (left + 7, middle))
+        drawing.text((left + 20, middle + 4), says)

@@ -1,0 +1,253 @@
+"""Synthetic records judged: what they keep, and what they give away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reports.catalogues.synthesis import CONCLUSIONS, CONTROLS, FIGURES, GOOD, GROUPS
+from reports.catalogues.wording import written
+from reports.charts.marked import Marked, MarkedLine, marked_bars
+from reports.parts import Cell, Figure, Table, numbers, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reports.languages import Words
+    from reports.parts import Entry
+    from reports.synthesis_facts import SynthesisFacts, SynthesisFigure
+
+__all__ = ["synthesis_page"]
+
+_DISTANCES = (
+    "tvd1", "tvd2", "tvd3", "ks_mean", "spearman_change_pairs", "cramer_change",
+)  # fmt: skip
+_CHANCES = ("detection_auc", "domias", "mia_mean", "mia_worst", "mia_euclidean", "nearer_train")
+#: Shown as marks; the training records are 0 off themselves.
+_MARKS = ("bootstrap", "holdout", "independent")
+
+
+def synthesis_page(words: Words, facts: SynthesisFacts) -> tuple[str, dict[str, Any]]:
+    """Arrange what is known of synthetic records.
+
+    Parameters
+    ----------
+    words
+        The language.
+    facts
+        The facts.
+
+    Examples
+    --------
+    >>> synthesis_page.__name__  # see `synthesis_report`
+    'synthesis_page'
+    """
+    groups = [
+        name
+        for name in GROUPS
+        if any(FIGURES[f.name].group == name for some in facts.figures.values() for f in some)
+    ]
+    return "synthesis.html", {
+        "title": facts.title or words.say("Synthetic records judged"),
+        "id": "",
+        "facts": facts,
+        "headings": {
+            "conclusion": words.say("Conclusion"),
+            "judged": words.say("What was judged"),
+            "pictures": words.say("At a glance"),
+            **{f"group-{name}": words.say(GROUPS[name]) for name in groups},
+            "definitions": words.say("Definitions"),
+        },
+        "findings": [
+            (
+                name,
+                [
+                    CONCLUSIONS[finding.name].say(
+                        words, finding.values, of=f"the conclusion {finding.name!r}"
+                    )
+                    for finding in several
+                ],
+            )
+            for name, several in facts.findings.items()
+        ],
+        "is_one": len(facts.figures) == 1,
+        "sizes": _sizes(words, facts),
+        "pictures": _pictures(words, facts),
+        "groups": [
+            (name, words.say(GROUPS[name]), _group(words, facts, name)) for name in groups
+        ],
+        "definitions": _definitions(words, facts),
+    }
+
+
+def _sizes(words: Words, facts: SynthesisFacts) -> Table:
+    lines = [
+        (words.say("Training records"), facts.train),
+        (words.say("Unseen real records"), facts.holdout),
+        *(
+            (words.say("Synthetic: %(name)s", name=n), size)
+            for n, size in facts.synthetic.items()
+        ),
+    ]
+    return Table(
+        id="sizes",
+        caption=words.say("Numbers of records"),
+        columns=(*texts(words.say("Records")), *numbers(words.say("How many"))),
+        rows=tuple((name, words.numbers.count(size)) for name, size in lines),
+    )
+
+
+def _group(words: Words, facts: SynthesisFacts, group: str) -> Table:
+    """List the figures of a group, with a column per control."""
+    several = len(facts.figures) > 1
+    lines = [
+        (name, figure)
+        for key in FIGURES
+        for name, some in facts.figures.items()
+        for figure in some
+        if figure.name == key and FIGURES[key].group == group
+    ]
+    controls = [c for c in CONTROLS if any(c in figure.controls for _, figure in lines)]
+    heads = [words.say("Figure"), *([words.say("Records")] if several else [])]
+    rows = []
+    for name, figure in lines:
+        known = FIGURES[figure.name]
+        rows.append(
+            (
+                Cell(text=words.say(known.name), small=figure.subject),
+                *([name] if several else []),
+                _value(words, figure),
+                *(_number(words, figure, figure.controls.get(c)) for c in controls),
+                words.say(GOOD[known.good]),
+            )
+        )
+    return Table(
+        id=f"figures-{group}",
+        caption=words.say(GROUPS[group]),
+        columns=(
+            *texts(*heads),
+            *numbers(words.say("Synthetic"), *(words.say(CONTROLS[c]) for c in controls)),
+            *texts(words.say("Good values")),
+        ),
+        rows=tuple(rows),
+        n_heads=len(heads),
+    )
+
+
+def _value(words: Words, figure: SynthesisFigure) -> Entry:
+    if figure.value is None:
+        return Cell(text=words.say("none"), small=words.say(figure.reason))
+    text = _number(words, figure, figure.value)
+    if figure.low is None or figure.high is None:
+        return text
+    bounds = (words.numbers.ratio(figure.low), words.numbers.ratio(figure.high))
+    return Cell(
+        text=text, small=words.say("%(low)s to %(high)s", low=bounds[0], high=bounds[1])
+    )
+
+
+def _number(words: Words, figure: SynthesisFigure, value: float | None) -> str:
+    if value is None:
+        return words.say("none")
+    return written(words, value, FIGURES[figure.name].kind)
+
+
+def _pictures(words: Words, facts: SynthesisFacts) -> list[Figure]:
+    found = []
+    for place, (name, figures) in enumerate(facts.figures.items()):
+        of_set = "" if len(facts.figures) == 1 else f" – {name}"
+        found += _picture(
+            words,
+            [figure for figure in figures if figure.name in _DISTANCES],
+            ident=f"distances-{place}",
+            title=words.say("How far from the training records") + of_set,
+            across=words.say("0 is equality"),
+            start=0.0,
+        )
+        found += _picture(
+            words,
+            [figure for figure in figures if figure.name in _CHANCES],
+            ident=f"chances-{place}",
+            title=words.say("What can be told above chance") + of_set,
+            across=words.say("0.5 is guessing, 1 is certainty"),
+            start=0.5,
+        )
+        found += _picture(
+            words,
+            [figure for figure in figures if figure.name == "class_auc"],
+            ident=f"learning-{place}",
+            title=words.say("What was learned, tested on unseen real records") + of_set,
+            across=words.say("area under the curve"),
+            start=0.5,
+            marks=("train", *_MARKS),
+        )
+    return found
+
+
+def _picture(
+    words: Words,
+    figures: Sequence[SynthesisFigure],
+    *,
+    ident: str,
+    title: str,
+    across: str,
+    start: float,
+    marks: Sequence[str] = _MARKS,
+) -> list[Figure]:
+    """Draw figures as bars; none where nothing is defined."""
+    shown = [figure for figure in figures if figure.value is not None]
+    if not shown:
+        return []
+    used = [c for c in marks if any(figure.controls.get(c) is not None for figure in shown)]
+    lines = [
+        MarkedLine(
+            name=words.say(FIGURES[f.name].name) if f.name != "class_auc" else f.subject,
+            value=f.value if f.value is not None else 0.0,
+            marks={c: v for c, v in f.controls.items() if c in used and v is not None},
+            low=f.low,
+            high=f.high,
+        )
+        for f in shown
+    ]
+    data = Marked(
+        id=ident,
+        title=title,
+        description=words.say(
+            "A bar per figure of the synthetic records, with marks for the same figure of "
+            "known records."
+        ),
+        across=across,
+        bar=words.say("Synthetic"),
+        marks={c: words.say(CONTROLS[c]) for c in used},
+        start=start,
+    )
+    table = Table(
+        id=f"{ident}-data",
+        caption=title,
+        columns=(
+            *texts(words.say("Figure")),
+            *numbers(words.say("Synthetic"), *data.marks.values()),
+        ),
+        rows=tuple(
+            (
+                line.name,
+                _number(words, figure, figure.value),
+                *(_number(words, figure, figure.controls.get(c)) for c in used),
+            )
+            for line, figure in zip(lines, shown, strict=True)
+        ),
+    )
+    return [Figure(id=ident, title=title, svg=marked_bars(words, data, lines), data=table)]
+
+
+def _definitions(words: Words, facts: SynthesisFacts) -> Table:
+    used = {figure.name for some in facts.figures.values() for figure in some}
+    return Table(
+        id="definition-table",
+        caption=words.say("What each figure is"),
+        columns=texts(words.say("Figure"), words.say("Definition")),
+        rows=tuple(
+            (words.say(known.name), words.say(known.meaning))
+            for name, known in FIGURES.items()
+            if name in used
+        ),
+    )

@@ -1,0 +1,30 @@
+"""Published methods to compare with, each under a name that says what it promises.
+
+Every one takes a data frame and returns a model with ``sample(n, rng)`` and an ``account`` of
+what it really cost.
+"""
+
+from synth.baselines.account import Account, Charge
+from synth.baselines.ceiling import vine_without_privacy
+from synth.baselines.copula_shirley import copula_shirley
+from synth.baselines.dp_copula import LEGACY_DEFECTS, dp_copula
+from synth.baselines.dp_histogram import dp_histogram
+from synth.baselines.encoders import Encoding, encode_glmm, encode_ordinal, encode_woe
+from synth.baselines.model import BaselineModel
+from synth.baselines.priv_bayes import priv_bayes
+
+__all__ = [
+    "LEGACY_DEFECTS",
+    "Account",
+    "BaselineModel",
+    "Charge",
+    "Encoding",
+    "copula_shirley",
+    "dp_copula",
+    "dp_histogram",
+    "encode_glmm",
+    "encode_ordinal",
+    "encode_woe",
+    "priv_bayes",
+    "vine_without_privacy",
+]

@@ -1,0 +1,227 @@
+"""What a method really spends, whatever its paper says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from synth.errors import OverspentError, SynthError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Account", "Charge", "checked_epsilon", "is_whole"]
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """One look at the records.
+
+    Parameters
+    ----------
+    part
+        ``"margins"``, ``"dependence"``, ``"encoders"`` or ``"bins"``.
+    what
+        What was looked at.
+    epsilon
+        The price; infinite where nothing bounds it.
+    delta
+        Chance that the bound may fail.
+
+    Examples
+    --------
+    >>> Charge(part="margins", what="age", epsilon=0.5).is_bounded
+    True
+    """
+
+    part: str
+    what: str
+    epsilon: float
+    delta: float = 0.0
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether anything is promised.
+
+        Examples
+        --------
+        >>> Charge(part="bins", what="age", epsilon=math.inf).is_bounded
+        False
+        """
+        return math.isfinite(self.epsilon)
+
+
+@dataclass(slots=True)
+class Account:
+    """The charges of a method; all of the same records, so they add up.
+
+    Neighbours are data sets of one size that differ in one record.
+
+    Parameters
+    ----------
+    claimed
+        The epsilon that whoever published the method says it costs.
+    limit
+        The most it may cost; None for methods that are reported, not bounded.
+
+    Examples
+    --------
+    >>> account = Account(claimed=1.0)
+    >>> account.pay(Charge(part="margins", what="age", epsilon=1.0))
+    >>> account.pay(Charge(part="margins", what="sex", epsilon=1.0))
+    >>> account.spent("margins"), account.is_private
+    (2.0, True)
+    """
+
+    claimed: float
+    limit: float | None = None
+    charges: list[Charge] = field(default_factory=list)
+
+    def pay(self, charge: Charge) -> None:
+        """Note a charge before the records are looked at, or refuse it.
+
+        Parameters
+        ----------
+        charge
+            It.
+
+        Raises
+        ------
+        OverspentError
+            If it exceeds the limit; nothing is noted then.
+
+        Examples
+        --------
+        >>> account = Account(claimed=1.0, limit=1.0)
+        >>> account.pay(Charge(part="dependence", what="vine", epsilon=math.inf))
+        Traceback (most recent call last):
+        ...
+        synth.errors.OverspentError: vine costs epsilon inf; 1 of 1 is left.
+        """
+        if not charge.epsilon > 0:
+            raise SynthError(f"A charge must be positive, not {charge.epsilon}.")
+        total = math.fsum([*(one.epsilon for one in self.charges), charge.epsilon])
+        if self.limit is not None and not total <= self.limit * (1 + _ROUNDING):
+            left = max(0.0, self.limit - self.spent())
+            raise OverspentError(
+                f"{charge.what} costs epsilon {charge.epsilon:g}; {left:g} of "
+                f"{self.limit:g} is left."
+            )
+        self.charges.append(charge)
+
+    def spent(self, part: str | None = None) -> float:
+        """Return the sum of the charges.
+
+        Parameters
+        ----------
+        part
+            Only those of a part; all by default.
+
+        Examples
+        --------
+        >>> Account(claimed=1.0).spent()
+        0.0
+        """
+        return math.fsum(one.epsilon for one in self.charges if part in {None, one.part})
+
+    @property
+    def delta(self) -> float:
+        """The sum of the deltas.
+
+        Examples
+        --------
+        >>> Account(claimed=1.0).delta
+        0.0
+        """
+        return math.fsum(one.delta for one in self.charges)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the whole has a finite epsilon.
+
+        Examples
+        --------
+        >>> Account(claimed=1.0).is_private
+        True
+        """
+        return math.isfinite(self.spent())
+
+    @property
+    def is_as_claimed(self) -> bool:
+        """Whether it costs no more than was claimed.
+
+        Examples
+        --------
+        >>> Account(claimed=1.0).is_as_claimed
+        True
+        """
+        return self.spent() <= self.claimed * (1 + _ROUNDING)
+
+    def by_part(self) -> Mapping[str, float | str]:
+        """Return the sum of every part, or ``"unbounded"``.
+
+        Examples
+        --------
+        >>> account = Account(claimed=1.0)
+        >>> account.pay(Charge(part="dependence", what="vine", epsilon=math.inf))
+        >>> account.by_part()
+        {'dependence': 'unbounded'}
+        """
+        parts = dict.fromkeys(one.part for one in self.charges)
+        sums = {part: self.spent(part) for part in parts}
+        return {part: one if math.isfinite(one) else "unbounded" for part, one in sums.items()}
+
+    def __str__(self) -> str:
+        parts = ", ".join(
+            f"{part} {one if isinstance(one, str) else f'{one:g}'}"
+            for part, one in self.by_part().items()
+        )
+        if self.is_as_claimed:
+            return f"epsilon {self.spent():g} ({parts})"
+        return f"NOT DP as claimed: epsilon {self.claimed:g} claimed; {parts}"
+
+
+def checked_epsilon(epsilon: Any, *, may_be_zero: bool = False) -> float:
+    """Return a budget that makes sense.
+
+    Parameters
+    ----------
+    epsilon
+        The budget.
+    may_be_zero
+        Whether 0 stands for no noise at all, as in experiments.
+
+    Examples
+    --------
+    >>> checked_epsilon(1)
+    1.0
+    """
+    is_number = isinstance(epsilon, (int, float)) and not isinstance(epsilon, bool)
+    if is_number and math.isfinite(epsilon) and (epsilon > 0 or (may_be_zero and epsilon == 0)):
+        return float(epsilon)
+    raise SynthError(
+        f"epsilon must be positive and finite, not {epsilon!r}.",
+        hint="0, for no noise, is for the published methods alone" if epsilon == 0 else None,
+    )
+
+
+def is_whole(number: Any, *, least: int = 1) -> bool:
+    """Tell whether something is a whole number that is large enough.
+
+    Parameters
+    ----------
+    number
+        Anything.
+    least
+        The smallest that will do.
+
+    Examples
+    --------
+    >>> is_whole(3), is_whole(True), is_whole(2.0), is_whole(0)
+    (True, False, False, False)
+    """
+    is_integer = hasattr(number, "__index__") and not isinstance(number, bool)
+    return bool(is_integer and number >= least)

@@ -1,0 +1,260 @@
+"""Frames as codes: every column a list of values in order, and places in it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from risk.anonymity.groups import as_pandas
+from risk.errors import RiskError
+from synth.errors import SynthError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+__all__ = ["CodedColumn", "code_frame", "decode_frame"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class CodedColumn:
+    """A column as places among its values.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    domain
+        The values in order; None, for missing, last.
+    codes
+        Per record the place of its value.
+    is_numeric
+        Whether the values but missing are numbers, in rising order.
+    dtype
+        The type of the column in the frame.
+    is_declared
+        Whether the values were given, not read from the records.
+
+    Examples
+    --------
+    >>> (column,) = code_frame({"sex": ["M", "F"]})
+    >>> column.domain, column.codes.tolist()
+    (('F', 'M'), [1, 0])
+    """
+
+    name: str
+    domain: tuple[Any, ...]
+    codes: NDArray[np.int64]
+    is_numeric: bool
+    dtype: Any
+    is_declared: bool
+
+    @property
+    def size(self) -> int:
+        """How many values there are.
+
+        Examples
+        --------
+        >>> code_frame({"sex": ["M", "F"]})[0].size
+        2
+        """
+        return len(self.domain)
+
+    def counts(self, rows: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """Count the records of each value.
+
+        Parameters
+        ----------
+        rows
+            The records to count; all by default.
+
+        Examples
+        --------
+        >>> code_frame({"sex": ["M", "F", "M"]})[0].counts().tolist()
+        [1, 2]
+        """
+        codes = self.codes if rows is None else self.codes[rows]
+        return np.bincount(codes, minlength=self.size)
+
+    def __repr__(self) -> str:
+        return f"CodedColumn({self.name!r}, size={self.size})"
+
+
+def code_frame(
+    frame: Any, *, domains: Mapping[str, Sequence[Any]] | None = None
+) -> list[CodedColumn]:
+    """Turn a frame into codes.
+
+    Parameters
+    ----------
+    frame
+        pandas, Arrow, or a mapping of columns.
+    domains
+        Per column its declared values. A number goes to the nearest declared one; anything
+        else must be declared. Without it the values are those of the records.
+
+    Examples
+    --------
+    >>> coded = code_frame({"age": [17, 31]}, domains={"age": [10, 20, 30]})
+    >>> coded[0].codes.tolist()
+    [1, 2]
+    """
+    try:
+        table = as_pandas(frame)
+    except RiskError as error:
+        raise SynthError(error.problem, hint=error.hint) from None
+    if not len(table.columns) or not len(table):
+        raise SynthError(
+            f"There is nothing to learn from: {len(table)} records, "
+            f"{len(table.columns)} columns."
+        )
+    names = [str(name) for name in table.columns]
+    if len(set(names)) < len(names):
+        raise SynthError("Column names must differ.")
+    if domains is not None:
+        missing = [name for name in names if name not in domains]
+        if missing:
+            raise SynthError(
+                f"No domain is declared for {', '.join(map(repr, missing))}.",
+                hint="reading it from the records would tell about them",
+            )
+    return [
+        _coded(name, table.iloc[:, place], None if domains is None else domains[name])
+        for place, name in enumerate(names)
+    ]
+
+
+def decode_frame(
+    columns: Sequence[CodedColumn], codes: Sequence[NDArray[np.int64]]
+) -> pd.DataFrame:
+    """Turn codes into a frame with the types of the one that was coded.
+
+    Parameters
+    ----------
+    columns
+        What `code_frame` made.
+    codes
+        Per column places among its values.
+
+    Examples
+    --------
+    >>> coded = code_frame({"sex": ["M", "F"]})
+    >>> decode_frame(coded, [np.array([0, 0, 1])])["sex"].tolist()
+    ['F', 'F', 'M']
+    """
+    import pandas as pd
+
+    series = {}
+    for column, places in zip(columns, codes, strict=True):
+        values = np.empty(column.size, dtype=object)
+        values[:] = column.domain
+        drawn = pd.Series(values[places], dtype=object)
+        if not _fits(column):
+            series[column.name] = drawn.infer_objects()
+            continue
+        try:
+            series[column.name] = drawn.astype(column.dtype)
+        except (TypeError, ValueError):  # a declared value that the type cannot hold
+            series[column.name] = drawn.infer_objects()
+    return pd.DataFrame(series)
+
+
+def _coded(name: str, series: Any, domain: Sequence[Any] | None) -> CodedColumn:
+    import pandas as pd
+
+    is_numeric = bool(pd.api.types.is_numeric_dtype(series.dtype))
+    is_missing = series.isna().to_numpy()
+    present = series[~is_missing]
+    if is_numeric:
+        found = np.asarray(present.to_numpy(), dtype=np.float64)
+        if not np.isfinite(found).all():
+            raise SynthError(f"Column {name!r} has an infinite number.", hint="bound it first")
+    if domain is None:
+        values = _found_values(present, is_numeric=is_numeric)
+        values = (*values, None) if is_missing.any() else values
+    else:
+        values = _declared_values(name, domain, is_numeric=is_numeric)
+        if is_missing.any() and values[-1] is not None:
+            raise SynthError(
+                f"Column {name!r} has missing values, its domain none.",
+                hint="add None to the domain",
+            )
+    known = values[:-1] if values[-1] is None else values
+    codes = np.full(len(series), len(known), dtype=np.int64)
+    if is_numeric:
+        codes[~is_missing] = _nearest(found, np.asarray(known, dtype=np.float64))
+    else:
+        places = {value: place for place, value in enumerate(known)}
+        try:
+            codes[~is_missing] = [places[value] for value in present]
+        except KeyError:
+            raise SynthError(
+                f"Column {name!r} has a value outside its declared domain.",
+                hint="declare it, or recode it",
+            ) from None
+    return CodedColumn(
+        name=name,
+        domain=values,
+        codes=codes,
+        is_numeric=is_numeric,
+        dtype=series.dtype,
+        is_declared=domain is not None,
+    )
+
+
+def _found_values(present: Any, *, is_numeric: bool) -> tuple[Any, ...]:
+    if is_numeric:
+        return tuple(sorted(set(present.tolist())))
+    try:
+        return tuple(sorted(set(present), key=lambda value: (str(type(value)), value)))
+    except TypeError:
+        try:
+            return tuple(sorted(set(present), key=str))
+        except TypeError:
+            raise SynthError(
+                "A column holds values that are neither numbers nor texts.",
+                hint="turn lists and other containers into texts first",
+            ) from None
+
+
+def _declared_values(name: str, domain: Sequence[Any], *, is_numeric: bool) -> tuple[Any, ...]:
+    given = list(domain)
+    has_missing = any(_is_missing(value) for value in given)
+    known = [value for value in given if not _is_missing(value)]
+    if is_numeric:
+        try:
+            known = sorted({float(value) for value in known})
+        except (TypeError, ValueError):
+            raise SynthError(f"The domain of {name!r} must be numbers.") from None
+        if not all(math.isfinite(value) for value in known):
+            raise SynthError(f"The domain of {name!r} must be finite.")
+    values = tuple(dict.fromkeys(known))
+    if not values:
+        raise SynthError(f"The domain of {name!r} is empty.")
+    return (*values, None) if has_missing else values
+
+
+def _fits(column: CodedColumn) -> bool:
+    """Tell whether a column of integers has integers declared, which a cast would cut."""
+    is_integer = getattr(column.dtype, "kind", "O") in "iu"
+    return not is_integer or all(
+        value is None or value == int(value) for value in column.domain
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _nearest(found: NDArray[np.float64], known: NDArray[np.float64]) -> NDArray[np.int64]:
+    if not len(known):
+        return np.zeros(len(found), dtype=np.int64)
+    right = np.searchsorted(known, found).clip(0, len(known) - 1)
+    left = (right - 1).clip(min=0)
+    is_left = found - known[left] <= known[right] - found
+    return np.where(is_left & (found < known[right]), left, right).astype(np.int64)

@@ -1,0 +1,117 @@
+"""Every column by itself, from a noisy histogram."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from synth.baselines.account import Account, Charge, checked_epsilon
+from synth.baselines.coded import code_frame, decode_frame
+from synth.baselines.margins import exact_margins, noisy_margins
+from synth.baselines.model import BaselineModel
+from synth.errors import SynthError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    import pandas as pd
+
+    from synth.baselines.coded import CodedColumn
+    from synth.baselines.noise import Mechanism
+
+__all__ = ["charge_bins", "dp_histogram"]
+
+Mode = Literal["strict", "thesis"]
+
+
+def dp_histogram(
+    frame: Any,
+    *,
+    epsilon: float,
+    domains: Mapping[str, Sequence[Any]] | None,
+    mode: Mode = "strict",
+    mechanism: Mechanism = "laplace",
+    delta: float = 1e-3,
+    rng: np.random.Generator | None = None,
+) -> BaselineModel:
+    """Sample every column from its noisy histogram, none with regard to another.
+
+    Parameters
+    ----------
+    frame
+        The records.
+    epsilon
+        The budget. In mode ``"strict"`` of all columns together; in mode ``"thesis"`` of each
+        column, and 0 stands for no noise.
+    domains
+        Per column its values. None reads them from the records, and the account says so.
+    mode
+        Whether columns share the budget.
+    mechanism, delta
+        The noise; delta is of the Gaussian alone.
+    rng
+        A generator, for simulations; without one the noise is exact and from the system.
+
+    Examples
+    --------
+    >>> model = dp_histogram(
+    ...     {"sex": ["F", "M"] * 50, "age": [20, 30] * 50},
+    ...     epsilon=1,
+    ...     domains={"sex": ["F", "M"], "age": [20, 30]},
+    ... )
+    >>> print(model.account)
+    epsilon 1 (margins 1)
+    """
+    if mode not in {"strict", "thesis"}:
+        raise SynthError(f"Unknown mode {mode!r}.", hint="known: strict, thesis")
+    is_strict = mode == "strict"
+    epsilon = checked_epsilon(epsilon, may_be_zero=not is_strict)
+    columns = code_frame(frame, domains=domains)
+    is_bounded = is_strict and domains is not None
+    account = Account(claimed=epsilon, limit=epsilon if is_bounded else None)
+    charge_bins(account, columns)
+    bins, sizes = [one.codes for one in columns], [one.size for one in columns]
+    if epsilon == 0:
+        account.pay(Charge(part="margins", what="exact margins", epsilon=float("inf")))
+        margins = exact_margins(bins, sizes)
+    else:
+        share = len(columns) if is_strict else 1
+        margins = noisy_margins(
+            bins,
+            sizes,
+            names=[one.name for one in columns],
+            epsilon=epsilon / share,
+            account=account,
+            mechanism=mechanism,
+            delta=delta / share,
+            rng=rng,
+        )
+
+    def draw(n: int, source: np.random.Generator) -> pd.DataFrame:
+        drawn = [margin.inverse(source.random(n)).astype(int) for margin in margins]
+        return decode_frame(columns, drawn)
+
+    name = "DP-Histogram" if account.is_as_claimed else "DP-Histogram, NOT DP as claimed"
+    return BaselineModel(label=name, account=account, draw=draw)
+
+
+def charge_bins(account: Account, columns: Sequence[CodedColumn]) -> None:
+    """Note the columns whose values were read from the records: nothing bounds that.
+
+    Parameters
+    ----------
+    account
+        Where to note it.
+    columns
+        The columns.
+
+    Examples
+    --------
+    >>> account = Account(claimed=1.0)
+    >>> charge_bins(account, code_frame({"sex": ["F"]}))
+    >>> print(account)
+    NOT DP as claimed: epsilon 1 claimed; bins unbounded
+    """
+    for column in columns:
+        if not column.is_declared:
+            account.pay(Charge(part="bins", what=column.name, epsilon=float("inf")))

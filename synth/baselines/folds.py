@@ -1,0 +1,60 @@
+"""Disjoint folds of the records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synth.errors import SynthError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["split_records"]
+
+_LEAST = 2
+
+
+def split_records(
+    n: int,
+    *,
+    histogram_share: float,
+    encoder_share: float = 0.0,
+    rng: np.random.Generator | None = None,
+) -> dict[str, NDArray[np.int64]]:
+    """Deal the records at random to the steps of a method; no record goes to two.
+
+    Parameters
+    ----------
+    n
+        How many records.
+    histogram_share
+        The share of what the encoder leaves that goes to the histograms; the copula has the
+        rest.
+    encoder_share
+        The share that goes to the encoder.
+    rng
+        A generator.
+
+    Examples
+    --------
+    >>> folds = split_records(10, histogram_share=0.5, encoder_share=0.2)
+    >>> {name: len(rows) for name, rows in folds.items()}
+    {'encoder': 2, 'histogram': 4, 'copula': 4}
+    """
+    for name, share in (("histogram_share", histogram_share), ("encoder_share", encoder_share)):
+        if not 0 <= share < 1 or (name == "histogram_share" and share == 0):
+            raise SynthError(f"{name} must lie between 0 and 1, not {share}.")
+    order = (np.random.default_rng() if rng is None else rng).permutation(n)
+    first = max(_LEAST, round(n * encoder_share)) if encoder_share else 0
+    second = first + max(1, round((n - first) * histogram_share))
+    if n - second < _LEAST:
+        raise SynthError(
+            f"{n} records are too few to be split.", hint="give more, or set epsilon to 0"
+        )
+    parts = np.split(order, [first, second])
+    return {
+        name: np.sort(part)
+        for name, part in zip(("encoder", "histogram", "copula"), parts, strict=True)
+    }

@@ -1,0 +1,204 @@
+"""From coded columns to columns with an order, for copulas to work on, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from synth.baselines.encoders import encode_glmm, encode_woe
+from synth.errors import SynthError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from synth.baselines.coded import CodedColumn
+
+__all__ = ["Encoder", "Layout", "lay_out"]
+
+Encoder = Literal["ordinal", "one-hot", "woe", "glmm"]
+_WIDEST = 200
+_ENCODERS = ("ordinal", "one-hot", "woe", "glmm")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Layout:
+    """Columns whose bins have an order, and the way back.
+
+    Parameters
+    ----------
+    names
+        A name per ordered column.
+    bins
+        Per ordered column, the bin of each record.
+    sizes
+        How many bins each has.
+    parts
+        Per column of the frame the places of its ordered columns: one, or one per category.
+    values_of
+        Per column of the frame the code that stands for each bin.
+    collisions
+        Per column the categories that share a number.
+
+    Examples
+    --------
+    >>> from synth.baselines.coded import code_frame
+    >>> layout = lay_out(code_frame({"sex": ["M", "F"]}), encoder="one-hot")
+    >>> layout.names
+    ('sex=F', 'sex=M')
+    """
+
+    names: tuple[str, ...]
+    bins: tuple[NDArray[np.int64], ...]
+    sizes: tuple[int, ...]
+    parts: tuple[tuple[int, ...], ...]
+    values_of: tuple[NDArray[np.int64], ...]
+    collisions: dict[str, tuple[tuple[Any, ...], ...]]
+
+    def codes(
+        self, drawn: Sequence[NDArray[np.int64]]
+    ) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
+        """Return the codes of drawn bins, and which records have a category everywhere.
+
+        Parameters
+        ----------
+        drawn
+            Per ordered column the bins.
+
+        Examples
+        --------
+        >>> from synth.baselines.coded import code_frame
+        >>> layout = lay_out(code_frame({"sex": ["M", "F"]}), encoder="one-hot")
+        >>> codes, is_whole = layout.codes([np.array([1, 0, 1]), np.array([0, 0, 1])])
+        >>> codes[0].tolist(), is_whole.tolist()
+        ([0, 0, 1], [True, False, True])
+        """
+        found, is_whole = [], np.ones(len(drawn[0]), dtype=bool)
+        for places, values in zip(self.parts, self.values_of, strict=True):
+            if len(places) == 1:
+                found.append(values[drawn[places[0]]])
+                continue
+            block = np.column_stack([drawn[place] for place in places])
+            is_whole &= block.any(axis=1)
+            last = block.shape[1] - 1 - np.argmax(block[:, ::-1], axis=1)
+            found.append(np.where(block.any(axis=1), last, 0))
+        return found, is_whole
+
+    def __repr__(self) -> str:
+        return f"Layout(n_columns={len(self.names)})"
+
+
+def lay_out(
+    columns: Sequence[CodedColumn],
+    *,
+    encoder: Encoder = "ordinal",
+    target: str | None = None,
+    fitted_on: Sequence[CodedColumn] | None = None,
+    rows: NDArray[np.int64] | None = None,
+) -> Layout:
+    """Order the categories of every column that has no numbers.
+
+    Parameters
+    ----------
+    columns
+        The records.
+    encoder
+        How categories are ordered: as listed, as indicators, by weight of evidence, or by
+        random effects.
+    target
+        The column that the last two refer to; it stays as listed itself.
+    fitted_on
+        Other records to fit the encoder on, coded with the same values, -1 for others.
+    rows
+        The records to fit it on, where it is the same ones.
+
+    Examples
+    --------
+    >>> from synth.baselines.coded import code_frame
+    >>> frame = {"job": ["a", "b", "c"] * 4, "rich": [1, 0, 0] * 4}
+    >>> layout = lay_out(code_frame(frame), encoder="woe", target="rich")
+    >>> layout.bins[0][:3].tolist(), layout.collisions
+    ([1, 0, 0], {'job': (('b', 'c'),)})
+    """
+    if encoder not in _ENCODERS:
+        raise SynthError(f"Unknown encoder {encoder!r}.", hint=f"known: {', '.join(_ENCODERS)}")
+    names: list[str] = []
+    bins: list[NDArray[np.int64]] = []
+    sizes: list[int] = []
+    parts: list[tuple[int, ...]] = []
+    values_of, collisions = [], {}
+    _refuse_too_wide(columns, encoder)
+    source = columns if fitted_on is None else fitted_on
+    answers = _answers(source, target, rows) if encoder in {"woe", "glmm"} else None
+    for place, column in enumerate(columns):
+        if encoder == "one-hot" and not column.is_numeric and column.size > 1:
+            parts.append(tuple(range(len(bins), len(bins) + column.size)))
+            values_of.append(np.arange(column.size))
+            for code, value in enumerate(column.domain):
+                names.append(f"{column.name}={value}")
+                bins.append((column.codes == code).astype(np.int64))
+                sizes.append(2)
+            continue
+        bin_of = np.arange(column.size)
+        if answers is not None and not column.is_numeric and column.name != target:
+            codes = source[place].codes if rows is None else source[place].codes[rows]
+            bin_of, same = _by_target(column, codes, answers, encoder)
+            if same:
+                collisions[column.name] = same
+        value_of = np.zeros(int(bin_of.max()) + 1, dtype=np.int64)
+        value_of[bin_of] = np.arange(column.size)  # the last of several, as published
+        names.append(column.name)
+        parts.append((len(bins),))
+        bins.append(bin_of[column.codes])
+        sizes.append(len(value_of))
+        values_of.append(value_of)
+    return Layout(
+        names=tuple(names),
+        bins=tuple(bins),
+        sizes=tuple(sizes),
+        parts=tuple(parts),
+        values_of=tuple(values_of),
+        collisions=collisions,
+    )
+
+
+def _refuse_too_wide(columns: Sequence[CodedColumn], encoder: Encoder) -> None:
+    wide = sum(
+        column.size if encoder == "one-hot" and not column.is_numeric else 1
+        for column in columns
+    )
+    if wide > _WIDEST:
+        raise SynthError(
+            f"The copula would have {wide} columns, more than {_WIDEST}.",
+            hint="use another encoder, or fewer columns",
+        )
+
+
+def _by_target(
+    column: CodedColumn, codes: NDArray[np.int64], answers: list[Any], encoder: Encoder
+) -> tuple[NDArray[np.int64], tuple[tuple[Any, ...], ...]]:
+    has_answer = [k for k, one in enumerate(answers) if one is not None and codes[k] >= 0]
+    kept = [int(codes[place]) for place in has_answer]
+    known = [answers[place] for place in has_answer]
+    listed = range(column.size)
+    if encoder == "woe":
+        found = encode_woe(kept, known, categories=listed)
+    else:
+        found = encode_glmm(kept, known, categories=listed)
+    _, bin_of = np.unique(np.array(found.numbers), return_inverse=True)
+    same = tuple(tuple(column.domain[code] for code in group) for group in found.collisions)
+    return bin_of.astype(np.int64), same
+
+
+def _answers(
+    columns: Sequence[CodedColumn], target: str | None, rows: NDArray[np.int64] | None
+) -> list[Any]:
+    for column in columns:
+        if column.name == target:
+            codes = column.codes if rows is None else column.codes[rows]
+            return [column.domain[code] if code >= 0 else None for code in codes]
+    known = ", ".join(repr(column.name) for column in columns)
+    raise SynthError(f"The encoder needs a target; there is no column {target!r}.", hint=known)

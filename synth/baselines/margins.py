@@ -1,0 +1,168 @@
+"""Noisy margins, and noisy ranks of pairs."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dp import Adjacency, Laplace, Sensitivity
+from synth.baselines.account import Charge
+from synth.baselines.noise import noise_of, noisy
+from synth.copulas.gaussian import nearest_correlation
+from synth.copulas.margins import Margin
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from synth.baselines.account import Account
+    from synth.baselines.noise import Mechanism
+
+__all__ = ["exact_margins", "kendall", "noisy_correlation", "noisy_margins"]
+
+
+def exact_margins(bins: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> list[Margin]:
+    """Return the margins as they are.
+
+    Parameters
+    ----------
+    bins, sizes
+        Per column the bin of each record, and how many bins there are.
+
+    Examples
+    --------
+    >>> exact_margins([np.array([0, 1, 1, 1])], [2])[0].cumulative.tolist()
+    [0.25, 1.0]
+    """
+    return [
+        Margin.of_counts(np.arange(size), counts=np.bincount(one, minlength=size))
+        for one, size in zip(bins, sizes, strict=True)
+    ]
+
+
+def noisy_margins(
+    bins: Sequence[NDArray[np.int64]],
+    sizes: Sequence[int],
+    *,
+    names: Sequence[str],
+    epsilon: float,
+    account: Account,
+    mechanism: Mechanism = "laplace",
+    delta: float = 1e-3,
+    sensitivity: float = 2.0,
+    rng: np.random.Generator | None = None,
+) -> list[Margin]:
+    """Return margins from counts with noise, each for the whole epsilon given.
+
+    Parameters
+    ----------
+    bins, sizes, names
+        The columns.
+    epsilon, delta
+        The price of one column.
+    account
+        Where each is charged.
+    mechanism, sensitivity, rng
+        As for the noise.
+
+    Examples
+    --------
+    >>> from synth.baselines.account import Account
+    >>> account = Account(claimed=1.0)
+    >>> found = noisy_margins(
+    ...     [np.array([0, 1, 1])] * 2, [2, 2], names="ab", epsilon=40.0, account=account
+    ... )
+    >>> len(found), account.spent("margins")
+    (2, 80.0)
+    """
+    noise = noise_of(mechanism, epsilon=epsilon, sensitivity=sensitivity, delta=delta)
+    price = delta if mechanism == "gaussian" else 0.0
+    margins = []
+    for one, size, name in zip(bins, sizes, names, strict=True):
+        account.pay(Charge(part="margins", what=name, epsilon=epsilon, delta=price))
+        counts = noisy(np.bincount(one, minlength=size), noise, rng=rng)
+        highest = math.inf if mechanism == "gaussian" else len(one)
+        margins.append(Margin.of_counts(np.arange(size), counts=counts.clip(0, highest)))
+    return margins
+
+
+def kendall(one: NDArray[Any], other: NDArray[Any]) -> float:
+    """Return Kendall's tau of all pairs of records, ties counting 0.
+
+    Parameters
+    ----------
+    one, other
+        Two columns.
+
+    Notes
+    -----
+    Over all pairs, not over those without ties: so a record that is replaced moves it by at
+    most ``4 / n``, whatever the data.
+
+    Examples
+    --------
+    >>> kendall(np.array([1, 2, 3]), np.array([1, 1, 2])).__round__(4)
+    0.6667
+    """
+    from scipy.stats import kendalltau
+
+    n = len(one)
+    if n < 2:
+        return 0.0
+    pairs = n * (n - 1) / 2
+    free = 1.0
+    for column in (one, other):
+        ties = np.unique(column, return_counts=True)[1].astype(np.float64)
+        free *= pairs - (ties * (ties - 1) / 2).sum()
+    if free <= 0:
+        return 0.0
+    return float(kendalltau(one, other).statistic * math.sqrt(free) / pairs)
+
+
+def noisy_correlation(
+    columns: Sequence[NDArray[Any]],
+    *,
+    epsilon: float,
+    account: Account,
+    rng: np.random.Generator | None = None,
+) -> NDArray[np.float64]:
+    """Return the correlation matrix of a Gaussian copula, from noisy Kendall's taus.
+
+    Parameters
+    ----------
+    columns
+        The columns, as ranks.
+    epsilon
+        The price of all pairs together.
+    account
+        Where it is charged.
+    rng
+        As for the noise.
+
+    Notes
+    -----
+    ``sin(pi tau / 2)`` of each noisy tau, then the repair of `nearest_correlation`.
+
+    Examples
+    --------
+    >>> from synth.baselines.account import Account
+    >>> x = np.arange(500)
+    >>> found = noisy_correlation([x, -x], epsilon=90.0, account=Account(claimed=90.0))
+    >>> bool(found[0, 1] < -0.99)
+    True
+    """
+    n, records = len(columns), len(columns[0])
+    matrix = np.eye(n)
+    if n == 1:
+        return matrix
+    above = np.triu_indices(n, 1)
+    taus = np.array([kendall(one, other) for one, other in combinations(columns, 2)])
+    moved = Sensitivity(l1=4 * len(taus) / records, adjacency=Adjacency.REPLACE)
+    account.pay(Charge(part="dependence", what="Kendall's tau of all pairs", epsilon=epsilon))
+    drawn = noisy(taus, Laplace.calibrated(moved, epsilon=epsilon), rng=rng).clip(-1, 1)
+    matrix[above] = np.sin(np.pi / 2 * drawn)
+    return nearest_correlation(matrix + matrix.T - np.eye(n))

@@ -1,0 +1,381 @@
+"""The certificate beside a release: what was declared, asked, paid and found.
+
+Anybody can check it without the records: prices are reckoned again from sensitivities and
+scales, sums from prices, digests from files.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import hmac
+import json
+import math
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dp import epsilon_of_rho
+from synth.calls import Call
+from synth.constraints import constraints_of
+from synth.errors import CertificateError
+from synth.schema import Schema
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from synth.fitted import Model
+
+__all__ = ["Certificate"]
+
+_FORMAT = "ckm-synth-certificate"
+_PACKAGES = ("ckm-engine", "numpy", "opendp", "pandas", "pyarrow")
+_ROUNDING = 1 + 1e-9
+_NEEDED = (
+    "method",
+    "schema",
+    "domains",
+    "unit",
+    "adjacency",
+    "noise",
+    "priors",
+    "calls",
+    "total",
+    "budget",
+    "rules",
+    "data",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What was declared, asked, paid and found, as plain values.
+
+    Parameters
+    ----------
+    facts
+        All of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from synth import Budget, Category, SimulatedNoise, Synthesizer
+    >>> schema = Schema(columns=[Category(name="sex", values=["F", "M"], declared_by="law")])
+    >>> model = Synthesizer(schema=schema).fit(
+    ...     pd.DataFrame({"sex": ["F", "M"] * 500}),
+    ...     Budget(epsilon=1, delta=1e-6),
+    ...     noise=SimulatedNoise(seed=1),
+    ... )
+    >>> Certificate.of(model).verify()
+    ['The noise was simulated: nobody is protected.']
+    """
+
+    facts: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        *,
+        data: str | os.PathLike[str] | None = None,
+        data_name: str | None = None,
+        violations: Mapping[str, int] | None = None,
+        audit: Mapping[str, Any] | None = None,
+        utility: Mapping[str, Any] | None = None,
+    ) -> Certificate:
+        """Return the certificate of a model, and of data drawn from it.
+
+        Parameters
+        ----------
+        model
+            The model.
+        data
+            The file of synthetic records.
+        data_name
+            What the file will be called, if not as now.
+        violations
+            How many synthetic records break each rule.
+        audit, utility
+            What an audit found, and how well the data serve; plain values.
+        """
+        calls = model.calls
+        rho, delta = _rounded_up(calls)
+        facts = {
+            "format": _FORMAT,
+            "version": 1,
+            "made": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            "software": _versions(),
+            "method": model.method,
+            "schema": {
+                "sha256": model.schema.digest,
+                "given_sha256": model.asked,
+                "declared": json.loads(model.schema.to_json()),
+            },
+            "domains": [
+                {"column": one.name, "codes": one.size, "declared_by": one.declared_by}
+                for one in model.schema.columns
+            ],
+            "unit": {
+                "name": model.schema.unit.name,
+                "most_records": model.schema.unit.most_records,
+                "excess": model.schema.unit.excess,
+            },
+            "adjacency": model.adjacency,
+            "noise": model.noise,
+            "seeds": "noise: none, from the operating system; sampling: free, protects nobody"
+            if model.is_private
+            else "noise: from a seed",
+            "priors": [dict(prior) for prior in model.priors],
+            "calls": [call.record() for call in calls],
+            "total": {
+                "rho": rho,
+                "delta_aside": delta,
+                **_as_epsilon(rho, delta, model.budget),
+            },
+            "budget": dict(model.budget),
+            "rules": [
+                {
+                    "rule": one.rule.text,
+                    "kept_by": one.how,
+                    "violations": None if violations is None else violations[one.rule.name],
+                }
+                for one in constraints_of(model.schema)
+            ],
+            "data": None if data is None else _described(Path(data), data_name),
+            "audit": None if audit is None else dict(audit),
+            "utility": None if utility is None else dict(utility),
+        }
+        return cls({**facts, "digest": _digest(facts)})
+
+    def write(self, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
+        """Write the certificate.
+
+        Parameters
+        ----------
+        path
+            The file.
+        key
+            A secret of the office: with it, nobody else can change the certificate unseen.
+        """
+        facts = dict(self.facts)
+        if key is not None:
+            facts["seal"] = _seal(facts["digest"], key)
+        text = json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False)
+        Path(path).write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Certificate:
+        """Read a certificate, whether it is right or wrong.
+
+        Parameters
+        ----------
+        path
+            The file.
+
+        Raises
+        ------
+        CertificateError
+            If it is none.
+        """
+        name = Path(path).name
+        try:
+            facts = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            raise CertificateError(f"The certificate {name!r} cannot be read.") from None
+        if not isinstance(facts, dict) or facts.get("format") != _FORMAT:
+            raise CertificateError(f"{name!r} is no certificate of synthetic data.")
+        if facts.get("version") != 1:
+            raise CertificateError(f"{name!r} is of a newer version.")
+        missing = [part for part in _NEEDED if part not in facts]
+        if missing:
+            raise CertificateError(f"{name!r} lacks {', '.join(missing)}.")
+        return cls(facts)
+
+    def verify(
+        self,
+        *,
+        data: str | os.PathLike[str] | None = None,
+        schema: Schema | None = None,
+        key: bytes | None = None,
+    ) -> list[str]:
+        """Check the certificate without the records; return everything that is wrong.
+
+        Parameters
+        ----------
+        data
+            The file of synthetic records, to see whether it is the one.
+        schema
+            The schema that should have been used.
+        key
+            The secret with which it was sealed.
+
+        Returns
+        -------
+        list of str
+            What is wrong; nothing if all is right.
+        """
+        found = self.facts
+        wrong = []
+        if found.get("digest") != _digest(found):
+            wrong.append("The certificate was changed after it was made.")
+        if key is not None and not _is_sealed(found, key):
+            wrong.append("The seal is missing, or of another key.")
+        try:
+            wrong += _wrong_sums(found)
+            wrong += _wrong_declarations(found, schema)
+            wrong += _wrong_data(found, data)
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+            problem = error.problem if isinstance(error, CertificateError) else ""
+            wrong.append(f"A part of the certificate cannot be read. {problem}".rstrip())
+        if found["noise"] != "secure":
+            wrong.append("The noise was simulated: nobody is protected.")
+        return wrong
+
+
+def _rounded_up(calls: tuple[Call, ...]) -> tuple[float, float]:
+    rho = math.fsum(call.rho for call in calls)
+    delta = math.fsum(call.delta for call in calls)
+    return math.nextafter(rho, math.inf), delta and math.nextafter(delta, math.inf)
+
+
+def _as_epsilon(rho: float, aside: float, budget: Mapping[str, Any]) -> dict[str, float]:
+    """Return the total as epsilon and delta, at the delta of the budget or at 1e-6."""
+    delta = budget["delta"] or 1e-6 + aside
+    return {"epsilon": epsilon_of_rho(rho, delta=delta - aside), "delta": delta}
+
+
+def _wrong_sums(found: Mapping[str, Any]) -> list[str]:
+    calls = [Call.from_record(record) for record in found["calls"]]
+    wrong = []
+    for number, call in enumerate(calls, start=1):
+        rho, delta = call.price()
+        # Written so that what is no number fails.
+        if not (rho <= call.rho * _ROUNDING and delta <= call.delta * _ROUNDING):
+            wrong.append(f"Call {number} ({call.what}) costs more than it states.")
+    total, budget = found["total"], found["budget"]
+    rho, aside = (math.fsum(values) for values in zip(*(c.price() for c in calls), strict=True))
+    fits = rho <= total["rho"] * _ROUNDING and aside <= total["delta_aside"] * _ROUNDING
+    if not (calls and fits):
+        wrong.append("The total is less than the sum of the calls.")
+    reckoned = epsilon_of_rho(total["rho"], delta=total["delta"] - total["delta_aside"])
+    if not reckoned <= total["epsilon"] * _ROUNDING:
+        wrong.append("The total epsilon is less than rho and delta give.")
+    if not (
+        total["rho"] <= budget["rho"] * _ROUNDING
+        and total["delta_aside"] <= budget["delta_aside"] * _ROUNDING
+    ):
+        wrong.append("More was spent than the budget.")
+    limit = budget["epsilon"]
+    if limit is not None and not (
+        total["epsilon"] <= limit * _ROUNDING and total["delta"] <= budget["delta"] * _ROUNDING
+    ):
+        wrong.append("More was spent than the budget in epsilon and delta.")
+    wrong += _wrong_reach(found, calls)
+    return wrong
+
+
+def _wrong_reach(found: Mapping[str, Any], calls: list[Call]) -> list[str]:
+    """Check that calls are reckoned for all records of a unit, and that none is missing."""
+    rows = found["unit"]["most_records"]
+    moved = {"add-remove": 1, "replace": 2}.get(found["adjacency"], math.inf)
+    least = {
+        "discrete Gaussian": rows * math.sqrt(moved),
+        "geometric above a threshold": rows * moved,
+        "exponential": 0,
+    }
+    wrong = []
+    if any(call.sensitivity < least[call.law] / _ROUNDING for call in calls):
+        unit = found["unit"]["name"]
+        wrong.append(f"A call is reckoned for fewer records than a {unit} has.")
+    if found["method"] == "tables":
+        seen = {name for call in calls if call.what == "margin" for name in call.columns}
+        seen |= {name for prior in found["priors"] for name in prior["columns"]}
+        unseen = [one["column"] for one in found["domains"] if one["column"] not in seen]
+        if unseen:
+            wrong.append(f"No call tells how columns were counted: {', '.join(unseen)}.")
+    return wrong
+
+
+def _wrong_declarations(found: Mapping[str, Any], schema: Schema | None) -> list[str]:
+    stated = found["schema"]
+    declared = Schema.from_json(json.dumps(stated["declared"]))
+    wrong = []
+    if declared.digest != stated["sha256"]:
+        wrong.append("The schema is not the one of the digest.")
+    if schema is not None and schema.digest != stated["given_sha256"]:
+        wrong.append("The model was fitted by another schema.")
+    if not declared.is_declared:
+        wrong.append("A domain is not declared.")
+    unit = found["unit"]
+    if (declared.unit.name, declared.unit.most_records) != (unit["name"], unit["most_records"]):
+        wrong.append("The unit is not that of the schema.")
+    if found["adjacency"] not in ("add-remove", "replace"):
+        wrong.append("Nothing is known of these neighbours.")
+    paid = {
+        name
+        for call in found["calls"]
+        for name in call["columns"]
+        if call["what"] in ("categories", "bounds")
+    }
+    free = [
+        one["column"]
+        for one in found["domains"]
+        if one["declared_by"] == "found in the records, at a price"
+        and one["column"] not in paid
+    ]
+    if free:
+        wrong.append(f"Domains were found, and not paid for: {', '.join(free)}.")
+    wrong += [
+        f"Records break the rule {rule['rule']!r}."
+        for rule in found["rules"]
+        if rule["violations"]
+    ]
+    return wrong
+
+
+def _wrong_data(found: Mapping[str, Any], data: str | os.PathLike[str] | None) -> list[str]:
+    if data is None:
+        return []
+    stated = found["data"]
+    if stated is None:
+        return ["The certificate is of no data."]
+    if stated["sha256"] != _described(Path(data))["sha256"]:
+        return ["The data are not those of the certificate."]
+    return []
+
+
+def _described(file: Path, name: str | None = None) -> dict[str, Any]:
+    try:
+        with file.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError:
+        raise CertificateError(f"The file {file.name!r} cannot be read.") from None
+    return {"file": name or file.name, "sha256": digest}
+
+
+def _digest(facts: Mapping[str, Any]) -> str:
+    kept = {name: value for name, value in facts.items() if name not in ("digest", "seal")}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+
+
+def _seal(digest: str, key: bytes) -> str:
+    if len(key) < 16:
+        raise CertificateError("A key has 16 bytes at least.", hint="ckm keys secret")
+    return hmac.new(key, b"ckm-synth-certificate" + digest.encode(), hashlib.sha256).hexdigest()
+
+
+def _is_sealed(facts: Mapping[str, Any], key: bytes) -> bool:
+    return hmac.compare_digest(str(facts.get("seal", "")), _seal(_digest(facts), key))
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,166 @@
+"""From noisy margins to coarser groups, and back within them. All of it is post-processing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["group_codes", "onto_simplex", "shrink_within"]
+
+_ROUNDS = 10
+
+
+def onto_simplex(values: NDArray[np.float64], *, total: float) -> NDArray[np.float64]:
+    """Return the nearest numbers that are not negative and have a given sum.
+
+    Parameters
+    ----------
+    values
+        Noisy counts.
+    total
+        The sum; positive.
+
+    References
+    ----------
+    Duchi, Shalev-Shwartz, Singer, Chandra 2008, figure 1.
+
+    Examples
+    --------
+    >>> onto_simplex(np.array([5.0, -3.0, 1.0]), total=4.0)
+    array([4., 0., 0.])
+    """
+    descending = np.sort(values)[::-1]
+    cuts = (np.cumsum(descending) - total) / np.arange(1, len(values) + 1)
+    last = int(np.flatnonzero(descending > cuts)[-1])
+    return np.asarray(np.maximum(values - cuts[last], 0.0))
+
+
+def group_codes(
+    masses: NDArray[np.float64],
+    *,
+    is_ordered: bool,
+    most: int,
+    least: float,
+    patterns: NDArray[np.int64] | None = None,
+) -> NDArray[np.int64]:
+    """Put codes into groups that are large enough to be told from noise.
+
+    Neighbouring codes of an ordered column are merged; a code with the mass of a group stays
+    alone, so that heaps survive. Of a column without order the rare codes are merged.
+
+    Parameters
+    ----------
+    masses
+        Counts of the codes, from noisy ones, none negative.
+    is_ordered
+        Whether neighbouring codes are alike.
+    most
+        How many groups there may be; more only where `patterns` demand it.
+    least
+        The smallest mass of a group, where that can be had.
+    patterns
+        Codes with different numbers here are never merged.
+
+    Returns
+    -------
+    numpy.ndarray
+        The group of each code; groups are numbered in the order of their first codes.
+
+    Examples
+    --------
+    >>> masses = np.array([1.0, 1.0, 1.0, 50.0, 1.0, 2.0])
+    >>> group_codes(masses, is_ordered=True, most=3, least=2.0)
+    array([0, 0, 0, 1, 2, 2])
+    >>> group_codes(masses, is_ordered=False, most=3, least=2.0)
+    array([0, 0, 0, 1, 0, 2])
+    """
+    kinds = np.zeros(len(masses), np.int64) if patterns is None else patterns
+    if is_ordered:
+        return _merge_neighbours(masses, kinds, most, least)
+    keep = np.zeros(len(masses), bool)
+    keep[np.argsort(-masses, kind="stable")[: max(most - 1, 1)]] = True
+    keep &= masses >= least
+    # A code that would be merged with no other stays itself.
+    labels = np.where(keep, np.arange(len(masses)), len(masses) + kinds)
+    return _numbered(labels)
+
+
+def shrink_within(
+    counts: NDArray[np.float64], groups: NDArray[np.int64], *, scale: float
+) -> NDArray[np.float64]:
+    """Return counts of which those of one group are drawn together, as far as noise explains.
+
+    Parameters
+    ----------
+    counts
+        Noisy counts.
+    groups
+        The group of each code.
+    scale
+        Scale of the noise.
+
+    Returns
+    -------
+    numpy.ndarray
+        The share of each code in its group.
+
+    References
+    ----------
+    James, Stein 1961; the positive part of it, towards the mean of the group.
+
+    Examples
+    --------
+    >>> shrink_within(np.array([9.0, 11.0, 50.0]), np.array([0, 0, 1]), scale=4.0)
+    array([0.5, 0.5, 1. ])
+    """
+    members = np.bincount(groups)
+    means = np.bincount(groups, weights=counts) / members
+    rests = counts - means[groups]
+    spread = np.bincount(groups, weights=rests**2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kept = np.where(spread > 0, 1 - (members - 1) * scale**2 / spread, 0.0)
+    shrunk = means[groups] + np.maximum(kept, 0.0)[groups] * rests
+    shares = np.empty(len(counts))
+    for codes in np.split(np.argsort(groups, kind="stable"), np.cumsum(members)[:-1]):
+        total = max(float(shrunk[codes].sum()), 1e-3)
+        shares[codes] = onto_simplex(shrunk[codes], total=total) / total
+    return shares
+
+
+def _merge_neighbours(
+    masses: NDArray[np.float64], kinds: NDArray[np.int64], most: int, least: float
+) -> NDArray[np.int64]:
+    target = max(_share_of_a_group(masses, most), least)
+    labels = np.empty(len(masses), np.int64)
+    label, held = 0, 0.0
+    for code, mass in enumerate(masses.tolist()):
+        breaks = code > 0 and kinds[code] != kinds[code - 1]
+        if breaks or held >= target or (mass >= target and held >= least / 2):
+            label, held = label + 1, 0.0
+        labels[code] = label
+        held += mass
+    return _numbered(labels)
+
+
+def _share_of_a_group(masses: NDArray[np.float64], most: int) -> float:
+    """Return the mass of a group when heaps have groups of their own."""
+    heaps = np.zeros(len(masses), bool)
+    share = masses.sum() / most
+    for _ in range(_ROUNDS):
+        more = heaps | (masses >= share)
+        left = most - int(more.sum())
+        if left <= 0 or (more == heaps).all():
+            break
+        heaps, share = more, masses[~more].sum() / left
+    return float(share)
+
+
+def _numbered(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse]

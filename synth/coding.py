@@ -1,0 +1,424 @@
+"""From records to codes and back, by what is declared and nothing else.
+
+A value that is not declared is refused, or goes where the declaration says; never elsewhere.
+Errors name the column and what is wrong with its values, never a value.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synth.columns import Category, Column, Date, Numeric, Whole, key_of
+from synth.errors import DomainError, SynthError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from synth.columns import Plain
+    from synth.schema import Schema
+
+__all__ = ["decode_column", "draw_numbers", "encode", "encode_column", "grid_numbers"]
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
+_OUTSIDE = -1
+_STRANGE = -2
+_EPOCH = dt.date(1970, 1, 1)
+_FAR = 2**62
+_WHAT = {
+    "category": "text, whole numbers or truth values",
+    "whole": "whole numbers",
+    "real": "numbers",
+    "date": "days",
+}
+
+
+def encode(records: pd.DataFrame, schema: Schema) -> NDArray[np.int32]:
+    """Return the codes of records, one column a variable.
+
+    Parameters
+    ----------
+    records
+        The records.
+    schema
+        Their declaration.
+
+    Raises
+    ------
+    DomainError
+        With everything that is outside the declared domains, by column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from synth.schema import Schema
+    >>> schema = Schema(
+    ...     columns=[
+    ...         Whole(name="age", low=0, high=99, missing={"refused": -8}),
+    ...         Category(name="sex", values=["F", "M"], missing={"unknown": None}),
+    ...     ]
+    ... )
+    >>> records = pd.DataFrame({"age": [4, -8], "sex": ["M", None]})
+    >>> encode(records, schema)
+    array([[  4,   1],
+           [100,   2]], dtype=int32)
+    """
+    schema.require_declared()
+    _check_names(list(records.columns), schema)
+    codes = np.empty((len(records), len(schema.columns)), np.int32)
+    problems = []
+    for place, column in enumerate(schema.columns):
+        try:
+            codes[:, place] = encode_column(records[column.name], column)
+        except DomainError as error:
+            problems.append(error.problem)
+    if problems:
+        raise DomainError(
+            "\n  ".join(["Records do not fit the schema:", *problems]),
+            hint="declare what is missing from the domain, an 'other' value, or outside='clip'",
+        )
+    return codes
+
+
+def encode_column(values: pd.Series, column: Column) -> NDArray[np.int32]:
+    """Return the codes of one column.
+
+    Parameters
+    ----------
+    values
+        Its values.
+    column
+        Its declaration.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> encode_column(pd.Series([0.5, 9.75]), Whole(name="age", low=0, high=9))
+    Traceback (most recent call last):
+    ...
+    synth.errors.DomainError: Column 'age': values that are no whole numbers.
+    """
+    places, found = _distinct(values, column.name)
+    if isinstance(column, Category):
+        codes = _codes_of_categories(found, column)
+    elif isinstance(column, Numeric):
+        codes = _codes_of_numbers(found, column)
+    else:
+        raise SynthError(f"Column {column.name!r} is of an unknown kind.")
+    null = [
+        column.domain_size + place
+        for place, written in enumerate(column.missing.values())
+        if written is None
+    ]
+    codes = np.append(codes, null[0] if null else _OUTSIDE)  # found last, by place -1
+    used = np.zeros(len(codes), bool)  # a type may know values that no record has
+    used[places] = True
+    if (used & (codes == _STRANGE)).any():
+        raise DomainError(f"Column {column.name!r}: values that are no {_WHAT[column.kind]}.")
+    if (used & (codes == _OUTSIDE)).any():
+        only_null = not (used & (codes == _OUTSIDE))[:-1].any()
+        problem = "null, which is not declared." if only_null else "values outside the domain."
+        raise DomainError(f"Column {column.name!r}: {problem}")
+    return np.asarray(codes[places], np.int32)
+
+
+def draw_numbers(
+    codes: NDArray[np.integer], column: Numeric, *, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return a number of the grid for each code; those of missing codes mean nothing.
+
+    Parameters
+    ----------
+    codes
+        Codes.
+    column
+        The declaration.
+    rng
+        Randomness.
+
+    Examples
+    --------
+    >>> age = Whole(name="age", low=0, high=99, bins=2, law="middle")
+    >>> draw_numbers(np.array([0, 1]), age, rng=np.random.default_rng(1))
+    array([24, 74])
+    """
+    grid = column.grid
+    return grid.draw(np.minimum(codes, grid.size - 1), rng=rng, law=column.law)
+
+
+def decode_column(
+    codes: NDArray[np.integer], column: Column, *, numbers: NDArray[np.int64] | None = None
+) -> Any:
+    """Return values as an Arrow array.
+
+    Parameters
+    ----------
+    codes
+        Codes.
+    column
+        The declaration.
+    numbers
+        The number of each record on the grid, for columns of numbers.
+
+    Examples
+    --------
+    >>> sex = Category(name="sex", values=["F", "M"], missing={"unknown": None})
+    >>> decode_column(np.array([1, 2]), sex).to_pylist()
+    ['M', None]
+    """
+    import pyarrow as pa
+
+    if isinstance(column, Category):
+        written = [*column.known, *column.missing.values()]
+        return pa.DictionaryArray.from_arrays(
+            pa.array(codes, pa.int32()), _plain_array(written)
+        ).dictionary_decode()
+    if not isinstance(column, Numeric) or numbers is None:
+        raise SynthError(f"Column {column.name!r} needs numbers.")
+    kind = codes - column.domain_size  # from 0 on: missing
+    coded = list(column.missing.values())
+    if any(isinstance(one, str) for one in coded) or (
+        isinstance(column, Date) and any(one is not None for one in coded)
+    ):
+        return _as_text(numbers, kind, coded, column)
+    values: NDArray[Any] = numbers / column.factor if column.factor > 1 else numbers.copy()
+    if column.kind == "real":
+        values = values.astype(np.float64)
+    for place, one in enumerate(coded):
+        if one is not None:
+            values[kind == place] = one
+    nulls = np.isin(kind, [place for place, one in enumerate(coded) if one is None])
+    if isinstance(column, Date):
+        return pa.array(values.astype(np.int32), pa.int32(), mask=nulls).cast(pa.date32())
+    return pa.array(values, mask=nulls)
+
+
+def _as_text(
+    numbers: NDArray[np.int64],
+    kind: NDArray[np.integer],
+    coded: Sequence[Plain],
+    column: Numeric,
+) -> Any:
+    """Write numbers as text, where a kind of missing is text."""
+    import pyarrow as pa
+
+    unlike, places = np.unique(numbers, return_inverse=True)
+    written: list[str | None] = [column.shown(int(number)) for number in unlike]
+    written += [None if one is None else str(one) for one in coded]
+    found = np.where(kind >= 0, len(unlike) + kind, places)
+    return pa.array(written, pa.string()).take(pa.array(found))
+
+
+def _plain_array(written: Sequence[Plain]) -> Any:
+    """Return declared values as Arrow has them: of one type, or as text."""
+    import pyarrow as pa
+
+    kinds = {type(value) for value in written if value is not None}
+    if len(kinds) > 1:
+        return pa.array([None if value is None else str(value) for value in written])
+    return pa.array(list(written))
+
+
+def _distinct(values: pd.Series, name: str) -> tuple[NDArray[Any], Any]:
+    """Return where each value is in the distinct ones, -1 for null, and those."""
+    import pandas as pd
+
+    try:
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            return values.cat.codes.to_numpy(np.intp), values.cat.categories
+        places, found = pd.factorize(values, use_na_sentinel=True)
+    except TypeError:
+        raise DomainError(f"Column {name!r}: values that are no single values.") from None
+    return np.asarray(places, np.intp), found
+
+
+def _codes_of_categories(found: Any, column: Category) -> NDArray[np.int64]:
+    written = [*column.known, *column.missing.values()]
+    known: dict[tuple[str, object], int] = {
+        key_of(value): place for place, value in enumerate(written) if value is not None
+    }
+    if not any(kind == "text" for kind, _ in known):
+        # A file of text holds whole numbers and truth values as text.
+        known |= {("text", str(value)): place for (_, value), place in list(known.items())}
+        for truth in (True, False):
+            if ("truth", truth) in known:
+                known["text", str(truth).lower()] = known["truth", truth]
+    default = _OUTSIDE if column.other is None else known[key_of(column.other)]
+    codes = np.empty(len(found), np.int64)
+    for place, value in enumerate(_python(found)):
+        key = key_of(value)
+        codes[place] = _STRANGE if key[0] == "unknown" else known.get(key, default)
+    return codes
+
+
+def _codes_of_numbers(found: Any, column: Numeric) -> NDArray[np.int64]:
+    numbers, codes = _numbers_of(found, column)
+    grid, (low, high) = column.grid, column.bounds
+    is_value = codes == 0
+    if column.outside == "clip":
+        numbers = np.clip(numbers, low, high)
+    inside = is_value & (numbers >= low) & (numbers <= high)
+    codes[is_value & ~inside] = _OUTSIDE
+    codes[inside] = grid.cell_of(numbers[inside])
+    coded = codes <= _MISSING
+    codes[coded] = grid.size + (_MISSING - codes[coded])
+    return codes
+
+
+def grid_numbers(values: pd.Series, column: Numeric) -> NDArray[np.int64]:
+    """Return the numbers of the grid of all values that are not missing, bounds or none.
+
+    Parameters
+    ----------
+    values
+        The values of a column.
+    column
+        Its declaration, perhaps without bounds.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> grid_numbers(pd.Series([7.0, None, -8]), Whole(name="age", missing={"refused": -8}))
+    array([7])
+    """
+    places, found = _distinct(values, column.name)
+    numbers, codes = _numbers_of(found, column)
+    if ((codes < 0) & (codes > _MISSING)).any():
+        raise DomainError(f"Column {column.name!r}: values that are no numbers.")
+    places = places[places >= 0]
+    return np.asarray(numbers[places][codes[places] == 0])
+
+
+def _numbers_of(found: Any, column: Numeric) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return numbers on the grid, and for each 0 or a mark of why it is none."""
+    array = np.asarray(found)
+    if isinstance(column, Date):
+        return _days(array, found, column)
+    if array.dtype.kind in "iuf":
+        return _plain_numbers(array, column)
+    return _each_number(_python(found), column)
+
+
+# Marks of a draft of codes: 0 for a value, this and below for the kinds of missing.
+_MISSING = -10
+
+
+def _plain_numbers(
+    array: NDArray[Any], column: Numeric
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    codes = np.zeros(len(array), np.int64)
+    if array.dtype.kind in "iu":
+        big = (
+            array > _FAR // column.factor
+            if array.dtype.kind == "u"
+            else np.zeros(len(array), bool)
+        )
+        clipped = np.clip(array.astype(np.int64), -_FAR // column.factor, _FAR // column.factor)
+        numbers = np.where(big, _FAR, clipped * column.factor)
+    else:
+        scaled = np.clip(array.astype(np.float64) * column.factor, -float(_FAR), float(_FAR))
+        if isinstance(column, Whole):
+            codes[scaled != np.rint(scaled)] = _STRANGE
+        numbers = np.rint(scaled).astype(np.int64)
+    for place, written in enumerate(column.missing.values()):
+        if isinstance(written, int) and not isinstance(written, bool):
+            codes[array == written] = _MISSING - place
+    return numbers, codes
+
+
+def _each_number(
+    values: list[Any], column: Numeric
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    numbers, codes = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
+    coded = _missing_keys(column)
+    for place, value in enumerate(values):
+        key = key_of(value)
+        if key in coded:
+            codes[place] = coded[key]
+            continue
+        exact = _exact(key) if not isinstance(value, Decimal) else value
+        if exact is None or not exact.is_finite():
+            codes[place] = _OUTSIDE if key[0] == "text" else _STRANGE
+            continue
+        scaled = max(min(exact * column.factor, Decimal(_FAR)), Decimal(-_FAR))
+        number = int(scaled.to_integral_value())
+        if isinstance(column, Whole) and number != scaled:
+            codes[place] = _STRANGE
+        numbers[place] = number
+    return numbers, codes
+
+
+def _missing_keys(column: Column) -> dict[tuple[str, object], int]:
+    coded = {
+        key_of(written): _MISSING - place
+        for place, written in enumerate(column.missing.values())
+        if written is not None
+    }
+    # A file of text holds -8 as text.
+    return {("text", str(value)): mark for (_, value), mark in coded.items()} | coded
+
+
+def _exact(key: tuple[str, object]) -> Decimal | None:
+    kind, value = key
+    if kind == "number":
+        return Decimal(repr(value))
+    if kind == "text" and _NUMBER.fullmatch(str(value).strip()):
+        try:
+            return Decimal(str(value).strip())
+        except InvalidOperation:
+            return None
+    return None
+
+
+def _days(
+    array: NDArray[Any], found: Any, column: Date
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    if array.dtype.kind == "M":
+        days = array.astype("datetime64[D]")
+        codes = np.where(days == array, 0, _STRANGE).astype(np.int64)
+        return days.astype(np.int64), codes
+    numbers, codes = np.zeros(len(array), np.int64), np.zeros(len(array), np.int64)
+    coded = _missing_keys(column)
+    for place, value in enumerate(_python(found)):
+        key = key_of(value)
+        if key in coded:
+            codes[place] = coded[key]
+            continue
+        try:
+            if isinstance(value, dt.datetime):
+                if value != dt.datetime.combine(value.date(), dt.time(), value.tzinfo):
+                    raise ValueError  # noqa: TRY301 (a time of day is no day)
+                value = value.date()  # noqa: PLW2901
+            day = value if isinstance(value, dt.date) else dt.date.fromisoformat(value)
+            numbers[place] = (day - _EPOCH).days
+        except (TypeError, ValueError):
+            codes[place] = _OUTSIDE if key[0] == "text" else _STRANGE
+    return numbers, codes
+
+
+def _python(found: Any) -> list[Any]:
+    return list(found.tolist()) if hasattr(found, "tolist") else list(found)
+
+
+def _check_names(found: list[Any], schema: Schema) -> None:
+    if len(set(map(str, found))) < len(found):
+        raise DomainError("Two columns of the records have the same name.")
+    known = {*schema.names, *schema.ignored}
+    if schema.unit.identifier is not None:
+        known.add(schema.unit.identifier)
+    absent = [name for name in schema.names if name not in found]
+    extra = [str(name) for name in found if name not in known]
+    if absent or extra:
+        parts = [f"not in the records: {absent}"] if absent else []
+        parts += [f"not in the schema: {extra}"] if extra else []
+        raise DomainError(
+            f"The columns differ; {'; '.join(parts)}.",
+            hint="declare each column, or name it under ignored",
+        )

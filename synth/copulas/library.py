@@ -1,0 +1,87 @@
+"""The door to pyvinecopulib: loaded when needed, missing with a cure, seeded from outside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synth.errors import SynthError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["checked_uniforms", "seeds_from", "vines"]
+
+_LEAST = 1e-10
+
+
+def vines() -> Any:
+    """Return the package pyvinecopulib.
+
+    Raises
+    ------
+    SynthError
+        If it is not installed.
+
+    Examples
+    --------
+    >>> hasattr(vines(), "Bicop")
+    True
+    """
+    try:
+        import pyvinecopulib
+    except ImportError:
+        raise SynthError(
+            "Copulas need the package pyvinecopulib.", hint="pip install 'ckm-engine[synth]'"
+        ) from None
+    return pyvinecopulib
+
+
+def seeds_from(rng: np.random.Generator | None) -> list[int]:
+    """Draw seeds for the library; without a generator, from the operating system.
+
+    Parameters
+    ----------
+    rng
+        A generator, or None.
+
+    Examples
+    --------
+    >>> seeds_from(np.random.default_rng(1)) == seeds_from(np.random.default_rng(1))
+    True
+    """
+    source = np.random.default_rng() if rng is None else rng
+    return [int(seed) for seed in source.integers(0, 2**31 - 1, size=6)]
+
+
+def checked_uniforms(u: ArrayLike, *, columns: int | None = None) -> NDArray[np.float64]:
+    """Return a matrix of numbers in [0, 1], an infinitesimal away from both ends.
+
+    Parameters
+    ----------
+    u
+        One row per record.
+    columns
+        How many columns there must be; any number of them by default.
+
+    Examples
+    --------
+    >>> checked_uniforms([[0.5, 1.0]]).tolist()
+    [[0.5, 0.9999999999]]
+    """
+    try:
+        values = np.asarray(u, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise SynthError("Uniform values must be numbers between 0 and 1.") from None
+    if values.ndim != 2 or (columns is not None and values.shape[1] != columns):
+        wanted = "a matrix" if columns is None else f"a matrix of {columns} columns"
+        raise SynthError(f"Uniform values must be {wanted}, not of shape {values.shape}.")
+    if not len(values):
+        raise SynthError("There is no record.", hint="give at least one row")
+    if not ((values >= 0) & (values <= 1)).all():  # False for missing ones, too
+        raise SynthError(
+            "Uniform values must lie between 0 and 1, none missing.",
+            hint="pseudo_observations turns data into ranks",
+        )
+    return np.asfortranarray(values.clip(_LEAST, 1 - _LEAST))

@@ -1,0 +1,341 @@
+"""The structure of a vine: nested trees, checked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from synth.errors import SynthError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["Edge", "Vine", "c_vine", "d_vine", "number_of_vines"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Two conditioned variables and the set they are conditioned on.
+
+    Parameters
+    ----------
+    pair
+        The two variables, the smaller first.
+    given
+        The conditioning set.
+
+    Examples
+    --------
+    >>> str(Edge.of(3, 1, given=[2]))
+    '1,3|2'
+    """
+
+    pair: tuple[int, int]
+    given: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, one: int, other: int, *, given: Iterable[int] = ()) -> Edge:
+        """Make an edge, the pair in order.
+
+        Parameters
+        ----------
+        one, other
+            The two variables.
+        given
+            The conditioning set.
+
+        Examples
+        --------
+        >>> Edge.of(2, 1).pair
+        (1, 2)
+        """
+        return cls((min(one, other), max(one, other)), frozenset(given))
+
+    @classmethod
+    def read(cls, name: str) -> Edge:
+        """Read the name of an edge.
+
+        Parameters
+        ----------
+        name
+            As ``"2,5|3,4"``.
+
+        Examples
+        --------
+        >>> Edge.read("5,2|4,3") == Edge.of(2, 5, given=[3, 4])
+        True
+        """
+        pair, _, given = name.partition("|")
+        try:
+            one, other = (int(part) for part in pair.split(","))
+            return cls.of(one, other, given=[int(part) for part in given.split(",") if part])
+        except ValueError:
+            raise SynthError(f"{name!r} names no edge.", hint="for example '2,5|3,4'") from None
+
+    @property
+    def variables(self) -> frozenset[int]:
+        """All variables it touches.
+
+        Examples
+        --------
+        >>> sorted(Edge.read("2,5|3,4").variables)
+        [2, 3, 4, 5]
+        """
+        return self.given | frozenset(self.pair)
+
+    def __str__(self) -> str:
+        pair = ",".join(str(one) for one in self.pair)
+        given = ",".join(str(one) for one in sorted(self.given))
+        return f"{pair}|{given}" if given else pair
+
+
+@dataclass(frozen=True, slots=True)
+class Vine:
+    """A regular vine on the variables 1 to n, perhaps cut off after some trees.
+
+    Parameters
+    ----------
+    n
+        How many variables there are.
+    trees
+        The edges of tree 1, 2, …; none beyond the last given, where all is independent.
+
+    Notes
+    -----
+    Tree ``i`` has ``n - i`` edges and no circle, its nodes are the edges of tree ``i - 1``,
+    and two of those may be joined only if they share a node.
+
+    Examples
+    --------
+    >>> vine = Vine.read(4, ["1,2 2,3 3,4", "1,3|2 2,4|3", "1,4|2,3"])
+    >>> vine.is_d_vine, vine.is_c_vine
+    (True, False)
+    """
+
+    n: int
+    trees: tuple[tuple[Edge, ...], ...]
+
+    def __post_init__(self) -> None:
+        if self.n < 1 or len(self.trees) > max(0, self.n - 1):
+            raise SynthError(
+                f"A vine on {self.n} variables has at most {max(0, self.n - 1)} trees, "
+                f"not {len(self.trees)}."
+            )
+        for level, edges in enumerate(self.trees, start=1):
+            if len(edges) != self.n - level:
+                raise SynthError(
+                    f"Tree {level} of {self.n} variables needs {self.n - level} edges, "
+                    f"not {len(edges)}."
+                )
+            _check_tree(level, edges, n=self.n, lower=self.trees[: level - 1])
+
+    @classmethod
+    def read(cls, n: int, trees: Sequence[str]) -> Vine:
+        """Read a vine from the names of its edges.
+
+        Parameters
+        ----------
+        n
+            How many variables there are.
+        trees
+            The edges of each tree, with blanks between.
+
+        Examples
+        --------
+        >>> Vine.read(3, ["1,2 2,3"]).depth
+        1
+        """
+        return cls(n, tuple(tuple(map(Edge.read, tree.split())) for tree in trees))
+
+    @property
+    def depth(self) -> int:
+        """How many trees have pair-copulas.
+
+        Examples
+        --------
+        >>> d_vine([1, 2, 3]).depth
+        2
+        """
+        return len(self.trees)
+
+    @property
+    def is_d_vine(self) -> bool:
+        """Whether every tree is a path.
+
+        Examples
+        --------
+        >>> d_vine([2, 1, 3]).is_d_vine
+        True
+        """
+        return all(max(self._degrees(level)) <= 2 for level in range(self.depth))
+
+    @property
+    def is_c_vine(self) -> bool:
+        """Whether every tree is a star.
+
+        Examples
+        --------
+        >>> c_vine([2, 1, 3, 4]).is_c_vine
+        True
+        """
+        return all(
+            max(self._degrees(level)) == len(edges) for level, edges in enumerate(self.trees)
+        )
+
+    def truncated(self, depth: int) -> Vine:
+        """Return the vine without its trees beyond a depth.
+
+        Parameters
+        ----------
+        depth
+            How many trees to keep.
+
+        Examples
+        --------
+        >>> d_vine([1, 2, 3, 4]).truncated(1).depth
+        1
+        """
+        if depth < 0:
+            raise SynthError(f"depth must not be negative, but is {depth}.")
+        return Vine(self.n, self.trees[:depth])
+
+    def _degrees(self, level: int) -> list[int]:
+        below = self.trees[level - 1] if level else None
+        degrees: dict[object, int] = {}
+        for edge in self.trees[level]:
+            for node in _ends(edge, below):
+                degrees[node] = degrees.get(node, 0) + 1
+        return list(degrees.values()) or [0]
+
+    def __str__(self) -> str:
+        return "; ".join(" ".join(map(str, edges)) for edges in self.trees)
+
+
+def c_vine(order: Sequence[int]) -> Vine:
+    """Make the vine whose trees are stars around one variable after the other.
+
+    Parameters
+    ----------
+    order
+        The variables 1 to n, the first root first.
+
+    Examples
+    --------
+    >>> print(c_vine([3, 1, 2]))
+    1,3 2,3; 1,2|3
+    """
+    roots = _checked_order(order)
+    return Vine(
+        len(roots),
+        tuple(
+            tuple(Edge.of(root, leaf, given=roots[:level]) for leaf in roots[level + 1 :])
+            for level, root in enumerate(roots[:-1])
+        ),
+    )
+
+
+def d_vine(order: Sequence[int]) -> Vine:
+    """Make the vine whose trees are paths.
+
+    Parameters
+    ----------
+    order
+        The variables 1 to n along the first path.
+
+    Examples
+    --------
+    >>> print(d_vine([3, 1, 2]))
+    1,3 1,2; 2,3|1
+    """
+    path = _checked_order(order)
+    return Vine(
+        len(path),
+        tuple(
+            tuple(
+                Edge.of(path[at], path[at + step], given=path[at + 1 : at + step])
+                for at in range(len(path) - step)
+            )
+            for step in range(1, len(path))
+        ),
+    )
+
+
+def number_of_vines(n: int) -> int:
+    """Count the regular vines on labelled variables.
+
+    Parameters
+    ----------
+    n
+        How many variables there are.
+
+    References
+    ----------
+    Morales-Nápoles 2010.
+
+    Examples
+    --------
+    >>> [number_of_vines(n) for n in (3, 4, 5, 6, 7)]
+    [3, 24, 480, 23040, 2580480]
+    """
+    if n < 1:
+        raise SynthError(f"A vine needs a variable, not {n} of them.")
+    if n < 3:
+        return 1
+    return math.factorial(n) // 2 * (1 << math.comb(n - 2, 2))
+
+
+def _check_tree(
+    level: int, edges: Sequence[Edge], *, n: int, lower: Sequence[Sequence[Edge]]
+) -> None:
+    joined: dict[object, object] = {}
+
+    def root(node: object) -> object:
+        while node in joined:
+            node = joined[node]
+        return node
+
+    for edge in edges:
+        one, other = edge.pair
+        if one == other or edge.given & {one, other} or len(edge.given) != level - 1:
+            raise SynthError(
+                f"Edge {edge} of tree {level} needs two conditioned variables and "
+                f"{level - 1} others that condition them."
+            )
+        if not edge.variables <= set(range(1, n + 1)):
+            raise SynthError(f"Edge {edge} has a variable that is not among 1 to {n}.")
+        ends = _ends(edge, lower[-1] if lower else None)
+        if len(ends) != 2 or not _share_a_node(ends, lower):
+            raise SynthError(
+                f"Edge {edge} of tree {level} joins no two edges of tree {level - 1} that "
+                "share a node.",
+                hint="proximity: their union is the edge, their intersection its condition",
+            )
+        first, second = (root(node) for node in ends)
+        if first == second:
+            raise SynthError(f"Tree {level} has a circle at {edge}.")
+        joined[first] = second
+
+
+def _ends(edge: Edge, below: Sequence[Edge] | None) -> list[object]:
+    """Return the two nodes that an edge joins; fewer or more where it joins none."""
+    if below is None:
+        return list(edge.pair)
+    wanted = [edge.given | {one} for one in edge.pair]
+    return [node for one in wanted for node in below if node.variables == one]
+
+
+def _share_a_node(ends: Sequence[object], lower: Sequence[Sequence[Edge]]) -> bool:
+    if len(lower) < 2:
+        return True  # two pairs with a variable in common
+    one, other = (set(_ends(end, lower[-2])) for end in ends if isinstance(end, Edge))
+    return bool(one & other)
+
+
+def _checked_order(order: Sequence[int]) -> list[int]:
+    found = [int(one) for one in order]
+    if sorted(found) != list(range(1, len(found) + 1)) or not found:
+        raise SynthError(
+            "An order names the variables 1 to n, each once.", hint="for example [2, 1, 3]"
+        )
+    return found

@@ -1,0 +1,28 @@
+"""How good synthetic records are, and what they give away: figures beside their controls.
+
+Everything here is a function of frames and declared kinds; how the synthetic records were made
+does not matter. The figures follow from confidential records and stay inside.
+"""
+
+from synth.evaluation.errors import EvaluationError
+from synth.evaluation.evaluate import Plan, evaluate
+from synth.evaluation.records import Kind, Records, encode, kinds_of, read_kinds
+from synth.evaluation.result import Evaluation, Figure
+from synth.evaluation.sweep import Run, Sweep, grid, sweep
+
+__all__ = [
+    "Evaluation",
+    "EvaluationError",
+    "Figure",
+    "Kind",
+    "Plan",
+    "Records",
+    "Run",
+    "Sweep",
+    "encode",
+    "evaluate",
+    "grid",
+    "kinds_of",
+    "read_kinds",
+    "sweep",
+]

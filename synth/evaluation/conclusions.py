@@ -1,0 +1,170 @@
+"""What follows from an evaluation, in named sentences; the words are those of reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reports.synthesis_facts import SynthesisFacts, SynthesisFigure, SynthesisFinding
+from synth.evaluation.errors import EvaluationError
+from synth.evaluation.scores import auc_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from synth.evaluation.result import Evaluation, Figure
+
+__all__ = ["conclusions", "facts_of"]
+
+#: Areas whose interval is known from the numbers of records.
+_AREAS = {"detection_auc": 8000, "domias": 1000}
+_LEARNER = {"histogram": "HistGradientBoostingClassifier", "xgboost": "XGBClassifier"}
+
+
+def conclusions(found: Evaluation) -> tuple[SynthesisFinding, ...]:
+    """Say what follows from the figures and their controls.
+
+    Parameters
+    ----------
+    found
+        The figures.
+
+    Examples
+    --------
+    >>> from synth.evaluation.result import Evaluation, Figure
+    >>> tvd = Figure(name="tvd2", value=0.1, controls={"independent": 0.09, "bootstrap": 0.01})
+    >>> [finding.name for finding in conclusions(Evaluation(figures=(tvd,)))]
+    ['tables-no-better']
+    """
+    return tuple(
+        SynthesisFinding(name=name, values=values) for name, values in _concluded(found)
+    )
+
+
+def facts_of(
+    evaluations: Mapping[str, Evaluation], *, title: str, version: str
+) -> SynthesisFacts:
+    """Give all that a page says of one or several sets of synthetic records.
+
+    Parameters
+    ----------
+    evaluations
+        Name of a set → its figures; all against the same real records.
+    title, version
+        Of the page, and of the program.
+
+    Examples
+    --------
+    >>> from synth.evaluation.result import Evaluation, Figure
+    >>> found = Evaluation(figures=(Figure(name="tvd2", value=0.1),))
+    >>> facts_of({"a": found}, title="", version="1").figures["a"][0].name
+    'tvd2'
+    """
+    if not evaluations:
+        raise EvaluationError("A page needs at least one evaluation.")
+    settings = [found.settings for found in evaluations.values()]
+    first = settings[0]
+    return SynthesisFacts(
+        title=title,
+        version=version,
+        train=first.get("train", 0),
+        holdout=first.get("holdout", 0),
+        synthetic={
+            name: found.settings.get("synthetic", 0) for name, found in evaluations.items()
+        },
+        columns=tuple(map(str, first.get("columns", ()))),
+        learner=_LEARNER.get(first.get("learner", ""), ""),
+        figures={
+            name: tuple(_figure(figure, found) for figure in found.figures)
+            for name, found in evaluations.items()
+        },
+        findings={name: conclusions(found) for name, found in evaluations.items()},
+    )
+
+
+def _figure(figure: Figure, found: Evaluation) -> SynthesisFigure:
+    low = high = None
+    n = _sizes(found).get(figure.name)
+    if figure.value is not None and n:
+        low, high = auc_interval(figure.value, n, n)
+    return SynthesisFigure(
+        name=figure.name,
+        value=figure.value,
+        controls=dict(figure.controls),
+        subject=figure.subject,
+        reason=figure.reason,
+        low=low,
+        high=high,
+    )
+
+
+def _sizes(found: Evaluation) -> dict[str, int]:
+    """Give the records on each side of an area under the curve."""
+    train, made, out = (found.settings.get(k, 0) for k in ("train", "synthetic", "holdout"))
+    return {
+        "detection_auc": min(train, made, _AREAS["detection_auc"]),
+        "domias": min(train, out // 2, _AREAS["domias"]),
+    }
+
+
+def _concluded(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
+    yield from _of_tables(found)
+    for figure in found.figures:
+        if figure.name == "class_auc" and figure.value is not None:
+            train = figure.controls.get("train")
+            if train is not None:
+                values: dict[str, float | str] = {
+                    "subject": figure.subject,
+                    "value": figure.value,
+                    "train": train,
+                }
+                yield "learning", values
+    detected = found.value("detection_auc")
+    if detected is not None:
+        yield "detected", {"value": detected}
+    yield from _of_members(found)
+    copies = found.find("exact_matches")
+    if copies is not None and copies.value is not None:
+        out = copies.controls.get("holdout")
+        if out is not None:
+            yield "copies", {"value": copies.value, "holdout": out}
+    if found.value("nearer_train") is not None:
+        yield "nearness", {}
+    for figure in found.figures:
+        out = figure.controls.get("holdout")
+        if figure.name == "inferred" and figure.value is not None and out is not None:
+            yield (
+                "guesses-above",
+                {"subject": figure.subject, "value": figure.value, "holdout": out},
+            )
+
+
+def _of_tables(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
+    figure = found.find("tvd2")
+    if figure is None or figure.value is None:
+        return
+    apart, drawn = figure.controls.get("independent"), figure.controls.get("bootstrap")
+    if apart is not None and figure.value >= apart:
+        yield "tables-no-better", {"value": figure.value, "independent": apart}
+    elif apart is not None and drawn is not None:
+        yield (
+            "tables-better",
+            {"value": figure.value, "independent": apart, "bootstrap": drawn},
+        )
+    share = found.value("subsample")
+    if share is not None:
+        yield "sample", {"share_pct": round(100 * share, 1)}
+    worst = found.find("tvd2_largest")
+    if worst is not None and worst.value is not None:
+        yield "worst-table", {"subject": worst.subject, "value": worst.value}
+
+
+def _of_members(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
+    figure = found.find("domias")
+    if figure is None or figure.value is None:
+        return
+    low, _ = auc_interval(figure.value, *[max(_sizes(found)["domias"], 1)] * 2)
+    out = figure.controls.get("holdout")
+    if low > 0.5 and out is not None:
+        yield "members-found", {"value": figure.value, "holdout": out}
+    elif low <= 0.5:
+        yield "members-hidden", {}

@@ -1,0 +1,357 @@
+"""The whole evaluation: every figure for the synthetic records and for each control."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synth.evaluation import association, margins
+from synth.evaluation.catalogue import GROUPS, MEASURES
+from synth.evaluation.controls import CONTROLS, bootstrap, independent
+from synth.evaluation.detection import detection
+from synth.evaluation.disclosure import (
+    attribute_inference,
+    closeness,
+    exact_matches,
+    replicated_uniques,
+)
+from synth.evaluation.errors import EvaluationError
+from synth.evaluation.learning import classification, regression
+from synth.evaluation.membership import density_ratio, monte_carlo
+from synth.evaluation.records import encode
+from synth.evaluation.result import Evaluation, Figure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    import pandas as pd
+
+    from synth.evaluation.catalogue import Group
+    from synth.evaluation.controls import Control
+    from synth.evaluation.learners import Learner
+    from synth.evaluation.records import Kind, Records
+
+__all__ = ["Plan", "evaluate"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is measured, and how.
+
+    Parameters
+    ----------
+    classes, numbers
+        Columns to predict: categories, and numbers.
+    keys, sensitive
+        What an intruder knows, and wants.
+    groups
+        Which groups of figures; by default all.
+    controls
+        Which controls; by default all that the records allow.
+    learner
+        The classifier; see `synth.evaluation.learners`.
+    repetitions, attacked, drawn
+        Of the membership attack: how often, how many members, how many synthetic records.
+    tables
+        At most so many tables of three columns.
+    seed
+        Of all choices.
+
+    Examples
+    --------
+    >>> Plan(classes=("income",)).learner
+    'histogram'
+    """
+
+    classes: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    groups: tuple[Group, ...] = GROUPS
+    controls: tuple[Control, ...] = CONTROLS
+    learner: Learner = "histogram"
+    repetitions: int = 10
+    attacked: int = 2000
+    drawn: int = 500
+    tables: int = 100
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for given, known in ((self.groups, GROUPS), (self.controls, CONTROLS)):
+            unknown = [name for name in given if name not in known]
+            if unknown:
+                raise EvaluationError(
+                    f"There is no {unknown[0]!r}.", hint=f"take some of {', '.join(known)}"
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """Records put in the place of synthetic ones, and what they are compared with."""
+
+    plan: Plan
+    train: Records
+    made: Records
+    holdout: Records | None
+
+
+#: Name, subject, value and reason of a figure.
+_Line = tuple[str, str, "float | None", str]
+
+
+def evaluate(
+    train: pd.DataFrame,
+    synthetic: pd.DataFrame,
+    *,
+    holdout: pd.DataFrame | None = None,
+    kinds: Mapping[str, Kind] | None = None,
+    plan: Plan | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Evaluation:
+    """Measure synthetic records against real ones, with controls beside every figure.
+
+    Parameters
+    ----------
+    train
+        The records that the synthesis learned from.
+    synthetic
+        What it made.
+    holdout
+        Real records that it never saw. Without them nothing is learned, attacked or compared
+        with a holdout.
+    kinds
+        Declared kinds of columns; see `synth.evaluation.records`.
+    plan
+        What is measured.
+    progress
+        Told what is measured now.
+
+    Notes
+    -----
+    Tables, correlations and detection compare with the training records; what was learned is
+    tested on the holdout.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> real = pd.DataFrame({"a": range(40), "b": [0, 1] * 20})
+    >>> found = evaluate(real, real, plan=Plan(groups=("tables",), controls=("independent",)))
+    >>> found.value("tvd2"), found.find("tvd2").controls["independent"] > 0
+    (0.0, True)
+    """
+    plan = plan or Plan()
+    frames = [train, synthetic, *([] if holdout is None else [holdout])]
+    coded = encode(*frames, kinds=kinds)
+    case = _Case(
+        plan=plan, train=coded[0], made=coded[1], holdout=coded[2] if len(coded) > 2 else None
+    )
+    cases = {"": case, **_controls(case)}
+    lines: dict[tuple[str, str], Figure] = {}
+    seconds = {}
+    for group in plan.groups:
+        start = time.perf_counter()
+        for control, some in cases.items():
+            if progress is not None:
+                progress(f"{group}, {control}" if control else group)
+            for name, subject, value, reason in _MEASURED[group](some):
+                _enter(
+                    lines,
+                    control,
+                    Figure(name=name, value=value, subject=subject, reason=reason),
+                )
+        seconds[group] = round(time.perf_counter() - start, 3)
+    order = list(MEASURES)
+    return Evaluation(
+        figures=tuple(sorted(lines.values(), key=lambda figure: order.index(figure.name))),
+        settings={
+            **{
+                name: list(v) if isinstance(v, tuple) else v for name, v in asdict(plan).items()
+            },
+            "train": len(case.train),
+            "synthetic": len(case.made),
+            "holdout": 0 if case.holdout is None else len(case.holdout),
+            "columns": list(case.train.names),
+        },
+        seconds={str(group): took for group, took in seconds.items()},
+    )
+
+
+def _enter(lines: dict[tuple[str, str], Figure], control: str, found: Figure) -> None:
+    """Add the figure of a control to that of the synthetic records."""
+    place = (found.name, found.subject if MEASURES[found.name].group != "tables" else "")
+    if not control:
+        lines[place] = found
+        return
+    figure = lines[place]
+    lines[place] = replace(figure, controls={**figure.controls, control: found.value})
+
+
+def _controls(case: _Case) -> dict[str, _Case]:
+    """Put known records in the place of the synthetic ones."""
+    seed = case.plan.seed
+    known: dict[str, Callable[[], Records]] = {
+        "train": lambda: case.train,
+        "bootstrap": lambda: bootstrap(case.train, seed=seed + 1),
+        "independent": lambda: independent(case.train, seed=seed + 2),
+    }
+    found: dict[str, _Case] = {}
+    for name in case.plan.controls:
+        if name in known:
+            found[name] = replace(case, made=known[name]())
+        elif case.holdout is not None and len(case.holdout) > 1:
+            # One half stands in for synthetic records; the other stays unseen.
+            order = np.random.default_rng(seed + 3).permutation(len(case.holdout))
+            half = len(order) // 2
+            found[name] = replace(
+                case,
+                made=case.holdout.take(order[:half]),
+                holdout=case.holdout.take(order[half:]),
+            )
+    return found
+
+
+def _tables(case: _Case) -> Iterator[_Line]:
+    plan = case.plan
+    for ways in (1, 2, 3):
+        if ways > len(case.train.names):
+            yield f"tvd{ways}", "", None, "there are fewer columns"
+            continue
+        some = {"most_tables": plan.tables} if ways == 3 else {}
+        found = margins.table_distances(
+            case.train, case.made, ways=ways, seed=plan.seed, **some
+        )
+        yield f"tvd{ways}", "", found.mean, ""
+        if ways == 2:
+            yield "tvd2_largest", ", ".join(map(str, found.worst)), found.largest, ""
+            yield "k_marginal", "", 1000.0 * (1.0 - found.mean), ""
+            share = margins.subsample_equivalent(
+                case.train, found.mean, seed=plan.seed, draws=1
+            )
+            yield "subsample", "", share, ""
+
+
+def _columns(case: _Case) -> Iterator[_Line]:
+    ks = association.ks_distances(case.train, case.made)
+    yield "ks_mean", "", sum(ks.values()) / len(ks), ""
+    yield "ks_largest", "", max(ks.values()), ""
+    for name, diagonal in (("spearman_change", True), ("spearman_change_pairs", False)):
+        change = association.correlation_change(case.train, case.made, diagonal=diagonal)
+        yield name, "", change, "" if change is not None else "nothing varies"
+    v = association.cramer_change(case.train, case.made)
+    mean = sum(v.values()) / len(v) if v else None
+    yield "cramer_change", "", mean, "" if v else "there is one column"
+
+
+def _detection(case: _Case) -> Iterator[_Line]:
+    try:
+        found = detection(case.train, case.made, learner=case.plan.learner, seed=case.plan.seed)
+    except EvaluationError as error:
+        if "on each side" not in error.problem:
+            raise
+        yield "detection_auc", "", None, "there are too few records"
+        yield "pmse", "", None, "there are too few records"
+        return
+    yield "detection_auc", "", found.auc, ""
+    yield "pmse", "", found.pmse, ""
+
+
+def _learning(case: _Case) -> Iterator[_Line]:
+    plan, lacking = case.plan, "there is no holdout"
+    for target in plan.classes:
+        case.train.place(target)
+        if case.holdout is None:
+            for name in ("class_auc", "class_mcc", "class_accuracy"):
+                yield name, target, None, lacking
+            continue
+        found = classification(
+            case.made, case.holdout, target=target, learner=plan.learner, seed=plan.seed
+        )
+        why = "" if found.auc is not None else "the holdout has one class"
+        yield "class_auc", target, found.auc, why
+        yield "class_mcc", target, found.mcc, ""
+        yield "class_accuracy", target, found.accuracy, ""
+    for target in plan.numbers:
+        case.train.place(target)
+        error = None
+        if case.holdout is not None:
+            error = regression(case.made, case.holdout, target=target)
+            lacking = "" if error is not None else "no number is left"
+        yield "number_rmse", target, error, lacking
+
+
+def _membership(case: _Case) -> Iterator[_Line]:
+    names = ("mia_mean", "mia_worst", "mia_euclidean", "domias")
+    if case.holdout is None:
+        yield from ((name, "", None, "there is no holdout") for name in names)
+        return
+    plan = case.plan
+    for metric in ("hamming", "euclidean"):
+        found = monte_carlo(
+            case.train,
+            case.holdout,
+            case.made,
+            seed=plan.seed,
+            metric="hamming" if metric == "hamming" else "euclidean",
+            n=plan.drawn,
+            repetitions=plan.repetitions,
+            most=plan.attacked,
+        )
+        if metric == "hamming":
+            yield "mia_mean", "", found.mean, ""
+            yield "mia_worst", "", found.worst, ""
+        else:
+            yield "mia_euclidean", "", found.mean, ""
+    if len(case.holdout) < 2:
+        yield "domias", "", None, "there are too few records"
+        return
+    order = np.random.default_rng(plan.seed).permutation(len(case.holdout))
+    half = len(order) // 2
+    ratio = density_ratio(
+        case.train,
+        case.holdout.take(order[:half]),
+        case.made,
+        reference=case.holdout.take(order[half:]),
+        seed=plan.seed,
+    )
+    yield "domias", "", ratio.auc, ""
+
+
+def _nearness(case: _Case) -> Iterator[_Line]:
+    yield "exact_matches", "", exact_matches(case.train, case.made), ""
+    yield "replicated_uniques", "", replicated_uniques(case.train, case.made), ""
+    names = ("nearer_train", "dcr_train", "dcr_holdout", "nndr_train", "nndr_holdout")
+    if case.holdout is None:
+        yield from ((name, "", None, "there is no holdout") for name in names)
+        return
+    found = closeness(case.train, case.holdout, case.made, seed=case.plan.seed)
+    values = (
+        found.nearer_train,
+        found.to_train,
+        found.to_holdout,
+        found.ratio_train,
+        found.ratio_holdout,
+    )
+    yield from ((name, "", value, "") for name, value in zip(names, values, strict=True))
+
+
+def _inference(case: _Case) -> Iterator[_Line]:
+    for target in case.plan.sensitive:
+        found = attribute_inference(case.train, case.made, keys=case.plan.keys, target=target)
+        why = "" if found.right is not None else "no keys have one value"
+        yield "inferred", target, found.right, why
+        yield "inferred_baseline", target, found.baseline, why
+        yield "inferred_reach", target, found.reached, ""
+
+
+_MEASURED: Mapping[str, Callable[[_Case], Iterator[_Line]]] = {
+    "tables": _tables,
+    "columns": _columns,
+    "detection": _detection,
+    "learning": _learning,
+    "membership": _membership,
+    "nearness": _nearness,
+    "inference": _inference,
+}

@@ -1,0 +1,101 @@
+"""A file of finished runs: a line each, whole or not there."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from synth.evaluation.errors import EvaluationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Journal"]
+
+_FORMAT = "ckm-synth-sweep"
+
+
+class Journal:
+    """Remember finished runs.
+
+    Parameters
+    ----------
+    path
+        The file; None remembers nothing.
+    settings
+        What the runs have in common. A file with other settings is refused.
+
+    Examples
+    --------
+    >>> Journal(None, settings={}).find("a", 0) is None
+    True
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None, *, settings: Mapping[str, Any]
+    ) -> None:
+        self._path = None if path is None else Path(path)
+        self._known: dict[tuple[str, int], dict[str, float | None]] = {}
+        if self._path is None:
+            return
+        head = {"format": _FORMAT, **settings}
+        if self._path.exists() and self._path.stat().st_size:
+            self._read(head)
+        else:
+            self.add(head)
+
+    def find(self, name: str, fold: int) -> dict[str, float | None] | None:
+        """Give the figures of a finished run; None where there is none.
+
+        Examples
+        --------
+        >>> Journal(None, settings={}).find("a", 0) is None
+        True
+        """
+        return self._known.get((name, fold))
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Write a line, and wait until it is on the disk.
+
+        Examples
+        --------
+        >>> Journal(None, settings={}).add({})
+        """
+        if self._path is None:
+            return
+        line = json.dumps(dict(record), ensure_ascii=True, allow_nan=False) + "\n"
+        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(file, line.encode("ascii"))
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+    def _read(self, head: Mapping[str, Any]) -> None:
+        path = self._path or Path()
+        text = path.read_bytes()
+        whole, newline, torn = text.rpartition(b"\n")
+        if torn:
+            # A run that was being written when the machine stopped did not finish.
+            with path.open("r+b") as file:
+                file.truncate(len(whole) + len(newline))
+        try:
+            first, *lines = [json.loads(line) for line in whole.splitlines()]
+            runs = {
+                (line["name"], line["fold"]): dict(line["figures"])
+                for line in lines
+                if not line["error"]
+            }
+        except (ValueError, KeyError, TypeError) as error:
+            raise EvaluationError(
+                f"The file '{path.name}' is no record of a sweep.",
+                hint="take another name, or remove the file",
+            ) from error
+        if first != json.loads(json.dumps(dict(head))):
+            raise EvaluationError(
+                f"The file '{path.name}' belongs to a sweep with other records or settings.",
+                hint="take another name, or the settings of then",
+            )
+        self._known = runs

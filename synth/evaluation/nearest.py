@@ -1,0 +1,163 @@
+"""Distances between records, and to the nearest of others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from synth.evaluation.errors import EvaluationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from synth.evaluation.records import Records
+
+__all__ = ["Metric", "Space", "nearest_two", "pairwise"]
+
+#: How far two records are: share of columns that differ; Euclid on scaled numbers, with 1 for
+#: different categories; or the mean of scaled differences.
+Metric: TypeAlias = Literal["hamming", "euclidean", "gower"]
+_CELLS = 20_000_000
+#: Farther than this is not farther; its square is still a number.
+_FAR = 1e9
+
+
+class Space:
+    """Put records where distances can be taken: numbers in units of their range.
+
+    Parameters
+    ----------
+    real
+        Whose ranges are taken.
+    metric
+        The distance.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from synth.evaluation.records import encode
+    >>> (real,) = encode(pd.DataFrame({"a": [0, 10], "b": ["x", "y"]}))
+    >>> space = Space(real, metric="gower")
+    >>> pairwise(space, real, real).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+
+    def __init__(self, real: Records, *, metric: Metric) -> None:
+        if metric not in ("hamming", "euclidean", "gower"):
+            raise EvaluationError(
+                f"There is no distance {metric!r}.",
+                hint="take 'hamming', 'euclidean' or 'gower'",
+            )
+        self.metric = metric
+        self.is_category = real.is_category
+        there = np.isfinite(real.values)
+        low = np.where(there, real.values, np.inf).min(axis=0)
+        high = np.where(there, real.values, -np.inf).max(axis=0)
+        span = np.where(high > low, high - low, 1.0)
+        self.scale = np.where(self.is_category, 1.0, span)
+
+    def place(self, records: Records) -> NDArray[np.float64]:
+        """Give the coordinates of records; missing stays NaN.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from synth.evaluation.records import encode
+        >>> (real,) = encode(pd.DataFrame({"a": [0, 10]}))
+        >>> Space(real, metric="gower").place(real).tolist()
+        [[0.0], [1.0]]
+        """
+        if self.metric == "hamming":
+            return records.values
+        return np.clip(records.values / self.scale, -_FAR, _FAR)
+
+    def distances(
+        self, first: NDArray[np.float64], second: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Give the distances between coordinates: one row per record of the first.
+
+        Notes
+        -----
+        Missing is as far from a value as values can be, and equal to missing.
+        """
+        total: NDArray[np.float64] = np.zeros((len(first), len(second)))
+        for place in range(first.shape[1]):
+            one, other = first[:, place, None], second[None, :, place]
+            if self.metric == "hamming" or self.is_category[place]:
+                apart = (one != other).astype(np.float64)
+            else:
+                apart = np.abs(one - other)
+                if self.metric == "euclidean":
+                    apart *= apart
+            lacks, has_not = np.isnan(one), np.isnan(other)
+            if lacks.any() or has_not.any():
+                apart[lacks | has_not] = 1.0
+                apart[lacks & has_not] = 0.0
+            total += apart
+        if self.metric == "euclidean":
+            np.sqrt(total, out=total)
+            return total
+        total /= max(first.shape[1], 1)
+        return total
+
+    def blocks(
+        self, first: Records, second: Records
+    ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Give the distances in blocks of rows of the first."""
+        one, other = self.place(first), self.place(second)
+        step = max(1, _CELLS // max(len(other), 1))
+        for start in range(0, len(one), step):
+            rows = slice(start, start + step)
+            yield rows, self.distances(one[rows], other)
+
+
+def pairwise(space: Space, first: Records, second: Records) -> NDArray[np.float64]:
+    """Give all distances between two sets of records.
+
+    Parameters
+    ----------
+    space
+        Where.
+    first, second
+        The records: one row, one column each.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from synth.evaluation.records import encode
+    >>> (real,) = encode(pd.DataFrame({"a": [0, 1, 4]}))
+    >>> pairwise(Space(real, metric="euclidean"), real, real)[0].tolist()
+    [0.0, 0.25, 1.0]
+    """
+    return np.vstack([block for _, block in space.blocks(first, second)])
+
+
+def nearest_two(space: Space, first: Records, second: Records) -> NDArray[np.float64]:
+    """Give the distances to the nearest and the second nearest record of another set.
+
+    Parameters
+    ----------
+    space
+        Where.
+    first, second
+        Of each record of the first, among the records of the second. With one record only, it
+        is the nearest and the second nearest.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from synth.evaluation.records import encode
+    >>> (real,) = encode(pd.DataFrame({"a": [0, 1, 4]}))
+    >>> nearest_two(Space(real, metric="gower"), real, real).tolist()
+    [[0.0, 0.25], [0.0, 0.25], [0.0, 0.75]]
+    """
+    found = np.empty((len(first), 2))
+    for rows, block in space.blocks(first, second):
+        if block.shape[1] == 1:
+            found[rows] = block
+        else:
+            found[rows] = np.sort(np.partition(block, 1, axis=1)[:, :2], axis=1)
+    return found

@@ -1,0 +1,337 @@
+"""Data frames as numbers: every frame coded by one rule, whatever it holds.
+
+Evaluation reads confidential records. What it gives back follows from them: it stays inside.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synth.evaluation.errors import EvaluationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+__all__ = ["Kind", "Records", "encode", "kinds_of", "read_kinds"]
+
+_SCHEMA = "ckm-synth-schema"
+_HUGE = 1e300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What a column holds: categories, or numbers.
+
+    Parameters
+    ----------
+    categories
+        The categories in their order; None for numbers. An empty tuple takes them from the
+        frames, in the order of their texts.
+    low, high
+        Declared bounds of numbers; None where there is none.
+    is_whole
+        Whether the numbers are whole.
+
+    Examples
+    --------
+    >>> Kind(categories=("F", "M")).is_category
+    True
+    >>> Kind(low=0, high=99, is_whole=True).n_possible
+    100
+    """
+
+    categories: tuple[Any, ...] | None = None
+    low: float | None = None
+    high: float | None = None
+    is_whole: bool = False
+
+    @property
+    def is_category(self) -> bool:
+        """Whether the column holds categories."""
+        return self.categories is not None
+
+    @property
+    def n_possible(self) -> float:
+        """How many different numbers are possible."""
+        if not self.is_whole or self.low is None or self.high is None:
+            return math.inf
+        return self.high - self.low + 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Records:
+    """A frame as numbers: one column each, categories as codes, missing as NaN.
+
+    Parameters
+    ----------
+    names
+        Of the columns.
+    kinds
+        One per column; categories are listed in the order of their codes.
+    values
+        Rows by columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> (records,) = encode(pd.DataFrame({"sex": ["F", "M", None], "age": [3, 5, 4]}))
+    >>> records.values.tolist()
+    [[0.0, 3.0], [1.0, 5.0], [nan, 4.0]]
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    values: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        return f"Records({len(self.names)} columns)"
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def is_category(self) -> NDArray[np.bool_]:
+        """Whether each column holds categories."""
+        return np.array([kind.is_category for kind in self.kinds], dtype=bool)
+
+    def place(self, name: str) -> int:
+        """Give the place of a column.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> encode(pd.DataFrame({"sex": ["F"], "age": [3]}))[0].place("age")
+        1
+        """
+        if name not in self.names:
+            known = ", ".join(map(repr, self.names[:20]))
+            raise EvaluationError(f"Column {name!r} is not in the data; it has {known}.")
+        return self.names.index(name)
+
+    def take(self, rows: NDArray[Any]) -> Records:
+        """Give some of the rows.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> len(encode(pd.DataFrame({"age": [3, 4, 5]}))[0].take(np.array([0, 2])))
+        2
+        """
+        return Records(names=self.names, kinds=self.kinds, values=self.values[rows])
+
+    def with_values(self, values: NDArray[np.float64]) -> Records:
+        """Give other rows under the same columns.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> (records,) = encode(pd.DataFrame({"age": [3, 4, 5]}))
+        >>> len(records.with_values(np.zeros((7, 1))))
+        7
+        """
+        return Records(names=self.names, kinds=self.kinds, values=values)
+
+
+def encode(
+    *frames: pd.DataFrame, kinds: Mapping[str, Kind] | None = None
+) -> tuple[Records, ...]:
+    """Code frames with the same columns as numbers, all by the same rule.
+
+    Parameters
+    ----------
+    frames
+        The first one says which columns count, and in which order.
+    kinds
+        Name of a column → its kind. Columns that are not named take the kind of their type in
+        the first frame.
+
+    Notes
+    -----
+    A category that no kind declares gets a code of its own behind the declared ones. Infinite
+    numbers count as missing. Dates become days.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> real = pd.DataFrame({"sex": ["F", "M"]})
+    >>> made = pd.DataFrame({"sex": ["X", "F"]})
+    >>> [r.values.ravel().tolist() for r in encode(real, made)]
+    [[0.0, 1.0], [2.0, 0.0]]
+    """
+    if not frames:
+        raise EvaluationError("There is nothing to code: give at least one frame.")
+    names = _checked_names(frames)
+    declared = {**kinds_of(frames[0]), **(kinds or {})}
+    unknown = [name for name in kinds or {} if name not in names]
+    if unknown:
+        raise EvaluationError(
+            f"A kind is declared for {unknown[0]!r}, which is no column of the data.",
+            hint="leave it out, or correct the name",
+        )
+    coded = [np.empty((len(frame), len(names))) for frame in frames]
+    settled = []
+    for place, name in enumerate(names):
+        columns = [frame[name] for frame in frames]
+        kind, values = _coded(columns, declared[name], name)
+        settled.append(kind)
+        for target, some in zip(coded, values, strict=True):
+            target[:, place] = some
+    return tuple(
+        Records(names=tuple(names), kinds=tuple(settled), values=values) for values in coded
+    )
+
+
+def kinds_of(frame: pd.DataFrame) -> dict[str, Kind]:
+    """Give the kind of each column by its type alone.
+
+    Parameters
+    ----------
+    frame
+        Any frame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> kinds = kinds_of(pd.DataFrame({"sex": ["F"], "age": [3], "pay": [1.5]}))
+    >>> [(k.is_category, k.is_whole) for k in kinds.values()]
+    [(True, False), (False, True), (False, False)]
+    """
+    from pandas.api import types
+
+    found = {}
+    for name in frame.columns:
+        column = frame[name]
+        is_number = types.is_numeric_dtype(column) and not types.is_bool_dtype(column)
+        if is_number or types.is_datetime64_any_dtype(column):
+            found[name] = Kind(is_whole=types.is_integer_dtype(column))
+        elif isinstance(column.dtype, types.CategoricalDtype):
+            found[name] = Kind(categories=tuple(column.cat.categories))
+        else:
+            found[name] = Kind(categories=())
+    return found
+
+
+def read_kinds(declared: Mapping[str, Any]) -> dict[str, Kind]:
+    """Read kinds from a schema, as its JSON says them.
+
+    Parameters
+    ----------
+    declared
+        Either a schema of this package, or a mapping with ``categories`` (name → list) and
+        ``integer_bounds`` (name → lowest and highest).
+
+    Examples
+    --------
+    >>> kinds = read_kinds({"categories": {"sex": ["F"]}, "integer_bounds": {"age": [0, 9]}})
+    >>> kinds["sex"].categories, kinds["age"].n_possible
+    (('F',), 10)
+    """
+    try:
+        if declared.get("format") == _SCHEMA:
+            return dict(map(_of_column, declared["columns"]))
+        kinds = {
+            name: Kind(categories=tuple(some))
+            for name, some in declared.get("categories", {}).items()
+        }
+        for name, (low, high) in declared.get("integer_bounds", {}).items():
+            kinds[name] = Kind(low=low, high=high, is_whole=True)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise EvaluationError(
+            "The schema must list columns, or categories and integer_bounds.",
+            hint="take the file that was given to `ckm synth fit`",
+        ) from error
+    return kinds
+
+
+def _of_column(column: Mapping[str, Any]) -> tuple[str, Kind]:
+    """Read one column of a schema."""
+    name = str(column["name"])
+    if column.get("categories") is not None:
+        return name, Kind(categories=tuple(column["categories"]))
+    if column["kind"] in ("category", "nominal", "ordinal", "boolean"):
+        return name, Kind(categories=())
+    low, high = column.get("low"), column.get("high")
+    is_number = all(isinstance(bound, (int, float)) for bound in (low, high))
+    return name, Kind(
+        low=low if is_number else None,
+        high=high if is_number else None,
+        is_whole=column["kind"] in ("whole", "integer") and column.get("step", 1) == 1,
+    )
+
+
+def _checked_names(frames: Sequence[pd.DataFrame]) -> list[str]:
+    names = list(frames[0].columns)
+    if not names:
+        raise EvaluationError("The data have no columns.")
+    twins = sorted({str(name) for name in names if names.count(name) > 1})
+    if twins:
+        raise EvaluationError(f"Column {twins[0]!r} stands twice in the data.")
+    for frame in frames:
+        if not len(frame):
+            raise EvaluationError("Every frame needs at least one record; one has none.")
+        missing = [name for name in names if name not in set(frame.columns)]
+        if missing:
+            raise EvaluationError(
+                f"Column {missing[0]!r} is missing in one of the frames.",
+                hint="real and synthetic data must have the same columns",
+            )
+    return names
+
+
+def _coded(
+    columns: Sequence[pd.Series], kind: Kind, name: str
+) -> tuple[Kind, list[NDArray[np.float64]]]:
+    if kind.categories is None:
+        return kind, [_numbers(column, name) for column in columns]
+    import pandas as pd
+
+    # A frame of texts and one of numbers must agree on what they call a category.
+    texts = [column.astype(object).where(column.notna(), None) for column in columns]
+    known = [_text(category) for category in kind.categories]
+    uniques = {_text(v) for column in texts for v in pd.unique(column) if v is not None}
+    order = list(dict.fromkeys([*known, *sorted(uniques - set(known))]))
+    code = {category: float(place) for place, category in enumerate(order)}
+    settled = Kind(categories=tuple(order))
+    values = []
+    for column in texts:
+        found, where = np.unique(
+            np.array(["\x00" if v is None else "v" + _text(v) for v in column], dtype=object),
+            return_inverse=True,
+        )
+        mapped = np.array([code[v[1:]] if v != "\x00" else np.nan for v in found])
+        values.append(mapped[where])
+    return settled, values
+
+
+def _text(category: Any) -> str:
+    """Write a category the same way whatever type it came in: 1 and 1.0 are one."""
+    if isinstance(category, float) and category.is_integer():
+        return str(int(category))
+    return str(category)
+
+
+def _numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
+    import pandas as pd
+    from pandas.api import types
+
+    if types.is_datetime64_any_dtype(column):
+        days = pd.to_datetime(column, utc=True).to_numpy("datetime64[s]").astype(np.int64)
+        return np.where(column.isna(), np.nan, days / 86_400.0)
+    try:
+        numbers = pd.to_numeric(column).to_numpy(np.float64, na_value=np.nan).copy()
+    except (TypeError, ValueError) as error:
+        raise EvaluationError(
+            f"Column {name!r} must hold numbers in every frame, and does not in one.",
+            hint="declare it as categories, or convert it",
+        ) from error
+    # Numbers whose sums leave the range of floating point are as good as infinite.
+    numbers[~(np.abs(numbers) <= _HUGE)] = np.nan
+    return numbers

@@ -1,0 +1,161 @@
+"""What an evaluation found: figures, each beside its controls."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from synth.evaluation.catalogue import MEASURES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from synth.evaluation.catalogue import Direction
+
+__all__ = ["Evaluation", "Figure"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One figure of synthetic records, and the same figure of known records.
+
+    Parameters
+    ----------
+    name
+        A name of `MEASURES`.
+    value
+        The figure; None where it is not defined.
+    controls
+        Name of a control → the figure for it; None where it is not defined.
+    subject
+        The column that it is about, or the columns of the worst table.
+    reason
+        Why there is no value.
+
+    Examples
+    --------
+    >>> figure = Figure(name="tvd2", value=0.04, controls={"independent": 0.09})
+    >>> figure.direction
+    'low'
+    >>> Figure(name="exact_matches", value=0.0).meaning
+    'The share of records that equal a training record in every column.'
+    """
+
+    name: str
+    value: float | None
+    controls: Mapping[str, float | None] = field(default_factory=dict)
+    subject: str = ""
+    reason: str = ""
+
+    @property
+    def direction(self) -> Direction:
+        """Where its good values are."""
+        return MEASURES[self.name].direction
+
+    @property
+    def meaning(self) -> str:
+        """What it is, in one sentence."""
+        from reports.catalogues.synthesis import FIGURES
+
+        return FIGURES[self.name].meaning
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """The figures of one set of synthetic records. They follow from confidential records.
+
+    Parameters
+    ----------
+    figures
+        In the order of the catalogue.
+    settings
+        Seed, sizes and choices.
+    seconds
+        Time that each group took, controls included.
+
+    Examples
+    --------
+    >>> found = Evaluation(figures=(Figure(name="tvd2", value=0.04),))
+    >>> found.value("tvd2"), found
+    (0.04, Evaluation(1 figures))
+    """
+
+    figures: tuple[Figure, ...]
+    settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    seconds: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __repr__(self) -> str:
+        return f"Evaluation({len(self.figures)} figures)"
+
+    def find(self, name: str, subject: str | None = None) -> Figure | None:
+        """Give a figure by its name, and by its subject where several have the name.
+
+        Examples
+        --------
+        >>> Evaluation(figures=()).find("tvd2") is None
+        True
+        """
+        for figure in self.figures:
+            if figure.name == name and subject in (None, figure.subject):
+                return figure
+        return None
+
+    def value(self, name: str, subject: str | None = None) -> float | None:
+        """Give the value of a figure; None where there is none.
+
+        Examples
+        --------
+        >>> Evaluation(figures=()).value("tvd2") is None
+        True
+        """
+        figure = self.find(name, subject)
+        return None if figure is None else figure.value
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one line per figure, with a column per control.
+
+        Examples
+        --------
+        >>> figure = Figure(name="tvd2", value=0.04, controls={"independent": 0.09})
+        >>> Evaluation(figures=(figure,)).to_frame().columns.tolist()
+        ['figure', 'subject', 'value', 'independent', 'good', 'reason']
+        """
+        import pandas as pd
+
+        controls = list(dict.fromkeys(name for f in self.figures for name in f.controls))
+        lines = [
+            {
+                "figure": figure.name,
+                "subject": figure.subject,
+                "value": figure.value,
+                **{name: figure.controls.get(name) for name in controls},
+                "good": figure.direction,
+                "reason": figure.reason,
+            }
+            for figure in self.figures
+        ]
+        columns = ["figure", "subject", "value", *controls, "good", "reason"]
+        return pd.DataFrame(lines, columns=columns)
+
+    def to_json(self) -> str:
+        """Give everything as JSON.
+
+        Examples
+        --------
+        >>> json.loads(Evaluation(figures=()).to_json())["format"]
+        'ckm-synth-evaluation'
+        """
+        content = {
+            "format": "ckm-synth-evaluation",
+            "figures": [
+                {**asdict(figure), "controls": dict(figure.controls), "good": figure.direction}
+                for figure in self.figures
+            ],
+            "settings": dict(self.settings),
+            "seconds": dict(self.seconds),
+        }
+        return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"

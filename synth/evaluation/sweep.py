@@ -1,0 +1,293 @@
+"""Cross-validated sweeps: every way to synthesise, on every fold, resumable."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synth.evaluation.errors import EvaluationError
+from synth.evaluation.evaluate import Plan, evaluate
+from synth.evaluation.journal import Journal
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping
+
+    import pandas as pd
+
+    from synth.evaluation.records import Kind
+
+__all__ = ["Run", "Sweep", "folds_of", "grid", "sweep"]
+
+_FIT, _TIME = "fit_seconds", "fit_cpu_seconds"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One way to synthesise on one fold.
+
+    Parameters
+    ----------
+    name
+        Of the way.
+    fold
+        From 0.
+    figures
+        Name of a figure, with its column → its value; seconds included. Empty where it failed.
+    error
+        The type of the error that ended it; empty where none did.
+
+    Examples
+    --------
+    >>> Run(name="eps=1", fold=0, figures={"tvd2": 0.04}).error
+    ''
+    """
+
+    name: str
+    fold: int
+    figures: Mapping[str, float | None]
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """All runs of a sweep.
+
+    Parameters
+    ----------
+    runs
+        In the order of their names and folds.
+
+    Examples
+    --------
+    >>> runs = [Run(name="a", fold=k, figures={"tvd2": 0.1 * k}) for k in range(3)]
+    >>> Sweep(runs=tuple(runs)).aggregate("tvd2").round(3).values.tolist()
+    [[0.1, 0.1, 3.0]]
+    """
+
+    runs: tuple[Run, ...]
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Give the figures of one way: a line per figure, a column per fold.
+
+        Parameters
+        ----------
+        name
+            The way.
+
+        Examples
+        --------
+        >>> Sweep(runs=(Run(name="a", fold=0, figures={"tvd2": 0.1}),)).table("a").shape
+        (1, 1)
+        """
+        import pandas as pd
+
+        runs = [run for run in self.runs if run.name == name]
+        if not runs:
+            raise EvaluationError(f"The sweep has no run of {name!r}.")
+        return pd.DataFrame({run.fold: dict(run.figures) for run in runs}, dtype=np.float64)
+
+    def aggregate(self, figure: str) -> pd.DataFrame:
+        """Give mean and standard deviation of a figure over the folds, a line per way.
+
+        Parameters
+        ----------
+        figure
+            Its name.
+
+        Examples
+        --------
+        >>> Sweep(runs=(Run(name="a", fold=0, figures={}),)).aggregate("tvd2").loc["a", "folds"]
+        np.int64(0)
+        """
+        import pandas as pd
+
+        lines = {}
+        for name in dict.fromkeys(run.name for run in self.runs):
+            found = [run.figures.get(figure) for run in self.runs if run.name == name]
+            values = np.array([value for value in found if value is not None])
+            lines[name] = {
+                "mean": float(values.mean()) if len(values) else math.nan,
+                "sd": float(values.std(ddof=1)) if len(values) > 1 else math.nan,
+                "folds": len(values),
+            }
+        return pd.DataFrame.from_dict(lines, orient="index", columns=["mean", "sd", "folds"])
+
+
+def grid(
+    fit: Callable[..., pd.DataFrame], **factors: Any
+) -> dict[str, Callable[[pd.DataFrame, int], pd.DataFrame]]:
+    """Name every combination of factors, each a way to synthesise.
+
+    Parameters
+    ----------
+    fit
+        Called with the training records, ``seed=`` and one value of each factor; gives
+        synthetic records.
+    factors
+        Name of a factor → its values.
+
+    Examples
+    --------
+    >>> ways = grid(lambda train, *, seed, epsilon, ratio: train, epsilon=[1, 8], ratio=[0.5])
+    >>> list(ways)
+    ['epsilon=1, ratio=0.5', 'epsilon=8, ratio=0.5']
+    """
+    ways = {}
+    for values in itertools.product(*factors.values()):
+        chosen = dict(zip(factors, values, strict=True))
+        name = ", ".join(f"{factor}={value}" for factor, value in chosen.items())
+        ways[name] = _bound(fit, chosen)
+    return ways
+
+
+def folds_of(n: int, *, folds: int, seed: int) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
+    """Share rows among folds at random; their sizes differ by one at most.
+
+    Parameters
+    ----------
+    n
+        Rows.
+    folds
+        Parts.
+    seed
+        Of the shuffle.
+
+    Examples
+    --------
+    >>> [len(rows) for rows in folds_of(7, folds=3, seed=1)]
+    [3, 2, 2]
+    """
+    if not 2 <= folds <= n:
+        raise EvaluationError(f"{n} records make from 2 to {n} folds, not {folds}.")
+    order = np.random.default_rng(seed).permutation(n)
+    return [np.sort(rows) for rows in np.array_split(order, folds)]
+
+
+def sweep(
+    frame: pd.DataFrame,
+    ways: Mapping[str, Callable[[pd.DataFrame, int], pd.DataFrame]],
+    *,
+    folds: int = 5,
+    kinds: Mapping[str, Kind] | None = None,
+    plan: Plan | None = None,
+    seed: int = 0,
+    path: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Sweep:
+    """Fit every way on every training part; measure what it makes against the fold left out.
+
+    Parameters
+    ----------
+    frame
+        The real records.
+    ways
+        Name → a function of training records and a seed that gives synthetic records.
+    folds
+        Parts of the cross-validation.
+    kinds, plan
+        As for `evaluate`. Controls are left out: they are the same for every way, so that they
+        may be ways themselves.
+    seed
+        Of the folds, and from it those of the runs.
+    path
+        A file that remembers finished runs, a line of JSON each. A sweep that finds its own
+        file goes on where it stopped. Runs that failed are tried again.
+    progress
+        Told how many runs of how many are done, and which one is next.
+
+    Notes
+    -----
+    The source makes as many synthetic records as the whole input has; how many is the choice of
+    each way here.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": range(30), "b": [0, 1, 2] * 10})
+    >>> ways = {"copy": lambda train, seed: train}
+    >>> found = sweep(frame, ways, folds=3, plan=Plan(groups=("tables",)))
+    >>> found.table("copy").loc["tvd1"].tolist()
+    [0.0, 0.0, 0.0]
+    """
+    plan = Plan(**{**_fields(plan or Plan()), "controls": (), "seed": seed})
+    parts = folds_of(len(frame), folds=folds, seed=seed)
+    settings = {
+        "columns": [str(name) for name in frame.columns],
+        "rows": len(frame),
+        "folds": folds,
+        "seed": seed,
+        "plan": {name: repr(value) for name, value in _fields(plan).items()},
+    }
+    journal = Journal(path, settings=settings)
+    wanted = [(name, fold) for name in ways for fold in range(folds)]
+    runs = {}
+    for done, (name, fold) in enumerate(wanted):
+        if progress is not None:
+            progress(done, len(wanted), f"{name}, fold {fold + 1}")
+        kept = journal.find(name, fold)
+        runs[name, fold] = Run(name=name, fold=fold, figures=kept or {})
+        if kept is None:
+            run = _run(frame, ways[name], parts[fold], plan, kinds, named=(name, fold))
+            runs[name, fold] = run
+            journal.add(
+                {"name": name, "fold": fold, "error": run.error, "figures": run.figures}
+            )
+    if progress is not None:
+        progress(len(wanted), len(wanted), "")
+    return Sweep(runs=tuple(runs.values()))
+
+
+def _run(
+    frame: pd.DataFrame,
+    way: Callable[[pd.DataFrame, int], pd.DataFrame],
+    out: np.ndarray[Any, np.dtype[np.int64]],
+    plan: Plan,
+    kinds: Mapping[str, Kind] | None,
+    *,
+    named: tuple[str, int],
+) -> Run:
+    is_out = np.zeros(len(frame), dtype=bool)
+    is_out[out] = True
+    train = frame.loc[~is_out].reset_index(drop=True)
+    holdout = frame.loc[is_out].reset_index(drop=True)
+    wall, cpu = time.perf_counter(), time.process_time()
+    try:
+        made = way(train, _seed_of(plan.seed, *named))
+        taken = {_FIT: time.perf_counter() - wall, _TIME: time.process_time() - cpu}
+        found = evaluate(train, made, holdout=holdout, kinds=kinds, plan=plan)
+    except Exception as error:  # noqa: BLE001  (one failure must not cost the other runs)
+        # The message of a foreign error may quote a record.
+        return Run(name=named[0], fold=named[1], figures={}, error=type(error).__name__)
+    figures = {_key(figure.name, figure.subject): figure.value for figure in found.figures}
+    return Run(name=named[0], fold=named[1], figures={**figures, **taken})
+
+
+def _key(name: str, subject: str) -> str:
+    """Name a figure; the worst table is another one in each fold."""
+    return f"{name}:{subject}" if subject and not name.startswith("tvd") else name
+
+
+def _seed_of(seed: int, name: str, fold: int) -> int:
+    """Give each run a seed of its own that no other run's presence changes."""
+    digest = hashlib.blake2b(f"{seed}|{name}|{fold}".encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "big")
+
+
+def _bound(
+    fit: Callable[..., pd.DataFrame], chosen: Mapping[str, Any]
+) -> Callable[[pd.DataFrame, int], pd.DataFrame]:
+    def way(train: pd.DataFrame, seed: int) -> pd.DataFrame:
+        return fit(train, seed=seed, **chosen)
+
+    return way
+
+
+def _fields(plan: Plan) -> dict[str, Any]:
+    return {name: getattr(plan, name) for name in Plan.__dataclass_fields__}

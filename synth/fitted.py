@@ -1,0 +1,387 @@
+"""A fitted synthesizer: schema, noisy model, bill; records are drawn from it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from synth.calls import Call
+from synth.coding import draw_numbers, encode_column
+from synth.columns import Numeric, Plain
+from synth.constraints import constraints_of, judge_records
+from synth.errors import DomainError, RuleError, SynthError
+from synth.frames import Shape, from_codes
+from synth.rules import EditRule, parse_rule
+from synth.sampling import Drawn, draw_kept
+from synth.schema import Schema
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from synth.rules import ParsedRule
+
+__all__ = ["CodeModel", "Model"]
+
+_FORMAT = "ckm-synth-fitted"
+
+
+class CodeModel(Protocol):
+    """What an engine returns: a distribution over codes.
+
+    Examples
+    --------
+    >>> from synth.model import TableModel
+    >>> hasattr(TableModel, "sample") and hasattr(TableModel, "to_json")
+    True
+    """
+
+    def sample(
+        self,
+        number: int,
+        *,
+        rng: np.random.Generator,
+        conditions: Mapping[int, int] | None = None,
+    ) -> NDArray[np.int32]:
+        """Draw records."""
+
+    def to_json(self) -> str:
+        """Return the model as text."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Model:
+    """What was learned from records, for a price. It holds nothing that was not paid for.
+
+    Parameters
+    ----------
+    schema
+        The schema, with every domain declared or paid for.
+    asked
+        The digest of the schema that was given.
+    engine
+        The distribution over codes.
+    method
+        Which engine it is.
+    calls
+        Every look at the records.
+    budget
+        What might be spent: rho, delta put aside, epsilon and delta where they were given.
+    adjacency
+        What the neighbours are.
+    noise
+        Where the noise came from.
+    priors
+        The published tables that were used.
+    shape
+        How records came.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from synth import Budget, Category, SimulatedNoise, Synthesizer
+    >>> records = pd.DataFrame({"sex": ["F", "M"] * 500})
+    >>> schema = Schema(columns=[Category(name="sex", values=["F", "M"])])
+    >>> model = Synthesizer(schema=schema).fit(
+    ...     records, Budget(epsilon=1, delta=1e-6), noise=SimulatedNoise(seed=1)
+    ... )
+    >>> model.sample(3, rng=np.random.default_rng(1), conditions={"sex": "F"})["sex"].tolist()
+    ['F', 'F', 'F']
+    """
+
+    schema: Schema
+    asked: str
+    engine: CodeModel
+    method: str
+    calls: tuple[Call, ...]
+    budget: dict[str, Any]
+    adjacency: str
+    noise: str
+    priors: tuple[dict[str, Any], ...] = ()
+    shape: Shape = field(default_factory=Shape)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the noise came from secure randomness."""
+        return self.noise == "secure"
+
+    def sample(
+        self,
+        number: int | np.integer,
+        *,
+        rng: np.random.Generator,
+        conditions: Mapping[str, Plain | float] | None = None,
+        where: str | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> Any:
+        """Draw synthetic records, none of which breaks a rule.
+
+        Parameters
+        ----------
+        number
+            How many.
+        rng
+            Randomness; it protects nobody, so it may have a seed.
+        conditions
+            Values that some columns shall have; other columns are drawn given these.
+        where
+            What shall hold, in the language of rules; records that do not fit are drawn
+            again.
+        progress
+            Told the stage, how many are done, and of how many.
+
+        Returns
+        -------
+        frame
+            Of the kind that was fitted, with the same types.
+        """
+        drawn = self.draw(
+            number, rng=rng, conditions=conditions, where=where, progress=progress
+        )
+        return from_codes(
+            drawn.codes, numbers=drawn.numbers, schema=self.schema, shape=self.shape
+        )
+
+    def draw(
+        self,
+        number: int | np.integer,
+        *,
+        rng: np.random.Generator,
+        conditions: Mapping[str, Plain | float] | None = None,
+        where: str | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> Drawn:
+        """Draw synthetic records as codes and numbers, as `sample` does.
+
+        Parameters
+        ----------
+        number, rng, conditions, where, progress
+            See `sample`.
+        """
+        if np.asarray(number).dtype.kind not in "iu" or np.ndim(number) or number < 0:
+            raise SynthError("The number of records is a whole number from 0.")
+        codes, fixed = self._conditions(conditions or {})
+        parsed = self._rules()
+        wish = self._wish(where)
+
+        def draw(size: int) -> Drawn:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                found = self.engine.sample(size, rng=rng, conditions=codes)
+            numbers = {
+                column.name: draw_numbers(found[:, place], column, rng=rng)
+                for place, column in enumerate(self.schema.columns)
+                if isinstance(column, Numeric)
+            }
+            for name, exact in fixed.items():
+                numbers[name][:] = exact
+            return Drawn(np.asarray(found, np.int32), numbers)
+
+        def is_kept(drawn: Drawn) -> NDArray[np.bool_]:
+            kept = np.ones(len(drawn.codes), bool)
+            for verdict in self._judged(parsed, drawn):
+                kept &= ~verdict.false
+            for verdict in self._judged(wish, drawn):
+                kept &= verdict.true
+            return kept
+
+        return draw_kept(int(number), draw=draw, is_kept=is_kept, rng=rng, progress=progress)
+
+    def violations(self, drawn: Drawn) -> dict[str, int]:
+        """Count the records that break each rule; from `draw` there are none.
+
+        Parameters
+        ----------
+        drawn
+            Drawn records.
+        """
+        parsed = self._rules()
+        found = self._judged(parsed, drawn)
+        return {
+            one.rule.name: int(verdict.false.sum())
+            for one, verdict in zip(parsed, found, strict=True)
+        }
+
+    def report(self) -> dict[str, Any]:
+        """Return facts about the fit, all of them public: bill, domains, rules, noise."""
+        by_kind: dict[str, float] = {}
+        for call in self.calls:
+            by_kind[call.what] = by_kind.get(call.what, 0.0) + call.rho
+        return {
+            "method": self.method,
+            "is_private": self.is_private,
+            "budget": dict(self.budget),
+            "spent": {
+                "rho": sum(call.rho for call in self.calls),
+                "delta": sum(call.delta for call in self.calls),
+                "by_kind": by_kind,
+            },
+            "columns": [
+                {
+                    "name": column.name,
+                    "kind": column.kind,
+                    "codes": column.size,
+                    "declared_by": column.declared_by,
+                }
+                for column in self.schema.columns
+            ],
+            "tables": [list(call.columns) for call in self.calls if call.what == "table"],
+            "rules": {one.rule.name: one.how for one in constraints_of(self.schema)},
+            "priors": [dict(prior) for prior in self.priors],
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a JSON or Parquet file: numbers and text, nothing that runs.
+
+        Parameters
+        ----------
+        path
+            The file.
+        """
+        file = Path(path)
+        if file.suffix.lower() == ".parquet":
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            parts = {name: json.dumps(part) for name, part in self._record().items()}
+            table = pa.table({"part": list(parts), "content": list(parts.values())})
+            pq.write_table(table, file, compression="zstd")
+        else:
+            file.write_text(json.dumps(self._record(), allow_nan=False), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """Read a model that `save` wrote.
+
+        Parameters
+        ----------
+        path
+            The file.
+
+        Raises
+        ------
+        SynthError
+            If it is something else.
+        """
+        import pyarrow as pa
+
+        file = Path(path)
+        try:
+            if file.suffix.lower() == ".parquet":
+                import pyarrow.parquet as pq
+
+                rows = pq.read_table(file, columns=["part", "content"]).to_pylist()
+                found = {row["part"]: json.loads(row["content"]) for row in rows}
+            else:
+                found = json.loads(file.read_text(encoding="utf-8"))
+            return cls._from_record(found)
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+        ) as error:
+            if isinstance(error, SynthError):
+                raise
+            raise SynthError(
+                f"{file.name!r} is no model.", hint="give what save wrote"
+            ) from None
+        except pa.ArrowException:
+            raise SynthError(
+                f"{file.name!r} is no model.", hint="give what save wrote"
+            ) from None
+
+    def _record(self) -> dict[str, Any]:
+        return {
+            "format": _FORMAT,
+            "version": 1,
+            "schema": json.loads(self.schema.to_json()),
+            "asked": self.asked,
+            "method": self.method,
+            "engine": json.loads(self.engine.to_json()),
+            "calls": [call.record() for call in self.calls],
+            "budget": self.budget,
+            "adjacency": self.adjacency,
+            "noise": self.noise,
+            "priors": list(self.priors),
+            "shape": {"container": self.shape.container, "types": dict(self.shape.types)},
+        }
+
+    @classmethod
+    def _from_record(cls, found: dict[str, Any]) -> Model:
+        from synth.methods import reader_of
+
+        if found["format"] != _FORMAT or found["version"] != 1:
+            raise SynthError("The file is of another format, or of a newer version.")
+        schema = Schema.from_json(json.dumps(found["schema"]))
+        engine = reader_of(found["method"])(json.dumps(found["engine"]))
+        sizes = [column.size for column in schema.columns]
+        if list(getattr(engine, "sizes", sizes)) != sizes:
+            raise SynthError("The model does not fit its schema.")
+        shape = found["shape"]
+        return cls(
+            schema=schema,
+            asked=str(found["asked"]),
+            engine=engine,
+            method=str(found["method"]),
+            calls=tuple(Call.from_record(call) for call in found["calls"]),
+            budget=dict(found["budget"]),
+            adjacency=str(found["adjacency"]),
+            noise=str(found["noise"]),
+            priors=tuple(dict(prior) for prior in found["priors"]),
+            shape=Shape(
+                container=str(shape["container"]),
+                types={str(name): str(kind) for name, kind in shape["types"].items()},
+            ),
+        )
+
+    def _rules(self) -> list[ParsedRule]:
+        columns = {column.name: column for column in self.schema.columns}
+        return [parse_rule(rule, columns) for rule in self.schema.rules]
+
+    def _wish(self, where: str | None) -> list[ParsedRule]:
+        if where is None:
+            return []
+        rule = EditRule(text=where)
+        unknown = sorted({*rule.columns} - {*self.schema.names})
+        if unknown:
+            raise RuleError(f"The condition names columns that are not declared: {unknown}.")
+        return [parse_rule(rule, {column.name: column for column in self.schema.columns})]
+
+    def _judged(self, parsed: Sequence[ParsedRule], drawn: Drawn) -> list[Any]:
+        return judge_records(
+            parsed, drawn.codes, numbers=drawn.numbers, columns=self.schema.columns
+        )
+
+    def _conditions(
+        self, conditions: Mapping[str, Plain | float]
+    ) -> tuple[dict[int, int], dict[str, int]]:
+        """Return the codes of conditions, and the exact numbers behind them."""
+        import pandas as pd
+
+        from synth.coding import grid_numbers
+
+        codes: dict[int, int] = {}
+        fixed: dict[str, int] = {}
+        for name, value in conditions.items():
+            column = self.schema.column(name)
+            if isinstance(value, (list, tuple, set, dict)):
+                raise DomainError(
+                    f"The condition on {name!r} is not one value.",
+                    hint=f'say it as a rule: where="{name} in (…)"',
+                )
+            one = pd.Series([value], dtype=object)
+            code = int(encode_column(one, column)[0])
+            codes[self.schema.names.index(name)] = code
+            if isinstance(column, Numeric) and code < column.domain_size:
+                low, high = column.bounds
+                fixed[name] = int(np.clip(grid_numbers(one, column)[0], low, high))
+        return codes, fixed

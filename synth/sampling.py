@@ -1,0 +1,142 @@
+"""Records drawn until they keep the rules, with an end in sight."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synth.errors import RuleError, SynthWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+__all__ = ["Drawn", "draw_kept"]
+
+_CHUNK = 250_000
+_MOST_TRIES = 50
+_AT_LEAST = 20_000
+
+
+@dataclass(slots=True)
+class Drawn:
+    """Drawn records.
+
+    Parameters
+    ----------
+    codes
+        Their codes.
+    numbers
+        The numbers of each column of numbers.
+    tries
+        How many records were drawn, those that broke a rule among them.
+    repeated
+        How many are copies of others, because too few kept the rules.
+    """
+
+    codes: NDArray[np.int32]
+    numbers: dict[str, NDArray[np.int64]]
+    tries: int = 0
+    repeated: int = 0
+
+    def take(self, kept: NDArray[np.generic]) -> Drawn:
+        """Return some of the records.
+
+        Parameters
+        ----------
+        kept
+            Which ones: places, or a truth value each.
+        """
+        numbers = {name: values[kept] for name, values in self.numbers.items()}
+        return Drawn(self.codes[kept], numbers, self.tries, self.repeated)
+
+
+@dataclass(slots=True)
+class _Pile:
+    parts: list[Drawn] = field(default_factory=list)
+    size: int = 0
+    tries: int = 0
+
+    def join(self) -> Drawn:
+        codes = np.concatenate([part.codes for part in self.parts])
+        numbers = {
+            name: np.concatenate([part.numbers[name] for part in self.parts])
+            for name in self.parts[0].numbers
+        }
+        return Drawn(codes, numbers, self.tries)
+
+
+def draw_kept(
+    number: int,
+    *,
+    draw: Callable[[int], Drawn],
+    is_kept: Callable[[Drawn], NDArray[np.bool_]],
+    rng: np.random.Generator,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Drawn:
+    """Draw records until enough of them are kept.
+
+    Parameters
+    ----------
+    number
+        How many are wanted.
+    draw
+        Draws as many records as it is asked for.
+    is_kept
+        Tells which records keep the rules.
+    rng
+        Randomness.
+    progress
+        Told the stage, how many are done, and of how many.
+
+    Raises
+    ------
+    RuleError
+        If none is kept among very many.
+
+    Notes
+    -----
+    Every record that is returned was kept. After ``50 * number + 20000`` draws the rest are
+    copies of kept ones, and a warning says so.
+    """
+    pile, limit = _Pile(), _MOST_TRIES * number + _AT_LEAST
+    if number == 0:
+        return draw(0)
+    while pile.size < number and pile.tries < limit:
+        missing = number - pile.size
+        share = (pile.size + 1) / (pile.tries + 1) if pile.tries else 1.0
+        wanted = missing if share > 0.999 else math.ceil(1.1 * missing / share) + 16
+        drawn = draw(min(wanted, _CHUNK, limit - pile.tries))
+        pile.tries += len(drawn.codes)
+        kept = is_kept(drawn)
+        found = drawn if kept.all() else drawn.take(kept)
+        if len(found.codes):
+            pile.parts.append(found)
+            pile.size += len(found.codes)
+        if progress is not None:
+            progress("sample", min(pile.size, number), number)
+    if not pile.size:
+        raise RuleError(
+            f"None of {pile.tries} drawn records keeps the rules and conditions.",
+            hint="look whether they contradict each other",
+        )
+    found = pile.join()
+    return found.take(np.arange(number)) if pile.size >= number else _filled(found, number, rng)
+
+
+def _filled(found: Drawn, number: int, rng: np.random.Generator) -> Drawn:
+    size = len(found.codes)
+    warnings.warn(
+        f"Only {size} of {found.tries} drawn records keep the rules and conditions; "
+        f"{number - size} are copies of these. Ask for fewer, or for less.",
+        SynthWarning,
+        stacklevel=4,
+    )
+    full = found.take(np.concatenate([np.arange(size), rng.integers(size, size=number - size)]))
+    full.repeated = number - size
+    return full

@@ -1,0 +1,92 @@
+"""Frames that are looked at, never written into."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from risk.anonymity.groups import as_pandas
+from risk.errors import RiskError
+from synth.errors import SynthError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+__all__ = ["checked_rows", "numbers_of", "opened"]
+
+
+def opened(frame: Any, columns: Sequence[str] = ()) -> pd.DataFrame:
+    """Return a copy of a frame that has some columns, its rows numbered from 0.
+
+    Parameters
+    ----------
+    frame
+        pandas, Arrow, or a mapping of columns.
+    columns
+        Columns it must have.
+
+    Examples
+    --------
+    >>> opened({"a": [1]}, ["a"]).shape
+    (1, 1)
+    """
+    try:
+        table = as_pandas(frame).reset_index(drop=True).copy()
+    except RiskError as error:
+        raise SynthError(error.problem, hint=error.hint) from None
+    lacking = [name for name in columns if name not in table.columns]
+    if lacking:
+        known = ", ".join(repr(name) for name in table.columns)
+        raise SynthError(
+            f"Column {lacking[0]!r} is not in the data.", hint=f"it has {known or 'none'}"
+        )
+    return table
+
+
+def numbers_of(table: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.float64]:
+    """Return columns as a matrix of finite numbers.
+
+    Parameters
+    ----------
+    table
+        A frame.
+    columns
+        Its columns of numbers.
+
+    Examples
+    --------
+    >>> numbers_of(opened({"a": [1, 2]}), ["a"]).tolist()
+    [[1.0], [2.0]]
+    """
+    try:
+        matrix = np.column_stack([table[name].to_numpy(np.float64) for name in columns])
+    except (TypeError, ValueError):
+        raise SynthError("The columns must be numbers.", hint="name numeric columns") from None
+    if not np.isfinite(matrix).all():
+        raise SynthError("The columns have missing or infinite numbers.")
+    return matrix
+
+
+def checked_rows(rows: Sequence[int], n: int) -> list[int]:
+    """Return row numbers that exist.
+
+    Parameters
+    ----------
+    rows
+        From 0.
+    n
+        How many rows there are.
+
+    Examples
+    --------
+    >>> checked_rows([0, 2], 3)
+    [0, 2]
+    """
+    found = [int(row) for row in rows]
+    if any(not 0 <= row < n for row in found):
+        raise SynthError(f"A row number lies outside 0 to {n - 1}.")
+    return found

@@ -1,0 +1,129 @@
+"""Randomised answers: every one can be denied, the share is estimated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synth.errors import SynthError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "answer_in_two_rounds",
+    "answer_with_coins",
+    "estimate_from_coins",
+    "estimate_from_two_rounds",
+]
+
+
+def answer_with_coins(
+    truths: ArrayLike, *, rng: np.random.Generator | None = None
+) -> NDArray[np.int64]:
+    """Answer for everybody: heads, the truth; tails, what a second coin says.
+
+    Parameters
+    ----------
+    truths
+        0 or 1 per person.
+    rng
+        A generator; without one the coins have no seed.
+
+    Examples
+    --------
+    >>> answers = answer_with_coins(np.ones(4000), rng=np.random.default_rng(1))
+    >>> bool(0.72 < answers.mean() < 0.78)
+    True
+    """
+    values = _bits(truths)
+    source = np.random.default_rng() if rng is None else rng
+    is_true = source.random(len(values)) < 0.5
+    return np.where(is_true, values, source.integers(0, 2, len(values)))
+
+
+def estimate_from_coins(answers: ArrayLike) -> float:
+    """Estimate the share of ones behind answers given with two coins.
+
+    Parameters
+    ----------
+    answers
+        0 or 1 per person.
+
+    Notes
+    -----
+    Unbiased: twice the share of ones, less one half. It may leave [0, 1].
+
+    Examples
+    --------
+    >>> estimate_from_coins([1, 1, 1, 0])
+    1.0
+    """
+    return float(2 * _bits(answers).mean() - 0.5)
+
+
+def answer_in_two_rounds(
+    truths: ArrayLike, *, forced: float, rng: np.random.Generator | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Answer twice: who is drawn says 0 in the first round, 1 in the second; others the truth.
+
+    Parameters
+    ----------
+    truths
+        0 or 1 per person.
+    forced
+        The chance to be drawn, anew in each round.
+    rng
+        A generator; without one the draws have no seed.
+
+    Examples
+    --------
+    >>> first, second = answer_in_two_rounds([1, 0, 1], forced=0.999999)
+    >>> first.tolist(), second.tolist()
+    ([0, 0, 0], [1, 1, 1])
+    """
+    values = _bits(truths)
+    _check_forced(forced)
+    source = np.random.default_rng() if rng is None else rng
+    is_drawn = source.random((2, len(values))) < forced
+    return np.where(is_drawn[0], 0, values), np.where(is_drawn[1], 1, values)
+
+
+def estimate_from_two_rounds(first: ArrayLike, second: ArrayLike, *, forced: float) -> float:
+    """Estimate the share of ones from two rounds.
+
+    Parameters
+    ----------
+    first, second
+        The answers of each round.
+    forced
+        The chance to be drawn.
+
+    Notes
+    -----
+    Zeros of the first round and ones of the second, each less ``forced``, are the true zeros
+    and ones times ``1 - forced``.
+
+    Examples
+    --------
+    >>> estimate_from_two_rounds([0, 0, 1, 0], [1, 1, 0, 1], forced=0.5)
+    0.5
+    """
+    _check_forced(forced)
+    zeros = float((_bits(first) == 0).mean()) - forced
+    ones = float(_bits(second).mean()) - forced
+    # their sum is 1 - forced but for chance, and may vanish
+    return ones / (zeros + ones) if zeros + ones > 0 else 0.5
+
+
+def _bits(values: ArrayLike) -> NDArray[np.int64]:
+    found = np.asarray(values)
+    if found.ndim != 1 or not len(found) or not np.isin(found, (0, 1)).all():
+        raise SynthError("Answers must be 0 or 1, one per person, at least one.")
+    return found.astype(np.int64)
+
+
+def _check_forced(forced: float) -> None:
+    if not 0 <= forced < 1:
+        raise SynthError(f"forced must lie in [0, 1), not {forced}.")

@@ -1,0 +1,235 @@
+"""From confidential records to a model, by what is declared, within a budget."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synth.calls import calls_of
+from synth.coding import encode
+from synth.constraints import constraints_of
+from synth.discovery import Discovery, discover
+from synth.errors import DomainError, SchemaError, SynthError
+from synth.fitted import Model
+from synth.frames import settled, to_records
+from synth.measuring import Neighbours
+from synth.methods import fitter_of
+from synth.noise import SecureNoise
+from synth.units import within_bound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pandas as pd
+
+    from synth.budget import Budget
+    from synth.calls import Call
+    from synth.noise import NoiseSource
+    from synth.priors import Prior
+    from synth.schema import Schema
+
+__all__ = ["Synthesizer"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Synthesizer:
+    """A way to make synthetic records. It holds nothing confidential.
+
+    Parameters
+    ----------
+    schema
+        What is declared of the records.
+    method
+        The engine.
+    workload
+        The tables that matter, as names of columns, with a weight each; a list for equal
+        weights. All pairs alike by default.
+    label
+        A column to predict: tables with it matter twice when there is no workload.
+    settings
+        How the engine spends its budget.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from synth import Budget, Category, Schema, SimulatedNoise
+    >>> schema = Schema(columns=[Category(name="sex", values=["F", "M"])])
+    >>> records = pd.DataFrame({"sex": ["F", "M"] * 500})
+    >>> model = Synthesizer(schema=schema).fit(
+    ...     records, Budget(epsilon=1, delta=1e-6), noise=SimulatedNoise(seed=1)
+    ... )
+    >>> model.sample(2, rng=np.random.default_rng(2)).columns.tolist()
+    ['sex']
+    """
+
+    schema: Schema
+    method: str = "tables"
+    workload: Mapping[tuple[str, ...], float] | Sequence[tuple[str, ...]] | None = None
+    label: str | None = None
+    settings: Any = None
+
+    def __post_init__(self) -> None:
+        fitter_of(self.method)
+        named = [*(self.workload or []), *([(self.label,)] if self.label is not None else [])]
+        for columns in named:
+            if isinstance(columns, str):
+                raise SchemaError("A table of the workload is a list of names of columns.")
+            for name in columns:
+                self.schema.column(name)
+
+    def fit(
+        self,
+        frame: Any,
+        budget: Budget,
+        *,
+        noise: NoiseSource | None = None,
+        discovery: Discovery | None = None,
+        priors: Sequence[Prior] = (),
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> Model:
+        """Fit a model to confidential records, for the budget at most.
+
+        Parameters
+        ----------
+        frame
+            The records: a pandas frame, or one that speaks Arrow.
+        budget
+            What may be spent.
+        noise
+            Where the noise comes from: the operating system, or a seed in simulations.
+        discovery
+            How much finding undeclared domains may cost; without it they are refused.
+        priors
+            Tables that are published already.
+        progress
+            Told the stage, how many steps are done, and of how many.
+
+        Returns
+        -------
+        Model
+            The model, with its bill.
+
+        Raises
+        ------
+        UndeclaredError
+            If a domain is not declared and nothing is set aside to find it.
+        DomainError
+            If the records do not fit the schema.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from synth import Budget, Schema, Whole
+        >>> schema = Schema(columns=[Whole(name="age")])
+        >>> Synthesizer(schema=schema).fit(
+        ...     pd.DataFrame({"age": [4]}), Budget(epsilon=1, delta=1e-6)
+        ... )
+        Traceback (most recent call last):
+        ...
+        synth.errors.UndeclaredError: The domains of 'age' are not declared; ...
+        """
+        tell = progress or _quiet
+        noise = noise or SecureNoise()
+        if discovery is None:
+            self.schema.require_declared()
+        tell("encode", 0, 3)
+        records, shape = to_records(frame)
+        neighbours = self._neighbours(budget)
+        records = within_bound(records, self.schema.unit, rng=np.random.default_rng())
+        if not len(records):
+            raise DomainError("There are no records.")
+        schema, found, aside = self._declared(records, budget, discovery, neighbours, noise)
+        schema = schema.cut_at_rules()
+        codes = encode(records, schema)
+        tell("fit", 1, 3)
+        rho = budget.concentrated(aside=aside) - sum(call.rho for call in found)
+        constraints = constraints_of(schema)
+        engine = fitter_of(self.method)(
+            codes,
+            sizes=[column.size for column in schema.columns],
+            ordered=[column.is_ranked for column in schema.columns],
+            rho=rho * (1 - 1e-12),
+            noise=noise,
+            neighbours=neighbours,
+            workload=self._workload(),
+            label=None if self.label is None else schema.names.index(self.label),
+            rules=[one.table for one in constraints if one.table is not None],
+            published=[prior.published(schema) for prior in priors],
+            settings=self.settings,
+        )
+        calls = (*found, *calls_of(engine.spends, schema.names))
+        tell("fit", 3, 3)
+        logger.info("model fitted", extra={"columns": len(schema.columns), "calls": len(calls)})
+        return Model(
+            schema=schema,
+            asked=self.schema.digest,
+            engine=engine,
+            method=self.method,
+            calls=calls,
+            budget={
+                "rho": budget.concentrated(aside=aside),
+                "delta_aside": aside,
+                "epsilon": budget.epsilon,
+                "delta": budget.delta,
+            },
+            adjacency=str(budget.adjacency),
+            noise=noise.label,
+            priors=tuple(prior.record() for prior in priors),
+            shape=settled(shape, schema),
+        )
+
+    def _neighbours(self, budget: Budget) -> Neighbours:
+        unit = self.schema.unit
+        return Neighbours(adjacency=budget.adjacency, rows=unit.most_records, unit=unit.name)
+
+    def _declared(
+        self,
+        records: pd.DataFrame,
+        budget: Budget,
+        discovery: Discovery | None,
+        neighbours: Neighbours,
+        noise: NoiseSource,
+    ) -> tuple[Schema, list[Call], float]:
+        """Return a schema without gaps, what it cost, and the delta put aside."""
+        if discovery is None or self.schema.is_declared:
+            return self.schema, [], 0.0
+        needs_delta = any(
+            self.schema.column(name).kind == "category" for name in self.schema.undeclared
+        )
+        aside = budget.delta * discovery.delta_share if needs_delta else 0.0
+        schema, calls = discover(
+            records,
+            self.schema,
+            rho=budget.concentrated(aside=aside) * discovery.share,
+            delta=aside,
+            neighbours=neighbours,
+            noise=noise,
+        )
+        return schema, calls, aside
+
+    def _workload(self) -> dict[tuple[int, ...], float] | None:
+        if self.workload is None:
+            return None
+        from collections.abc import Mapping as AnyMapping
+
+        given = self.workload
+        weights = (
+            given if isinstance(given, AnyMapping) else dict.fromkeys(map(tuple, given), 1.0)
+        )
+        names = self.schema.names
+        found: dict[tuple[int, ...], float] = {}
+        for columns, weight in weights.items():
+            places = tuple(sorted({names.index(name) for name in columns}))
+            if len(places) < 2:
+                raise SynthError("A table of the workload has two columns or more.")
+            found[places] = found.get(places, 0.0) + float(weight)
+        return found
+
+
+def _quiet(_stage: str, _done: int, _total: int) -> None:
+    """Tell nobody."""

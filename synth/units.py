@@ -1,0 +1,79 @@
+"""Records of a unit, held within the bound that the proof needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synth.errors import UnitError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from synth.schema import Unit
+
+__all__ = ["within_bound"]
+
+
+def within_bound(
+    records: pd.DataFrame, unit: Unit, *, rng: np.random.Generator
+) -> pd.DataFrame:
+    """Return the records, none of whose units has more than the bound.
+
+    Parameters
+    ----------
+    records
+        The records, with the identifier of the unit.
+    unit
+        Who is protected.
+    rng
+        Draws which records of a larger unit are kept. Its draws need not be secret.
+
+    Raises
+    ------
+    UnitError
+        If a unit has more and the schema refuses that, or a record has no unit.
+
+    Notes
+    -----
+    Which records of a unit are kept depends on that unit alone: neighbours that differ in one
+    unit still differ in `most_records` records at most afterwards.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from synth.schema import Unit
+    >>> people = pd.DataFrame({"home": [1, 1, 1, 2], "age": [4, 30, 31, 80]})
+    >>> unit = Unit(name="household", identifier="home", most_records=2, excess="truncate")
+    >>> within_bound(people, unit, rng=np.random.default_rng(1))["home"].tolist()
+    [1, 1, 2]
+    """
+    import pandas as pd
+
+    if unit.identifier is None:
+        return records
+    if unit.identifier not in records.columns:
+        raise UnitError(f"The identifier {unit.identifier!r} is not in the records.")
+    try:
+        units, _ = pd.factorize(records[unit.identifier])
+    except TypeError:
+        raise UnitError("The identifier holds what is no single value.") from None
+    if (units < 0).any():
+        raise UnitError(
+            f"A record has no {unit.name}: {unit.identifier!r} is null.",
+            hint="give it an identifier of its own",
+        )
+    sizes = np.bincount(units)
+    if sizes.max(initial=0) <= unit.most_records:
+        return records
+    if unit.excess == "refuse":
+        raise UnitError(
+            f"A {unit.name} has more than {unit.most_records} records.",
+            hint="raise most_records, which costs accuracy, or declare excess='truncate'",
+        )
+    order = np.lexsort((rng.random(len(units)), units))
+    first = np.cumsum(sizes) - sizes
+    ranks = np.arange(len(units)) - first[units[order]]
+    kept = np.sort(order[ranks < unit.most_records])
+    return records.iloc[kept].reset_index(drop=True)

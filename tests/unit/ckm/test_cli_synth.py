@@ -1,0 +1,143 @@
+"""The verbs of ckm synth, as somebody types them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from ckm.cli.app import app
+from synth import Category, Schema, Whole
+
+SCHEMA = Schema(
+    columns=[
+        Whole(name="age", low=0, high=99, bins=10, declared_by="code book"),
+        Category(name="sex", values=["F", "M"], missing={"unknown": None}, declared_by="law"),
+    ],
+    rules=["if sex == 'F' then age > 4"],
+)
+
+
+def run(*args):
+    environment = {"CKM_LOG_FORMAT": "text", "NO_COLOR": "1"}
+    return CliRunner(env=environment).invoke(app, ["synth", *(str(arg) for arg in args)])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(1)
+    people = pd.DataFrame({"age": rng.integers(5, 99, 500), "sex": rng.choice(["F", "M"], 500)})
+    people.to_csv(tmp_path / "people.csv", index=False)
+    people.to_parquet(tmp_path / "people.parquet")
+    SCHEMA.write(tmp_path / "schema.json")
+    (tmp_path / "secret.key").write_text("a secret of the office")
+    return tmp_path
+
+
+def fit(folder, *options, data="people.parquet", output="model.json"):
+    return run(
+        "fit", folder / data, "--schema", folder / "schema.json", "--epsilon", 2, "--delta",
+        "1e-6", "-o", folder / output, *options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("data", ["people.csv", "people.parquet"])
+def test_records_are_fitted_drawn_and_certified(folder, data):
+    assert fit(folder, "--picture", folder / "s.svg", data=data).exit_code == 0
+    assert (folder / "s.svg").read_text().startswith("<svg")
+    found = run(
+        "sample", folder / "model.json", "-n", 50, "-o", folder / "out.csv", "--seed", 1,
+        "--condition", "sex=F", "--where", "age >= 30", "--key", folder / "secret.key",
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    drawn = pd.read_csv(folder / "out.csv")
+    assert set(drawn["sex"]) == {"F"}
+    assert drawn["age"].min() >= 30
+    paper = folder / "out.certificate.json"
+    assert json.loads(paper.read_text())["data"]["file"] == "out.csv"
+    checks = ("--data", folder / "out.csv", "--schema", folder / "schema.json")
+    right = run("verify", paper, *checks, "--key", folder / "secret.key")
+    assert right.exit_code == 0, right.output
+    assert "epsilon" in right.output
+    (folder / "out.csv").write_text("age,sex\n")
+    wrong = run("verify", paper, *checks)
+    assert wrong.exit_code == 1
+    assert "not those" in wrong.output
+
+
+def test_simulated_noise_is_said_loudly_and_does_not_verify(folder):
+    made = fit(folder, "--simulate", 1)
+    assert made.exit_code == 0
+    assert "nobody is protected" in made.output
+    run("sample", folder / "model.json", "-n", 5, "-o", folder / "out.parquet")
+    assert run("verify", folder / "out.certificate.json").exit_code == 1
+
+
+def test_nothing_is_replaced_without_force_and_nothing_written_in_a_dry_run(folder):
+    assert fit(folder, "--dry-run").exit_code == 0
+    assert not (folder / "model.json").exists()
+    assert fit(folder).exit_code == 0
+    assert fit(folder).exit_code == 2
+    assert fit(folder, "--force").exit_code == 0
+    sample = ("sample", folder / "model.json", "-n", 5, "-o", folder / "o.csv")
+    assert run(*sample, "--dry-run").exit_code == 0
+    assert not (folder / "o.csv").exists()
+    assert run(*sample).exit_code == 0
+    assert run(*sample).exit_code == 2
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def test_undeclared_domains_are_refused_or_paid_for(folder):
+    open_one = SCHEMA.with_column(Whole(name="age"))
+    Schema(columns=open_one.columns).write(folder / "schema.json")
+    refused = fit(folder)
+    assert refused.exit_code == 2
+    assert "not declared" in refused.output
+    assert run("check", folder / "schema.json").exit_code == 1
+    assert fit(folder, "--discover", 0.2).exit_code == 0
+
+
+def test_data_that_do_not_fit_have_exit_code_three_and_are_not_shown(folder):
+    (folder / "people.csv").write_text("age,sex\n17,secretvalue\n")
+    found = fit(folder, data="people.csv")
+    assert found.exit_code == 3
+    assert "secretvalue" not in found.output
+    (folder / "people.csv").write_text('age,sex\n17,"secretvalue\n1')
+    found = fit(folder, data="people.csv")
+    assert found.exit_code == 3
+    assert "secretvalue" not in found.output
+
+
+def test_check_looks_at_names(folder):
+    found = run("check", folder / "schema.json", "--data", folder / "people.csv")
+    assert found.exit_code == 0, found.output
+    (folder / "people.csv").write_text("age,height\n")
+    found = run("check", folder / "schema.json", "--data", folder / "people.csv")
+    assert found.exit_code == 1
+    assert "height" in found.output
+
+
+def test_schemas_of_other_tools_are_turned_into_ours(folder):
+    (folder / "other.json").write_text('{"categories": {"sex": ["F", "M"]}}')
+    found = run("schema", folder / "other.json", "-o", folder / "ours.json")
+    assert found.exit_code == 0, found.output
+    assert Schema.read(folder / "ours.json").names == ["sex"]
+    (folder / "other.json").write_text("[]")
+    assert run("schema", folder / "other.json", "-o", folder / "o2.json").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("sample", "absent.json", "-n", "5", "-o", "x.csv"),
+        ("verify", "absent.json"),
+        ("check", "absent.json"),
+        ("schema", "absent.json", "-o", "x.json"),
+    ],
+)
+def test_files_that_are_not_there_are_named(folder, monkeypatch, args):
+    monkeypatch.chdir(folder)
+    found = run(*args)
+    assert found.exit_code == 2
+    assert "absent.json" in found.output

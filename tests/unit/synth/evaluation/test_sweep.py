@@ -1,0 +1,118 @@
+"""Sweeps: resumable, failing alone, the same whatever runs beside them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from synth.evaluation import EvaluationError, Plan, grid, sweep
+from synth.evaluation.sweep import folds_of
+
+PLAN = Plan(groups=("tables",))
+
+
+def frame(n=60):
+    rng = np.random.default_rng(1)
+    return pd.DataFrame({"a": rng.integers(5, size=n), "b": rng.integers(3, size=n)})
+
+
+def copied(train, seed):
+    del seed
+    return train
+
+
+def shuffled(train, *, seed, share):
+    rng = np.random.default_rng(seed)
+    made = train.copy()
+    rows = rng.random(len(made)) < share
+    made.loc[rows, "a"] = rng.permutation(made.loc[rows, "a"].to_numpy().copy())
+    return made
+
+
+def test_folds_share_all_rows_once():
+    parts = folds_of(103, folds=5, seed=2)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(103))
+    with pytest.raises(EvaluationError, match="from 2 to 4"):
+        folds_of(4, folds=5, seed=1)
+
+
+def test_a_table_has_a_line_per_figure_and_a_column_per_fold_with_times():
+    found = sweep(frame(), grid(shuffled, share=[0.0, 1.0]), plan=PLAN, seed=3)
+    table = found.table("share=0.0")
+    assert list(table.columns) == [0, 1, 2, 3, 4]
+    assert {"tvd1", "tvd2", "k_marginal", "fit_seconds", "fit_cpu_seconds"} <= set(table.index)
+    assert (table.loc["tvd2"] == 0).all()
+    means = found.aggregate("tvd2")
+    assert means.loc["share=1.0", "mean"] == pytest.approx(
+        found.table("share=1.0").loc["tvd2"].mean()
+    )
+    assert means.loc["share=1.0", "mean"] > 0.05
+    assert means["folds"].tolist() == [5, 5]
+
+
+def test_a_sweep_goes_on_where_it_stopped(tmp_path):
+    path, calls = tmp_path / "sweep.jsonl", []
+
+    def counted(train, seed):
+        calls.append(seed)
+        return train
+
+    first = sweep(frame(), {"a": counted}, plan=PLAN, path=path, folds=3)
+    again = sweep(frame(), {"a": counted, "b": counted}, plan=PLAN, path=path, folds=3)
+    assert len(calls) == 6
+    assert again.runs[:3] == first.runs
+    assert len(path.read_text().splitlines()) == 1 + 6
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_line_that_was_being_written_is_dropped_and_its_run_repeated(tmp_path):
+    path = tmp_path / "sweep.jsonl"
+    whole = sweep(frame(), {"a": copied}, plan=PLAN, path=path, folds=3)
+    text = path.read_bytes()
+    path.write_bytes(text[:-20])
+    again = sweep(frame(), {"a": copied}, plan=PLAN, path=path, folds=3)
+    assert [run.figures["tvd2"] for run in again.runs] == [
+        run.figures["tvd2"] for run in whole.runs
+    ]
+    assert all(json.loads(line) for line in path.read_text().splitlines())
+
+
+def test_the_file_of_another_sweep_or_no_sweep_is_refused(tmp_path):
+    path = tmp_path / "sweep.jsonl"
+    sweep(frame(), {"a": copied}, plan=PLAN, path=path, folds=3)
+    with pytest.raises(EvaluationError, match="other records or settings"):
+        sweep(frame(), {"a": copied}, plan=PLAN, path=path, folds=4)
+    path.write_text("hello\n")
+    with pytest.raises(EvaluationError, match="no record of a sweep"):
+        sweep(frame(), {"a": copied}, plan=PLAN, path=path, folds=3)
+
+
+def test_a_run_that_fails_costs_no_other_run_and_quotes_no_record(tmp_path):
+    path = tmp_path / "sweep.jsonl"
+
+    def broken(train, seed):
+        raise ValueError(f"cannot use {train['a'].iloc[0]} MARKER")
+
+    ways = {"broken": broken, "good": copied}
+    found = sweep(frame(), ways, plan=PLAN, path=path, folds=3)
+    assert [run.error for run in found.runs] == ["ValueError"] * 3 + [""] * 3
+    assert "MARKER" not in path.read_text()
+    mended = sweep(frame(), {**ways, "broken": ways["good"]}, plan=PLAN, path=path, folds=3)
+    assert not any(run.error for run in mended.runs)
+
+
+def test_a_run_has_the_same_seed_whatever_runs_beside_it():
+    alone = sweep(frame(), grid(shuffled, share=[0.5]), plan=PLAN, folds=2)
+    beside = sweep(frame(), grid(shuffled, share=[0.1, 0.5]), plan=PLAN, folds=2)
+    for run, other in zip(alone.runs, beside.runs[2:], strict=True):
+        assert run.figures["tvd2"] == other.figures["tvd2"]
+
+
+def test_progress_names_every_run():
+    told = []
+    sweep(
+        frame(), {"a": copied}, plan=PLAN, folds=2,
+        progress=lambda done, of, name: told.append((done, of, name)),
+    )  # fmt: skip
+    assert told == [(0, 2, "a, fold 1"), (1, 2, "a, fold 2"), (2, 2, "")]

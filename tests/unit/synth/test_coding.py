@@ -1,0 +1,288 @@
+"""Records and codes: an exact way there and back, and no silent reading of a domain."""
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synth import (
+    Category,
+    Date,
+    DomainError,
+    Real,
+    Schema,
+    UndeclaredError,
+    Unit,
+    UnitError,
+    Whole,
+)
+from synth.coding import draw_numbers, encode, encode_column
+from synth.columns import Numeric
+from synth.frames import from_codes, read_records, to_records, write_records
+from synth.units import within_bound
+
+RNG = np.random.default_rng
+
+COLUMNS = [
+    Whole(name="age", low=0, high=120, missing={"refused": -8, "unknown": None}),
+    Whole(name="income", low=-9000, high=10**6, bins=50, points=(0,), missing={"n/a": "N"}),
+    Real(
+        name="wage", low=0, high=500, bins=40, decimals=2, points=(0,), missing={"none": None}
+    ),
+    Date(name="moved", low="1950-01-01", high="2020-12-31", bins=70, missing={"never": None}),
+    Category(name="sex", values=["F", "M"], missing={"unknown": None, "n/a": "N"}),
+    Category(name="grade", values=[1, 2, 3], is_ordered=True),
+    Category(name="flag", values=[False, True], missing={"unknown": None}),
+]
+SCHEMA = Schema(columns=COLUMNS)
+
+
+def drawn(number, seed=1):
+    rng = RNG(seed)
+    codes = np.column_stack([rng.integers(0, c.size, number) for c in COLUMNS]).astype(np.int32)
+    numbers = {
+        c.name: draw_numbers(codes[:, at], c, rng=rng)
+        for at, c in enumerate(COLUMNS)
+        if isinstance(c, Numeric)
+    }
+    return codes, numbers
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("container", ["pandas", "arrow", "polars"])
+def test_codes_come_back_from_records_and_files(tmp_path, suffix, container):
+    codes, numbers = drawn(3000)
+    frame = from_codes(codes, numbers=numbers, schema=SCHEMA)
+    if container == "arrow":
+        frame = pa.Table.from_pandas(frame, preserve_index=False)
+    if container == "polars":
+        pl = pytest.importorskip("polars")
+        frame = pl.from_arrow(pa.Table.from_pandas(frame, preserve_index=False))
+    records, _ = to_records(frame)
+    np.testing.assert_array_equal(encode(records, SCHEMA), codes)
+    write_records(frame, tmp_path / f"x.{suffix}")
+    records, _ = to_records(read_records(tmp_path / f"x.{suffix}"))
+    np.testing.assert_array_equal(encode(records, SCHEMA), codes)
+
+
+@pytest.mark.parametrize("law", ["uniform", "middle", "lowest"])
+@given(
+    low=st.integers(-(10**9), 10**9),
+    width=st.integers(0, 10**9),
+    bins=st.integers(1, 200),
+    decimals=st.integers(0, 4),
+    seed=st.integers(0, 99),
+)
+def test_a_number_drawn_in_a_cell_is_coded_as_that_cell(
+    *, law, low, width, bins, decimals, seed
+):
+    column = Real(name="x", low=low, high=low + width, bins=bins, decimals=decimals, law=law)
+    codes = RNG(seed).integers(0, column.size, 50)
+    numbers = draw_numbers(codes, column, rng=RNG(seed))
+    values = pd.Series(numbers / column.factor)
+    np.testing.assert_array_equal(encode_column(values, column), codes)
+
+
+def test_frames_come_back_with_the_types_they_had():
+    frame = pd.DataFrame(
+        {
+            "a": pd.Series([1, 2], dtype="int16"),
+            "b": pd.Series([1, None], dtype="Int64"),
+            "c": pd.Series(["x", None], dtype="category"),
+            "d": pd.to_datetime(["2020-01-01", "2020-02-01"]).astype("datetime64[ns]"),
+            "e": pd.Series([1.5, 2.5], dtype="float32"),
+            "f": pd.Series(["x", "y"], dtype=object),
+            "g": pd.Series([True, False]),
+        }
+    )
+    schema = Schema(
+        columns=[
+            Whole(name="a", low=0, high=9),
+            Whole(name="b", low=0, high=9, missing={"unknown": None}),
+            Category(name="c", values=["x", "y"], missing={"unknown": None}),
+            Date(name="d", low="2020-01-01", high="2020-12-31"),
+            Real(name="e", low=0, high=9, decimals=1, bins=91),
+            Category(name="f", values=["x", "y"]),
+            Category(name="g", values=[False, True]),
+        ]
+    )
+    records, shape = to_records(frame)
+    codes = encode(records, schema)
+    numbers = {
+        c.name: draw_numbers(codes[:, at], c, rng=RNG(1))
+        for at, c in enumerate(schema.columns)
+        if isinstance(c, Numeric)
+    }
+    back = from_codes(codes, numbers=numbers, schema=schema, shape=shape)
+    assert back.dtypes.drop("c").to_dict() == frame.dtypes.drop("c").to_dict()
+    assert isinstance(back["c"].dtype, pd.CategoricalDtype)
+    assert list(back["c"].cat.categories) == ["x", "y"]
+    same = ["a", "b", "e", "f", "g"]
+    pd.testing.assert_frame_equal(back[same], frame[same])
+
+
+def test_whether_a_type_holds_null_follows_from_the_schema_alone():
+    column = Whole(name="age", low=0, high=9, missing={"unknown": None})
+    schema = Schema(columns=[column])
+    types = set()
+    for values in ([1, 2], [1, None]):
+        records, shape = to_records(pd.DataFrame({"age": values}))
+        codes = encode(records, schema)
+        found = from_codes(
+            codes, numbers={"age": np.zeros(2, np.int64)}, schema=schema, shape=shape
+        )
+        types.add(str(found["age"].dtype))
+    assert types == {"float64"}
+
+
+@pytest.mark.parametrize(
+    ("values", "column"),
+    [
+        (["F", "X"], Category(name="c", values=["F", "M"])),
+        (["F", None], Category(name="c", values=["F", "M"])),
+        (["F", float("nan")], Category(name="c", values=["F", "M"])),
+        ([1, 2], Category(name="c", values=["1", "2"])),
+        ([True, False], Category(name="c", values=[1, 0])),
+        ([1, 0], Category(name="c", values=[True, False])),
+        (["f"], Category(name="c", values=["F"])),
+        (["F "], Category(name="c", values=["F"])),
+        ([["F"]], Category(name="c", values=["F"])),
+        ([{"F": 1}], Category(name="c", values=["F"], other="F")),
+        ([b"F"], Category(name="c", values=["F"], other="F")),
+        ([1, 10], Whole(name="c", low=0, high=9)),
+        ([-1], Whole(name="c", low=0, high=9)),
+        ([0.5], Whole(name="c", low=0, high=9)),
+        ([float("inf")], Whole(name="c", low=0, high=9)),
+        ([2**63], Whole(name="c", low=0, high=9)),
+        ([True], Whole(name="c", low=0, high=9)),
+        (["1_0"], Whole(name="c", low=0, high=99)),
+        (["nan"], Whole(name="c", low=0, high=99)),
+        (["0x1"], Whole(name="c", low=0, high=99)),
+        ([None], Whole(name="c", low=0, high=99)),
+        ([1e308], Real(name="c", low=0, high=9)),
+        ([1 + 2j], Real(name="c", low=0, high=9)),
+        (["2020-02-30"], Date(name="c", low="2020-01-01", high="2020-12-31")),
+        ([dt.date(1990, 1, 1)], Date(name="c", low="2020-01-01", high="2020-12-31")),
+        (
+            [dt.datetime(2020, 1, 1, 5, tzinfo=dt.UTC)],
+            Date(name="c", low="2020-01-01", high="2020-12-31"),
+        ),
+        ([18500], Date(name="c", low="2020-01-01", high="2020-12-31")),
+    ],
+)
+def test_what_is_outside_the_domain_is_refused_and_not_shown(values, column):
+    frame = pd.DataFrame({"c": pd.Series(values, dtype=object)})
+    with pytest.raises(DomainError, match="Column 'c'") as refused:
+        encode(frame, Schema(columns=[column]))
+    for value in values:
+        if isinstance(value, str) and len(value.strip()) > 1:
+            assert value not in str(refused.value)
+
+
+def test_values_outside_go_where_the_schema_says():
+    other = Category(name="c", values=["F", "else"], other="else")
+    assert encode_column(pd.Series(["F", "X", "else"]), other).tolist() == [0, 1, 1]
+    clipped = Whole(name="c", low=0, high=9, outside="clip")
+    assert encode_column(pd.Series([-5.0, 3, 1e30]), clipped).tolist() == [0, 3, 9]
+
+
+def test_all_problems_are_told_at_once():
+    frame = pd.DataFrame({"a": ["x"], "b": [99]})
+    schema = Schema(columns=[Category(name="a", values=["y"]), Whole(name="b", low=0, high=9)])
+    with pytest.raises(DomainError) as refused:
+        encode(frame, schema)
+    assert "'a'" in str(refused.value)
+    assert "'b'" in str(refused.value)
+
+
+def test_columns_must_be_those_of_the_schema():
+    schema = Schema(columns=[Whole(name="a", low=0, high=9)])
+    for frame in (
+        pd.DataFrame({"b": [1]}),
+        pd.DataFrame({"a": [1], "b": [1]}),
+        pd.DataFrame([[1, 2]], columns=["a", "a"]),
+        pd.DataFrame({0: [1]}),
+    ):
+        with pytest.raises(DomainError):
+            encode(to_records(frame)[0], schema)
+    with pytest.raises(DomainError, match="index"):
+        to_records(pd.DataFrame({"a": [1]}, index=[7]))
+    with pytest.raises(DomainError, match="frame"):
+        to_records({"a": [1]})
+
+
+@given(
+    values=st.lists(st.text(max_size=3) | st.integers() | st.none(), min_size=1, max_size=20),
+    renamed=st.lists(st.text(max_size=3) | st.integers() | st.none(), min_size=1, max_size=20),
+)
+def test_an_undeclared_domain_gives_the_same_error_whatever_the_values(values, renamed):
+    schema = Schema(columns=[Category(name="c"), Whole(name="n")])
+    messages = set()
+    for content in (values, renamed, sorted(values, key=str)):
+        frame = pd.DataFrame({"c": pd.Series(content, dtype=object), "n": range(len(content))})
+        with pytest.raises(UndeclaredError) as refused:
+            encode(frame, schema)
+        messages.add(str(refused.value))
+    assert len(messages) == 1
+
+
+@given(st.data())
+def test_values_outside_a_declared_domain_never_pass_silently(data):
+    declared = data.draw(st.lists(st.text(max_size=3), min_size=1, max_size=5, unique=True))
+    values = data.draw(st.lists(st.text(max_size=3), min_size=1, max_size=10))
+    column = Category(name="c", values=declared)
+    series = pd.Series(values, dtype=object)
+    if set(values) <= set(declared):
+        assert [declared[code] for code in encode_column(series, column)] == values
+    else:
+        with pytest.raises(DomainError):
+            encode_column(series, column)
+
+
+def test_a_hundred_thousand_categories_are_coded():
+    column = Category(name="c", values=[f"v{i}" for i in range(100_000)])
+    values = pd.Series([f"v{i}" for i in range(99_999, -1, -1)])
+    assert encode_column(values, column)[:2].tolist() == [99_999, 99_998]
+
+
+def test_constant_empty_and_all_missing_columns_are_coded():
+    column = Whole(name="c", low=7, high=7, missing={"unknown": None})
+    assert encode_column(pd.Series([7, 7]), column).tolist() == [0, 0]
+    assert encode_column(pd.Series([], dtype=float), column).tolist() == []
+    assert encode_column(pd.Series([None, None]), column).tolist() == [1, 1]
+    assert encode_column(pd.Series([None, None], dtype="float64"), column).tolist() == [1, 1]
+
+
+HOMES = pd.DataFrame({"home": [1, 1, 1, 2, 3, 3], "age": [4, 30, 31, 80, 7, 9]})
+
+
+def test_a_unit_with_too_many_records_is_refused_without_numbers():
+    unit = Unit(name="household", identifier="home", most_records=2)
+    with pytest.raises(UnitError, match="more than 2") as refused:
+        within_bound(HOMES, unit, rng=RNG(1))
+    assert "3" not in str(refused.value)
+
+
+@given(st.integers(0, 1000))
+def test_truncation_keeps_the_bound_and_whole_small_units(seed):
+    unit = Unit(name="household", identifier="home", most_records=2, excess="truncate")
+    kept = within_bound(HOMES, unit, rng=RNG(seed))
+    assert kept["home"].tolist() == [1, 1, 2, 3, 3]
+    assert kept["age"].tolist()[2:] == [80, 7, 9]
+
+
+def test_every_record_of_a_large_unit_may_be_kept():
+    unit = Unit(name="household", identifier="home", most_records=1, excess="truncate")
+    kept = {within_bound(HOMES, unit, rng=RNG(seed))["age"][0] for seed in range(40)}
+    assert kept == {4, 30, 31}
+
+
+def test_a_record_without_a_unit_is_refused():
+    unit = Unit(identifier="home")
+    for frame in (pd.DataFrame({"home": [1, None]}), pd.DataFrame({"age": [1]})):
+        with pytest.raises(UnitError):
+            within_bound(frame, unit, rng=RNG(1))

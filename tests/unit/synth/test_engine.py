@@ -1,0 +1,389 @@
+"""The engine: what it spends, what it keeps of the records, and how near it comes."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import synth
+from dp import Adjacency
+from synth import Neighbours, Published, Rule, Settings, SimulatedNoise, SynthError, fit_codes
+
+QUICK = Settings(rounds=1, steps=8)
+
+
+def related(number, seed=1):
+    """Four columns: the first two alike, the third noisy about them, the fourth alone."""
+    rng = np.random.default_rng(seed)
+    first = rng.choice(5, number, p=[0.4, 0.3, 0.15, 0.1, 0.05])
+    third = np.where(rng.random(number) < 0.8, first % 3, rng.integers(0, 3, number))
+    return np.column_stack([first, first, third, rng.integers(0, 2, number)])
+
+
+SIZES = [5, 5, 3, 2]
+
+
+def fitted(codes=None, sizes=SIZES, rho=0.5, seed=1, **options):
+    options.setdefault("noise", SimulatedNoise(seed=seed))
+    options.setdefault("settings", QUICK)
+    codes = related(2000) if codes is None else codes
+    return fit_codes(codes, sizes=sizes, rho=rho, **options)
+
+
+def distance(codes, drawn, columns, sizes):
+    shape = [sizes[column] for column in columns]
+
+    def shares(table):
+        cells = np.ravel_multi_index([table[:, column] for column in columns], shape)
+        return np.bincount(cells, minlength=math.prod(shape)) / len(table)
+
+    return 0.5 * np.abs(shares(codes) - shares(drawn)).sum()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.floats(1e-9, 1e6),
+    st.integers(1, 5),
+    st.integers(0, 40),
+    st.tuples(st.sampled_from(["add-remove", "replace"]), st.integers(1, 3)),
+    st.integers(0, 99),
+)
+def test_what_is_spent_never_exceeds_the_budget(rho, columns, records, near, seed):
+    adjacency, rows = near
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 6, columns)
+    codes = rng.integers(0, sizes, (records, columns))
+    model = fit_codes(
+        codes,
+        sizes=sizes.tolist(),
+        rho=rho,
+        noise=SimulatedNoise(seed=seed),
+        neighbours=Neighbours(adjacency=Adjacency(adjacency), rows=rows),
+        settings=QUICK,
+    )
+    assert math.fsum(spend.rho for spend in model.spends) <= rho
+    assert sum(spend.what == "margin" for spend in model.spends) == columns
+    assert model.sample(7, rng=rng).shape == (7, columns)
+    for spend in model.spends:
+        factor = 1 if adjacency == "add-remove" else 2
+        if spend.what == "choice":
+            assert spend.sensitivity == factor * rows
+            # Exponential mechanism: scale is 2 sensitivity / epsilon, rho is epsilon² / 8.
+            epsilon = 2 * spend.sensitivity / spend.scale
+            assert spend.rho >= epsilon**2 / 8 * (1 - 1e-9)
+        else:
+            assert spend.sensitivity == pytest.approx(math.sqrt(factor) * rows)
+            assert spend.rho >= (spend.sensitivity / spend.scale) ** 2 / 2 * (1 - 1e-12)
+
+
+def test_nearly_all_of_the_budget_is_used():
+    assert 0.97 <= fitted(rho=0.1).spent / 0.1 <= 1
+
+
+def test_every_column_set_was_chosen_before_it_was_measured():
+    spends = fitted().spends
+    kinds = [spend.what for spend in spends]
+    assert kinds[:4] == ["margin"] * 4
+    tables = [n for n, kind in enumerate(kinds) if kind == "table"]
+    seen = set()
+    for n in tables:
+        assert kinds[n - 1] == "choice" or spends[n].columns in seen
+        seen.add(spends[n].columns)
+    assert seen
+
+
+class _Recording:
+    """Noise that notes what it is given, and passes the last true counts to nobody."""
+
+    label = "recording"
+
+    def __init__(self):
+        self.scores, self.counts = [], []
+
+    def add(self, counts, mechanism):
+        assert mechanism.scale > 0
+        self.counts.append(counts.copy())
+        rng = np.random.default_rng(len(self.counts))
+        return np.rint(rng.normal(0, 5, counts.shape)).astype(np.int64) + 40  # of no record
+
+    def choose(self, scores, mechanism):
+        self.scores.append((scores.copy(), mechanism.sensitivity))
+        return len(self.scores) % len(scores)
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_one_unit_moves_no_answer_farther_than_declared(adjacency, rows):
+    """With equal answers so far, questions on neighbours differ by their sensitivity."""
+    codes = related(60)
+    other = codes[rows:] if adjacency == "add-remove" else codes.copy()
+    if adjacency == "replace":
+        other[:rows] = [4, 0, 2, 1]
+    notes = []
+    for table in (codes, other):
+        noise = _Recording()
+        fitted(
+            table,
+            noise=noise,
+            label=3,
+            neighbours=Neighbours(adjacency=Adjacency(adjacency), rows=rows),
+        )
+        notes.append(noise)
+    first, second = notes
+    assert len(first.counts) == len(second.counts) > 6
+    assert len(first.scores) == len(second.scores) > 2
+    counting = math.sqrt(1 if adjacency == "add-remove" else 2) * rows
+    moved = [
+        float(np.linalg.norm(a - b)) for a, b in zip(first.counts, second.counts, strict=True)
+    ]
+    assert 0 < max(moved) <= counting * (1 + 1e-12)
+    for (a, sensitivity), (b, _) in zip(first.scores, second.scores, strict=True):
+        assert np.abs(a - b).max() <= sensitivity
+
+
+def test_the_model_does_not_look_at_the_records_again():
+    codes = related(2000).astype(np.int32)
+    model = fitted(codes)
+    before = model.sample(500, rng=np.random.default_rng(1)), model.to_json()
+    codes[:] = -999
+    assert (model.sample(500, rng=np.random.default_rng(1)) == before[0]).all()
+    assert model.to_json() == before[1]
+
+
+def test_the_records_are_not_changed():
+    codes = related(300)
+    before = codes.copy()
+    fitted(codes)
+    assert (codes == before).all()
+
+
+def test_one_seed_one_model_and_one_sample():
+    assert fitted(seed=3).to_json() == fitted(seed=3).to_json()
+    assert fitted(seed=3).to_json() != fitted(seed=4).to_json()
+    draws = [fitted(seed=3).sample(99, rng=np.random.default_rng(5)) for _ in range(2)]
+    assert (draws[0] == draws[1]).all()
+
+
+def test_the_order_of_records_does_not_matter():
+    codes = related(500)
+    assert fitted(codes).to_json() == fitted(codes[::-1]).to_json()
+
+
+def test_secure_noise_is_the_default_and_differs_each_time():
+    models = [fit_codes(related(200), sizes=SIZES, rho=0.1, settings=QUICK) for _ in range(2)]
+    assert models[0].noise == "secure"
+    assert models[0].to_json() != models[1].to_json()
+    assert "NOT PRIVATE" in fitted().noise
+
+
+def test_margins_and_pairs_are_kept_when_the_budget_is_large():
+    codes = related(20_000)
+    model = fitted(codes, rho=50.0, settings=Settings())
+    drawn = model.sample(20_000, rng=np.random.default_rng(1))
+    for column in range(4):
+        assert distance(codes, drawn, [column], SIZES) < 0.003
+    for pair in itertools.combinations(range(4), 2):
+        assert distance(codes, drawn, pair, SIZES) < 0.01
+        counted = np.zeros([SIZES[column] for column in pair])
+        np.add.at(counted, tuple(codes[:, column] for column in pair), 1)
+        assert np.abs(model.expected(*pair) - counted).sum() < 0.02 * len(codes)
+
+
+def test_independent_columns_are_drawn_independently():
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 4, (20_000, 3))
+    drawn = fitted(codes, [4, 4, 4], rho=1.0).sample(20_000, rng=rng)
+    for pair in itertools.combinations(range(3), 2):
+        assert distance(codes, drawn, pair, [4, 4, 4]) < 0.03
+
+
+def test_a_condition_holds_and_the_rest_follows_it():
+    codes = related(20_000)
+    model = fitted(codes, rho=5.0)
+    drawn = model.sample(4000, rng=np.random.default_rng(1), conditions={0: 4})
+    assert (drawn[:, 0] == 4).all()
+    assert (drawn[:, 1] == 4).mean() > 0.97
+    expected = np.bincount(codes[codes[:, 0] == 4][:, 2], minlength=3)
+    shares = np.bincount(drawn[:, 2], minlength=3) / 4000
+    assert np.abs(shares - expected / expected.sum()).max() < 0.05
+
+
+def test_a_rule_is_never_violated_even_when_the_records_do():
+    rng = np.random.default_rng(1)
+    codes = np.column_stack([rng.integers(0, 30, 3000), rng.integers(0, 4, 3000)])
+    forbidden = np.zeros((30, 4), bool)
+    forbidden[:7, 1:] = True
+    rule = Rule(columns=(0, 1), forbidden=forbidden)
+    for rho in (1e-4, 1.0):
+        model = fitted(codes, [30, 4], rho=rho, ordered=[True, False], rules=[rule])
+        drawn = model.sample(5000, rng=rng)
+        assert not forbidden[drawn[:, 0], drawn[:, 1]].any()
+        assert (drawn[:, 0] < 7).any() or rho < 1
+        again = synth.TableModel.from_json(model.to_json()).sample(5000, rng=rng)
+        assert not forbidden[again[:, 0], again[:, 1]].any()
+    with pytest.raises(SynthError, match="No record can satisfy"):
+        fitted(codes, [30, 4], rules=[Rule(columns=(0, 1), forbidden=np.ones((30, 4)))])
+
+
+def test_a_published_margin_costs_nothing_and_is_kept():
+    codes = related(2000)
+    counts = np.bincount(codes[:, 0], minlength=5)
+    model = fitted(codes, rho=1e-3, published=[Published(columns=(0,), counts=counts)])
+    assert [s.columns for s in model.spends if s.what == "margin"] == [(1,), (2,), (3,)]
+    drawn = model.sample(20_000, rng=np.random.default_rng(1))
+    assert np.abs(np.bincount(drawn[:, 0], minlength=5) / 20_000 - counts / 2000).max() < 0.02
+
+
+def test_a_published_pair_is_kept():
+    codes = related(5000)
+    counts = np.zeros((5, 5))
+    np.add.at(counts, (codes[:, 0], codes[:, 1]), 1)
+    model = fitted(
+        codes,
+        rho=1e-2,
+        published=[Published(columns=(0, 1), counts=counts)],
+        settings=Settings(tables=1, least_group=0.0),
+    )
+    drawn = model.sample(5000, rng=np.random.default_rng(1))
+    assert (drawn[:, 0] == drawn[:, 1]).mean() > 0.97
+
+
+def test_the_workload_names_the_tables_that_are_measured():
+    model = fitted(workload={(0, 2): 1.0})
+    assert {s.columns for s in model.spends if s.what == "table"} == {(0, 2)}
+
+
+def test_a_table_of_three_columns_can_be_asked_for():
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 2, (20_000, 3))
+    codes[:, 2] = codes[:, 0] ^ codes[:, 1]  # independent by pairs
+    model = fitted(codes, [2, 2, 2], rho=2.0, workload={(0, 1, 2): 1.0}, settings=Settings())
+    drawn = model.sample(5000, rng=rng)
+    assert (drawn[:, 2] == (drawn[:, 0] ^ drawn[:, 1])).mean() > 0.95
+
+
+@pytest.mark.parametrize("rho", [1e-8, 1e7])
+@pytest.mark.parametrize("records", [0, 1, 3])
+def test_few_records_and_extreme_budgets_are_handled(rho, records):
+    sizes = [1, 4, 2]
+    codes = np.zeros((records, 3), np.int64)
+    model = fitted(codes, sizes, rho=rho)
+    drawn = model.sample(10, rng=np.random.default_rng(1))
+    assert ((drawn >= 0) & (drawn < sizes)).all()
+    assert model.sample(0, rng=np.random.default_rng(1)).shape == (0, 3)
+
+
+def test_constant_columns_stay_constant_when_the_budget_allows():
+    codes = np.column_stack([np.full(5000, 3), np.arange(5000) % 4])
+    drawn = fitted(codes, [6, 4], rho=1.0).sample(1000, rng=np.random.default_rng(1))
+    assert (drawn[:, 0] == 3).mean() > 0.99
+
+
+@pytest.mark.parametrize("is_ordered", [True, False])
+def test_a_column_of_many_categories_is_handled(is_ordered):
+    rng = np.random.default_rng(1)
+    codes = np.column_stack([rng.zipf(1.5, 3000) % 100_000, rng.integers(0, 2, 3000)])
+    model = fitted(codes, [100_000, 2], rho=0.1, ordered=[is_ordered, False])
+    drawn = model.sample(500, rng=rng)
+    assert len(model.tables[0].counts) <= 33
+    assert drawn[:, 0].max() < 100_000
+
+
+def test_replacing_makes_the_number_of_records_public():
+    model = fitted(related(777), neighbours=Neighbours(adjacency=Adjacency.REPLACE))
+    assert model.records == 777
+    assert fitted(related(777), rho=1e-3).records != 777
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rho": 0.0}, "rho must be positive"),
+        ({"rho": math.nan}, "rho must be positive"),
+        ({"rho": math.inf}, "rho must be positive"),
+        ({"sizes": [4, 5, 3, 2]}, r"columns \[0\] lie outside"),
+        ({"sizes": [5, 5, 3]}, "integers in 3 columns"),
+        ({"sizes": []}, "at least one column"),
+        ({"sizes": [5, 5, 0, 2]}, "at least one code"),
+        ({"codes": np.zeros((3, 4))}, "not float64"),
+        ({"codes": np.full((3, 4), -1)}, "lie outside"),
+        ({"ordered": [True]}, "1 entries for 4"),
+        ({"workload": {(0, 9): 1.0}}, "2 or more of the columns 0 to 3"),
+        ({"workload": {(0, 1): math.nan}}, "positive weight"),
+        ({"rules": [Rule(columns=(0, 1), forbidden=np.zeros((2, 2)))]}, "a cell for each"),
+        ({"published": [Published(columns=(0,), counts=np.ones(9))]}, "a cell for each"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change, message):
+    with pytest.raises(SynthError, match=message):
+        fitted(**change)
+
+
+def test_an_error_shows_no_code_of_a_record():
+    with pytest.raises(SynthError) as found:
+        fitted(np.full((3, 4), 98_765))
+    assert "98765" not in str(found.value)
+
+
+def test_the_model_file_is_plain_and_round_trips():
+    model = fitted()
+    again = synth.TableModel.from_json(model.to_json())
+    assert again.to_json() == model.to_json()
+    draws = [m.sample(300, rng=np.random.default_rng(1)) for m in (model, again)]
+    assert (draws[0] == draws[1]).all()
+    assert again.spends == model.spends
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda d: d.update(format="other"),
+        lambda d: d.update(version=2),
+        lambda d: d.pop("spends"),
+        lambda d: d["tables"][0].update(columns=[77]),
+        lambda d: d["tables"][0].update(potential=[0.0]),
+        lambda d: d["groups"].pop(),
+        lambda d: d["groups"].__setitem__(0, []),
+        lambda d: d["groups"].__setitem__(0, [-1, 0, 1, 2, 3]),
+        lambda d: d.update(tables=3),
+    ],
+)
+def test_a_spoilt_model_file_is_refused(spoil):
+    found = json.loads(fitted().to_json())
+    spoil(found)
+    with pytest.raises(SynthError):
+        synth.TableModel.from_json(json.dumps(found))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", '{"format": 1}', "import os"])
+def test_text_that_is_no_model_is_refused(text):
+    with pytest.raises(SynthError):
+        synth.TableModel.from_json(text)
+
+
+def test_conditions_outside_the_model_are_refused():
+    with pytest.raises(SynthError, match="not in the model"):
+        fitted().sample(1, rng=np.random.default_rng(1), conditions={0: 99})
+    with pytest.raises(SynthError, match="cannot be -1"):
+        fitted().sample(-1, rng=np.random.default_rng(1))
+
+
+def test_the_purse_refuses_before_anything_is_measured():
+    from synth.measuring import Clerk
+    from synth.spending import Purse
+
+    noise = _Recording()
+    clerk = Clerk(related(10), SIZES, Neighbours(), Purse(0.01), noise)
+    clerk.margin(0, rho=0.008)
+    with pytest.raises(synth.OverspentError):
+        clerk.table((0, 1), rho=0.008)
+    with pytest.raises(synth.OverspentError):
+        clerk.choose(
+            {(0, 1): np.zeros((5, 5))}, weights={(0, 1): 1.0}, handicaps={(0, 1): 0}, rho=0.008
+        )
+    assert len(noise.counts) == 1
+    assert not noise.scores

@@ -1,0 +1,229 @@
+"""Edit rules: read or refused, judged as written, kept by construction or by redrawing."""
+
+import contextlib
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synth import Category, Date, EditRule, Real, RuleError, Schema, SynthWarning, Whole
+from synth.coding import draw_numbers
+from synth.columns import Numeric
+from synth.constraints import constraints_of, judge_records
+from synth.rules import parse_rule
+from synth.sampling import Drawn, draw_kept
+
+COLUMNS = [
+    Whole(name="age", low=0, high=30, bins=7, missing={"refused": -8}),
+    Real(name="pay", low=0, high=5, bins=5, decimals=1),
+    Category(name="status", values=["single", "married"], missing={"n/a": None}),
+    Category(name="level", values=["low", "mid", "high"], is_ordered=True),
+    Date(name="begin", low="2020-01-01", high="2020-01-20", bins=4),
+    Whole(name="hours-per-week", low=0, high=9),
+]
+BY_NAME = {column.name: column for column in COLUMNS}
+
+
+def judge(text, **values):
+    """Judge one record, given by codes of categories and numbers of the grid; None: missing."""
+    codes, numbers = [], {}
+    for column in COLUMNS:
+        value = values.get(column.name.replace("-", "_"), 0)
+        if isinstance(column, Numeric):
+            numbers[column.name] = np.array([value or 0])
+            codes.append(column.domain_size if value is None else 0)
+        else:
+            codes.append(column.domain_size if value is None else value)
+    parsed = parse_rule(EditRule(text=text), BY_NAME)
+    found = judge_records([parsed], np.array([codes]), numbers=numbers, columns=COLUMNS)[0]
+    assert sum(int(one[0]) for one in found) == 1
+    return ["true", "false", "neither"][[bool(one[0]) for one in found].index(True)]
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "verdict"),
+    [
+        ("age < 16", {"age": 15}, "true"),
+        ("age < 16", {"age": 16}, "false"),
+        ("age < 16", {"age": None}, "neither"),
+        ("16 > age", {"age": 15}, "true"),
+        ("3 < age <= 5", {"age": 5}, "true"),
+        ("3 < age <= 5", {"age": 3}, "false"),
+        ("not age == 3", {"age": None}, "neither"),
+        ("if age < 16 then status == 'single'", {"age": 10, "status": 1}, "false"),
+        ("if age < 16 then status == 'single'", {"age": 20, "status": 1}, "true"),
+        ("if age < 16 then status == 'single'", {"age": None, "status": 0}, "true"),
+        ("if age < 16 then status == 'single'", {"age": None, "status": 1}, "neither"),
+        ("missing(age)", {"age": None}, "true"),
+        ("missing(age, 'refused') or age > 3", {"age": 2}, "false"),
+        ("status in ('single', 'married')", {"status": None}, "neither"),
+        ("status not in ('single',)", {"status": 1}, "true"),
+        ("status == 'if then'.strip", {}, None),
+        ("level >= 'mid'", {"level": 0}, "false"),
+        ("level >= 'mid'", {"level": 2}, "true"),
+        ("'mid' <= level", {"level": 2}, "true"),
+        ("pay == 0.3", {"pay": 3}, "true"),
+        ("pay * 2 + 1 == 1.6", {"pay": 3}, "true"),
+        ("age - pay > -1", {"age": 1, "pay": 15}, "true"),
+        ("begin >= '2020-01-10'", {"begin": 18271}, "true"),
+        ("begin >= '2020-01-10'", {"begin": 18270}, "false"),
+        ("`hours-per-week` > 3 and age > 1", {"hours_per_week": 4, "age": 2}, "true"),
+    ],
+)
+def test_rules_say_what_they_read(text, values, verdict):
+    if verdict is None:
+        with pytest.raises(RuleError):
+            judge(text, **values)
+    else:
+        assert judge(text, **values) == verdict
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "age",
+        "age <",
+        "age < height",
+        "age.__class__ == 3",
+        "__import__('os').system('x') == 0",
+        "age < 3 if True else False",
+        "[age for age in (1, 2)] == 3",
+        "(lambda: 1)() == 1",
+        "age ** 9 == 1",
+        "age / 0 == 1",
+        "age // 2 == 1",
+        "status == 'widowed'",
+        "status < 'single'",
+        "status + 1 == 2",
+        "age == 'single'",
+        "age == None",
+        "age == True",
+        "age is None",
+        "age in 3",
+        "age in ()",
+        "missing()",
+        "missing(age, 'because')",
+        "missing(3)",
+        "begin == 'yesterday'",
+        "if age < 3",
+        "if age < 3 then",
+        "if if age then age < 3",
+        "age < 3 then age < 4",
+        "age == 9" + "9" * 400,
+        "(" * 900 + "age < 3" + ")" * 900,
+        "not " * 400 + "age < 3",
+        "x" * 3000,
+        "age < 3\x00",
+        "'\\d' == status",
+        "level == status + level",
+    ],
+)
+def test_what_is_no_rule_is_refused(text):
+    with pytest.raises(RuleError):
+        parse_rule(EditRule(text=text), BY_NAME)
+
+
+@given(st.text(max_size=40) | st.text("age()<>=!'\"+-*`~ifthenotrds09. ", max_size=40))
+def test_any_text_is_a_rule_or_a_rule_error(text):
+    with contextlib.suppress(RuleError):
+        parse_rule(EditRule(text=text), BY_NAME)
+
+
+RULES = [
+    "age < 16",
+    "age == 7",
+    "age != 7",
+    "if age < 16 then status == 'single'",
+    "if status == 'married' then age >= 16 and pay > 0.5",
+    "age >= pay",
+    "age == pay * 2",
+    "missing(age) or age > 3",
+    "level >= 'mid' or pay <= 2.5",
+]
+
+
+@pytest.mark.parametrize("text", RULES)
+def test_forbidden_cells_hold_no_record_that_keeps_the_rule(text):
+    schema = Schema(columns=COLUMNS[:4], rules=[text]).cut_at_rules()
+    constraint = constraints_of(schema)[0]
+    names = sorted(constraint.rule.columns, key=schema.names.index)
+    columns = [schema.column(name) for name in names]
+    options = [
+        [
+            (code, n)
+            for code, (low, high) in enumerate(c.grid.cells())
+            for n in range(low, high + 1)
+        ]
+        + [(c.domain_size, 0)] * len(c.missing)
+        if isinstance(c, Numeric)
+        else [(code, 0) for code in range(c.size)]
+        for c in columns
+    ]
+    every = list(itertools.product(*options))
+    codes = np.array([[one[0] for one in record] for record in every])
+    numbers = {
+        c.name: np.array([record[at][1] for record in every])
+        for at, c in enumerate(columns)
+        if isinstance(c, Numeric)
+    }
+    parsed = parse_rule(schema.rules[0], {c.name: c for c in columns})
+    broken = judge_records([parsed], codes, numbers=numbers, columns=columns)[0].false
+    assert broken.any()
+    forbidden = np.zeros(len(every), bool)
+    if constraint.table is not None:
+        forbidden = constraint.table.forbidden[tuple(codes.T)]
+    assert not (forbidden & ~broken).any()
+    if constraint.how == "construction":
+        np.testing.assert_array_equal(forbidden, broken)
+
+
+def test_rules_with_constants_are_kept_by_construction():
+    schema = Schema(columns=COLUMNS[:4], rules=RULES[:5]).cut_at_rules()
+    assert {one.how for one in constraints_of(schema)} == {"construction"}
+
+
+def test_a_rule_that_nothing_satisfies_is_refused():
+    with pytest.raises(RuleError, match="No record"):
+        constraints_of(Schema(columns=COLUMNS[3:4], rules=["level < 'low'"]))
+
+
+def _draw(rng):
+    column = BY_NAME["age"]
+
+    def draw(number):
+        codes = rng.integers(0, column.domain_size, (number, 1)).astype(np.int32)
+        return Drawn(codes, {"age": draw_numbers(codes[:, 0], column, rng=rng)})
+
+    return draw
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 500), st.integers(0, 30))
+def test_drawing_ends_with_records_that_are_all_kept(number, bound):
+    rng = np.random.default_rng(1)
+    drawn = draw_kept(
+        number, draw=_draw(rng), is_kept=lambda d: d.numbers["age"] >= bound, rng=rng
+    )
+    assert len(drawn.codes) == number == len(drawn.numbers["age"])
+    assert (drawn.numbers["age"] >= bound).all()
+
+
+def test_drawing_ends_when_nothing_is_kept():
+    rng = np.random.default_rng(1)
+    with pytest.raises(RuleError, match="None of"):
+        draw_kept(5, draw=_draw(rng), is_kept=lambda d: np.zeros(len(d.codes), bool), rng=rng)
+
+
+def test_drawing_fills_up_with_copies_and_says_so():
+    rng = np.random.default_rng(1)
+
+    def is_rare(drawn):
+        return rng.random(len(drawn.codes)) < 0.001
+
+    with pytest.warns(SynthWarning, match="copies"):
+        drawn = draw_kept(2000, draw=_draw(rng), is_kept=is_rare, rng=rng)
+    assert len(drawn.codes) == 2000
+    assert drawn.repeated > 0
