@@ -56,7 +56,7 @@ class Cost:
     --------
     >>> cost = cost_of(sampling_rate=0.01, noise_multiplier=4, steps=10_000, delta=1e-5)
     >>> print(cost)
-    epsilon = 0.946867, delta = 1e-05 (add-remove, per record; poisson batches, 10000 steps)
+    epsilon = 0.946999, delta = 1e-05 (add-remove, per record; poisson batches, 10000 steps)
     """
 
     epsilon: float
@@ -139,7 +139,7 @@ def cost_of(
     1.544
     >>> shuffled = cost_of(**run, sampling="shuffled", adjacency="zero-out")
     >>> round(shuffled.epsilon, 2)
-    5.57
+    5.59
     """
     sampling, adjacency = Sampling(sampling), Adjacency(adjacency)
     check_neighbours(sampling, adjacency)
