@@ -161,9 +161,7 @@ class RecordGradients:
             self._opacus.to_standard_module()
         self._handles, self._calls, self._opacus = [], [], None
 
-    def clipped_sum(
-        self, losses: Tensor, *, norm: float, copies: int = 1
-    ) -> ClippedSum:
+    def clipped_sum(self, losses: Tensor, *, norm: float, copies: int = 1) -> ClippedSum:
         """Return the sum of the records' gradients, each at most as long as the norm.
 
         A record whose gradient is not finite contributes nothing.

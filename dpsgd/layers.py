@@ -98,7 +98,6 @@ class _Product(Part):
             found["bias"] = weights @ self.outputs.sum(1)
         return found
 
-
     def keep(self, mask: Tensor) -> Part:
         inputs, outputs = _kept(self.inputs, mask), _kept(self.outputs, mask)
         return _Product(self.layer, inputs, outputs)
@@ -119,7 +118,6 @@ class _Written(Part):
             name: (weights @ gradient.flatten(1)).view(gradient.shape[1:])
             for name, gradient in self.gradients.items()
         }
-
 
     def keep(self, mask: Tensor) -> Part:
         return _Written({name: _kept(g, mask) for name, g in self.gradients.items()})
@@ -142,7 +140,6 @@ class _Rows(Part):
         table = torch.zeros_like(self.layer.weight)
         rows = (self.outputs * weights[:, None, None]).flatten(0, 1)
         return {"weight": table.index_add_(0, self.codes.flatten(), rows)}
-
 
     def keep(self, mask: Tensor) -> Part:
         return _Rows(self.layer, self.codes, _kept(self.outputs, mask))
@@ -226,9 +223,7 @@ def _linear(layer: Any, calls: Sequence[_Call], copies: int) -> Part:
 
 def _convolution(layer: Any, calls: Sequence[_Call], copies: int) -> Part:
     inputs = torch.cat([_by_record(_patches(layer, a), copies) for a, _ in calls], 1)
-    outputs = torch.cat(
-        [_by_record(g.flatten(2).transpose(1, 2), copies) for _, g in calls], 1
-    )
+    outputs = torch.cat([_by_record(g.flatten(2).transpose(1, 2), copies) for _, g in calls], 1)
     if layer.groups == 1:
         return _Product(layer, inputs, outputs)
     found = {}

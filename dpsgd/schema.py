@@ -24,6 +24,9 @@ class Number:
         Name of the column.
     low, high
         The bounds, from common knowledge and never from the data.
+    cuts
+        Public values at which the model may treat the number differently, such as ages of
+        majority and retirement.
     may_be_missing
         Whether a value may be absent; absence becomes a feature of its own.
 
@@ -36,6 +39,7 @@ class Number:
     name: str
     low: float
     high: float
+    cuts: tuple[float, ...] = ()
     may_be_missing: bool = False
 
     def __post_init__(self) -> None:
@@ -47,6 +51,12 @@ class Number:
                 f"not {low:g} to {high:g}.",
                 hint="take them from common knowledge, such as 0 to 100 for ages",
             )
+        cuts = tuple(float(cut) for cut in self.cuts)
+        if list(cuts) != sorted(set(cuts)) or not all(low < cut <= high for cut in cuts):
+            raise PlanError(
+                f"The cuts of {self.name!r} must rise and lie between {low:g} and {high:g}."
+            )
+        object.__setattr__(self, "cuts", cuts)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 

@@ -89,7 +89,7 @@ class PrivateTraining:
         self._books = RecordGradients(model)
         self._sums: dict[str, Tensor] = {}
         self._within = 0.0
-        self._averages: dict[str, Tensor] | None = None
+        self.averages: dict[str, Tensor] | None = None
         self._apply = optimizer.step
 
     @property
@@ -198,8 +198,6 @@ class PrivateTraining:
             raise PlanError(
                 f"The plan makes {copies} copies of a record.", hint="say how: augment=…"
             )
-        if augment is not None and copies == 1 and self.plan.seed is None:
-            pass  # one altered copy is as good as the record itself
         device = next(self.model.parameters()).device
         size = self.micro_batch // copies
         for start in range(0, len(rows), size):
@@ -211,11 +209,11 @@ class PrivateTraining:
 
     def use_average(self) -> None:
         """Give the model the moving average of its parameters, for good."""
-        if self._averages is None:
+        if self.averages is None:
             raise DPSGDError("No average was kept.", hint="give average=0.99, for instance")
         with torch.no_grad():
             for name, parameter in self._books.parameters.items():
-                parameter.copy_(self._averages[name])
+                parameter.copy_(self.averages[name])
 
     def close(self) -> None:
         """Give model and optimizer back as they came."""
@@ -223,9 +221,9 @@ class PrivateTraining:
 
     def _set_gradients(self) -> None:
         parameters = self._books.parameters
-        scale = self.plan.gradient_noise * self.clipping_norm if self.plan.noise_multiplier else 0.0
         flat = None
-        if scale:
+        if self.plan.noise_multiplier:
+            scale = self.plan.gradient_noise * self.clipping_norm
             noise = self.randomness.noise(sum(p.numel() for p in parameters.values()))
             flat = torch.from_numpy(noise) * scale
         start = 0
@@ -252,10 +250,10 @@ class PrivateTraining:
         if not self.average:
             return
         now = {n: p.detach() for n, p in self._books.parameters.items()}
-        if self._averages is None:
-            self._averages = {n: p.clone() for n, p in now.items()}
+        if self.averages is None:
+            self.averages = {n: p.clone() for n, p in now.items()}
             return
-        for name, value in self._averages.items():
+        for name, value in self.averages.items():
             value.lerp_(now[name], 1 - self.average)
 
 
@@ -302,16 +300,14 @@ class _Batches:
         if training.steps_taken >= training.plan.steps:
             training.step()  # says that the plan has ended
         for rows in islice(self._left, len(self)):
-            before = training.steps_taken
-            pieces = list(range(0, len(rows), training.micro_batch)) or [0]
-            for number, piece in enumerate(
-                training.pieces(rows, *self._data, augment=self._augment)
-            ):
-                self._is_last = number == self._count(rows) - 1
+            before, pieces = training.steps_taken, self._count(rows)
+            cut = training.pieces(rows, *self._data, augment=self._augment)
+            for number, piece in enumerate(cut, start=1):
+                self._is_last = number == pieces
                 yield piece
-            if not len(rows):
+            if not pieces:  # an empty batch is a step like any other
                 training.step()
-            if training.steps_taken != before + 1 or not pieces:
+            if training.steps_taken != before + 1:
                 raise DPSGDError(
                     "Each batch needs one optimizer.step().",
                     hint="call loss.backward() and optimizer.step() for all that comes",
@@ -391,9 +387,7 @@ def privatise(
         raise TrainingDataError("Inputs and targets must have a row for each record.")
     each = copy.deepcopy(criterion)
     each.reduction = "none"  # type: ignore[assignment]
-    training = PrivateTraining(
-        plan, model=model, optimizer=optimizer, micro_batch=micro_batch
-    )
+    training = PrivateTraining(plan, model=model, optimizer=optimizer, micro_batch=micro_batch)
 
     def private(*values: Tensor) -> _Loss:
         losses = each(*values)
