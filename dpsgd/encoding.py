@@ -18,7 +18,7 @@ __all__ = ["features", "targets"]
 
 
 def features(table: Any, *, schema: Schema) -> NDArray[np.float32]:
-    """Return a row of numbers for each record, of length one.
+    """Return a row of numbers for each record, of length about one at most.
 
     Numbers are moved into their bounds and scaled; each cut adds an indicator of what lies
     from it on; each code adds one; so does absence, where it is declared. What is absent
@@ -38,16 +38,16 @@ def features(table: Any, *, schema: Schema) -> NDArray[np.float32]:
     ...     columns=[Number(name="age", low=0, high=100), Category(name="sex", values="FM")],
     ...     target=Category(name="income", values=["low", "high"]),
     ... )
-    >>> features({"age": [100, 900, None], "sex": ["F", "M", "?"]}, schema=schema).round(2)
+    >>> features({"age": [100, 900, None], "sex": ["F", "F", "?"]}, schema=schema).round(2)
     array([[0.58, 0.58, 0.  , 0.58],
-           [0.58, 0.  , 0.58, 0.58],
-           [0.  , 0.  , 0.  , 1.  ]], dtype=float32)
+           [0.58, 0.58, 0.  , 0.58],
+           [0.  , 0.  , 0.  , 0.58]], dtype=float32)
     """
     pieces = [_encoded(column_of(table, column.name), column) for column in schema.columns]
-    rows = np.concatenate([*pieces, np.ones((len(pieces[0]), 1), np.float32)], axis=1)
-    # The last column is one, so that no row is empty.
-    scaled: NDArray[np.float32] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return scaled
+    pieces.append(np.ones((len(pieces[0]), 1), np.float32))
+    rows: NDArray[np.float32] = np.concatenate(pieces, axis=1)
+    # One number for all rows, so that linear models stay linear.
+    return rows / np.float32(len(pieces) ** 0.5)
 
 
 def targets(values: Any, *, column: Number | Category) -> NDArray[Any]:

@@ -162,11 +162,9 @@ class _Estimator:
 
     def _raw(self, table: Any) -> NDArray[np.float32]:
         inputs, network = self._inputs(table), self._fitted().network_
-        found = []
         with torch.no_grad():
-            for piece in inputs.split(4096):
-                found.append(network(piece.to(self.device)).cpu())
-        return torch.cat(found).numpy() if found else np.empty((0, self._outputs()), np.float32)
+            found = [network(piece.to(self.device)).cpu() for piece in inputs.split(4096)]
+        return torch.cat(found).numpy()
 
     def _target(self, table: Any, y: Any) -> Any:
         schema = self.plan.schema

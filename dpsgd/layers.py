@@ -68,7 +68,7 @@ class _Product(Part):
         self.has_bias = layer.bias is not None and layer.bias.requires_grad
         self.written: Tensor | None = None
         places, width, height = inputs.shape[1], inputs.shape[2], outputs.shape[2]
-        if self.has_weight and 1 < places and 2 * places**2 > width * height:
+        if self.has_weight and places > 1 and 2 * places**2 > width * height:
             self.written = torch.bmm(outputs.transpose(1, 2), inputs)
 
     def squares(self) -> Tensor:

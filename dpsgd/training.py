@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from dpsgd.cost import Cost
 from dpsgd.errors import BudgetEndedError, DPSGDError, PlanError, TrainingDataError
 from dpsgd.gradients import RecordGradients
 from dpsgd.randomness import Randomness
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from torch.optim import Optimizer
 
+    from dpsgd.cost import Cost
     from dpsgd.plan import Plan
 
 __all__ = ["PrivateTraining", "privatise"]
