@@ -1,4 +1,4 @@
-"""Accuracy and time of private training: Adult, and MNIST by a private head."""
+"""Accuracy and time of private training on Adult."""
 
 from __future__ import annotations
 
@@ -28,21 +28,46 @@ RACE = "White Asian-Pac-Islander Amer-Indian-Eskimo Other Black"
 
 
 def adult_schema(target: str) -> Schema:
-    def codes(name, words):
+    def codes(name: str, words: str) -> Category:
         return Category(name=name, values=tuple(words.split()), may_be_missing=True)
 
     return Schema(
         columns=[
-            Number(name="age", low=17, high=90, cuts=(22, 25, 28, 31, 35, 40, 45, 50, 55, 60, 65, 70)),
+            Number(
+                name="age",
+                low=17,
+                high=90,
+                cuts=(22, 25, 28, 31, 35, 40, 45, 50, 55, 60, 65, 70),
+            ),
             Number(name="education_num", low=1, high=16, cuts=range(2, 17)),
-            Number(name="hours_per_week", low=0, high=99, cuts=(20, 30, 35, 40, 41, 45, 50, 60)),
+            Number(
+                name="hours_per_week", low=0, high=99, cuts=(20, 30, 35, 40, 41, 45, 50, 60)
+            ),
             Number(
                 name="capital_gain",
                 low=0,
                 high=100_000,
-                cuts=(1, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 10_000, 15_000, 20_000),
+                cuts=(
+                    1,
+                    1000,
+                    2000,
+                    3000,
+                    4000,
+                    5000,
+                    6000,
+                    7000,
+                    8000,
+                    10_000,
+                    15_000,
+                    20_000,
+                ),
             ),
-            Number(name="capital_loss", low=0, high=5000, cuts=(1, 1500, 1750, 1850, 2000, 2250, 2500)),
+            Number(
+                name="capital_loss",
+                low=0,
+                high=5000,
+                cuts=(1, 1500, 1750, 1850, 2000, 2250, 2500),
+            ),
             codes("workclass", WORK),
             codes("marital_status", MARRIED),
             codes("occupation", JOB),
@@ -54,7 +79,9 @@ def adult_schema(target: str) -> Schema:
     )
 
 
-def adult(*, epsilons, seeds, rate, norm, hidden):
+def adult(
+    *, epsilons: list[float], seeds: int, rate: float, norm: float, hidden: list[int]
+) -> None:
     frames = []
     for part in ("train", "test"):
         frame = pq.read_table(SHARED / f"adult_{part}.parquet").to_pandas()
@@ -84,8 +111,8 @@ def adult(*, epsilons, seeds, rate, norm, hidden):
             scores.append(model.fit(train).score(test))
         spent = (time.process_time() - start) / seeds
         print(
-            f"Adult  hidden {list(hidden)}  epsilon {epsilon:4g}  accuracy {np.mean(scores):.4f} "
-            f"± {np.std(scores):.4f}  {spent:.1f} CPU s a run",
+            f"Adult  hidden {list(hidden)}  epsilon {epsilon:4g}  accuracy "
+            f"{np.mean(scores):.4f} ± {np.std(scores):.4f}  {spent:.1f} CPU s a run",
             flush=True,
         )
 

@@ -69,7 +69,9 @@ def targets(values: Any, *, column: Number | Category) -> NDArray[Any]:
     array = np.asarray(values, dtype=object)
     if isinstance(column, Number):
         return _scaled(_numbers(array, column.name), column)
-    places = {str(value): place for place, value in enumerate(column.values)}
+    places: dict[str | None, int] = {
+        str(value): place for place, value in enumerate(column.values)
+    }
     found = np.array([places.get(_text(value), -1) for value in array], dtype=np.int64)
     if (found < 0).any():
         raise TrainingDataError(

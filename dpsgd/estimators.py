@@ -300,7 +300,8 @@ class DPClassifier(_Estimator):
         table
             Records.
         """
-        return self.classes_[self._raw(table).argmax(1)]
+        found: NDArray[Any] = self.classes_[self._raw(table).argmax(1)]
+        return found
 
     def score(self, table: Any, y: Any = None) -> float:
         """Return the share of records that are classified rightly: not protected by noise.
@@ -381,7 +382,7 @@ class DPRegressor(_Estimator):
         self._fit(x, torch.from_numpy(scaled))
         return self
 
-    def predict(self, table: Any) -> NDArray[np.float32]:
+    def predict(self, table: Any) -> NDArray[np.float64]:
         """Return the expected value, within the bounds of the target.
 
         Parameters
@@ -391,8 +392,7 @@ class DPRegressor(_Estimator):
         """
         column = self._column()
         middle, half = (column.low + column.high) / 2, (column.high - column.low) / 2
-        found: NDArray[np.float32] = middle + half * self._raw(table)[:, 0].clip(-1, 1)
-        return found
+        return middle + half * self._raw(table)[:, 0].clip(-1, 1).astype(np.float64)
 
     def score(self, table: Any, y: Any = None) -> float:
         """Return the share of variance explained: not protected by noise.

@@ -239,7 +239,7 @@ class RecordGradients:
             if sample is None:
                 continue
             parameter.grad_sample = None  # type: ignore[attr-defined]
-            rows = sum(sample) if isinstance(sample, list) else sample
+            rows: Any = sum(sample) if isinstance(sample, list) else sample
             layer, _, short = name.rpartition(".")
             rows = rows.unflatten(0, (len(rows) // copies, copies)).sum(1)
             parts.append((layer, written({short: rows})))

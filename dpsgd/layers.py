@@ -273,11 +273,12 @@ def _scale(
     layer: Any, calls: Sequence[_Call], copies: int, normed: Callable[[Tensor], Tensor]
 ) -> Part:
     def over_copies(array: Tensor) -> Tensor:
-        return array.unflatten(0, (len(array) // copies, copies)).sum(1)
+        summed: Tensor = array.unflatten(0, (len(array) // copies, copies)).sum(1)
+        return summed
 
     # The layer norm's parameters lie on the last axes, the group norm's on the second.
     shape = layer.weight.shape
-    found = {}
+    found: dict[str, Tensor] = {}
     for a, g in calls:
         if isinstance(layer, nn.LayerNorm):
             axes = tuple(range(1, g.dim() - len(shape)))

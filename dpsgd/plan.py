@@ -156,7 +156,7 @@ class Plan:
             _check_positive("epsilon", self.epsilon)
         if self.seed is not None:
             _check_whole("seed", self.seed, least=0)
-        if not isinstance(self.unit, str) or not self.unit.strip():
+        if not self.unit.strip():
             raise PlanError("unit must name who is protected.", hint="for example 'person'")
         check_neighbours(self.sampling, self.adjacency)
         _check_batch(self)

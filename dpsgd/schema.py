@@ -172,5 +172,5 @@ def _column(content: Mapping[str, Any]) -> Number | Category:
 
 
 def _check_name(name: str) -> None:
-    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+    if not name.strip() or not name.isprintable():
         raise PlanError(f"A column needs a printable name, not {name!r}.")

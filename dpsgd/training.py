@@ -290,7 +290,7 @@ class _Batches:
         self.training, self._data, self._augment = training, data, augment
         self._left = training.draws(len(data[0]))
         self._is_last = False
-        training.optimizer.step = self._step  # type: ignore[method-assign]
+        setattr(training.optimizer, "step", self._step)  # noqa: B010 (its type forbids it)
 
     def __len__(self) -> int:
         return math.ceil(1 / self.training.plan.sampling_rate)

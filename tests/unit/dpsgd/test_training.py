@@ -252,9 +252,7 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tmp_path):
     half.run(x, y, criterion=EACH, until=6)
     save(half, file)
     torch.manual_seed(99)
-    again = begun(
-        plan(adaptive=adaptive), model=nn.Linear(3, 2), momentum=0.9, average=0.5
-    )
+    again = begun(plan(adaptive=adaptive), model=nn.Linear(3, 2), momentum=0.9, average=0.5)
     resume(again, file)
     assert again.steps_taken == 6
     again.run(x, y, criterion=EACH)
@@ -291,7 +289,12 @@ def test_an_existing_loop_gives_what_a_run_gives():
     model, criterion = nn.Linear(3, 2), nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     loader, criterion = privatise(
-        plan(), model=model, optimizer=optimizer, criterion=criterion, data=(x, y), micro_batch=4
+        plan(),
+        model=model,
+        optimizer=optimizer,
+        criterion=criterion,
+        data=(x, y),
+        micro_batch=4,
     )
     assert len(loader) == 10
     for inputs, labels in loader:
