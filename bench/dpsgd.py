@@ -16,8 +16,14 @@ from dpsgd.estimators import DPClassifier
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 # Bounds, cuts and codes from the questionnaire of the census, not from the file.
-WORK = "Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov Without-pay Never-worked"
-MARRIED = "Married-civ-spouse Divorced Never-married Separated Widowed Married-spouse-absent Married-AF-spouse"
+WORK = (
+    "Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov Without-pay "
+    "Never-worked"
+)
+MARRIED = (
+    "Married-civ-spouse Divorced Never-married Separated Widowed Married-spouse-absent "
+    "Married-AF-spouse"
+)
 JOB = (
     "Tech-support Craft-repair Other-service Sales Exec-managerial Prof-specialty "
     "Handlers-cleaners Machine-op-inspct Adm-clerical Farming-fishing Transport-moving "

@@ -208,6 +208,8 @@ class RecordGradients:
 
     def _from_books(self, losses: Tensor, copies: int) -> list[tuple[str, Part]]:
         calls, self._calls = self._calls, []
+        if not calls:
+            return []
         found = torch.autograd.grad(
             losses.sum() / copies, [call[3] for call in calls], allow_unused=True
         )

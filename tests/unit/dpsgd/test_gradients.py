@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from dpsgd import UnsupportedLayerError
+from dpsgd import DPSGDError, UnsupportedLayerError
 from dpsgd.gradients import RecordGradients, check_model
 
 ROWS = 6
@@ -237,8 +237,16 @@ def test_records_that_leave_the_first_axis_are_refused():
             return self.inner(x.flatten(0, 1)).unflatten(0, x.shape[:2]).mean(1)
 
     model = Folded()
+    books = RecordGradients(model)
     found = losses(model, torch.randn(4, 5, 2), torch.zeros(4).long())
-    with pytest.raises(UnsupportedLayerError, match="one row for each record"):
+    with pytest.raises(UnsupportedLayerError, match="one row for"):
+        books.clipped_sum(found, norm=1.0)
+
+
+def test_losses_of_another_pass_are_refused():
+    model = nn.Linear(2, 3)
+    found = losses(model, torch.randn(4, 2), torch.zeros(4).long())
+    with pytest.raises(DPSGDError, match="last pass"):
         RecordGradients(model).clipped_sum(found, norm=1.0)
 
 
