@@ -29,6 +29,7 @@ ALL = (
     "hostile",
     "rappor_decode",
     "rappor",
+    "dpsgd",
 )
 
 if __name__ == "__main__":

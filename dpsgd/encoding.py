@@ -1,0 +1,159 @@
+"""From a table to numbers, by the schema alone: nothing is learnt from the data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpsgd.errors import TrainingDataError
+from dpsgd.schema import Number
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpsgd.schema import Category, Schema
+
+__all__ = ["features", "targets"]
+
+
+def features(table: Any, *, schema: Schema) -> NDArray[np.float32]:
+    """Return a row of numbers for each record, of length about one at most.
+
+    Numbers are moved into their bounds and scaled; each cut adds an indicator of what lies
+    from it on; each code adds one; so does absence, where it is declared. What is absent
+    without being declared counts as the middle of the bounds, or as no code.
+
+    Parameters
+    ----------
+    table
+        Columns by name: a data frame, an Arrow table or a mapping of arrays.
+    schema
+        The schema.
+
+    Examples
+    --------
+    >>> from dpsgd import Category, Number, Schema
+    >>> schema = Schema(
+    ...     columns=[Number(name="age", low=0, high=100), Category(name="sex", values="FM")],
+    ...     target=Category(name="income", values=["low", "high"]),
+    ... )
+    >>> features({"age": [100, 900, None], "sex": ["F", "F", "?"]}, schema=schema).round(2)
+    array([[0.58, 0.58, 0.  , 0.58],
+           [0.58, 0.58, 0.  , 0.58],
+           [0.  , 0.  , 0.  , 0.58]], dtype=float32)
+    """
+    pieces = [_encoded(column_of(table, column.name), column) for column in schema.columns]
+    pieces.append(np.ones((len(pieces[0]), 1), np.float32))
+    rows: NDArray[np.float32] = np.concatenate(pieces, axis=1)
+    # One number for all rows, so that linear models stay linear.
+    return rows / np.float32(len(pieces) ** 0.5)
+
+
+def targets(values: Any, *, column: Number | Category) -> NDArray[Any]:
+    """Return the places of codes in their list, or numbers scaled from -1 to 1.
+
+    Parameters
+    ----------
+    values
+        What to predict.
+    column
+        Its entry in the schema.
+
+    Examples
+    --------
+    >>> from dpsgd import Category
+    >>> targets(["b", "a"], column=Category(name="grade", values=["a", "b"]))
+    array([1, 0])
+    """
+    array = np.asarray(values, dtype=object)
+    if isinstance(column, Number):
+        return _scaled(_numbers(array, column.name), column)
+    places: dict[str | None, int] = {
+        str(value): place for place, value in enumerate(column.values)
+    }
+    found = np.array([places.get(_text(value), -1) for value in array], dtype=np.int64)
+    if (found < 0).any():
+        raise TrainingDataError(
+            f"The target {column.name!r} holds values that the schema does not list.",
+            hint="list every code of the classification, or leave such records out",
+        )
+    return found
+
+
+def column_of(table: Any, name: str) -> NDArray[Any]:
+    """Return a column of a table.
+
+    Parameters
+    ----------
+    table
+        Columns by name.
+    name
+        Which.
+
+    Examples
+    --------
+    >>> column_of({"age": [3, 4]}, "age")
+    array([3, 4], dtype=object)
+    """
+    if hasattr(table, "__arrow_c_stream__"):
+        import pyarrow as pa
+
+        table = pa.table(table)
+        names = table.column_names
+    elif hasattr(table, "keys"):
+        names = [str(key) for key in table.keys()]  # noqa: SIM118 (data frames are no mappings)
+    else:
+        raise TrainingDataError(
+            "The data must be a table with named columns.",
+            hint="give a data frame, an Arrow table or a dictionary of arrays",
+        )
+    if name not in names:
+        raise TrainingDataError(
+            f"Column {name!r} of the schema is not in the data.",
+            hint=f"the data have {', '.join(map(repr, names[:20]))}",
+        )
+    column = table[name]
+    values = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _encoded(values: NDArray[Any], column: Number | Category) -> NDArray[np.float32]:
+    if isinstance(column, Number):
+        numbers = _numbers(values, column.name)
+        is_missing = np.isnan(numbers)
+        scaled = _scaled(numbers, column)
+        pieces = [scaled, *((numbers >= cut).astype(np.float32) for cut in column.cuts)]
+    else:
+        texts = np.array([_text(value) for value in values], dtype=object)
+        is_missing = np.array([text is None for text in texts], dtype=bool)
+        pieces = [(texts == str(v)).astype(np.float32) for v in column.values]
+    if column.may_be_missing:
+        pieces.append(is_missing.astype(np.float32))
+    return np.stack(pieces, axis=1)
+
+
+def _numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+    try:
+        return np.array([np.nan if v is None else float(v) for v in values], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TrainingDataError(
+            f"Column {name!r} is declared as numbers and holds something else.",
+            hint="declare it as a Category, or convert it",
+        ) from None
+
+
+def _scaled(numbers: NDArray[np.float64], column: Number) -> NDArray[np.float32]:
+    middle, half = (column.low + column.high) / 2, (column.high - column.low) / 2
+    filled = np.where(np.isnan(numbers), middle, numbers)
+    return ((np.clip(filled, column.low, column.high) - middle) / half).astype(np.float32)
+
+
+def _text(value: Any) -> str | None:
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))  # codes that a missing one turned into floats
+    return str(value)

@@ -1,0 +1,421 @@
+"""Private classifiers and regressors for a table, in the manner of scikit-learn."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from dpsgd.checkpoint import read_tensors, write_tensors
+from dpsgd.encoding import column_of, features, targets
+from dpsgd.errors import DPSGDError, PlanError, TrainingDataError
+from dpsgd.networks import image_network, linear_network, started
+from dpsgd.plan import Plan
+from dpsgd.schema import Category, Number
+from dpsgd.training import PrivateTraining
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from torch import Tensor, nn
+
+    from dpsgd.cost import Cost
+
+__all__ = ["DPClassifier", "DPRegressor"]
+
+
+class _Estimator:
+    """What both share."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        model: str = "linear",
+        hidden: Sequence[int] = (),
+        learning_rate: float = 1.0,
+        momentum: float = 0.9,
+        average: float = 0.0,
+        device: str = "cpu",
+    ) -> None:
+        self.plan = plan
+        self.model = model
+        self.hidden = hidden
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.average = average
+        self.device = device
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002
+        """Return the settings by name."""
+        names = list(inspect.signature(type(self)).parameters)
+        return {name: getattr(self, name) for name in names}
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change settings.
+
+        Parameters
+        ----------
+        settings
+            By name.
+        """
+        known = self.get_params()
+        for name, value in settings.items():
+            if name not in known:
+                raise PlanError(
+                    f"There is no setting {name!r}.", hint=f"known: {', '.join(known)}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def cost(self) -> Cost:
+        """Return what the model cost."""
+        return self.plan.cost(self._fitted().steps_taken_)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model and its plan into a file without code in it.
+
+        Parameters
+        ----------
+        path
+            The file.
+        """
+        self._fitted()
+        settings = self.get_params() | {"plan": self.plan.to_json(), "hidden": [*self.hidden]}
+        facts = {
+            "estimator": type(self).__name__,
+            "settings": settings,
+            "inputs": self.inputs_,
+            "steps_taken": self.steps_taken_,
+            "cost": str(self.cost()),
+            "is_demonstration": self.plan.is_demonstration,
+        }
+        write_tensors(path, self.network_.state_dict(), kind="model", facts=facts)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model that `save` wrote.
+
+        Parameters
+        ----------
+        path
+            The file.
+        """
+        tensors, facts = read_tensors(path, kind="model")
+        if facts.get("estimator") != cls.__name__:
+            raise DPSGDError(f"The file holds no {cls.__name__}.")
+        settings = dict(facts["settings"])
+        found = cls(Plan.from_json(settings.pop("plan")), **settings)
+        found.inputs_, found.steps_taken_ = facts["inputs"], facts["steps_taken"]
+        found.network_ = found._build(found.inputs_)
+        found.network_.load_state_dict(tensors)
+        found.network_.to(found.device).eval()
+        return found
+
+    def _fit(self, x: Tensor, y: Tensor) -> None:
+        self.inputs_ = int(x.shape[1])
+        network = started(lambda: self._build(self.inputs_), self.plan.seed).to(self.device)
+        optimizer = torch.optim.SGD(
+            network.parameters(), lr=self.learning_rate, momentum=self.momentum
+        )
+        training = PrivateTraining(
+            self.plan, model=network, optimizer=optimizer, average=self.average
+        )
+        training.run(x, y, criterion=self._losses)
+        if self.average:
+            training.use_average()
+        training.close()
+        if not all(bool(torch.isfinite(p).all()) for p in network.parameters()):
+            raise DPSGDError(
+                "Training ended without a finite model; its budget is spent.",
+                hint="lower learning_rate",
+            )
+        self.steps_taken_ = training.steps_taken
+        self.network_ = network.eval()
+
+    def _build(self, inputs: int) -> nn.Module:
+        outputs = self._outputs()
+        if self.model == "images":
+            return image_network(outputs)
+        if self.model == "linear":
+            return linear_network(inputs, outputs, hidden=self.hidden)
+        raise PlanError(
+            f"Unknown model {self.model!r}.",
+            hint="known: 'linear' (with hidden layers), 'images'",
+        )
+
+    def _inputs(self, table: Any) -> Tensor:
+        if self.plan.schema is not None:
+            return torch.from_numpy(features(table, schema=self.plan.schema))
+        array = np.asarray(table)
+        if array.dtype.kind not in "fiub" or array.ndim < 2:
+            raise TrainingDataError(
+                "Without a schema in the plan the data must be an array of numbers.",
+                hint="declare a schema: columns, bounds and codes",
+            )
+        return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
+
+    def _raw(self, table: Any) -> NDArray[np.float32]:
+        inputs, network = self._inputs(table), self._fitted().network_
+        with torch.no_grad():
+            found = [network(piece.to(self.device)).cpu() for piece in inputs.split(4096)]
+        return torch.cat(found).numpy()
+
+    def _target(self, table: Any, y: Any) -> Any:
+        schema = self.plan.schema
+        if y is not None:
+            return y
+        if schema is None:
+            raise TrainingDataError("Without a schema the target comes apart.", hint="give y")
+        return column_of(table, schema.target.name)
+
+    def _fitted(self) -> Self:
+        if not hasattr(self, "network_"):
+            raise DPSGDError("The model is not trained.", hint="call fit first")
+        return self
+
+    network_: nn.Module
+    inputs_: int
+    steps_taken_: int
+
+    def _losses(self, outputs: Tensor, y: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _outputs(self) -> int:
+        raise NotImplementedError
+
+
+class DPClassifier(_Estimator):
+    """A classifier whose whole training keeps the plan.
+
+    Parameters
+    ----------
+    plan
+        The plan; its schema lists the columns and the codes of the target.
+    model
+        ``"linear"`` for logistic regression and layered networks, ``"images"`` for 28 x 28.
+    hidden
+        Widths of hidden layers; none is logistic regression.
+    learning_rate, momentum
+        Of stochastic gradient descent.
+    average
+        Weight of the past in a moving average of the parameters.
+    device
+        ``"cpu"`` or ``"cuda"``.
+    classes
+        The list of labels, where the plan has no schema.
+    class_weights
+        Public weights of the classes, in their order.
+
+    Examples
+    --------
+    >>> from dpsgd import Category, Number, Plan, Schema
+    >>> schema = Schema(
+    ...     columns=[Number(name="age", low=0, high=100)],
+    ...     target=Category(name="retired", values=["no", "yes"]),
+    ... )
+    >>> plan = Plan.for_budget(
+    ...     1, delta=1e-4, dataset_size=2000, batch_size=200, steps=50, schema=schema, seed=1
+    ... )
+    >>> ages = [20 + 60 * i / 2000 for i in range(2000)]
+    >>> table = {"age": ages, "retired": ["yes" if age > 62 else "no" for age in ages]}
+    >>> model = DPClassifier(plan).fit(table)
+    >>> list(model.predict({"age": [25, 95]}))
+    ['no', 'yes']
+    >>> print(model.cost().adjacency, round(model.cost().epsilon, 2))
+    add-remove 1.0
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        model: str = "linear",
+        hidden: Sequence[int] = (),
+        learning_rate: float = 1.0,
+        momentum: float = 0.9,
+        average: float = 0.0,
+        device: str = "cpu",
+        classes: Sequence[Any] | None = None,
+        class_weights: Sequence[float] | None = None,
+    ) -> None:
+        super().__init__(
+            plan,
+            model=model,
+            hidden=hidden,
+            learning_rate=learning_rate,
+            momentum=momentum,
+            average=average,
+            device=device,
+        )
+        self.classes = classes
+        self.class_weights = class_weights
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, in their order."""
+        return np.array(self._column().values)
+
+    def fit(self, table: Any, y: Any = None) -> Self:
+        """Train, once; every step of the plan is taken.
+
+        Parameters
+        ----------
+        table
+            The records.
+        y
+            The labels, where they are not a column of the table.
+        """
+        column = self._column()
+        if self.class_weights is not None and len(self.class_weights) != len(column.values):
+            raise PlanError("class_weights needs a weight for each class.")
+        x, labels = self._inputs(table), targets(self._target(table, y), column=column)
+        if len(x) != len(labels):
+            raise TrainingDataError("The labels must be as many as the records.")
+        self._fit(x, torch.from_numpy(labels))
+        return self
+
+    def predict_proba(self, table: Any) -> NDArray[np.float32]:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        table
+            Records.
+        """
+        raw = torch.from_numpy(self._raw(table))
+        found: NDArray[np.float32] = torch.softmax(raw, 1).numpy()
+        return found
+
+    def predict(self, table: Any) -> NDArray[Any]:
+        """Return the most likely class.
+
+        Parameters
+        ----------
+        table
+            Records.
+        """
+        found: NDArray[Any] = self.classes_[self._raw(table).argmax(1)]
+        return found
+
+    def score(self, table: Any, y: Any = None) -> float:
+        """Return the share of records that are classified rightly: not protected by noise.
+
+        Parameters
+        ----------
+        table
+            Records that were not trained on.
+        y
+            The labels, where they are not a column of the table.
+        """
+        labels = targets(self._target(table, y), column=self._column())
+        return float((self._raw(table).argmax(1) == labels).mean())
+
+    def _column(self) -> Category:
+        schema = self.plan.schema
+        if schema is None:
+            if self.classes is None:
+                raise PlanError("A classifier needs its classes.", hint="classes=range(10)")
+            return Category(name="target", values=tuple(self.classes))
+        if not isinstance(schema.target, Category):
+            raise PlanError(
+                "A classifier needs a Category as target.", hint="use DPRegressor for numbers"
+            )
+        return schema.target
+
+    def _outputs(self) -> int:
+        return len(self._column().values)
+
+    def _losses(self, outputs: Tensor, y: Tensor) -> Tensor:
+        weight = None
+        if self.class_weights is not None:
+            weight = torch.tensor([*self.class_weights], dtype=outputs.dtype).to(outputs)
+        return functional.cross_entropy(outputs, y, weight=weight, reduction="none")
+
+
+class DPRegressor(_Estimator):
+    """A regressor whose whole training keeps the plan; predictions stay in the public bounds.
+
+    Parameters
+    ----------
+    plan
+        The plan; the target of its schema is a `Number`.
+    model, hidden, learning_rate, momentum, average, device
+        As for `DPClassifier`.
+
+    Examples
+    --------
+    >>> from dpsgd import Number, Plan, Schema
+    >>> schema = Schema(
+    ...     columns=[Number(name="age", low=0, high=100)],
+    ...     target=Number(name="income", low=0, high=50),
+    ... )
+    >>> plan = Plan.for_budget(
+    ...     1, delta=1e-4, dataset_size=2000, batch_size=200, steps=100, schema=schema, seed=1
+    ... )
+    >>> ages = [20 + 60 * i / 2000 for i in range(2000)]
+    >>> table = {"age": ages, "income": [age / 2 for age in ages]}
+    >>> found = DPRegressor(plan).fit(table).predict({"age": [40, 60]})
+    >>> bool(abs(found[0] - 20) < 2 and abs(found[1] - 30) < 2)
+    True
+    """
+
+    def fit(self, table: Any, y: Any = None) -> Self:
+        """Train, once; every step of the plan is taken.
+
+        Parameters
+        ----------
+        table
+            The records.
+        y
+            The targets, where they are not a column of the table.
+        """
+        scaled = targets(self._target(table, y), column=self._column())
+        x = self._inputs(table)
+        if len(x) != len(scaled):
+            raise TrainingDataError("The targets must be as many as the records.")
+        self._fit(x, torch.from_numpy(scaled))
+        return self
+
+    def predict(self, table: Any) -> NDArray[np.float64]:
+        """Return the expected value, within the bounds of the target.
+
+        Parameters
+        ----------
+        table
+            Records.
+        """
+        column = self._column()
+        middle, half = (column.low + column.high) / 2, (column.high - column.low) / 2
+        return middle + half * self._raw(table)[:, 0].clip(-1, 1).astype(np.float64)
+
+    def score(self, table: Any, y: Any = None) -> float:
+        """Return the share of variance explained: not protected by noise.
+
+        Parameters
+        ----------
+        table
+            Records that were not trained on.
+        y
+            The targets, where they are not a column of the table.
+        """
+        values = np.asarray(self._target(table, y), dtype=np.float64)
+        left = ((values - self.predict(table)) ** 2).sum()
+        return float(1 - left / ((values - values.mean()) ** 2).sum())
+
+    def _column(self) -> Number:
+        schema = self.plan.schema
+        if schema is None or not isinstance(schema.target, Number):
+            raise PlanError("A regressor needs a schema with a Number as target.")
+        return schema.target
+
+    def _outputs(self) -> int:
+        return 1
+
+    def _losses(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return (outputs[:, 0] - y.to(outputs)).square()

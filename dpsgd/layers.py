@@ -1,0 +1,318 @@
+"""The gradient of each record in a layer, without writing it out.
+
+A layer's part is known from what went in and the gradient of what came out: two arrays with a
+row for each record. Norms and weighted sums follow from them by products.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch import Tensor
+
+__all__ = ["Part", "part_of", "supported", "written"]
+
+#: What went into a layer and the gradient of what came out, at one call.
+_Call: TypeAlias = "tuple[Tensor, Tensor]"
+
+
+class Part:
+    """The gradients of all records with respect to one layer.
+
+    Examples
+    --------
+    >>> layer = nn.Linear(2, 1)
+    >>> part = part_of(layer, [(torch.tensor([[3.0, 4.0]]), torch.tensor([[2.0]]))], copies=1)
+    >>> part.squares()  # 2 * (3, 4), and 2 for the bias
+    tensor([104.])
+    """
+
+    def squares(self) -> Tensor:
+        """Return the squared norm of each record's gradient."""
+        raise NotImplementedError
+
+    def weighted(self, weights: Tensor) -> dict[str, Tensor]:
+        """Return the sum of the gradients, each times its weight, by parameter.
+
+        Parameters
+        ----------
+        weights
+            One for each record.
+        """
+        raise NotImplementedError
+
+    def keep(self, mask: Tensor) -> Part:
+        """Return the same with the gradients of other records set to zero.
+
+        Parameters
+        ----------
+        mask
+            Whether to keep it, for each record.
+        """
+        raise NotImplementedError
+
+
+class _Product(Part):
+    """Gradients that are products of two arrays: linear layers, convolutions."""
+
+    def __init__(self, layer: Any, inputs: Tensor, outputs: Tensor) -> None:
+        self.layer, self.inputs, self.outputs = layer, inputs, outputs
+        self.has_weight = layer.weight.requires_grad
+        self.has_bias = layer.bias is not None and layer.bias.requires_grad
+        self.written: Tensor | None = None
+        places, width, height = inputs.shape[1], inputs.shape[2], outputs.shape[2]
+        if self.has_weight and places > 1 and 2 * places**2 > width * height:
+            self.written = torch.bmm(outputs.transpose(1, 2), inputs)
+
+    def squares(self) -> Tensor:
+        total = self.outputs.new_zeros(len(self.outputs))
+        if self.written is not None:
+            total = total + self.written.square().sum((1, 2))
+        elif self.has_weight and self.inputs.shape[1] == 1:
+            total = total + self.inputs.square().sum((1, 2)) * self.outputs.square().sum((1, 2))
+        elif self.has_weight:
+            left = torch.bmm(self.inputs, self.inputs.transpose(1, 2))
+            right = torch.bmm(self.outputs, self.outputs.transpose(1, 2))
+            total = total + (left * right).sum((1, 2)).clamp(min=0)
+        if self.has_bias:
+            total = total + self.outputs.sum(1).square().sum(1)
+        return total
+
+    def weighted(self, weights: Tensor) -> dict[str, Tensor]:
+        found = {}
+        if self.written is not None:
+            flat = weights @ self.written.flatten(1)
+            found["weight"] = flat.view_as(self.layer.weight)
+        elif self.has_weight:
+            scaled = (self.outputs * weights[:, None, None]).flatten(0, 1)
+            product = scaled.T @ self.inputs.flatten(0, 1)
+            found["weight"] = product.view_as(self.layer.weight)
+        if self.has_bias:
+            found["bias"] = weights @ self.outputs.sum(1)
+        return found
+
+    def keep(self, mask: Tensor) -> Part:
+        inputs, outputs = _kept(self.inputs, mask), _kept(self.outputs, mask)
+        return _Product(self.layer, inputs, outputs)
+
+
+class _Written(Part):
+    """Gradients small enough to write out: scales of norms, convolutions in groups."""
+
+    def __init__(self, gradients: dict[str, Tensor]) -> None:
+        self.gradients = gradients
+
+    def squares(self) -> Tensor:
+        parts = [gradient.flatten(1).square().sum(1) for gradient in self.gradients.values()]
+        return torch.stack(parts).sum(0)
+
+    def weighted(self, weights: Tensor) -> dict[str, Tensor]:
+        return {
+            name: (weights @ gradient.flatten(1)).view(gradient.shape[1:])
+            for name, gradient in self.gradients.items()
+        }
+
+    def keep(self, mask: Tensor) -> Part:
+        return _Written({name: _kept(g, mask) for name, g in self.gradients.items()})
+
+
+class _Rows(Part):
+    """Gradients of an embedding: rows of a table, some of them looked up more than once."""
+
+    def __init__(self, layer: nn.Embedding, codes: Tensor, outputs: Tensor) -> None:
+        self.layer, self.codes, self.outputs = layer, codes, outputs
+        if layer.padding_idx is not None:
+            self.outputs = outputs * (codes != layer.padding_idx)[:, :, None]
+
+    def squares(self) -> Tensor:
+        same = self.codes[:, :, None] == self.codes[:, None, :]
+        gram = torch.bmm(self.outputs, self.outputs.transpose(1, 2))
+        return (gram * same).sum((1, 2)).clamp(min=0)
+
+    def weighted(self, weights: Tensor) -> dict[str, Tensor]:
+        table = torch.zeros_like(self.layer.weight)
+        rows = (self.outputs * weights[:, None, None]).flatten(0, 1)
+        return {"weight": table.index_add_(0, self.codes.flatten(), rows)}
+
+    def keep(self, mask: Tensor) -> Part:
+        return _Rows(self.layer, self.codes, _kept(self.outputs, mask))
+
+
+def _kept(array: Tensor, mask: Tensor) -> Tensor:
+    # A product with zero would keep what is not a number.
+    return torch.where(mask.view(-1, *[1] * (array.dim() - 1)), array, 0.0)
+
+
+def written(gradients: dict[str, Tensor]) -> Part:
+    """Return gradients that were written out, by parameter.
+
+    Parameters
+    ----------
+    gradients
+        A row for each record.
+
+    Examples
+    --------
+    >>> written({"weight": torch.tensor([[3.0, 4.0]])}).squares()
+    tensor([25.])
+    """
+    return _Written(gradients)
+
+
+def supported(layer: nn.Module) -> bool:
+    """Return whether gradients of a layer's records follow from products.
+
+    Parameters
+    ----------
+    layer
+        The layer.
+
+    Examples
+    --------
+    >>> supported(nn.Linear(2, 1)), supported(nn.LSTM(2, 1))
+    (True, False)
+    """
+    if isinstance(layer, nn.Embedding):
+        return not (layer.max_norm is not None or layer.scale_grad_by_freq or layer.sparse)
+    if isinstance(layer, nn.Conv1d | nn.Conv2d):
+        return layer.padding_mode == "zeros"
+    return type(layer) in _KINDS
+
+
+def part_of(layer: nn.Module, calls: Sequence[_Call], *, copies: int) -> Part:
+    """Return the gradients of a layer's records.
+
+    Parameters
+    ----------
+    layer
+        The layer.
+    calls
+        What went in and the gradient of what came out, for each time the layer was used.
+    copies
+        How many rows in succession belong to one record.
+
+    Examples
+    --------
+    >>> ones = torch.ones(4, 1)
+    >>> part_of(nn.Linear(1, 1, bias=False), [(ones, ones)], copies=2).squares()
+    tensor([4., 4.])
+    """
+    return _KINDS[type(layer)](layer, calls, copies)
+
+
+def _by_record(array: Tensor, copies: int) -> Tensor:
+    """Turn (rows, places, width) to (records, places of all copies, width)."""
+    return array.reshape(len(array) // copies, copies * array.shape[1], array.shape[2])
+
+
+def _linear(layer: Any, calls: Sequence[_Call], copies: int) -> Part:
+    def flat(array: Tensor) -> Tensor:
+        places = array.shape[1:-1].numel()
+        return _by_record(array.reshape(len(array), places, array.shape[-1]), copies)
+
+    inputs = torch.cat([flat(a) for a, _ in calls], 1)
+    return _Product(layer, inputs, torch.cat([flat(g) for _, g in calls], 1))
+
+
+def _convolution(layer: Any, calls: Sequence[_Call], copies: int) -> Part:
+    inputs = torch.cat([_by_record(_patches(layer, a), copies) for a, _ in calls], 1)
+    outputs = torch.cat([_by_record(g.flatten(2).transpose(1, 2), copies) for _, g in calls], 1)
+    if layer.groups == 1:
+        return _Product(layer, inputs, outputs)
+    found = {}
+    if layer.weight.requires_grad:
+        groups = layer.groups
+        left = outputs.unflatten(2, (groups, -1))
+        right = inputs.unflatten(2, (groups, -1))
+        product = torch.einsum("btgo,btgi->bgoi", left, right)
+        found["weight"] = product.reshape(len(outputs), *layer.weight.shape)
+    if layer.bias is not None and layer.bias.requires_grad:
+        found["bias"] = outputs.sum(1)
+    return _Written(found)
+
+
+def _patches(layer: Any, inputs: Tensor) -> Tensor:
+    """Return (rows, places, numbers under the kernel)."""
+    is_line = isinstance(layer, nn.Conv1d)
+    padding = layer.padding
+    if isinstance(padding, str):
+        total = [d * (k - 1) for d, k in zip(layer.dilation, layer.kernel_size, strict=True)]
+        total = [0] * len(total) if padding == "valid" else total
+        around = [side for t in reversed(total) for side in (t // 2, t - t // 2)]
+        inputs, padding = functional.pad(inputs, around), (0,) * len(total)
+
+    def pair(values: tuple[int, ...], blank: int) -> tuple[int, ...]:
+        return (blank, *values) if is_line else values
+
+    return functional.unfold(
+        inputs.unsqueeze(2) if is_line else inputs,
+        pair(layer.kernel_size, 1),
+        dilation=pair(layer.dilation, 1),
+        padding=pair(padding, 0),
+        stride=pair(layer.stride, 1),
+    ).transpose(1, 2)
+
+
+def _embedding(layer: Any, calls: Sequence[_Call], copies: int) -> Part:
+    codes, outputs = [], []
+    for a, g in calls:
+        places = a.shape[1:].numel()
+        codes.append(_by_record(a.reshape(len(a), places, 1), copies)[:, :, 0])
+        outputs.append(_by_record(g.reshape(len(g), places, g.shape[-1]), copies))
+    return _Rows(layer, torch.cat(codes, 1), torch.cat(outputs, 1))
+
+
+def _scale(
+    layer: Any, calls: Sequence[_Call], copies: int, normed: Callable[[Tensor], Tensor]
+) -> Part:
+    def over_copies(array: Tensor) -> Tensor:
+        summed: Tensor = array.unflatten(0, (len(array) // copies, copies)).sum(1)
+        return summed
+
+    # The layer norm's parameters lie on the last axes, the group norm's on the second.
+    shape = layer.weight.shape
+    found: dict[str, Tensor] = {}
+    for a, g in calls:
+        if isinstance(layer, nn.LayerNorm):
+            axes = tuple(range(1, g.dim() - len(shape)))
+        else:
+            axes = tuple(range(2, g.dim()))
+        pieces = {"weight": g * normed(a), "bias": g}
+        for name, piece in pieces.items():
+            parameter = getattr(layer, name)
+            if parameter is None or not parameter.requires_grad:
+                continue
+            summed = over_copies(piece.sum(axes) if axes else piece)
+            found[name] = found[name] + summed if name in found else summed
+    return _Written(found)
+
+
+def _layer_norm(layer: Any, calls: Sequence[_Call], copies: int) -> Part:
+    def normed(a: Tensor) -> Tensor:
+        return functional.layer_norm(a, layer.normalized_shape, eps=layer.eps)
+
+    return _scale(layer, calls, copies, normed)
+
+
+def _group_norm(layer: Any, calls: Sequence[_Call], copies: int) -> Part:
+    def normed(a: Tensor) -> Tensor:
+        return functional.group_norm(a, layer.num_groups, eps=layer.eps)
+
+    return _scale(layer, calls, copies, normed)
+
+
+_KINDS: dict[type, Callable[[Any, Sequence[_Call], int], Part]] = {
+    nn.Linear: _linear,
+    nn.Conv1d: _convolution,
+    nn.Conv2d: _convolution,
+    nn.Embedding: _embedding,
+    nn.LayerNorm: _layer_norm,
+    nn.GroupNorm: _group_norm,
+}

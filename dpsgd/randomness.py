@@ -1,0 +1,117 @@
+"""Where chance comes from: the operating system, or a number for demonstrations."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Randomness"]
+
+
+class Randomness:
+    """Coins of the sampler and noise of the gradients, from generators that count.
+
+    Parameters
+    ----------
+    seed
+        None takes keys from the operating system; they are never written anywhere. A number
+        gives the same draws to anybody.
+
+    Examples
+    --------
+    >>> bool((Randomness(1).noise(3) == Randomness(1).noise(3)).all())
+    True
+    >>> bool((Randomness(None).noise(3) == Randomness(None).noise(3)).all())
+    False
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        self.seed = seed
+        self._coins = np.random.Generator(np.random.Philox(key=_key(seed, "coins")))
+        self._noise = np.random.Generator(np.random.Philox(key=_key(seed, "noise")))
+
+    def __repr__(self) -> str:
+        return "Randomness(…)"
+
+    @property
+    def coins(self) -> np.random.Generator:
+        """The generator of the sampler."""
+        return self._coins
+
+    def noise(self, size: int) -> NDArray[np.float32]:
+        """Return standard normal numbers.
+
+        Parameters
+        ----------
+        size
+            How many.
+
+        Examples
+        --------
+        >>> Randomness(None).noise(2).shape
+        (2,)
+        """
+        return self._noise.standard_normal(size, dtype=np.float32)
+
+    def state(self) -> dict[str, Any] | None:
+        """Return where a demonstration stands; None for a release, which starts anew.
+
+        Examples
+        --------
+        >>> Randomness(None).state() is None
+        True
+        """
+        if self.seed is None:
+            return None
+        pair = (self._coins, self._noise)
+        return {name: _plain(g) for name, g in zip(("coins", "noise"), pair, strict=True)}
+
+    def restore(self, state: dict[str, Any] | None) -> None:
+        """Go on where a demonstration stood.
+
+        Parameters
+        ----------
+        state
+            What `state` returned.
+
+        Examples
+        --------
+        >>> first, second = Randomness(1), Randomness(1)
+        >>> _ = first.noise(5)
+        >>> second.restore(first.state())
+        >>> bool(first.noise(1) == second.noise(1))
+        True
+        """
+        if self.seed is None or state is None:
+            return
+        for name, generator in (("coins", self._coins), ("noise", self._noise)):
+            generator.bit_generator.state = _full(state[name])
+
+
+def _key(seed: int | None, purpose: str) -> int:
+    if seed is None:
+        return secrets.randbits(128)
+    digest = hashlib.sha256(f"dpsgd {purpose} {seed}".encode()).digest()
+    return int.from_bytes(digest[:16], "big")
+
+
+def _plain(generator: np.random.Generator) -> dict[str, Any]:
+    state: Any = generator.bit_generator.state
+    inner = {name: [int(v) for v in values] for name, values in state["state"].items()}
+    rest = {name: int(state[name]) for name in ("buffer_pos", "has_uint32", "uinteger")}
+    return {**inner, **rest, "buffer": [int(v) for v in state["buffer"]]}
+
+
+def _full(plain: dict[str, Any]) -> dict[str, Any]:
+    def words(name: str) -> NDArray[np.uint64]:
+        return np.array(plain[name], dtype=np.uint64)
+
+    rest = {name: plain[name] for name in ("buffer_pos", "has_uint32", "uinteger")}
+    inner = {"counter": words("counter"), "key": words("key")}
+    return {"bit_generator": "Philox", "state": inner, "buffer": words("buffer"), **rest}

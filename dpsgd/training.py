@@ -1,0 +1,416 @@
+"""Noisy steps on clipped sums, as many as the plan has, for a loop of one's own."""
+
+from __future__ import annotations
+
+import copy
+import math
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from dpsgd.errors import BudgetEndedError, DPSGDError, PlanError, TrainingDataError
+from dpsgd.gradients import RecordGradients
+from dpsgd.randomness import Randomness
+from dpsgd.sampler import check_size, draws
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from torch import Tensor, nn
+    from torch.optim import Optimizer
+
+    from dpsgd.cost import Cost
+    from dpsgd.plan import Plan
+
+__all__ = ["PrivateTraining", "privatise"]
+
+_MICRO_BATCH = 256
+
+
+class PrivateTraining:
+    """A model, its optimizer and the plan, joined for the length of a run.
+
+    The optimizer sees noisy sums and nothing else, so that any of the first order will do.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    model, optimizer
+        What is trained, and how.
+    micro_batch
+        Rows that go through the model at once; it changes memory, not the result.
+    average
+        Weight of the past in a moving average of the parameters; 0 keeps none. It costs
+        nothing.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dpsgd import Plan
+    >>> plan = Plan(
+    ...     dataset_size=100, sampling_rate=0.1, steps=5, noise_multiplier=2, delta=1e-3, seed=1
+    ... )
+    >>> model = torch.nn.Linear(3, 2)
+    >>> training = PrivateTraining(
+    ...     plan, model=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1)
+    ... )
+    >>> x, y = torch.randn(100, 3), torch.randint(0, 2, (100,))
+    >>> training.run(x, y, criterion=torch.nn.CrossEntropyLoss(reduction="none"))
+    >>> training.steps_taken, training.cost() == plan.cost()
+    (5, True)
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        model: nn.Module,
+        optimizer: Optimizer,
+        micro_batch: int = _MICRO_BATCH,
+        average: float = 0.0,
+    ) -> None:
+        plan.check_budget()
+        _check_optimizer(model, optimizer)
+        if micro_batch < plan.augmentations:
+            raise PlanError(
+                f"micro_batch must hold all copies of a record, {plan.augmentations}, "
+                f"not {micro_batch}."
+            )
+        if not 0 <= average < 1:
+            raise PlanError(f"average must lie between 0 and 1, not {average!r}.")
+        self.plan, self.model, self.optimizer = plan, model, optimizer
+        self.micro_batch, self.average = micro_batch, average
+        self.steps_taken = 0
+        self.clipping_norm = plan.clipping_norm
+        self.randomness = Randomness(plan.seed)
+        self._books = RecordGradients(model)
+        self._sums: dict[str, Tensor] = {}
+        self._within = 0.0
+        self.averages: dict[str, Tensor] | None = None
+        self._apply = optimizer.step
+
+    @property
+    def engine(self) -> str:
+        """How gradients of records are found: ``"books"`` or ``"opacus"``."""
+        return self._books.engine
+
+    def cost(self) -> Cost:
+        """Return what the steps taken so far cost."""
+        return self.plan.cost(self.steps_taken)
+
+    def accumulate(self, losses: Tensor) -> None:
+        """Add the clipped gradients of some rows to the batch.
+
+        Parameters
+        ----------
+        losses
+            One for each row of the model's last pass.
+        """
+        found = self._books.clipped_sum(
+            losses, norm=self.clipping_norm, copies=self.plan.augmentations
+        )
+        for name, value in found.gradients.items():
+            held = self._sums.get(name)
+            self._sums[name] = value if held is None else held + value
+        self._within += float(found.within.sum()) - len(found.within) / 2
+
+    def step(self) -> None:
+        """Add noise to the batch, however many records it has, and take one step.
+
+        Raises
+        ------
+        BudgetEndedError
+            If all steps of the plan are taken.
+        """
+        if self.steps_taken >= self.plan.steps:
+            raise BudgetEndedError(
+                f"All {self.plan.steps} steps of the plan are taken.",
+                hint="keep the model as it is, or make a new plan and charge it anew",
+            )
+        self.steps_taken += 1  # first, so that no failure can hide a step
+        self._set_gradients()
+        self._adapt()
+        self._sums, self._within = {}, 0.0
+        self._apply()
+        self._keep_average()
+
+    def run(
+        self,
+        *data: Tensor,
+        criterion: Callable[..., Tensor],
+        augment: Callable[[Tensor], Tensor] | None = None,
+        until: int | None = None,
+    ) -> None:
+        """Take the steps of the plan.
+
+        Parameters
+        ----------
+        data
+            Inputs and targets, a row for each record.
+        criterion
+            Gives a loss for each row of outputs and targets.
+        augment
+            Alters the copies of inputs at random.
+        until
+            Stop at this many steps; None for all.
+        """
+        self.model.train()
+        last = self.plan.steps if until is None else min(until, self.plan.steps)
+        for rows in self.draws(len(data[0]), until=last):
+            for batch in self.pieces(rows, *data, augment=augment):
+                self.accumulate(criterion(self.model(batch[0]), *batch[1:]))
+            self.step()
+
+    def draws(self, size: int, *, until: int | None = None) -> Iterator[Any]:
+        """Yield the records of each batch that is still to come.
+
+        Parameters
+        ----------
+        size
+            Number of records.
+        until
+            Stop at this many steps; None for all.
+        """
+        last = self.plan.steps if until is None else until
+        coins = self.randomness.coins
+        left = draws(self.plan, size=size, coins=coins, done=self.steps_taken)
+        yield from islice(left, max(0, last - self.steps_taken))
+
+    def pieces(
+        self, rows: Any, *data: Tensor, augment: Callable[[Tensor], Tensor] | None = None
+    ) -> Iterator[tuple[Tensor, ...]]:
+        """Yield the rows of a batch in pieces that fit into memory.
+
+        Parameters
+        ----------
+        rows
+            The records of the batch.
+        data
+            Inputs and targets.
+        augment
+            Alters the copies of inputs at random.
+        """
+        copies = self.plan.augmentations
+        if copies > 1 and augment is None:
+            raise PlanError(
+                f"The plan makes {copies} copies of a record.", hint="say how: augment=…"
+            )
+        device = next(self.model.parameters()).device
+        size = self.micro_batch // copies
+        for start in range(0, len(rows), size):
+            index = torch.from_numpy(np.ascontiguousarray(rows[start : start + size]))
+            first, *rest = (values[index.to(values.device)].to(device) for values in data)
+            if copies > 1:
+                first, *rest = (v.repeat_interleave(copies, 0) for v in (first, *rest))
+            yield (augment(first) if augment else first, *rest)
+
+    def use_average(self) -> None:
+        """Give the model the moving average of its parameters, for good."""
+        if self.averages is None:
+            raise DPSGDError("No average was kept.", hint="give average=0.99, for instance")
+        with torch.no_grad():
+            for name, parameter in self._books.parameters.items():
+                parameter.copy_(self.averages[name])
+
+    def close(self) -> None:
+        """Give model and optimizer back as they came."""
+        self._books.close()
+
+    def _set_gradients(self) -> None:
+        parameters = self._books.parameters
+        flat = None
+        if self.plan.noise_multiplier:
+            scale = self.plan.gradient_noise * self.clipping_norm
+            noise = self.randomness.noise(sum(p.numel() for p in parameters.values()))
+            flat = torch.from_numpy(noise) * scale
+        start = 0
+        for name, parameter in parameters.items():
+            total = self._sums.get(name)
+            total = torch.zeros_like(parameter) if total is None else total
+            if flat is not None:
+                part = flat[start : start + parameter.numel()].view_as(parameter)
+                total = total + part.to(parameter)
+                start += parameter.numel()
+            parameter.grad = total / self.plan.expected_batch
+
+    def _adapt(self) -> None:
+        adaptive = self.plan.adaptive
+        if adaptive is None:
+            return
+        noise = adaptive.count_noise if self.plan.noise_multiplier else 0.0
+        count = self._within + noise * float(self.randomness.noise(1)[0])
+        share = count / self.plan.expected_batch + 0.5
+        change = adaptive.rate * (min(2.0, max(-1.0, share)) - adaptive.quantile)
+        self.clipping_norm *= math.exp(-change)
+
+    def _keep_average(self) -> None:
+        if not self.average:
+            return
+        now = {n: p.detach() for n, p in self._books.parameters.items()}
+        if self.averages is None:
+            self.averages = {n: p.clone() for n, p in now.items()}
+            return
+        for name, value in self.averages.items():
+            value.lerp_(now[name], 1 - self.average)
+
+
+class _Loss:
+    """The losses of a piece of a batch: good for `backward` alone."""
+
+    def __init__(self, training: PrivateTraining, losses: Tensor) -> None:
+        self._training, self._losses = training, losses
+
+    def __repr__(self) -> str:
+        return "Loss(…)"
+
+    def backward(self) -> None:
+        self._training.accumulate(self._losses)
+
+    def item(self) -> float:
+        raise DPSGDError(
+            "The loss of a batch is a statistic without noise.",
+            hint="show training.cost() instead, or evaluate on public records",
+        )
+
+    __float__ = item
+
+
+class _Batches:
+    """The batches of one pass at a time, until the plan ends."""
+
+    def __init__(
+        self,
+        training: PrivateTraining,
+        data: tuple[Tensor, ...],
+        augment: Callable[[Tensor], Tensor] | None,
+    ) -> None:
+        self.training, self._data, self._augment = training, data, augment
+        self._left = training.draws(len(data[0]))
+        self._is_last = False
+        setattr(training.optimizer, "step", self._step)  # noqa: B010 (its type forbids it)
+
+    def __len__(self) -> int:
+        return math.ceil(1 / self.training.plan.sampling_rate)
+
+    def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
+        training = self.training
+        if training.steps_taken >= training.plan.steps:
+            training.step()  # says that the plan has ended
+        for rows in islice(self._left, len(self)):
+            before, pieces = training.steps_taken, self._count(rows)
+            cut = training.pieces(rows, *self._data, augment=self._augment)
+            for number, piece in enumerate(cut, start=1):
+                self._is_last = number == pieces
+                yield piece
+            if not pieces:  # an empty batch is a step like any other
+                training.step()
+            if training.steps_taken != before + 1:
+                raise DPSGDError(
+                    "Each batch needs one optimizer.step().",
+                    hint="call loss.backward() and optimizer.step() for all that comes",
+                )
+
+    def _count(self, rows: Any) -> int:
+        size = self.training.micro_batch // self.training.plan.augmentations
+        return -(-len(rows) // size)
+
+    def _step(self, closure: Any = None) -> None:
+        if closure is not None:
+            raise DPSGDError("A closure would read the batch more than once.")
+        if self._is_last:
+            self._is_last = False
+            self.training.step()
+
+
+def privatise(
+    plan: Plan,
+    *,
+    model: nn.Module,
+    optimizer: Optimizer,
+    criterion: nn.Module,
+    data: tuple[Tensor, ...],
+    micro_batch: int = _MICRO_BATCH,
+    augment: Callable[[Tensor], Tensor] | None = None,
+) -> tuple[Any, Callable[..., Any]]:
+    """Turn a loop that exists into a private one: its loader and its criterion change.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    model, optimizer, criterion
+        Those of the loop.
+    data
+        Inputs and targets, a row for each record; the loader is made from them.
+    micro_batch
+        Rows that go through the model at once.
+    augment
+        Alters the copies of inputs at random.
+
+    Returns
+    -------
+    tuple
+        The loader, with the `training` behind it, and the criterion. A pass over the loader is
+        an epoch.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dpsgd import Plan
+    >>> plan = Plan(
+    ...     dataset_size=100, sampling_rate=0.1, steps=20, noise_multiplier=2, delta=1e-3
+    ... )
+    >>> data = torch.randn(100, 3), torch.randint(0, 2, (100,))
+    >>> model, criterion = torch.nn.Linear(3, 2), torch.nn.CrossEntropyLoss()
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> loader, criterion = privatise(
+    ...     plan, model=model, optimizer=optimizer, criterion=criterion, data=data
+    ... )
+    >>> for epoch in range(2):
+    ...     for x, y in loader:
+    ...         optimizer.zero_grad()
+    ...         loss = criterion(model(x), y)
+    ...         loss.backward()
+    ...         optimizer.step()
+    >>> loader.training.steps_taken
+    20
+    """
+    if not hasattr(criterion, "reduction"):
+        raise DPSGDError(
+            "The criterion has no 'reduction'.", hint="take one of torch.nn, CrossEntropyLoss"
+        )
+    check_size(plan, len(data[0]))
+    if any(len(values) != len(data[0]) for values in data):
+        raise TrainingDataError("Inputs and targets must have a row for each record.")
+    each = copy.deepcopy(criterion)
+    each.reduction = "none"  # type: ignore[assignment]
+    training = PrivateTraining(plan, model=model, optimizer=optimizer, micro_batch=micro_batch)
+
+    def private(*values: Tensor) -> _Loss:
+        losses = each(*values)
+        return _Loss(training, losses.flatten(1).mean(1) if losses.dim() > 1 else losses)
+
+    return _Batches(training, data, augment), private
+
+
+def _check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise PlanError(
+            "LBFGS reads a batch more than once a step.", hint="use SGD, Adam or AdamW"
+        )
+    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    own = {id(p) for p in model.parameters()}
+    if not held <= own:
+        raise PlanError(
+            "The optimizer holds parameters of another model.",
+            hint="give it model.parameters()",
+        )
+    trained = {id(p) for p in model.parameters() if p.requires_grad}
+    if not trained <= held:
+        raise PlanError(
+            "The optimizer leaves parameters out that the model would train.",
+            hint="freeze them: parameter.requires_grad_(False)",
+        )
