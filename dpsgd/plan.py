@@ -1,0 +1,422 @@
+"""The plan of a training run: everything its cost depends on, settled before it starts.
+
+Sampler, clipping, noise and account read the same plan, so that they cannot disagree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from dp import Adjacency
+from dpsgd.cost import Cost, Sampling, check_neighbours, cost_of, noise_for
+from dpsgd.errors import PlanError
+from dpsgd.schema import Schema
+
+__all__ = ["AdaptiveClipping", "Plan"]
+
+_FORMAT = 1
+_LARGEST = 2**53
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdaptiveClipping:
+    """A clipping norm that follows a quantile of the norms, paid for out of the same noise.
+
+    Parameters
+    ----------
+    quantile
+        The share of records whose gradients shall stay unclipped.
+    rate
+        How fast the norm follows.
+    count_noise
+        Standard deviation of the noise on the number of unclipped records.
+
+    Examples
+    --------
+    >>> round(AdaptiveClipping(count_noise=10).gradient_noise(1.0), 4)
+    1.0013
+    """
+
+    quantile: float = 0.5
+    rate: float = 0.2
+    count_noise: float = 10.0
+
+    def __post_init__(self) -> None:
+        _check_between("quantile", self.quantile, 0, 1)
+        for name in ("rate", "count_noise"):
+            _check_positive(name, getattr(self, name))
+
+    def gradient_noise(self, noise_multiplier: float) -> float:
+        """Return the noise multiplier of the gradients that leaves the whole as stated.
+
+        Parameters
+        ----------
+        noise_multiplier
+            That of the plan, for gradients and count together.
+
+        Notes
+        -----
+        ``(z ** -2 - (2 s) ** -2) ** -0.5``: the count is of numbers from -1/2 to 1/2.
+
+        References
+        ----------
+        Andrew, Thakkar, McMahan, Ramaswamy 2021, theorem 1.
+        """
+        if noise_multiplier == 0:
+            return 0.0
+        if noise_multiplier >= 2 * self.count_noise:
+            raise PlanError(
+                f"count_noise must exceed half the noise multiplier, {noise_multiplier:g} / 2, "
+                f"not be {self.count_noise:g}.",
+                hint="a twentieth of the expected batch is usual",
+            )
+        return float((noise_multiplier**-2 - (2 * self.count_noise) ** -2) ** -0.5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A training run as decided before anybody looks at the data.
+
+    Parameters
+    ----------
+    dataset_size
+        Number of records. Under ``add-remove`` a public guess: it scales the sum of gradients
+        and is never compared with the data. Otherwise the public, true number.
+    sampling_rate
+        Chance of a record to be in a batch.
+    steps
+        How many batches; training stops there.
+    noise_multiplier
+        Standard deviation of the noise over the clipping norm.
+    delta
+        The delta; below 1 / dataset_size.
+    clipping_norm
+        The longest gradient that one record may contribute.
+    sampling
+        How batches are drawn.
+    adjacency, unit
+        The neighbours, and who is protected. A unit has one record.
+    epsilon
+        What the run must not exceed; nothing is checked without it.
+    schema
+        The columns, for a table.
+    adaptive
+        How the clipping norm follows the gradients; None keeps it.
+    augmentations
+        How many altered copies of a record make up its gradient. They cost nothing.
+    seed
+        None draws from the operating system. A number makes a demonstration that anyone can
+        repeat and take the noise off; it is no release.
+
+    Examples
+    --------
+    >>> plan = Plan.for_budget(
+    ...     1.0, delta=1e-5, dataset_size=32_561, batch_size=1024, steps=640, clipping_norm=0.5
+    ... )
+    >>> round(plan.noise_multiplier, 2), round(plan.cost().epsilon, 2)
+    (3.11, 1.0)
+    >>> Plan.from_json(plan.to_json()) == plan
+    True
+    """
+
+    dataset_size: int
+    sampling_rate: float
+    steps: int
+    noise_multiplier: float
+    delta: float
+    clipping_norm: float = 1.0
+    sampling: Sampling = Sampling.POISSON
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    unit: str = "record"
+    epsilon: float | None = None
+    schema: Schema | None = None
+    adaptive: AdaptiveClipping | None = None
+    augmentations: int = 1
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        _to_enumerations(self)
+        for name in ("dataset_size", "steps", "augmentations"):
+            _check_whole(name, getattr(self, name))
+        _check_between("sampling_rate", self.sampling_rate, 0, 1, is_high_open=False)
+        _check_between("delta", self.delta, 0, 1)
+        if self.delta >= 1 / self.dataset_size:
+            raise PlanError(
+                f"delta must lie below 1 / {self.dataset_size}, not be {self.delta:g}.",
+                hint="a mechanism that publishes somebody's record may have such a delta",
+            )
+        if not (math.isfinite(self.noise_multiplier) and self.noise_multiplier >= 0):
+            raise PlanError("noise_multiplier must be finite and 0 or more.")
+        _check_clipping(self)
+        if self.epsilon is not None:
+            _check_positive("epsilon", self.epsilon)
+        if self.seed is not None:
+            _check_whole("seed", self.seed, least=0)
+        if not isinstance(self.unit, str) or not self.unit.strip():
+            raise PlanError("unit must name who is protected.", hint="for example 'person'")
+        check_neighbours(self.sampling, self.adjacency)
+        _check_batch(self)
+
+    @classmethod
+    def for_budget(
+        cls,
+        epsilon: float,
+        *,
+        delta: float,
+        dataset_size: int,
+        batch_size: int,
+        steps: int | None = None,
+        epochs: float | None = None,
+        **settings: Any,
+    ) -> Plan:
+        """Return the plan with the least noise that keeps a budget.
+
+        Parameters
+        ----------
+        epsilon, delta
+            The budget.
+        dataset_size
+            Number of records, see above.
+        batch_size
+            Expected number of records in a batch.
+        steps, epochs
+            How many batches, or passes over the data; one of the two. A pass counts as
+            ``ceil(dataset_size / batch_size)`` batches.
+        settings
+            Other fields of the plan.
+
+        Examples
+        --------
+        >>> budget = {"delta": 1e-6, "dataset_size": 10_000, "batch_size": 500}
+        >>> Plan.for_budget(0.5, **budget, epochs=10).steps
+        200
+        """
+        for name, value in (("dataset_size", dataset_size), ("batch_size", batch_size)):
+            _check_whole(name, value)
+        if batch_size > dataset_size:
+            raise PlanError(
+                f"batch_size must not exceed dataset_size, but {batch_size} exceeds "
+                f"{dataset_size}.",
+                hint="for steps on all records, make them equal",
+            )
+        draft = cls(
+            dataset_size=dataset_size,
+            sampling_rate=batch_size / dataset_size,
+            steps=_steps(steps, epochs, math.ceil(dataset_size / batch_size)),
+            noise_multiplier=0.0,
+            delta=delta,
+            epsilon=epsilon,
+            **settings,
+        )
+        sigma = noise_for(
+            epsilon,
+            sampling_rate=draft.sampling_rate,
+            steps=draft.steps,
+            delta=delta,
+            adjacency=draft.adjacency,
+            sampling=draft.sampling,
+            dataset_size=dataset_size,
+        )
+        return replace(draft, noise_multiplier=sigma)
+
+    @property
+    def expected_batch(self) -> float:
+        """Expected number of records in a batch; what the noisy sum is divided by.
+
+        Examples
+        --------
+        >>> run = {"steps": 10, "noise_multiplier": 1, "delta": 1e-5}
+        >>> Plan(dataset_size=1000, sampling_rate=0.25, **run).expected_batch
+        250.0
+        """
+        return self.sampling_rate * self.dataset_size
+
+    @property
+    def is_demonstration(self) -> bool:
+        """Whether the run can be repeated by anyone, and protects nobody."""
+        return self.seed is not None
+
+    @property
+    def gradient_noise(self) -> float:
+        """Noise multiplier of the gradients: a little more where the norm adapts."""
+        if self.adaptive is None:
+            return self.noise_multiplier
+        return self.adaptive.gradient_noise(self.noise_multiplier)
+
+    @property
+    def id(self) -> str:
+        """Digest of the whole content."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def cost(self, steps: int | None = None) -> Cost:
+        """Return what the run costs, with the neighbours and the sampler it holds for.
+
+        Parameters
+        ----------
+        steps
+            After how many batches; None for all.
+
+        Examples
+        --------
+        >>> plan = Plan(
+        ...     dataset_size=1000, sampling_rate=0.1, steps=100, noise_multiplier=2, delta=1e-4
+        ... )
+        >>> print(plan.cost())
+        epsilon = 1.96592, delta = 0.0001 (add-remove, per record; poisson batches, 100 steps)
+        >>> plan.cost(0).epsilon
+        0.0
+        """
+        return cost_of(
+            sampling_rate=self.sampling_rate,
+            noise_multiplier=self.noise_multiplier
+            if math.isfinite(self.clipping_norm)
+            else 0.0,
+            steps=self.steps if steps is None else _whole("steps", steps, least=0),
+            delta=self.delta,
+            adjacency=self.adjacency,
+            sampling=self.sampling,
+            dataset_size=self.dataset_size,
+            unit=self.unit,
+        )
+
+    def check_budget(self) -> None:
+        """Refuse a plan that costs more than the epsilon it states.
+
+        Examples
+        --------
+        >>> run = {"dataset_size": 100, "sampling_rate": 0.1, "steps": 10, "delta": 1e-3}
+        >>> Plan(**run, noise_multiplier=2, epsilon=1).check_budget()
+        """
+        if self.epsilon is not None and (spent := self.cost().epsilon) > self.epsilon:
+            raise PlanError(
+                f"The plan states epsilon {self.epsilon:g}, but costs {spent:g}.",
+                hint="raise noise_multiplier, or make the plan with Plan.for_budget",
+            )
+
+    def to_json(self) -> str:
+        """Return the plan as text, the same for equal plans.
+
+        Examples
+        --------
+        >>> run = {"dataset_size": 100, "sampling_rate": 0.1, "steps": 10, "delta": 1e-3}
+        >>> Plan(**run, noise_multiplier=2).to_json()[:43]
+        '{"adaptive": null, "adjacency": "add-remove'
+        """
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.schema is not None:
+            content["schema"] = self.schema.to_dict()
+        if self.adaptive is not None:
+            names = (field.name for field in fields(AdaptiveClipping))
+            content["adaptive"] = {name: getattr(self.adaptive, name) for name in names}
+        if math.isinf(self.clipping_norm):
+            content["clipping_norm"] = "infinite"
+        content["format"] = _FORMAT
+        return json.dumps(content, sort_keys=True, ensure_ascii=True, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Return the plan that `to_json` wrote.
+
+        Parameters
+        ----------
+        text
+            The text.
+        """
+        try:
+            content = json.loads(text)
+            version = content.pop("format")
+        except (ValueError, KeyError, AttributeError, TypeError):
+            raise PlanError(
+                "This text is no plan.", hint="write one with Plan.to_json"
+            ) from None
+        known = {field.name for field in fields(cls)}
+        if version != _FORMAT or (unknown := sorted(set(content) - known)):
+            raise PlanError(
+                f"This plan has format {version!r}."
+                if version != _FORMAT
+                else f"A plan has no entry {unknown[0]!r}.",
+                hint="it was written by another version",
+            )
+        try:
+            if content.get("schema") is not None:
+                content["schema"] = Schema.from_dict(content["schema"])
+            if content.get("adaptive") is not None:
+                content["adaptive"] = AdaptiveClipping(**content["adaptive"])
+            if content.get("clipping_norm") == "infinite":
+                content["clipping_norm"] = math.inf
+            return cls(**content)
+        except TypeError as error:
+            raise PlanError("An entry of the plan is missing or of another kind.") from error
+
+
+def _to_enumerations(plan: Plan) -> None:
+    for name, kind in (("sampling", Sampling), ("adjacency", Adjacency)):
+        try:
+            object.__setattr__(plan, name, kind(getattr(plan, name)))
+        except ValueError:
+            raise PlanError(
+                f"Unknown {name} {getattr(plan, name)!r}.", hint=f"known: {', '.join(kind)}"
+            ) from None
+
+
+def _steps(steps: int | None, epochs: float | None, batches: int) -> int:
+    if (steps is None) == (epochs is None):
+        raise PlanError("A plan has steps or epochs.", hint="give one of the two")
+    if steps is not None:
+        return _whole("steps", steps)
+    _check_positive("epochs", epochs)
+    return math.ceil(float(epochs or 0) * batches - 1e-9)
+
+
+def _check_clipping(plan: Plan) -> None:
+    if not plan.clipping_norm > 0:
+        raise PlanError(
+            f"clipping_norm must be positive, not {plan.clipping_norm!r}.", hint="1 is usual"
+        )
+    if math.isinf(plan.clipping_norm) and (plan.noise_multiplier or plan.adaptive):
+        raise PlanError(
+            "Without clipping no noise is enough.",
+            hint="give a clipping_norm, or noise_multiplier=0 for training without privacy",
+        )
+    if plan.adaptive is not None:
+        plan.adaptive.gradient_noise(plan.noise_multiplier)
+
+
+def _check_batch(plan: Plan) -> None:
+    if plan.sampling == Sampling.POISSON:
+        return
+    size = plan.expected_batch
+    if round(size) < 1 or abs(size - round(size)) > 1e-6 * size:
+        raise PlanError(
+            f"Batches of a set size need a whole number of records, not {size:g}.",
+            hint="make sampling_rate a whole number over dataset_size",
+        )
+
+
+def _whole(name: str, value: Any, *, least: int = 1) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise PlanError(f"{name} must be a whole number from {least}, not {value!r}.")
+    if not least <= int(value) <= _LARGEST:
+        raise PlanError(f"{name} must be a whole number from {least}, not {value!r}.")
+    return int(value)
+
+
+def _check_whole(name: str, value: Any, *, least: int = 1) -> None:
+    _whole(name, value, least=least)
+
+
+def _check_positive(name: str, value: Any) -> None:
+    if isinstance(value, (bool, str)) or not (math.isfinite(value) and value > 0):
+        raise PlanError(f"{name} must be positive and finite, not {value!r}.")
+
+
+def _check_between(
+    name: str, value: float, low: float, high: float, *, is_high_open: bool = True
+) -> None:
+    is_in = low < value < high or (value == high and not is_high_open)
+    if isinstance(value, (bool, str)) or not is_in:
+        raise PlanError(f"{name} must lie between {low:g} and {high:g}, not {value!r}.")

@@ -1,0 +1,166 @@
+"""What a table holds, as declared before anybody looks at it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpsgd.errors import PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Category", "Number", "Schema"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    """A column of numbers between public bounds; values outside of them are moved to them.
+
+    Parameters
+    ----------
+    name
+        Name of the column.
+    low, high
+        The bounds, from common knowledge and never from the data.
+    may_be_missing
+        Whether a value may be absent; absence becomes a feature of its own.
+
+    Examples
+    --------
+    >>> Number(name="age", low=0, high=100).high
+    100.0
+    """
+
+    name: str
+    low: float
+    high: float
+    may_be_missing: bool = False
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        low, high = float(self.low), float(self.high)
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise PlanError(
+                f"The bounds of {self.name!r} must be finite and rise, "
+                f"not {low:g} to {high:g}.",
+                hint="take them from common knowledge, such as 0 to 100 for ages",
+            )
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Category:
+    """A column of codes from a public list; a code outside of it counts as none of them.
+
+    Parameters
+    ----------
+    name
+        Name of the column.
+    values
+        The list, from a classification and never from the data.
+    may_be_missing
+        Whether a value may be absent; absence becomes a feature of its own.
+
+    Examples
+    --------
+    >>> len(Category(name="sex", values=["female", "male"]).values)
+    2
+    """
+
+    name: str
+    values: tuple[str | int | bool, ...]
+    may_be_missing: bool = False
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        values = tuple(self.values)
+        if len(values) < 2 or len({*map(str, values)}) < len(values):
+            raise PlanError(
+                f"The values of {self.name!r} must be two or more, each once.",
+                hint="take them from the classification that the survey uses",
+            )
+        if not all(isinstance(value, (str, int)) for value in values):
+            raise PlanError(f"The values of {self.name!r} must be texts or whole numbers.")
+        object.__setattr__(self, "values", values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """The columns that a model may read, and the one it predicts.
+
+    Parameters
+    ----------
+    columns
+        What the model reads. Other columns of a table are ignored.
+    target
+        What it predicts: a `Category` for a classifier, a `Number` for a regressor.
+
+    Examples
+    --------
+    >>> schema = Schema(
+    ...     columns=[Number(name="age", low=0, high=100)],
+    ...     target=Category(name="income", values=["low", "high"]),
+    ... )
+    >>> Schema.from_dict(schema.to_dict()) == schema
+    True
+    """
+
+    columns: tuple[Number | Category, ...]
+    target: Number | Category
+
+    def __post_init__(self) -> None:
+        columns = tuple(self.columns)
+        names = [column.name for column in (*columns, self.target)]
+        if not columns:
+            raise PlanError("A schema needs a column to learn from.", hint="declare one")
+        if len(set(names)) < len(names):
+            raise PlanError(
+                "Each column of a schema is named once, the target among them.",
+                hint="leave the target out of the columns",
+            )
+        if self.target.may_be_missing:
+            raise PlanError(
+                f"The target {self.target.name!r} must not be missing.",
+                hint="leave records without it out before training, whatever they say",
+            )
+        object.__setattr__(self, "columns", columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema as plain values, for JSON.
+
+        Examples
+        --------
+        >>> age = Number(name="age", low=0, high=100)
+        >>> pay = Number(name="pay", low=0, high=9)
+        >>> Schema(columns=[age], target=pay).to_dict()["target"]["name"]
+        'pay'
+        """
+        columns = [asdict(column) for column in self.columns]
+        return {"columns": columns, "target": asdict(self.target)}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Schema:
+        """Return the schema that `to_dict` wrote.
+
+        Parameters
+        ----------
+        content
+            The plain values.
+        """
+        try:
+            columns = tuple(_column(entry) for entry in content["columns"])
+            return cls(columns=columns, target=_column(content["target"]))
+        except (KeyError, TypeError) as error:
+            raise PlanError("The schema of the plan cannot be read.") from error
+
+
+def _column(content: Mapping[str, Any]) -> Number | Category:
+    return Category(**content) if "values" in content else Number(**content)
+
+
+def _check_name(name: str) -> None:
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise PlanError(f"A column needs a printable name, not {name!r}.")
