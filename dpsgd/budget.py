@@ -1,15 +1,14 @@
-"""What a training run costs before it starts, how much noise and how long a budget allows."""
+"""What a training run costs before it starts, and how long a budget allows it to go on."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from dp.checking import checked_count, checked_delta, checked_epsilon, checked_probability
+from dp.checking import checked_count, checked_epsilon
 from dp.errors import DPError
-from dp.pld import PrivacyLoss
 from dp.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve
-from dp.training import noise_for_training, training_cost
+from dp.training import training_cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,12 +17,10 @@ __all__ = [
     "apply_dp_sgd_analysis",
     "compute_dp_sgd_privacy",
     "epochs_for_budget",
-    "noise_for_budget",
     "steps_of",
 ]
 
 _MOST_EPOCHS = 1 << 40
-_DIGITS = 1e-4
 
 
 def steps_of(dataset_size: int, *, batch_size: int, epochs: int) -> int:
@@ -156,65 +153,6 @@ def apply_dp_sgd_analysis(
     return spent.epsilon, spent.order
 
 
-def noise_for_budget(
-    epsilon: float,
-    *,
-    delta: float,
-    sampling_rate: float,
-    steps: int,
-    account: str = "loss",
-) -> float:
-    """Return a noise multiplier with which the run keeps the budget, and hardly more noise.
-
-    Parameters
-    ----------
-    epsilon, delta
-        The budget; Poisson batches, a record more or less.
-    sampling_rate
-        Chance of a record to be in a batch.
-    steps
-        How many batches.
-    account
-        ``"loss"`` for distributions of the loss, the tightest; ``"renyi"`` for Rényi orders.
-
-    Notes
-    -----
-    Four digits, rounded up; what is returned was accounted for and found within the budget.
-
-    Examples
-    --------
-    >>> noise_for_budget(1, delta=1e-5, sampling_rate=64 / 60_000, steps=14_070)
-    0.7911
-    """
-    target, delta = checked_epsilon(epsilon), checked_delta(delta)
-    rate = checked_probability(sampling_rate, "sampling_rate")
-    steps = checked_count(steps, "steps")
-    if account not in {"loss", "renyi"}:
-        raise DPError(f"Unknown account {account!r}.", hint="known: 'loss', 'renyi'")
-    # The Rényi account is the looser one: its noise is enough.
-    high = noise_for_training(target, delta=delta, sampling_rate=rate, steps=steps)
-    if account == "renyi":
-        return _rounded_up(high)
-
-    def is_kept(sigma: float) -> bool:
-        # The grid of losses must be fine against the budget of a step.
-        grid = min(1e-4, target / 1000)
-        loss = PrivacyLoss.gaussian(sigma, sampling_rate=rate, grid=grid) * steps
-        return loss.epsilon(delta) <= target
-
-    low = 0.0
-    while high - low > _DIGITS / 2 * high:
-        middle = max((low + high) / 2, 0.7 * high)
-        low, high = (low, middle) if is_kept(middle) else (middle, high)
-    return _rounded_up(high)
-
-
-def _rounded_up(sigma: float) -> float:
-    power = 10.0 ** (3 - math.floor(math.log10(sigma)))
-    found = math.ceil(sigma * power) / power
-    return found if found >= sigma else math.nextafter(sigma, math.inf)
-
-
 def epochs_for_budget(
     epsilon: float,
     *,
@@ -247,7 +185,7 @@ def epochs_for_budget(
     >>> epochs_for_budget(
     ...     1, delta=1e-5, dataset_size=60_000, batch_size=64, noise_multiplier=1.0
     ... )
-    22
+    24
     """
     target = checked_epsilon(epsilon)
     steps = steps_of(dataset_size, batch_size=batch_size, epochs=1)

@@ -8,29 +8,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from dp.adjacency import Adjacency
-from dp.errors import DPError, MissingPackageError
-from dp.pld import PrivacyLoss
+from dp.errors import DPError
 from dp.training import training_cost
 from dpsgd.budget import steps_of
+from dpsgd.cost import Sampling, cost_of
 from dpsgd.history import strong_composition
-from dpsgd.shuffling import shuffled_epsilon, shuffled_lower_bound
+from dpsgd.shuffling import shuffled_lower_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import ModuleType
 
     from dp.guarantee import Guarantee
 
 __all__ = ["Claim", "Sampling", "Worth", "claims"]
 
-#: How batches are drawn: by a coin for each record, as a fixed number of records out of all at
-#: each step, or cut from a shuffled file.
-Sampling: TypeAlias = Literal["poisson", "fixed-size", "shuffled"]
 #: ``"promise"`` holds for the sampler named; ``"customary"`` is a figure in use that does not;
-#: ``"floor"`` is what no promise can be below; ``"history"`` is for comparison with old figures.
+#: ``"floor"`` is what no promise can be below; ``"history"`` is to compare with old figures.
 Worth: TypeAlias = Literal["promise", "customary", "floor", "history"]
 
 
@@ -47,18 +43,17 @@ class Claim:
     adjacency
         What the neighbours are.
     account
-        ``"renyi"``, ``"renyi-classic"``, ``"loss"``, ``"no amplification"``,
-        ``"lower bound"`` or ``"strong composition"``.
+        The method that gave the figure.
     worth
         Whether it is a promise.
 
     Examples
     --------
     >>> claim = Claim(
-    ...     epsilon=1.2, delta=1e-5, sampling="poisson", adjacency="add-remove", account="loss"
+    ...     epsilon=1.2, delta=1e-5, sampling="poisson", adjacency="add-remove", account="renyi"
     ... )
     >>> print(claim)
-    epsilon = 1.2, delta = 1e-05 (poisson batches, add-remove, loss): promise
+    epsilon = 1.2, delta = 1e-05 (poisson batches, add-remove, renyi): promise
     """
 
     epsilon: float
@@ -70,6 +65,7 @@ class Claim:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
+        object.__setattr__(self, "sampling", Sampling(self.sampling))
 
     def guarantee(self, *, unit: str = "record") -> Guarantee:
         """Return it as a guarantee, for a ledger; only a promise is one.
@@ -107,7 +103,7 @@ def claims(
     noise_multiplier: float,
     epochs: int,
     delta: float = 1e-5,
-    sampling: Sampling = "poisson",
+    sampling: Sampling = Sampling.POISSON,
 ) -> tuple[Claim, ...]:
     """Return all that can be said of a run, the promises first, the least epsilon first.
 
@@ -139,19 +135,21 @@ def claims(
     Examples
     --------
     >>> run = {"batch_size": 240, "noise_multiplier": 1.3, "epochs": 15}
-    >>> for claim in claims(60_000, sampling="shuffled", **run):
+    >>> for claim in claims(60_000, sampling=Sampling.SHUFFLED, **run):
     ...     print(f"{claim.adjacency}: {claim.epsilon:.2f}, {claim.worth}")
     zero-out: 16.53, promise
-    replace: 42.19, promise
-    add-remove: 1.15, customary
+    replace: 42.41, promise
+    add-remove: 1.16, customary
     zero-out: 3.14, floor
     """
-    if sampling not in get_args(Sampling):
+    try:
+        drawn = Sampling(sampling)
+    except ValueError:
         raise DPError(
-            f"Unknown sampling {sampling!r}.", hint=f"known: {', '.join(get_args(Sampling))}"
-        )
+            f"Unknown sampling {sampling!r}.", hint=f"known: {', '.join(Sampling)}"
+        ) from None
     run = _Run(dataset_size, batch_size, noise_multiplier, epochs, delta)
-    found = {"poisson": _poisson, "fixed-size": _fixed_size, "shuffled": _shuffled}[sampling]
+    found = {"poisson": _poisson, "fixed": _fixed, "shuffled": _shuffled}[drawn]
     order = {worth: place for place, worth in enumerate(get_args(Worth))}
     return tuple(sorted(found(run), key=lambda claim: (order[claim.worth], claim.epsilon)))
 
@@ -186,6 +184,18 @@ class _Run:
             strict=False,
         ).epsilon
 
+    def promise(self, sampling: Sampling, adjacency: Adjacency) -> Claim:
+        cost = cost_of(
+            sampling_rate=self.rate,
+            noise_multiplier=self.sigma,
+            steps=self.steps,
+            delta=self.delta,
+            adjacency=adjacency,
+            sampling=sampling,
+            dataset_size=self.size,
+        )
+        return self.claim(cost.epsilon, sampling, adjacency, cost.accountant)
+
     def claim(
         self,
         epsilon: float,
@@ -205,78 +215,37 @@ class _Run:
 
 
 def _poisson(run: _Run) -> Iterator[Claim]:
+    found = Sampling.POISSON
     for name, conversion in (("renyi-classic", "classic"), ("renyi", "tight")):
-        yield run.claim(run.renyi(conversion), "poisson", Adjacency.ADD_REMOVE, name)
+        yield run.claim(run.renyi(conversion), found, Adjacency.ADD_REMOVE, name)
     if not 0 < run.sigma < math.inf:
         return
     for adjacency in (Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT, Adjacency.REPLACE):
-        step = PrivacyLoss.gaussian(run.sigma, sampling_rate=run.rate, adjacency=adjacency)
-        yield run.claim((step * run.steps).epsilon(run.delta), "poisson", adjacency, "loss")
+        yield run.promise(found, adjacency)
     past = strong_composition(
         run.sigma, sampling_rate=run.rate, steps=run.steps, delta=run.delta
     )
-    yield run.claim(past, "poisson", Adjacency.ADD_REMOVE, "strong composition", "history")
+    yield run.claim(past, found, Adjacency.ADD_REMOVE, "strong composition", "history")
 
 
-def _fixed_size(run: _Run) -> Iterator[Claim]:
+def _fixed(run: _Run) -> Iterator[Claim]:
     usual = run.renyi("classic")
-    yield run.claim(usual, "fixed-size", Adjacency.ADD_REMOVE, "renyi-classic", "customary")
-    if not 0 < run.sigma < math.inf:
-        yield run.claim(usual, "fixed-size", Adjacency.REPLACE, "renyi")
-        return
-    if run.batch == run.size:  # every record is in every batch: no chance is left
-        for adjacency in (Adjacency.ZERO_OUT, Adjacency.REPLACE):
-            epsilon = shuffled_epsilon(
-                run.sigma, epochs=run.steps, delta=run.delta, adjacency=adjacency
-            )
-            yield run.claim(epsilon, "fixed-size", adjacency, "no amplification")
-        return
-    epsilon = _without_replacement(run)
-    yield run.claim(epsilon, "fixed-size", Adjacency.REPLACE, "renyi")
-
-
-def _without_replacement(run: _Run) -> float:
-    accounting = _accounting()
-    from dp_accounting import rdp
-
-    accountant = rdp.RdpAccountant(
-        neighboring_relation=accounting.NeighboringRelation.REPLACE_ONE
-    )
-    # A replaced record moves the sum by twice the clipping norm.
-    step = accounting.SampledWithoutReplacementDpEvent(
-        run.size, run.batch, accounting.GaussianDpEvent(run.sigma / 2)
-    )
-    accountant.compose(step, run.steps)
-    return float(accountant.get_epsilon(run.delta))
+    yield run.claim(usual, Sampling.FIXED, Adjacency.ADD_REMOVE, "renyi-classic", "customary")
+    yield run.promise(Sampling.FIXED, Adjacency.REPLACE)
 
 
 def _shuffled(run: _Run) -> Iterator[Claim]:
     usual = run.renyi("classic")
-    yield run.claim(usual, "shuffled", Adjacency.ADD_REMOVE, "renyi-classic", "customary")
-    if not 0 < run.sigma < math.inf:
-        yield run.claim(usual, "shuffled", Adjacency.ZERO_OUT, "no amplification")
-        return
+    found = Sampling.SHUFFLED
+    yield run.claim(usual, found, Adjacency.ADD_REMOVE, "renyi-classic", "customary")
     for adjacency in (Adjacency.ZERO_OUT, Adjacency.REPLACE):
-        epsilon = shuffled_epsilon(
-            run.sigma, epochs=run.epochs, delta=run.delta, adjacency=adjacency
-        )
-        yield run.claim(epsilon, "shuffled", adjacency, "no amplification")
+        yield run.promise(found, adjacency)
+    if not 0 < run.sigma < math.inf:
+        return
     floor = shuffled_lower_bound(
         run.sigma,
         steps_per_epoch=run.steps // run.epochs,
         epochs=run.epochs,
         delta=run.delta,
     )
-    yield run.claim(floor, "shuffled", Adjacency.ZERO_OUT, "lower bound", "floor")
-
-
-def _accounting() -> ModuleType:
-    try:
-        import dp_accounting
-    except ImportError:
-        raise MissingPackageError(
-            "The account of fixed-size batches needs the package dp-accounting.",
-            hint="pip install 'ckm-engine[dp]'",
-        ) from None
-    module: ModuleType = dp_accounting
-    return module
+    yield run.claim(floor, found, Adjacency.ZERO_OUT, "lower bound", "floor")

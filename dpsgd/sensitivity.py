@@ -32,7 +32,9 @@ class Choices:
 
     Examples
     --------
-    >>> round(Choices(dataset_size=10_000, batch_size=4, noise_multiplier=0.8).cost().epsilon, 8)
+    >>> round(
+    ...     Choices(dataset_size=10_000, batch_size=4, noise_multiplier=0.8).cost().epsilon, 8
+    ... )
     1.46561338
     """
 
@@ -193,7 +195,9 @@ def _values(base: Choices) -> dict[str, list[float]]:
 def _along(base: Choices, name: str, values: Sequence[float]) -> Series:
     found = []
     for value in values:
-        chosen: float = int(value) if name in {"dataset_size", "batch_size", "epochs"} else value
+        chosen: float = (
+            int(value) if name in {"dataset_size", "batch_size", "epochs"} else value
+        )
         cost = replace(base, **{name: chosen}).cost()  # type: ignore[arg-type]
         found.append(
             Point(
@@ -217,7 +221,5 @@ def _by_order(base: Choices, cost: TrainingCost) -> Series:
     for order, loss in zip(curve.orders, (curve * cost.steps).losses, strict=True):
         one = RenyiCurve(orders=(order,), losses=[loss])  # type: ignore[arg-type]
         found = one.epsilon(base.delta, conversion="classic")
-        points.append(
-            Point(value=order, epsilon=found.epsilon, order=order, is_at_edge=False)
-        )
+        points.append(Point(value=order, epsilon=found.epsilon, order=order, is_at_edge=False))
     return Series(name="order", points=tuple(points))

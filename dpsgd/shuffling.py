@@ -1,8 +1,7 @@
-"""What batches cut from a shuffled file promise: without amplification, and not less than.
+"""What no promise for batches cut from a shuffled file can be below.
 
 The usual account holds for batches that every record joins by its own coin. For shuffled
-batches two figures are known: a promise that uses no chance of the sampling at all, and a
-lower bound below which no account of them can be right.
+batches it can be far too low; this bound shows by how much.
 """
 
 from __future__ import annotations
@@ -13,63 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dp.adjacency import Adjacency
 from dp.checking import checked_count, checked_delta, checked_positive
-from dp.errors import DPError, MissingPackageError
-from dp.gaussian import gaussian_epsilon
+from dp.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["shuffled_epsilon", "shuffled_lower_bound"]
+__all__ = ["shuffled_lower_bound"]
 
 _CUTS = 1500
 _NEGLIGIBLE = 1e-14
 _FINEST, _COARSEST = 1e-4, 1e-2
-
-
-def shuffled_epsilon(
-    noise_multiplier: float,
-    *,
-    epochs: int,
-    delta: float,
-    adjacency: Adjacency = Adjacency.ZERO_OUT,
-) -> float:
-    """Return an epsilon that holds for shuffled batches, whatever the shuffle.
-
-    Parameters
-    ----------
-    noise_multiplier
-        Standard deviation of the noise over the clipping norm.
-    epochs
-        Passes over the data; a record is in one batch of each.
-    delta
-        The delta.
-    adjacency
-        Neighbours with equally many records: ``ZERO_OUT`` or ``REPLACE``. A record more would
-        move the others to other batches, and nothing is known of that.
-
-    Notes
-    -----
-    The batches of a pass share no record, so a pass is one Gaussian mechanism, and all passes
-    are one with the noise divided by the root of their number. A record replaced moves a sum
-    twice as far as a record blanked.
-
-    Examples
-    --------
-    >>> round(shuffled_epsilon(4, epochs=100, delta=1e-5), 4)
-    13.2067
-    """
-    sigma = checked_positive(noise_multiplier, "noise_multiplier")
-    epochs = checked_count(epochs, "epochs")
-    moved = {Adjacency.ZERO_OUT: 1.0, Adjacency.REPLACE: 2.0}
-    if adjacency not in moved:
-        raise DPError(
-            f"Shuffled batches promise nothing for neighbours {adjacency}.",
-            hint="state the loss for zero-out or replace: the number of records is public",
-        )
-    shift = moved[Adjacency(adjacency)] * math.sqrt(epochs)
-    return gaussian_epsilon(checked_delta(delta), mu=shift / sigma)
 
 
 def shuffled_lower_bound(
