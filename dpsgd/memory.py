@@ -130,18 +130,26 @@ def measure(
 def _work(stages: Stages, configuration: dict[str, Any], device: str, sender: Any) -> None:
     try:
         read = _readers(device)
-        held = {"start": read[0]()}
-        for place, name in enumerate(stages(configuration)):
-            if place >= len(STAGES) or name != STAGES[place]:
-                raise DPSGDError(f"Stages are {', '.join(STAGES)}, in this order.")
-            held[name] = read[0]()
-        if len(held) != len(STAGES) + 1:
-            raise DPSGDError(f"Stages are {', '.join(STAGES)}, all of them.")
+        held = {"start": read[0]()} | {
+            name: read[0]() for name in _in_order(stages(configuration))
+        }
         sender.send(held | {"peak": max(read[1](), *held.values())})
     except Exception as error:  # noqa: BLE001 (its text may quote data; its kind does not)
         sender.send(type(error).__name__)
     finally:
         sender.close()
+
+
+def _in_order(found: Iterator[str]) -> Iterator[str]:
+    wanted = [*STAGES]
+    for name in found:
+        if not wanted or name != wanted.pop(0):
+            break
+        yield name
+    else:
+        if not wanted:
+            return
+    raise DPSGDError(f"The stages are {', '.join(STAGES)}, in this order.")
 
 
 def _readers(device: str) -> tuple[Callable[[], int], Callable[[], int]]:

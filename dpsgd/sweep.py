@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dpsgd.errors import DPSGDError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 __all__ = ["CHOICES", "Outcome", "Sweep", "outcomes", "run_sweep"]
 
@@ -90,7 +90,7 @@ class Sweep:
             )
         for name, several in self.values.items():
             _check(name, several)
-        if not 1 <= self.repetitions or isinstance(self.repetitions, bool):
+        if self.repetitions < 1 or isinstance(self.repetitions, bool):
             raise DPSGDError("repetitions must be a whole number from 1.")
         number = math.prod(len(several) for several in self.values.values())
         if number * self.repetitions > _MOST_RUNS:
