@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["best_of_random", "draw_trials", "sum_of_trials"]
 
-_ROUNDS = 200
+_ROUNDS = 64
 _MOST_TRIALS = 10**6
 
 

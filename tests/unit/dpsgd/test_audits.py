@@ -30,7 +30,7 @@ from dpsgd.audits import (
 from dpsgd.errors import DPSGDError
 from tests.unit.dpsgd.noisy_descent import cross_entropies, logistic_descent, transcripts
 
-STEPS, RATE, SIGMA, DELTA = 10, 0.2, 1.0, 1e-5
+STEPS, RATE, SIGMA, DELTA = 8, 0.2, 1.5, 1e-5
 CLAIMED = (PrivacyLoss.gaussian(SIGMA, sampling_rate=RATE) * STEPS).epsilon(DELTA)
 
 
@@ -43,23 +43,23 @@ def audited(seed, **fault):
         sampling_rate=RATE,
         noise_multiplier=SIGMA,
         delta=DELTA,
-        runs=20_000,
+        runs=200_000,
     )
 
 
 def test_a_correct_training_is_never_refuted_and_the_bound_is_not_empty():
-    found = [audited(seed) for seed in range(8)]
+    found = [audited(seed) for seed in range(6)]
     assert not any(audit.refutes(CLAIMED) for audit in found)
     assert min(audit.epsilon for audit in found) > 0.2 * CLAIMED
 
 
 @pytest.mark.parametrize(
     "fault",
-    [{"noise": 0.5}, {"clips": False}, {"true_rate": 0.6}],
+    [{"noise": 0.5}, {"clips": False}, {"true_rate": 0.8}],
     ids=["noise halved", "no clipping", "wrong sampling rate"],
 )
 def test_a_planted_fault_is_caught_in_every_run(fault):
-    assert all(audited(seed, **fault).refutes(CLAIMED) for seed in range(4))
+    assert all(audited(seed, **fault).refutes(CLAIMED) for seed in range(2))
 
 
 def one_run(seed, *, noise):
@@ -68,16 +68,16 @@ def one_run(seed, *, noise):
     coins = generator.random(1000) < 0.5
     sigma = 1.0884  # one Gaussian of epsilon 4 at 1e-5
     scores = coins + generator.normal(0, noise * sigma, 1000)
-    return one_run_audit(scores, is_in=coins, delta=1e-5)
+    return one_run_audit(scores, is_in=coins, delta=1e-5, shares=[0.1])
 
 
 def test_one_run_with_canaries_never_refutes_a_correct_training():
     assert PrivacyLoss.gaussian(1.0884).epsilon(1e-5) == pytest.approx(3.97, abs=0.05)
-    assert sum(one_run(seed, noise=1.0).refutes(4) for seed in range(40)) <= 2
+    assert sum(one_run(seed, noise=1.0).refutes(4) for seed in range(10)) <= 1
 
 
 def test_one_run_with_canaries_catches_noise_divided_by_four():
-    assert sum(one_run(seed, noise=0.25).refutes(4) for seed in range(10)) >= 8
+    assert sum(one_run(seed, noise=0.25).refutes(4) for seed in range(5)) >= 4
 
 
 def test_ties_count_as_ties():
@@ -259,7 +259,7 @@ def test_arrays_that_do_not_fit_together_are_refused():
 def test_a_model_whose_loss_is_no_number_is_refused_without_a_record_in_the_words():
     with pytest.raises(DPSGDError) as caught:
         membership_game(
-            lambda rows: lambda asked: asked * np.nan, np.full(20, 777.25),
+            lambda _: lambda asked: asked * np.nan, np.full(20, 777.25),
             generator=np.random.default_rng(1), shadows=2,
         )  # fmt: skip
     assert "777" not in str(caught.value)
