@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -175,21 +176,24 @@ def test_the_formula_of_the_model_gives_the_figures_of_the_spreadsheet(units, st
 
 
 def test_the_formulas_bound_the_rows_that_were_measured():
-    for batch, held in ((64, (112_417_280, 122_051_584, 180_380_672, 3_585_267_712)),
-                        (32, (112_417_280, 117_234_688, 172_195_840, 1_926_231_040))):  # fmt: skip
+    measured = {
+        64: (112_417_280, 122_051_584, 180_380_672, 3_585_267_712),
+        32: (112_417_280, 117_234_688, 172_195_840, 1_926_231_040),
+    }
+    for batch, held in measured.items():
         found = flowers_estimate(
             hidden_units=512, batch_size=batch, image_factor=2, is_private=True
         )
         gains = (
             held[0],
-            *(after - before for before, after in zip(held, held[1:], strict=False)),
+            *(after - before for before, after in pairwise(held)),
         )
         for stage, gain in zip(found.values(), gains, strict=True):
             assert gain <= stage
 
 
 def test_keeping_gradients_of_16_records_costs_889_megabytes():
-    private, plain = (
+    private, _ = (
         flowers_estimate(hidden_units=512, batch_size=16, is_private=is_private)
         for is_private in (True, False)
     )
