@@ -197,7 +197,7 @@ def test_keeping_gradients_of_16_records_costs_889_megabytes():
         flowers_estimate(hidden_units=512, batch_size=16, is_private=is_private)
         for is_private in (True, False)
     )
-    assert 108_500 * 16 * 512 == pytest.approx(889e6, rel=1e-3)
+    assert pytest.approx(889e6, rel=1e-3) == 108_500 * 16 * 512
     assert private["step"] - 108_500 * 2 * 512 == 108_500 * 16 * 512
     few = [flowers_estimate(hidden_units=100, batch_size=1, is_private=p)["backward"]
            for p in (True, False)]  # fmt: skip
