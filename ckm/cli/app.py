@@ -11,6 +11,7 @@ from ckm.cli.compare import compare
 from ckm.cli.completion import completion
 from ckm.cli.demo import demo
 from ckm.cli.dp import dp
+from ckm.cli.dpsgd import dpsgd
 from ckm.cli.job import job
 from ckm.cli.keys import keys
 from ckm.cli.ledger import ledger
@@ -81,6 +82,7 @@ for _command in (
     rappor,
     dp,
     synth,
+    dpsgd,
     job,
     completion,
 ):

@@ -30,7 +30,7 @@ INFEASIBLE = 4
 INTERNAL = 70
 INTERRUPTED = 130
 
-_OURS = ("ckm", "dp", "ptable", "rappor", "reports", "risk", "synth", "tables")
+_OURS = ("ckm", "dp", "dpsgd", "ptable", "rappor", "reports", "risk", "synth", "tables")
 # Looked up along the classes of an error, nearest first; by name, to import nothing.
 _EXITS = {
     "KeyQualityError": CHECK_FAILED,
@@ -52,6 +52,8 @@ _EXITS = {
     "ReportError": WRONG_REQUEST,
     "RapporError": WRONG_REQUEST,
     "DPError": WRONG_REQUEST,
+    "TrainingDataError": WRONG_DATA,
+    "DPSGDError": WRONG_REQUEST,
     "RiskError": WRONG_REQUEST,
     "CkmError": WRONG_REQUEST,
 }

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Voice"]
 
-_LIBRARIES = ("ckm", "dp", "ptable", "rappor", "reports", "risk", "synth", "tables")
+_LIBRARIES = ("ckm", "dp", "dpsgd", "ptable", "rappor", "reports", "risk", "synth", "tables")
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "event", "is_step"}
 _PROGRESS_S = 5.0
 _WIDE = 250

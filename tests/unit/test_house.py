@@ -84,7 +84,17 @@ def test_heavy_packages_are_imported_where_the_house_keeps_them():
         "sqlglot": {"tables/spark_rules.py", "tables/spark_sql.py"},
         "torch": {"dpsgd/*", "dpsgd/audit/*"},
     }
-    for package in ("ckm", "dp", "dpsgd", "ptable", "rappor", "reports", "risk", "synth", "tables"):
+    for package in (
+        "ckm",
+        "dp",
+        "dpsgd",
+        "ptable",
+        "rappor",
+        "reports",
+        "risk",
+        "synth",
+        "tables",
+    ):
         for path in (ROOT / package).rglob("*.py"):
             text = path.read_text(encoding="utf-8")
             for heavy, allowed in homes.items():

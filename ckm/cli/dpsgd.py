@@ -1,0 +1,153 @@
+"""``ckm dpsgd``: what private training costs, and what attackers get out of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ckm.cli.failure import CHECK_FAILED
+from ckm.cli.root import Group, common_options
+
+if TYPE_CHECKING:
+    from ckm.cli.voice import Voice
+
+__all__ = ["dpsgd"]
+
+_PATH = click.Path(path_type=Path, exists=True, dir_okay=False)
+
+
+@click.group(
+    cls=Group,
+    epilog="""\b
+Examples:
+  ckm dpsgd budget -s 60000 -b 64 -n 1.0 -e 15     what a training run costs
+  ckm dpsgd audit scores.csv --epsilon 1           do an attacker's scores keep the promise?
+""",
+)
+def dpsgd() -> None:
+    """Train on confidential data: costs and audits."""
+
+
+@dpsgd.command(
+    epilog="""\b
+Examples:
+  ckm dpsgd budget -s 60000 -b 64 -n 1.0 -e 15
+  ckm dpsgd budget -s 60000 -b 240 -n 1.3 -e 15 --sampling shuffled
+""",
+)
+@click.option("-s", "--dataset-size", type=int, required=True, help="Number of records.")
+@click.option("-b", "--batch-size", type=int, required=True, help="Records in a batch.")
+@click.option(
+    "-n",
+    "--noise-multiplier",
+    "--noise_multiplier",
+    type=float,
+    required=True,
+    help="Standard deviation of the noise over the clipping norm.",
+)
+@click.option("-e", "--epochs", type=int, required=True, help="Passes over the data.")
+@click.option("-d", "--delta", type=float, default=1e-5, show_default=True, help="The delta.")
+@click.option(
+    "--sampling",
+    type=click.Choice(["poisson", "fixed", "shuffled"]),
+    default="poisson",
+    show_default=True,
+    help="How batches are drawn.",
+)
+@common_options
+def budget(
+    *,
+    dataset_size: int,
+    batch_size: int,
+    noise_multiplier: float,
+    epochs: int,
+    delta: float,
+    sampling: str,
+) -> None:
+    """Tell what a run costs, with sampler and neighbours beside every epsilon."""
+    from dpsgd.budget import compute_dp_sgd_privacy, steps_of
+    from dpsgd.claims import claims
+    from dpsgd.cost import Sampling
+
+    steps = steps_of(dataset_size, batch_size=batch_size, epochs=epochs)
+    run = {"noise_multiplier": noise_multiplier, "epochs": epochs, "delta": delta}
+    epsilon, order = compute_dp_sgd_privacy(dataset_size, batch_size=batch_size, **run)
+    found = claims(dataset_size, batch_size=batch_size, sampling=Sampling(sampling), **run)
+    for name, value in (
+        ("sampling rate", f"{100 * batch_size / dataset_size:.3g} %"),
+        ("noise multiplier", f"{noise_multiplier:g}"),
+        ("steps", f"{steps:,}"),
+        ("epsilon", f"{epsilon:.3g}  (classic formula: Poisson batches, add-remove)"),
+        ("delta", f"{delta:g}"),
+        ("best order (alpha)", f"{order:g}"),
+    ):
+        click.echo(f"{name:<20}{value}")
+    click.echo(f"{'worth':<12}{'neighbours':<13}{'epsilon':>9}  account ({sampling} batches)")
+    for claim in found:
+        click.echo(
+            f"{claim.worth:<12}{claim.adjacency:<13}{claim.epsilon:>9.4g}  {claim.account}"
+        )
+
+
+@dpsgd.command(
+    epilog="""\b
+Example:
+  ckm dpsgd audit scores.csv --epsilon 1 -d 1e-5      columns: score, is_member
+""",
+)
+@click.argument("file", type=_PATH)
+@click.option("--epsilon", type=float, required=True, help="What the model promises.")
+@click.option("-d", "--delta", type=float, default=1e-5, show_default=True, help="The delta.")
+@click.option("--canaries", is_flag=True, help="Membership was drawn by a fair coin each.")
+@common_options
+@click.pass_obj
+def audit(voice: Voice, *, file: Path, epsilon: float, delta: float, canaries: bool) -> int:
+    """Set an attack's scores beside what the promise allows; exit code 1 if it is broken."""
+    import numpy as np
+
+    from dpsgd.audits import Ceiling, attack_rates, one_run_audit
+
+    scores, is_member = _scores(file)
+    ceiling = Ceiling(epsilon=epsilon, delta=delta)
+    found = attack_rates(scores[is_member], scores[~is_member], ceiling=ceiling)
+    click.echo(f"area under the curve  {found.auc:.3f}")
+    click.echo(
+        f"advantage             {found.advantage:.3f}  (at most {ceiling.advantage:.3f})"
+    )
+    for rate in found.rates:
+        click.echo(
+            f"found at {rate.false_positive_rate:>6.1%}      {rate.true_positive_rate:.3f}  "
+            f"({rate.low:.3f} to {rate.high:.3f}; at most {rate.ceiling:.3f})"
+        )
+    is_broken = False
+    if canaries:
+        bound = one_run_audit(scores, is_in=np.asarray(is_member), delta=delta)
+        click.echo(f"epsilon is not below  {bound.epsilon:.3f}  (wrong 5 times in 100)")
+        is_broken = bound.refutes(epsilon)
+    if is_broken or found.is_above:
+        voice.warn("promise broken", "The scores are above what the promise allows.")
+        return CHECK_FAILED
+    return 0
+
+
+def _scores(file: Path):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    import csv
+
+    import numpy as np
+
+    from dpsgd.errors import TrainingDataError
+
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            rows = [(float(r["score"]), int(r["is_member"])) for r in csv.DictReader(stream)]
+    except (KeyError, ValueError, TypeError, csv.Error):
+        rows = []
+    table = np.array(rows, dtype=np.float64).reshape(-1, 2)
+    if not np.isin(table[:, 1], (0, 1)).all() or len(set(table[:, 1])) < 2:
+        raise TrainingDataError(
+            f"{file.name!r} needs numbers in columns score and is_member, the latter 0 and 1.",
+            hint="one line a record",
+        )
+    return table[:, 0], table[:, 1] == 1

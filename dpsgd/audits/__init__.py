@@ -1,0 +1,37 @@
+"""What an attacker gets out of a trained model, against what its guarantee allows."""
+
+from dpsgd.audits.bounds import Ceiling
+from dpsgd.audits.game import MembershipGame, membership_game
+from dpsgd.audits.inversion import AttributeInversion, attribute_inversion
+from dpsgd.audits.membership import (
+    lira_scores,
+    loss_scores,
+    rmia_scores,
+    shadow_scores,
+    signals_of,
+)
+from dpsgd.audits.one_run import OneRun, one_run_audit
+from dpsgd.audits.rates import AttackRates, attack_rates
+from dpsgd.audits.reconstruction import invert_gradient, invert_linear
+from dpsgd.audits.transcript import audit_transcripts, transcript_scores
+
+__all__ = [
+    "AttackRates",
+    "AttributeInversion",
+    "Ceiling",
+    "MembershipGame",
+    "OneRun",
+    "attack_rates",
+    "attribute_inversion",
+    "audit_transcripts",
+    "invert_gradient",
+    "invert_linear",
+    "lira_scores",
+    "loss_scores",
+    "membership_game",
+    "one_run_audit",
+    "rmia_scores",
+    "shadow_scores",
+    "signals_of",
+    "transcript_scores",
+]

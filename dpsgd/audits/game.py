@@ -1,0 +1,157 @@
+"""Membership inference against any way of training that takes records and returns losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from dpsgd.audits.membership import (
+    lira_scores,
+    loss_scores,
+    rmia_scores,
+    shadow_scores,
+    signals_of,
+)
+from dpsgd.audits.rates import attack_rates
+from dpsgd.errors import DPSGDError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpsgd.audits.bounds import Ceiling
+    from dpsgd.audits.rates import AttackRates
+
+__all__ = ["MembershipGame", "membership_game"]
+
+#: Trains on some records, and returns what gives each record its cross-entropy.
+Fit: TypeAlias = Callable[[Any], Callable[[Any], Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MembershipGame:
+    """What each attack reached against one model.
+
+    Parameters
+    ----------
+    attacks
+        Name → what it reached: ``"loss"``, ``"shadow"``, ``"lira"``, ``"lira-offline"``,
+        ``"rmia"``.
+    shadows
+        How many shadow models they used.
+
+    Examples
+    --------
+    >>> MembershipGame(attacks={}, shadows=8).is_above
+    False
+    """
+
+    attacks: dict[str, AttackRates]
+    shadows: int
+
+    @property
+    def is_above(self) -> bool:
+        """Whether some attack is above what the guarantee allows, beyond its interval."""
+        return any(rates.is_above for rates in self.attacks.values())
+
+
+def membership_game(
+    fit: Fit,
+    records: NDArray[Any],
+    *,
+    generator: np.random.Generator,
+    shadows: int = 16,
+    population: float = 0.2,
+    ceiling: Ceiling | None = None,
+) -> MembershipGame:
+    """Train on a random half of the records, and let attackers guess which half it was.
+
+    Parameters
+    ----------
+    fit
+        Given records, train and return what gives the cross-entropy of each of given records.
+    records
+        Rows; an array of row numbers will do where `fit` knows the data.
+    generator
+        Chooses the halves; training has its own chance.
+    shadows
+        How many models the attacker trains, each on another half.
+    population
+        The share of records that no model is trained on; RMIA compares with them.
+    ceiling
+        What the guarantee allows.
+
+    Notes
+    -----
+    The results are facts about people in the data: how well they can be told apart. They stay
+    inside unless the guarantee covers them.
+
+    Examples
+    --------
+    >>> generator = np.random.default_rng(1)
+    >>> def fit(rows):  # learns the mean alone
+    ...     mean = rows.mean()
+    ...     return lambda asked: (asked - mean) ** 2
+    >>> game = membership_game(fit, generator.normal(size=200), generator=generator, shadows=4)
+    >>> sorted(game.attacks)
+    ['lira', 'lira-offline', 'loss', 'rmia', 'shadow']
+    """
+    rows = np.asarray(records)
+    n_others = int(population * len(rows))
+    n_players = len(rows) - n_others
+    if shadows < 2 or n_players < 4 or n_others < 1:
+        raise DPSGDError(
+            "The game needs at least 2 shadow models and some records in each part.",
+            hint="16 shadow models and a population of 0.2 are usual",
+        )
+    order = generator.permutation(len(rows))
+    players, others = rows[order[:n_players]], rows[order[n_players:]]
+    is_in = np.zeros((shadows + 1, n_players), dtype=np.bool_)
+    for draw in is_in:
+        draw[generator.permutation(n_players)[: n_players // 2]] = True
+    losses, other_losses = [], []
+    for draw in is_in:
+        loss = fit(players[draw])
+        losses.append(_losses(loss(players), n_players))
+        other_losses.append(_losses(loss(others), n_others))
+    scores = _scores(np.array(losses), np.array(other_losses), is_in)
+    truth = is_in[0]
+    return MembershipGame(
+        attacks={
+            name: attack_rates(found[truth], found[~truth], ceiling=ceiling)
+            for name, found in scores.items()
+        },
+        shadows=shadows,
+    )
+
+
+def _scores(
+    losses: NDArray[np.float64], others: NDArray[np.float64], is_in: NDArray[np.bool_]
+) -> dict[str, NDArray[np.float64]]:
+    signals = signals_of(losses)
+    shadow = {"shadows": signals[1:], "is_in": is_in[1:]}
+    return {
+        "loss": loss_scores(losses[0]),
+        "shadow": shadow_scores(signals[0], **shadow),
+        "lira": lira_scores(signals[0], **shadow),
+        "lira-offline": lira_scores(signals[0], mode="offline", **shadow),
+        "rmia": rmia_scores(
+            -losses[0],
+            shadows=-losses[1:],
+            is_in=is_in[1:],
+            target_population=-others[0],
+            shadow_population=-others[1:],
+        ),
+    }
+
+
+def _losses(values: Any, number: int) -> NDArray[np.float64]:
+    found = np.asarray(values, dtype=np.float64)
+    if found.shape != (number,) or not np.isfinite(found).all():
+        raise DPSGDError(
+            "A trained model must give one finite loss for each record.",
+            hint="a loss that is NaN or infinite says that training diverged",
+        )
+    return found

@@ -1,0 +1,156 @@
+"""Model inversion: guess a hidden attribute from the others and from what a model says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpsgd.audits.rates import binomial_interval
+from dpsgd.errors import DPSGDError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from dpsgd.audits.bounds import Ceiling
+
+__all__ = ["AttributeInversion", "attribute_inversion"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributeInversion:
+    """How often a hidden attribute was guessed.
+
+    Parameters
+    ----------
+    members, members_low, members_high
+        The share guessed right of records that were trained on, and its interval.
+    others, others_low, others_high
+        The same of records that were not: what the model tells about people like them.
+    baseline
+        The share that the most frequent value gets right, without a model.
+    ceiling
+        What the guarantee allows for members, given the share of the others.
+
+    Examples
+    --------
+    >>> AttributeInversion(
+    ...     members=0.9,
+    ...     members_low=0.85,
+    ...     members_high=0.94,
+    ...     others=0.4,
+    ...     others_low=0.3,
+    ...     others_high=0.5,
+    ...     baseline=0.4,
+    ...     ceiling=0.8,
+    ... ).is_above
+    True
+    """
+
+    members: float
+    members_low: float
+    members_high: float
+    others: float
+    others_low: float
+    others_high: float
+    baseline: float
+    ceiling: float | None
+
+    @property
+    def is_above(self) -> bool:
+        """Whether members are guessed more often than the guarantee allows."""
+        return self.ceiling is not None and self.members_low > self.ceiling
+
+
+def attribute_inversion(
+    loss: Callable[[Any], ArrayLike],
+    members: Sequence[Any],
+    others: Sequence[Any],
+    *,
+    actual: tuple[ArrayLike, ArrayLike],
+    weights: ArrayLike,
+    ceiling: Ceiling | None = None,
+    confidence: float = 0.95,
+) -> AttributeInversion:
+    """Guess a hidden attribute of members and of others, and compare.
+
+    Parameters
+    ----------
+    loss
+        Given records, the model's cross-entropy of each one's known outcome.
+    members, others
+        For each value that the attribute can have, the records with that value put in; of
+        records trained on, and of records that were not.
+    actual
+        The number of the actual value, for each member and each other.
+    weights
+        How frequent each value is in the population; public.
+    ceiling
+        What the guarantee allows.
+    confidence
+        Of all intervals together.
+
+    Notes
+    -----
+    The guess is the value with the largest ``weight * exp(-loss)``. What is guessed of others
+    follows from the population and no guarantee forbids it; the ceiling is for what members
+    lose beyond, see `Ceiling.success`.
+
+    References
+    ----------
+    Fredrikson et al. 2014, section 4.
+
+    Examples
+    --------
+    >>> def loss(rows):
+    ...     return (rows[:, 0] - rows[:, 1]) ** 2  # the outcome equals the hidden value
+    >>> outcome = np.array([0.0, 1, 1, 0])
+    >>> put = [np.column_stack((np.full(4, value), outcome)) for value in (0.0, 1.0)]
+    >>> attribute_inversion(
+    ...     loss, put, put, actual=(outcome, outcome), weights=[0.5, 0.5]
+    ... ).members
+    1.0
+    """
+    prior = np.asarray(weights, dtype=np.float64)
+    if prior.ndim != 1 or len(prior) < 2 or not (prior > 0).all():
+        raise DPSGDError(
+            "weights need a positive number for each of at least two values.",
+            hint="leave out values that nobody has",
+        )
+    if not 0 < confidence < 1:
+        raise DPSGDError("confidence must lie between 0 and 1.", hint="0.95 is usual")
+    found, ends = [], []
+    truths = [np.asarray(truth) for truth in actual]
+    for records, truth in zip((members, others), truths, strict=True):
+        right = _guesses(loss, records, np.log(prior), len(truth)) == truth
+        hits = int(right.sum())
+        found.append(hits / len(right))
+        error = (1 - confidence) / 2
+        ends.append(binomial_interval(hits, trials=len(right), error=error))
+    return AttributeInversion(
+        members=found[0],
+        members_low=ends[0][0],
+        members_high=ends[0][1],
+        others=found[1],
+        others_low=ends[1][0],
+        others_high=ends[1][1],
+        baseline=float((truths[1] == int(prior.argmax())).mean()),
+        ceiling=None if ceiling is None else ceiling.success(ends[1][1]),
+    )
+
+
+def _guesses(
+    loss: Callable[[Any], ArrayLike],
+    records: Sequence[Any],
+    log_prior: NDArray[np.float64],
+    number: int,
+) -> NDArray[np.int64]:
+    if len(records) != len(log_prior) or not number:
+        raise DPSGDError("Give the records once for each value, and at least one record.")
+    table = np.array([np.asarray(loss(rows), dtype=np.float64) for rows in records])
+    if table.shape != (len(log_prior), number) or not np.isfinite(table).all():
+        raise DPSGDError("The model must give one finite loss for each record.")
+    return np.asarray((log_prior[:, None] - table).argmax(axis=0))

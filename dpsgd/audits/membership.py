@@ -1,0 +1,302 @@
+"""Scores of membership: the higher, the likelier a record was used for training.
+
+All of them work on arrays of signals, one a record: what a model says of the record. Shadow
+models are models of the same kind, trained on other draws of the data; `is_in` tells on which.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from dpsgd.errors import DPSGDError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["lira_scores", "loss_scores", "rmia_scores", "shadow_scores", "signals_of"]
+
+_LEAST_VARIANCE = 1e-12
+_LARGEST = 30.0
+_OWN_VARIANCE = 64  # shadow models from which a record's own variance can be estimated
+_ROUNDS = 30
+_RIDGE = 1e-3
+_SHAPES = {None: "at least one", 1: "one a record", 2: "a row a model"}
+
+
+def signals_of(losses: ArrayLike) -> NDArray[np.float64]:
+    """Return the logit of the probability that a model gave to the true class.
+
+    Parameters
+    ----------
+    losses
+        Cross-entropies, 0 or more.
+
+    Notes
+    -----
+    ``ln(p / (1 - p)) = -ln(exp(loss) - 1)``, cut at 30; near to normal for one record over
+    many models.
+
+    References
+    ----------
+    Carlini et al. 2022, section IV.
+
+    Examples
+    --------
+    >>> signals_of([np.log(2), 0.0]).round(6).tolist()
+    [-0.0, 30.0]
+    """
+    loss = _finite(losses, "losses", None)
+    if (loss < 0).any():
+        raise DPSGDError(
+            "Cross-entropies are 0 or more.", hint="for other losses take their negative"
+        )
+    with np.errstate(divide="ignore", over="ignore"):
+        logit = -np.log(np.expm1(np.minimum(loss, 700.0)))
+    return np.clip(logit, -_LARGEST, _LARGEST)
+
+
+def loss_scores(losses: ArrayLike) -> NDArray[np.float64]:
+    """Return the score of the simplest attack: a small loss tells a member.
+
+    Parameters
+    ----------
+    losses
+        Of the model under attack.
+
+    References
+    ----------
+    Yeom et al. 2018, section 3.2.
+
+    Examples
+    --------
+    >>> loss_scores([0.5, 2.0]).tolist()
+    [-0.5, -2.0]
+    """
+    return -_numbers(losses, "losses")
+
+
+def shadow_scores(
+    target: ArrayLike, *, shadows: ArrayLike, is_in: ArrayLike
+) -> NDArray[np.float64]:
+    """Return the scores of an attack model trained on shadow models.
+
+    Parameters
+    ----------
+    target
+        Signals of the model under attack.
+    shadows, is_in
+        Signals of each shadow model (rows) for each record, and whether it was trained on it.
+
+    Notes
+    -----
+    A logistic regression of membership on the signal and its square, fitted on all shadow
+    models together: one rule for all records.
+
+    References
+    ----------
+    Shokri et al. 2017, section V.
+
+    Examples
+    --------
+    >>> shadow_scores([0.0, 3.0], shadows=[[0, 3], [3, 0]], is_in=[[0, 1], [1, 0]]).argmax()
+    np.int64(1)
+    """
+    signals, models, member = _checked(target, shadows, is_in)
+    mean, spread = float(models.mean()), float(models.std()) or 1.0
+
+    def features(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        z = (values.ravel() - mean) / spread
+        return np.column_stack((np.ones_like(z), z, z**2))
+
+    weights = _logistic(features(models), member.ravel().astype(np.float64))
+    return np.asarray(features(signals) @ weights)
+
+
+def lira_scores(
+    target: ArrayLike,
+    *,
+    shadows: ArrayLike,
+    is_in: ArrayLike,
+    mode: Literal["online", "offline"] = "online",
+) -> NDArray[np.float64]:
+    """Return likelihood ratios of each record's signal with the record in and out.
+
+    Parameters
+    ----------
+    target
+        Signals of the model under attack.
+    shadows, is_in
+        Signals of each shadow model (rows) for each record, and whether it was trained on it.
+    mode
+        ``"online"`` compares models with and without the record; ``"offline"`` needs those
+        without alone.
+
+    Notes
+    -----
+    The signals are taken for normal. Below 64 models one variance serves all records. A record
+    without a model on one side has the mean of all records there.
+
+    References
+    ----------
+    Carlini et al. 2022, section V.
+
+    Examples
+    --------
+    >>> lira_scores(
+    ...     [2.0, 0.0],
+    ...     shadows=[[2, 2], [0, 0], [2.5, 2.5], [-0.5, -0.5]],
+    ...     is_in=[[1, 1], [0, 0], [1, 1], [0, 0]],
+    ... ).round(1).tolist()
+    [20.0, -20.0]
+    """
+    signals, models, member = _checked(target, shadows, is_in)
+    if mode not in {"online", "offline"}:
+        raise DPSGDError(f"Unknown mode {mode!r}.", hint="known: 'online', 'offline'")
+    out_mean, out_variance = _normal(models, ~member)
+    out = (signals - out_mean) / np.sqrt(out_variance)
+    if mode == "offline":
+        return np.asarray(out)
+    in_mean, in_variance = _normal(models, member)
+    within = (signals - in_mean) ** 2 / in_variance + np.log(in_variance)
+    return np.asarray((out**2 + np.log(out_variance) - within) / 2)
+
+
+def rmia_scores(
+    target: ArrayLike,
+    *,
+    shadows: ArrayLike,
+    is_in: ArrayLike,
+    target_population: ArrayLike,
+    shadow_population: ArrayLike,
+    gamma: float = 1.0,
+    offline: float | None = None,
+) -> NDArray[np.float64]:
+    """Return the share of a population that a record beats in relative likelihood.
+
+    Parameters
+    ----------
+    target
+        Log-probabilities of the true class, the negative cross-entropies, for each record.
+    shadows, is_in
+        The same of each shadow model (rows), and whether it was trained on the record.
+    target_population, shadow_population
+        The same for records of a population that no model was trained on.
+    gamma
+        By which factor a record must beat another.
+    offline
+        None uses models with and without the record; a number from 0 to 1 those without alone,
+        and stands for how strongly a model learns its records.
+
+    References
+    ----------
+    Zarifzadeh, Liu, Shokri 2024, algorithm 1.
+
+    Examples
+    --------
+    >>> rmia_scores(
+    ...     [-0.1, -2.0],
+    ...     shadows=[[-1, -2], [-1, -2]],
+    ...     is_in=[[1, 0], [0, 1]],
+    ...     target_population=[-1.0, -1.0],
+    ...     shadow_population=[[-1, -1], [-1, -1]],
+    ... ).tolist()
+    [1.0, 1.0]
+    """
+    signals, models, member = _checked(target, shadows, is_in)
+    population = _numbers(target_population, "target_population")
+    others = _table(shadow_population, "shadow_population")
+    if others.shape != (len(models), len(population)):
+        raise DPSGDError("shadow_population needs a row a model and a column a record.")
+    if not (np.isfinite(gamma) and gamma > 0):
+        raise DPSGDError(f"gamma must be positive, not {gamma!r}.", hint="1 is usual")
+    chances = np.exp(models)
+    mean_out = _mean_where(chances, ~member)
+    if offline is None:
+        mean = (mean_out + _mean_where(chances, member)) / 2
+    else:
+        mean = ((1 + offline) * mean_out + (1 - offline)) / 2
+    tiny = np.finfo(np.float64).tiny
+    ratio = signals - np.log(np.maximum(mean, tiny))
+    other = population - np.log(np.maximum(np.exp(others).mean(axis=0), tiny))
+    beaten = np.searchsorted(np.sort(other), ratio - np.log(gamma), side="right")
+    return np.asarray(beaten / len(other))
+
+
+def _normal(
+    models: NDArray[np.float64], kept: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    mean = _mean_where(models, kept)
+    square = np.where(kept, (models - mean) ** 2, 0.0)
+    number = kept.sum(axis=0)
+    if number.min() >= _OWN_VARIANCE // 2:
+        variance = square.sum(axis=0) / (number - 1)
+    else:
+        freedom = max(1, int(np.maximum(number - 1, 0).sum()))
+        variance = np.full(models.shape[1], square.sum() / freedom)
+    return mean, np.maximum(variance, _LEAST_VARIANCE)
+
+
+def _mean_where(models: NDArray[np.float64], kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+    if not kept.any():
+        raise DPSGDError(
+            "Shadow models must have records in and records out.",
+            hint="train each on a random half",
+        )
+    number = kept.sum(axis=0)
+    total = np.where(kept, models, 0.0).sum(axis=0)
+    overall = float(models[kept].mean())
+    return np.where(number > 0, total / np.maximum(number, 1), overall)
+
+
+def _logistic(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weights of a logistic regression with a slight ridge."""
+    weights = np.zeros(x.shape[1])
+    ridge = _RIDGE * len(x) * np.eye(x.shape[1])
+    for _ in range(_ROUNDS):
+        chance = 1 / (1 + np.exp(-np.clip(x @ weights, -_LARGEST, _LARGEST)))
+        slope = x.T @ (chance - y) + ridge @ weights
+        curvature = (x * (chance * (1 - chance))[:, None]).T @ x + ridge
+        weights = weights - np.linalg.solve(curvature, slope)
+    return weights
+
+
+def _checked(
+    target: ArrayLike, shadows: ArrayLike, is_in: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    signals = _numbers(target, "target")
+    models, member = _table(shadows, "shadows"), np.asarray(is_in)
+    if models.shape != member.shape or models.shape[1] != len(signals):
+        raise DPSGDError(
+            "shadows and is_in need a row a shadow model and a column a record, as many as "
+            f"target has; they have shapes {models.shape} and {member.shape}."
+        )
+    if not np.isin(member, (0, 1)).all():
+        raise DPSGDError("is_in says 0 or 1, or False or True.")
+    return signals, models, member.astype(np.bool_)
+
+
+def _numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    return _finite(values, name, 1)
+
+
+def _table(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    return _finite(values, name, 2)
+
+
+def _finite(values: ArrayLike, name: str, dimensions: int | None) -> NDArray[np.float64]:
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DPSGDError(f"{name} must be numbers.") from None
+    if (
+        found.ndim != (dimensions or found.ndim)
+        or not found.size
+        or not np.isfinite(found).all()
+    ):
+        raise DPSGDError(
+            f"{name} must be finite numbers, {_SHAPES[dimensions]}.",
+            hint="a model whose loss is NaN or infinite has diverged",
+        )
+    return found

@@ -1,0 +1,220 @@
+"""How well scores tell members from others: rates with intervals, ties counted as ties."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dp.checking import checked_probability
+from dpsgd.errors import DPSGDError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from dpsgd.audits.bounds import Ceiling
+
+__all__ = ["AttackRates", "Rate", "attack_rates", "binomial_interval"]
+
+_LOW_RATES = (0.001, 0.01, 0.1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """The share of members found where few others are taken for members.
+
+    Parameters
+    ----------
+    false_positive_rate
+        At most so many others are taken for members.
+    true_positive_rate, low, high
+        The share of members found, and its interval.
+    ceiling
+        What the guarantee allows; None where none was given.
+
+    Examples
+    --------
+    >>> rate = Rate(
+    ...     false_positive_rate=0.01, true_positive_rate=0.2, low=0.1, high=0.3, ceiling=0.03
+    ... )
+    >>> rate.is_above
+    True
+    """
+
+    false_positive_rate: float
+    true_positive_rate: float
+    low: float
+    high: float
+    ceiling: float | None = None
+
+    @property
+    def is_above(self) -> bool:
+        """Whether even the lower end of the interval is above what the guarantee allows."""
+        return self.ceiling is not None and self.low > self.ceiling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttackRates:
+    """What an attack reached.
+
+    Parameters
+    ----------
+    members, others
+        How many records of each.
+    auc
+        The chance that a member has a higher score than another; ties count half.
+    advantage
+        The largest distance of the two rates, over all thresholds.
+    rates
+        Members found at low false positive rates.
+    advantage_ceiling
+        What the guarantee allows; None where none was given.
+
+    Examples
+    --------
+    >>> attack_rates([3, 2, 1], [0, 0, 0]).auc
+    1.0
+    """
+
+    members: int
+    others: int
+    auc: float
+    advantage: float
+    rates: tuple[Rate, ...]
+    advantage_ceiling: float | None = None
+
+    @property
+    def is_above(self) -> bool:
+        """Whether some rate is above the ceiling, beyond its interval."""
+        return any(rate.is_above for rate in self.rates)
+
+
+def attack_rates(
+    members: ArrayLike,
+    others: ArrayLike,
+    *,
+    at: Sequence[float] = _LOW_RATES,
+    ceiling: Ceiling | None = None,
+    confidence: float = 0.95,
+) -> AttackRates:
+    """Return how well an attack's scores tell members from others.
+
+    Parameters
+    ----------
+    members, others
+        Scores, higher for a likelier member.
+    at
+        False positive rates.
+    ceiling
+        What the guarantee allows.
+    confidence
+        Of all intervals together.
+
+    Notes
+    -----
+    A threshold is a score: records of equal score fall on one side together. Intervals are of
+    Clopper and Pearson and take the records for independent, which those of one training run
+    are only nearly; the threshold is chosen by the others' scores, and what the ceiling is
+    taken at is the upper bound of the rate there. The proof of a fault is `one_run_audit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> generator = np.random.default_rng(1)
+    >>> found = attack_rates(generator.normal(1, 1, 4000), generator.normal(0, 1, 4000))
+    >>> round(found.auc, 2), round(found.rates[1].true_positive_rate, 2)
+    (0.76, 0.1)
+    """
+    first, second = _scores(members, "members"), _scores(others, "others")
+    error = 1 - checked_probability(confidence, "confidence")
+    if not 0 < error < 1:
+        raise DPSGDError("confidence must lie between 0 and 1.", hint="0.95 is usual")
+    cuts = np.unique(np.concatenate((first, second)))[::-1]
+    found = _share_from(first, cuts)
+    wrong = _share_from(second, cuts)
+    rates = tuple(
+        _rate(first, second, rate, ceiling, error / (2 * len(at)))
+        for rate in (checked_probability(r, "false positive rate") for r in at)
+    )
+    areas = np.concatenate(([0.0], found)), np.concatenate(([0.0], wrong))
+    return AttackRates(
+        members=len(first),
+        others=len(second),
+        auc=float(np.trapezoid(*areas)),
+        advantage=float(max(0.0, np.max(found - wrong))),
+        rates=rates,
+        advantage_ceiling=None if ceiling is None else ceiling.advantage,
+    )
+
+
+def _rate(
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    at: float,
+    ceiling: Ceiling | None,
+    error: float,
+) -> Rate:
+    allowed = int(np.floor(at * len(second) + 1e-9))
+    # All scores strictly above this one belong to at most `allowed` others.
+    line = np.sort(second)[::-1][allowed] if allowed < len(second) else -np.inf
+    hits, wrong = int((first > line).sum()), int((second > line).sum())
+    low, high = binomial_interval(hits, trials=len(first), error=error)
+    bound = None
+    if ceiling is not None:
+        worst = binomial_interval(wrong, trials=len(second), error=error)[1]
+        bound = ceiling.true_positive_rate(worst)
+    return Rate(
+        false_positive_rate=at,
+        true_positive_rate=hits / len(first),
+        low=low,
+        high=high,
+        ceiling=bound,
+    )
+
+
+def binomial_interval(hits: int, *, trials: int, error: float) -> tuple[float, float]:
+    """Return the interval of Clopper and Pearson of a share.
+
+    Parameters
+    ----------
+    hits, trials
+        How often, out of how many.
+    error
+        The chance that the share lies outside.
+
+    Examples
+    --------
+    >>> [round(end, 4) for end in binomial_interval(0, trials=100, error=0.05)]
+    [0.0, 0.0362]
+    """
+    from scipy.stats import beta
+
+    low = float(beta.ppf(error / 2, hits, trials - hits + 1)) if hits else 0.0
+    high = float(beta.ppf(1 - error / 2, hits + 1, trials - hits)) if hits < trials else 1.0
+    return low, high
+
+
+def _share_from(scores: NDArray[np.float64], cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+    below = np.searchsorted(np.sort(scores), cuts, side="left")
+    return np.asarray(1 - below / len(scores))
+
+
+def _scores(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    try:
+        scores = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DPSGDError(f"The scores of {name} must be numbers.") from None
+    if scores.ndim != 1 or not scores.size:
+        raise DPSGDError(
+            f"The scores of {name} must be a list of numbers, not of shape {scores.shape}.",
+            hint="one score a record",
+        )
+    if np.isnan(scores).any():
+        raise DPSGDError(
+            f"The scores of {name} must be numbers, but some are NaN.",
+            hint="give a record that cannot be scored the lowest score",
+        )
+    return scores

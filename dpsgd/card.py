@@ -1,0 +1,193 @@
+"""The privacy card of a model: what is promised, to whom, and on what conditions."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from dp.adjacency import Adjacency
+from dpsgd.cost import Sampling
+from dpsgd.errors import DPSGDError
+
+__all__ = ["PrivacyCard"]
+
+_FORMAT = 1
+_LONGEST = 1000
+_LARGEST_TEXT = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivacyCard:
+    """What has to stand beside an epsilon.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The promise; the epsilon includes what tuning cost.
+    unit, records_per_unit
+        Who is protected, and how many records one may have.
+    adjacency
+        What the neighbours are; it says whether the number of records is public.
+    sampling, accounted_sampling
+        How batches were drawn, and for which way of drawing the account holds.
+    accountant
+        The method and its version.
+    sampling_rate, noise_multiplier, clipping_norm, steps, expected_batch
+        Fixed before training.
+    clipping
+        The scheme: ``"flat"``, ``"per layer"``, ``"adaptive"``.
+    released
+        What leaves: the last model, all checkpoints, losses, predictions.
+    data
+        Which data, and what of them is taken for public.
+    touches
+        Other uses of the data: scaling, vocabularies, choice of columns, metrics.
+    trials, tuning
+        How many settings were tried (their mean, where drawn), and how the cost was counted.
+    randomness
+        Where the chance came from; a seed voids the promise.
+    limits
+        What the promise does not cover.
+
+    Examples
+    --------
+    >>> card = PrivacyCard(
+    ...     epsilon=1.0,
+    ...     delta=1e-6,
+    ...     unit="person",
+    ...     adjacency="add-remove",
+    ...     sampling="poisson",
+    ...     accounted_sampling="poisson",
+    ...     accountant="loss distribution",
+    ...     sampling_rate=0.01,
+    ...     noise_multiplier=1.1,
+    ...     clipping_norm=1.0,
+    ...     steps=1000,
+    ...     expected_batch=320,
+    ... )
+    >>> PrivacyCard.from_json(card.to_json()) == card, card.doubts
+    (True, ())
+    """
+
+    epsilon: float
+    delta: float
+    unit: str
+    adjacency: Adjacency
+    sampling: Sampling
+    accounted_sampling: Sampling
+    accountant: str
+    sampling_rate: float
+    noise_multiplier: float
+    clipping_norm: float
+    steps: int
+    expected_batch: float
+    records_per_unit: int = 1
+    clipping: str = "flat"
+    released: str = "the last model"
+    data: str = ""
+    touches: tuple[str, ...] = ()
+    trials: float = 1
+    tuning: str = "none"
+    randomness: str = "operating system"
+    limits: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, kind in (
+            ("adjacency", Adjacency),
+            ("sampling", Sampling),
+            ("accounted_sampling", Sampling),
+        ):
+            try:
+                object.__setattr__(self, name, kind(getattr(self, name)))
+            except ValueError:
+                raise DPSGDError(
+                    f"A card has no {name} {getattr(self, name)!r}.",
+                    hint=f"known: {', '.join(kind)}",
+                ) from None
+        _check_numbers(self)
+        for name in ("unit", "accountant", "clipping", "released", "data", "tuning"):
+            _check_text(name, getattr(self, name), may_be_empty=name == "data")
+        _check_text("randomness", self.randomness)
+        for name in ("touches", "limits"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+            for line in getattr(self, name):
+                _check_text(name, line)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What contradicts the promise; empty where nothing does.
+
+        ``"sampling"``: batches were drawn otherwise than accounted for. ``"trials"``: settings
+        were tried, and their cost was not counted. ``"seed"``: the noise can be drawn again.
+        ``"touches"``: the data were used beside training. ``"no-noise"``: nothing is hidden.
+        """
+        found = {
+            "sampling": self.sampling != self.accounted_sampling,
+            "trials": self.trials > 1 and self.tuning == "none",
+            "seed": "seed" in self.randomness.lower(),
+            "touches": bool(self.touches),
+            "no-noise": self.noise_multiplier == 0,
+        }
+        return tuple(name for name, is_so in found.items() if is_so)
+
+    def to_json(self) -> str:
+        """Return the card as text, the same for equal cards."""
+        content = asdict(self) | {"format": _FORMAT}
+        return json.dumps(content, sort_keys=True, ensure_ascii=True, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> PrivacyCard:
+        """Return the card that `to_json` wrote.
+
+        Parameters
+        ----------
+        text
+            The text; anything that is not a card is refused.
+        """
+        try:
+            content: Any = json.loads(text) if len(text) <= _LARGEST_TEXT else None
+        except (ValueError, RecursionError):
+            content = None
+        if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
+            raise DPSGDError(
+                "This text is no privacy card.", hint="it may be of another version"
+            )
+        known = {field.name for field in fields(cls)}
+        if unknown := sorted(set(content) - known):
+            raise DPSGDError(f"A card has no entry {unknown[0][:60]!r}.")
+        try:
+            return cls(**content)
+        except TypeError:
+            raise DPSGDError("An entry of the card is missing or of another kind.") from None
+
+
+def _check_numbers(card: PrivacyCard) -> None:
+    for name, least, most in (
+        ("epsilon", 0.0, math.inf),
+        ("delta", 0.0, 1.0),
+        ("sampling_rate", 0.0, 1.0),
+        ("noise_multiplier", 0.0, math.inf),
+        ("clipping_norm", 0.0, math.inf),
+        ("expected_batch", 0.0, math.inf),
+        ("steps", 0.0, math.inf),
+        ("records_per_unit", 1.0, math.inf),
+        ("trials", 1.0, math.inf),
+    ):
+        value = getattr(card, name)
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number or not math.isfinite(value) or not least <= value <= most:
+            raise DPSGDError(
+                f"{name} of a card must be finite and from {least:g}, not {value!r:.60}.",
+                hint="a run without an epsilon has no privacy card",
+            )
+    for name in ("steps", "records_per_unit"):
+        if getattr(card, name) != int(getattr(card, name)):
+            raise DPSGDError(f"{name} of a card must be a whole number.")
+
+
+def _check_text(name: str, text: object, *, may_be_empty: bool = False) -> None:
+    is_text = isinstance(text, str) and len(text) <= _LONGEST and text.isprintable()
+    if not is_text or not (may_be_empty or str(text).strip()):
+        raise DPSGDError(f"{name} of a card must be a line of at most {_LONGEST} characters.")

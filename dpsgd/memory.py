@@ -1,0 +1,252 @@
+"""How much memory training takes: measured in four stages, and by formulas of the past."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from dp.checking import checked_count
+from dpsgd.errors import DPSGDError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["STAGES", "Footprint", "advice", "flowers_estimate", "measure"]
+
+#: After which memory is read.
+STAGES = ("model", "batch", "backward", "step")
+_IMAGE = 3 * 224 * 224 * 4  # bytes of one image of 32-bit floats
+_LABEL = 8
+
+#: Given a configuration, do one step of training and yield the name of each stage when it is
+#: done. A function of a module, so that a fresh process can import it.
+Stages: TypeAlias = Callable[[Mapping[str, Any]], Iterator[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footprint:
+    """Memory after each stage of one step, and at the most, in bytes.
+
+    Parameters
+    ----------
+    configuration
+        What was trained.
+    start
+        Before anything was loaded; on a graphics card 0.
+    model, batch, backward, step
+        Held after each stage.
+    peak
+        The most at any moment; it counts, as what passes within a stage can be far larger.
+    device
+        ``"cpu"`` (memory of the process) or ``"cuda"`` (memory of the allocator).
+
+    Examples
+    --------
+    >>> footprint = Footprint(
+    ...     configuration={},
+    ...     start=0,
+    ...     model=10,
+    ...     batch=12,
+    ...     backward=30,
+    ...     step=32,
+    ...     peak=50,
+    ...     device="cpu",
+    ... )
+    >>> footprint.increments
+    {'model': 10, 'batch': 2, 'backward': 18, 'step': 2}
+    """
+
+    configuration: Mapping[str, Any]
+    start: int
+    model: int
+    batch: int
+    backward: int
+    step: int
+    peak: int
+    device: str
+
+    @property
+    def increments(self) -> dict[str, int]:
+        """What each stage added."""
+        held = (self.start, self.model, self.batch, self.backward, self.step)
+        return {
+            name: after - before
+            for name, before, after in zip(STAGES, held[:-1], held[1:], strict=True)
+        }
+
+
+def measure(
+    stages: Stages, configurations: Sequence[Mapping[str, Any]], *, device: str = "cpu"
+) -> list[Footprint]:
+    """Measure one step of training for each configuration, each in a process of its own.
+
+    Memory that one model left behind would count for the next.
+
+    Parameters
+    ----------
+    stages
+        Does the step; see `STAGES` for what it yields.
+    configurations
+        What to train.
+    device
+        ``"cpu"`` or ``"cuda"``.
+
+    Examples
+    --------
+    >>> measure(None, [])
+    []
+    """
+    if device not in {"cpu", "cuda"}:
+        raise DPSGDError(f"Unknown device {device!r}.", hint="known: 'cpu', 'cuda'")
+    context = multiprocessing.get_context("spawn")
+    found = []
+    for configuration in configurations:
+        receiver, sender = context.Pipe(duplex=False)
+        worker = context.Process(
+            target=_work, args=(stages, dict(configuration), device, sender)
+        )
+        worker.start()
+        sender.close()
+        try:
+            answer = receiver.recv()
+        except EOFError:
+            answer = None
+        finally:
+            worker.join()
+            receiver.close()
+        if not isinstance(answer, dict):
+            raise DPSGDError(
+                "A measurement ended without a result"
+                + (f": {answer}." if answer else "; its process was killed."),
+                hint=advice(int(configuration.get("batch_size", 2))),
+            )
+        found.append(Footprint(configuration=dict(configuration), device=device, **answer))
+    return found
+
+
+def _work(stages: Stages, configuration: dict[str, Any], device: str, sender: Any) -> None:
+    try:
+        read = _readers(device)
+        held = {"start": read[0]()} | {
+            name: read[0]() for name in _in_order(stages(configuration))
+        }
+        sender.send(held | {"peak": max(read[1](), *held.values())})
+    except Exception as error:  # noqa: BLE001 (its text may quote data; its kind does not)
+        sender.send(type(error).__name__)
+    finally:
+        sender.close()
+
+
+def _in_order(found: Iterator[str]) -> Iterator[str]:
+    wanted = [*STAGES]
+    for name in found:
+        if not wanted or name != wanted.pop(0):
+            break
+        yield name
+    else:
+        if not wanted:
+            return
+    raise DPSGDError(f"The stages are {', '.join(STAGES)}, in this order.")
+
+
+def _readers(device: str) -> tuple[Callable[[], int], Callable[[], int]]:
+    if device == "cuda":
+        import torch
+
+        return torch.cuda.memory_allocated, torch.cuda.max_memory_allocated
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+
+    def most() -> int:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+    def held() -> int:
+        try:
+            with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123
+                return int(file.read().split()[1]) * resource.getpagesize()
+        except OSError:  # elsewhere only the most is known
+            return most()
+
+    return held, most
+
+
+def flowers_estimate(
+    *, hidden_units: int, batch_size: int, image_factor: int = 1, is_private: bool
+) -> dict[str, float]:
+    """Return what each stage adds for one head on frozen features, in bytes at the most.
+
+    Formulas fitted to measurements of one network (a head of 25,088 inputs and 102 classes,
+    trained by Adam on a graphics card); for another, measure.
+
+    Parameters
+    ----------
+    hidden_units
+        Of the head.
+    batch_size
+        Records in a batch.
+    image_factor
+        By what the sides of an image of 224 x 224 are divided.
+    is_private
+        Whether each record's gradient is kept.
+
+    Notes
+    -----
+    Keeping gradients adds ``108,500`` bytes a record and hidden unit in the last stage: the
+    head itself, 4 bytes a weight, and 8 % more.
+
+    Examples
+    --------
+    >>> found = flowers_estimate(
+    ...     hidden_units=26, batch_size=64, image_factor=2, is_private=True
+    ... )
+    >>> found["model"], found["batch"]
+    (63386062.0, 9634304.0)
+    """
+    units = checked_count(hidden_units, "hidden_units")
+    batch = checked_count(batch_size, "batch_size")
+    factor = checked_count(image_factor, "image_factor")
+    backward = 101_000.0 * units + (7_489_400 if is_private else 1_339_400)
+    if is_private and units % 8 == 0 and units < 512:
+        large = 18_850_000 if units < 240 else 5_821_000
+        backward += 88_000 * batch if units < 128 else large
+    return {
+        "model": 101_387.0 * units + 60_750_000,
+        "batch": _IMAGE * batch / factor**2 + _LABEL * batch,
+        "backward": backward,
+        "step": 108_500.0 * (2 + batch) * units if is_private else 224_105.0 * units,
+    }
+
+
+def advice(batch_size: int) -> str:
+    """Say what to do when a batch does not fit into memory.
+
+    Parameters
+    ----------
+    batch_size
+        That did not fit.
+
+    Notes
+    -----
+    Just below a power of two, because allocators round blocks up. The size of the logical
+    batch belongs to the plan and keeps its privacy; only the parts it is worked off in shrink.
+
+    Examples
+    --------
+    >>> advice(100)
+    'work the batch off in parts of 63 records, or 31: the batch of the plan stays as it is'
+    """
+    batch = checked_count(batch_size, "batch_size")
+    power = 1 << max(1, (batch - 1).bit_length() - 1)
+    parts = [part for part in (power - 1, power // 2 - 1) if 1 <= part < batch]
+    if not parts:
+        return "a single record does not fit: take a smaller model or smaller records"
+    first, *rest = parts
+    more = f", or {rest[0]}" if rest else ""
+    return (
+        f"work the batch off in parts of {first} records{more}: "
+        "the batch of the plan stays as it is"
+    )
