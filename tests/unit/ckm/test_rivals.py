@@ -291,7 +291,8 @@ def test_records_of_a_synthesizer_are_compared_and_fit_the_hierarchy(folder):
     fit = "synth fit people.parquet --schema schema.json --epsilon 2 --delta 1e-6 -o model.json"
     made = run(*fit.split())
     assert made.exit_code == 0, made.output
-    made = run(*"synth sample model.json -n 240 --seed 1 -o made.parquet".split())
+    sample = "synth sample model.json -n 240 --seed 1 -o made.parquet"
+    made = run(*sample.split())
     assert made.exit_code == 0, made.output
     paper = Certificate.read("made.certificate.json")
     assert paper.verify(data="made.parquet", schema=Schema.read("schema.json")) == []
