@@ -102,6 +102,12 @@ def schema(
     show_default=True,
     help="replace: the number of records is public.",
 )
+@click.option(
+    "--method",
+    default="tables",
+    show_default=True,
+    help="tables; to compare with: copula, histogram.",
+)
 @click.option("--label", help="A column to predict.")
 @click.option("--table", "tables", multiple=True, help="A table that matters: 'age,sex'.")
 @click.option(
@@ -121,6 +127,7 @@ def fit(
     delta: float,
     rho: float | None,
     adjacency: str,
+    method: str,
     label: str | None,
     tables: tuple[str, ...],
     discover: float | None,
@@ -135,10 +142,13 @@ def fit(
     from synth import Budget, Discovery, Schema, SimulatedNoise, Synthesizer, draw_structure
     from synth.frames import names_of, read_records
 
+    if picture is not None and method != "tables":
+        raise click.UsageError(f"There is no picture of the method {method!r}.")
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho, adjacency=Adjacency(adjacency))
     discovery = None if discover is None else Discovery(share=discover)
     synthesizer = Synthesizer(
         schema=Schema.read(schema_file),
+        method=method,
         label=label,
         workload=[tuple(table.split(",")) for table in tables] or None,
     )

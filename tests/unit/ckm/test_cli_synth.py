@@ -219,3 +219,18 @@ def test_a_fitted_schema_serves_the_evaluation(folder):
         assert "<html" in (folder / f"{name}.html").read_text()
         shown = run("report", folder / f"{name}.json")
         assert "evidence" in shown.output
+
+
+def test_a_baseline_is_fitted_by_its_name(folder):
+    copula = ("--method", "copula", "--adjacency", "replace")
+    assert fit(folder, "--method", "copula").exit_code == 2
+    assert fit(folder, *copula, "--picture", folder / "s.svg").exit_code == 2
+    assert fit(folder, "--method", "other").exit_code == 2
+    assert not (folder / "model.json").exists()
+    found = fit(folder, *copula)
+    assert found.exit_code == 0, found.output
+    told = run("report", folder / "model.json").output
+    assert "copula" in told
+    assert "ranks: 1" in told
+    run("sample", folder / "model.json", "-n", 20, "-o", folder / "out.csv")
+    assert run("verify", folder / "out.certificate.json").exit_code == 0
