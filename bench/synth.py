@@ -9,23 +9,28 @@ and hours, geometric bins for amounts. Noise is simulated, so that seeds can be 
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import time
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 import synth
-from bench.measure import arguments, in_process, peak_mb, show
+from bench.measure import in_process, peak_mb, show
 from dp import rho_of_epsilon
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SHARED = Path(os.environ.get("CKM_SHARED", Path(__file__).parents[2] / "shared"))
 DELTA = 1e-5
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 8.0)
+PARTS = ("adult", "compas", "acs", "speed", "audit")
 # Ten features of persons and households; the age in years.
 ACS = ("AGEP", "SEX", "RAC1P", "HISP", "MSP", "EDU", "NOC", "NPF", "OWN_RENT", "PUMA")
 
@@ -211,28 +216,41 @@ def speed(records: int, columns: int) -> dict[str, float]:
     return {"fit": fitted - started, "rows": records / (ended - fitted), "peak": peak_mb()}
 
 
-def main() -> None:
-    given = arguments(__doc__ or "", seeds=5, runs=6000)
-    for name in ("adult", "compas", "acs"):
-        rows: list[list[object]] = []
-        for epsilon in EPSILONS:
-            if not (SHARED / "data").exists():
-                continue
-            found = [in_process(measured, name, epsilon, seed) for seed in range(given.seeds)]
-            table = {key: np.array([one[key] for one in found]) for key in found[0]}
-            for seed, one in enumerate(found):
-                rows.append([epsilon, str(seed), *(f"{one[key]:.4f}" for key in one)])
-            rows.append([epsilon, "mean", *(f"{v.mean():.4f}" for v in table.values())])
+def data_rows(name: str, *, epsilons: Sequence[float], seeds: int) -> list[list[object]]:
+    """Measure a public file at each epsilon: a row a seed, then mean and deviation."""
+    rows: list[list[object]] = []
+    for epsilon in epsilons:
+        found = [in_process(measured, name, epsilon, seed) for seed in range(seeds)]
+        table = {key: np.array([one[key] for one in found]) for key in found[0]}
+        for seed, one in enumerate(found):
+            rows.append([epsilon, str(seed), *(f"{one[key]:.4f}" for key in one)])
+        rows.append([epsilon, "mean", *(f"{v.mean():.4f}" for v in table.values())])
+        if seeds > 1:
             rows.append([epsilon, "sd", *(f"{v.std(ddof=1):.4f}" for v in table.values())])
-        titles = ["epsilon", "seed", "TVD1", "TVD2", "AUC", "CPU s", "peak MB"]
-        show(f"{name}, delta 1e-5", titles, rows)
-    many = in_process(speed, 1_000_000, 20)
-    show("1,000,000 x 20", ["fit CPU s", "rows/s", "peak MB"], [list(many.values())])
-    from synth.auditing import audit_engine
+    return rows
 
-    audit = audit_engine(runs=given.runs)
-    texts = [f"{v:.3f}" for v in (audit.epsilon, audit.measured, audit.found)]
-    show("audit", ["epsilon", "from the noise", "found"], [texts])
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=6000, help="Fits of the audit.")
+    parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
+    parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
+    given = parser.parse_args()
+    for name in ("adult", "compas", "acs"):
+        if name in given.only and (SHARED / "data").exists():
+            titles = ["epsilon", "seed", "TVD1", "TVD2", "AUC", "CPU s", "peak MB"]
+            rows = data_rows(name, epsilons=given.epsilons, seeds=given.seeds)
+            show(f"{name}, delta 1e-5", titles, rows)
+    if "speed" in given.only:
+        many = in_process(speed, 1_000_000, 20)
+        show("1,000,000 x 20", ["fit CPU s", "rows/s", "peak MB"], [list(many.values())])
+    if "audit" in given.only:
+        from synth.auditing import audit_engine
+
+        audit = audit_engine(runs=given.runs)
+        texts = [f"{v:.3f}" for v in (audit.epsilon, audit.measured, audit.found)]
+        show("audit", ["epsilon", "from the noise", "found"], [texts])
 
 
 if __name__ == "__main__":

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "calls_of"]
 
-_LAWS = {"margin": "discrete Gaussian", "table": "discrete Gaussian", "choice": "exponential"}
+_LAWS = {
+    "margin": "discrete Gaussian",
+    "table": "discrete Gaussian",
+    "ranks": "discrete Gaussian",
+    "choice": "exponential",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

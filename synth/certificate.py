@@ -20,6 +20,7 @@ from dp import epsilon_of_rho
 from synth.calls import Call
 from synth.constraints import constraints_of
 from synth.errors import CertificateError
+from synth.methods import METHODS
 from synth.schema import Schema
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Certificate:
             "rules": [
                 {
                     "rule": one.rule.text,
-                    "kept_by": one.how,
+                    "kept_by": one.how if model.method == "tables" else "redrawing",
                     "violations": None if violations is None else violations[one.rule.name],
                 }
                 for one in constraints_of(model.schema)
@@ -290,7 +291,7 @@ def _wrong_reach(found: Mapping[str, Any], calls: list[Call]) -> list[str]:
     if any(call.sensitivity < least[call.law] / _ROUNDING for call in calls):
         unit = found["unit"]["name"]
         wrong.append(f"A call is reckoned for fewer records than a {unit} has.")
-    if found["method"] == "tables":
+    if found["method"] in METHODS:
         seen = {name for call in calls if call.what == "margin" for name in call.columns}
         seen |= {name for prior in found["priors"] for name in prior["columns"]}
         unseen = [one["column"] for one in found["domains"] if one["column"] not in seen]

@@ -232,7 +232,10 @@ class Model:
                 for column in self.schema.columns
             ],
             "tables": [list(call.columns) for call in self.calls if call.what == "table"],
-            "rules": {one.rule.name: one.how for one in constraints_of(self.schema)},
+            "rules": {
+                one.rule.name: one.how if self.method == "tables" else "redrawing"
+                for one in constraints_of(self.schema)
+            },
             "priors": [dict(prior) for prior in self.priors],
         }
 

@@ -36,8 +36,10 @@ __all__ = [
 ]
 
 
-# Types that pandas and Arrow choose by whether null, or anything but null, occurs.
-_UNSETTLED = {"int64", "float64", "object", "bool", "str", "null"}
+# Types that pandas and Arrow choose by the values: by null, infinity, text among numbers.
+_UNSETTLED = {
+    "bool", "double", "float64", "int64", "large_string", "null", "object", "str", "string",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,12 +235,14 @@ def to_records(frame: Any) -> tuple[pd.DataFrame, Shape]:
 
 
 def settled(shape: Shape, schema: Schema) -> Shape:
-    """Return a shape that tells nothing of whether null occurs in the records.
+    """Return a shape that tells nothing of which values occur in the records.
 
     Parameters
     ----------
     shape
-        How records came. Their types may follow from a null: whole numbers become floats.
+        How records came. Their types may follow from one value: a null makes floats of whole
+        numbers, a text among numbers makes objects, the number of values sets the width of a
+        dictionary.
     schema
         The declaration, from which the types follow here.
 
@@ -250,27 +254,41 @@ def settled(shape: Shape, schema: Schema) -> Shape:
     >>> settled(Shape(types={"age": "int64"}), schema).types
     {'age': 'float64'}
     """
-    types = {}
-    for column in schema.columns:
-        came = shape.types.get(column.name, "")
-        if column.has_null and came in _UNSETTLED:
-            types[column.name] = _type_of(column) if shape.container == "pandas" else ""
-        else:
-            types[column.name] = came
+    types = {
+        column.name: _settled(shape.types.get(column.name, ""), column, shape.container)
+        for column in schema.columns
+    }
     known = {name: kind for name, kind in types.items() if kind}
     return Shape(container=shape.container, types=known)
 
 
+def _settled(came: str, column: Column, container: str) -> str:
+    if came.startswith("dictionary"):
+        return "dictionary"
+    if came.startswith("decimal"):
+        return ""
+    if came in _UNSETTLED:
+        return _type_of(column) if container == "pandas" else ""
+    return came
+
+
 def _type_of(column: Column) -> str:
-    written: list[object] = [one for one in column.missing.values() if one is not None]
-    if isinstance(column, Category):
-        written.extend(column.known)
-    elif column.kind == "date":
+    if column.kind == "date":
         return "object"
-    kinds = {type(one) for one in written} or {int}
-    if kinds == {int}:
-        return "float64"
-    return "str" if str in kinds else "object"
+    if column.kind == "real":
+        declared: set[type] = {float}
+    else:
+        declared = (
+            {type(one) for one in column.known} if isinstance(column, Category) else {int}
+        )
+    kinds = declared | {type(one) for one in column.missing.values() if one is not None}
+    if str in kinds:
+        return "str"
+    if kinds == {bool}:
+        return "object" if column.has_null else "bool"
+    if kinds <= {int, float}:
+        return "float64" if column.has_null or float in kinds else "int64"
+    return "object"
 
 
 def from_codes(

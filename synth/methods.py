@@ -15,7 +15,17 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "fitter_of", "reader_of"]
 
 #: Of each method: what fits codes, and what reads a model that it wrote.
-METHODS = {"tables": ("synth.engine:fit_codes", "synth.model:TableModel.from_json")}
+METHODS = {
+    "tables": ("synth.engine:fit_codes", "synth.model:TableModel.from_json"),
+    "histogram": (
+        "synth.baselines.engines:fit_histogram",
+        "synth.baselines.engines:CopulaModel.from_json",
+    ),
+    "copula": (
+        "synth.baselines.engines:fit_copula",
+        "synth.baselines.engines:CopulaModel.from_json",
+    ),
+}
 
 
 def fitter_of(method: str) -> Callable[..., Any]:

@@ -45,7 +45,8 @@ class Synthesizer:
     schema
         What is declared of the records.
     method
-        The engine.
+        The engine: ``"tables"``; to compare with, ``"copula"`` (one Gaussian copula) and
+        ``"histogram"`` (independent columns).
     workload
         The tables that matter, as names of columns, with a weight each; a list for equal
         weights. All pairs alike by default.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,9 +12,15 @@ from ckm.cli.root import common_options
 from ckm.format_names import FORMAT_NAMES
 
 if TYPE_CHECKING:
-    from ckm.cli.voice import Voice
+    from collections.abc import Callable
 
-__all__ = ["FormatName", "limit_options", "release"]
+    from ckm.cli.voice import Voice
+    from ckm.release import Release
+    from ckm.suppressed import SuppressedRelease
+
+__all__ = ["FormatName", "carry_out", "limit_options", "release", "release_options"]
+
+_Done = TypeVar("_Done", "Release", "SuppressedRelease")
 
 
 class FormatName(click.Choice[str]):
@@ -47,6 +53,70 @@ def limit_options(command: click.decorators.FC) -> click.decorators.FC:
     )(command)
 
 
+def release_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the job, the folder and how to fill it."""
+    for add in (
+        common_options,
+        limit_options,
+        click.option("--dry-run", is_flag=True, help="Check everything, write nothing."),
+        click.option("--force", is_flag=True, help="Replace an earlier release there."),
+        click.option(
+            "--format",
+            "formats",
+            multiple=True,
+            type=FormatName(),
+            metavar="FORMAT",
+            help="Format of the tables instead of those of the job; may be repeated.",
+        ),
+        click.option(
+            "-o",
+            "--output",
+            required=True,
+            type=click.Path(path_type=Path),
+            help="The folder to make.",
+        ),
+        click.argument("job", type=click.Path(path_type=Path), metavar="JOB.toml"),
+    ):
+        command = add(command)
+    return command
+
+
+def carry_out(
+    voice: Voice,
+    run: Callable[..., _Done],
+    event: str,
+    *,
+    job: Path,
+    output: Path,
+    dry_run: bool,
+    show: Callable[[Voice, _Done], None] | None = None,
+    **options: Any,
+) -> None:
+    """Run a release of the tables of a job, and say what it did."""
+    from ckm.config import read_job
+
+    plan = read_job(job)
+    count = f"{len(plan.tables)} table{'s' if len(plan.tables) > 1 else ''}"
+    voice.step("job read", f"{job.name}: {count}", tables=len(plan.tables))
+    with voice.progress() as tell:
+        done = run(plan, output, dry_run=dry_run, progress=tell, **options)
+    if dry_run:
+        voice.step(
+            "dry run complete", f"dry run: {count} would go to {output}; nothing written"
+        )
+        return
+    voice.step(
+        event,
+        f"{count}, {done.cells:,} cells, {done.seconds:.1f} s",
+        tables=len(done.tables),
+        cells=done.cells,
+        seconds=round(done.seconds, 3),
+    )
+    if show is not None and not voice.is_quiet:
+        show(voice, done)
+    click.echo(str(output))
+
+
 @click.command(
     epilog="""\b
 Examples:
@@ -61,69 +131,13 @@ Formats: csv, parquet, xlsx, json-stat2, px, sdmx-csv, sdmx-csv-1, csvw
 The folder holds public/, which may be published, and internal/, which may not.
 """
 )
-@click.argument("job", type=click.Path(path_type=Path), metavar="JOB.toml")
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="The folder to make.",
-)
-@click.option(
-    "--format",
-    "formats",
-    multiple=True,
-    type=FormatName(),
-    metavar="FORMAT",
-    help="Format of the tables instead of those of the job; may be repeated.",
-)
-@click.option("--force", is_flag=True, help="Replace an earlier release there.")
-@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
-@limit_options
-@common_options
+@release_options
 @click.pass_obj
-def release(
-    voice: Voice,
-    *,
-    job: Path,
-    output: Path,
-    formats: tuple[str, ...],
-    force: bool,
-    dry_run: bool,
-    memory_limit: str | None,
-    threads: int | None,
-) -> None:
+def release(voice: Voice, /, **options: Any) -> None:
     """Release the tables of a job.
 
     Nothing appears under the name of the folder before all of it is there.
     """
-    from ckm.config import read_job
     from ckm.release import release as run
 
-    plan = read_job(job)
-    count = f"{len(plan.tables)} table{'s' if len(plan.tables) > 1 else ''}"
-    voice.step("job read", f"{job.name}: {count}", tables=len(plan.tables))
-    with voice.progress() as tell:
-        done = run(
-            plan,
-            output,
-            formats=formats,
-            force=force,
-            dry_run=dry_run,
-            progress=tell,
-            memory_limit=memory_limit,
-            threads=threads,
-        )
-    if dry_run:
-        voice.step(
-            "dry run complete", f"dry run: {count} would go to {output}; nothing written"
-        )
-        return
-    voice.step(
-        "released",
-        f"{count}, {done.cells:,} cells, {done.seconds:.1f} s",
-        tables=len(done.tables),
-        cells=done.cells,
-        seconds=round(done.seconds, 3),
-    )
-    click.echo(str(output))
+    carry_out(voice, run, "released", **options)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.release import FormatName, limit_options
-from ckm.cli.root import common_options
+from ckm.cli.release import carry_out, release_options
 
 if TYPE_CHECKING:
     from ckm.cli.voice import Voice
@@ -34,74 +32,16 @@ and internal/, with what readers can work out of every hidden cell, which may no
 What is not hidden is the original number: publish the same data with noise nowhere.
 """
 )
-@click.argument("job", type=click.Path(path_type=Path), metavar="JOB.toml")
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="The folder to make.",
-)
-@click.option(
-    "--format",
-    "formats",
-    multiple=True,
-    type=FormatName(),
-    metavar="FORMAT",
-    help="Format of the tables instead of those of the job; may be repeated.",
-)
-@click.option("--force", is_flag=True, help="Replace an earlier release there.")
-@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
-@limit_options
-@common_options
+@release_options
 @click.pass_obj
-def suppress(
-    voice: Voice,
-    *,
-    job: Path,
-    output: Path,
-    formats: tuple[str, ...],
-    force: bool,
-    dry_run: bool,
-    memory_limit: str | None,
-    threads: int | None,
-) -> None:
+def suppress(voice: Voice, /, **options: Any) -> None:
     """Release tables by suppression: original numbers, or none.
 
     Nothing appears under the name of the folder before all of it is there.
     """
-    from ckm.config import read_job
     from ckm.suppressed import release_true_numbers
 
-    plan = read_job(job)
-    count = f"{len(plan.tables)} table{'s' if len(plan.tables) > 1 else ''}"
-    voice.step("job read", f"{job.name}: {count}", tables=len(plan.tables))
-    with voice.progress() as tell:
-        done = release_true_numbers(
-            plan,
-            output,
-            formats=formats,
-            force=force,
-            dry_run=dry_run,
-            progress=tell,
-            memory_limit=memory_limit,
-            threads=threads,
-        )
-    if dry_run:
-        voice.step(
-            "dry run complete", f"dry run: {count} would go to {output}; nothing written"
-        )
-        return
-    voice.step(
-        "suppressed",
-        f"{count}, {done.cells:,} cells, {done.seconds:.1f} s",
-        tables=len(done.tables),
-        cells=done.cells,
-        seconds=round(done.seconds, 3),
-    )
-    if not voice.is_quiet:
-        _show(voice, done)
-    click.echo(str(output))
+    carry_out(voice, release_true_numbers, "suppressed", show=_show, **options)
 
 
 def _show(voice: Voice, done: SuppressedRelease) -> None:

@@ -13,6 +13,7 @@ import click
 from ckm.cli.failure import CHECK_FAILED
 from ckm.cli.root import Group, common_options
 from ckm.cli.synth_evaluate import compare, evaluate
+from ckm.cli.synth_report import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -101,6 +102,12 @@ def schema(
     show_default=True,
     help="replace: the number of records is public.",
 )
+@click.option(
+    "--method",
+    default="tables",
+    show_default=True,
+    help="tables; to compare with: copula, histogram.",
+)
 @click.option("--label", help="A column to predict.")
 @click.option("--table", "tables", multiple=True, help="A table that matters: 'age,sex'.")
 @click.option(
@@ -120,6 +127,7 @@ def fit(
     delta: float,
     rho: float | None,
     adjacency: str,
+    method: str,
     label: str | None,
     tables: tuple[str, ...],
     discover: float | None,
@@ -134,10 +142,13 @@ def fit(
     from synth import Budget, Discovery, Schema, SimulatedNoise, Synthesizer, draw_structure
     from synth.frames import names_of, read_records
 
+    if picture is not None and method != "tables":
+        raise click.UsageError(f"There is no picture of the method {method!r}.")
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho, adjacency=Adjacency(adjacency))
     discovery = None if discover is None else Discovery(share=discover)
     synthesizer = Synthesizer(
         schema=Schema.read(schema_file),
+        method=method,
         label=label,
         workload=[tuple(table.split(",")) for table in tables] or None,
     )
@@ -150,15 +161,19 @@ def fit(
     noise = None if simulate is None else SimulatedNoise(seed=simulate)
     if noise is not None:
         voice.warn("simulated", "the noise comes from a seed: nobody is protected")
-    with _written(output, force=force, dry_run=False) as draft:
+    with contextlib.ExitStack() as files:
+        # Both are checked first: the budget is spent by the fit.
+        draft = files.enter_context(_written(output, force=force, dry_run=False))
+        drawing = None
+        if picture is not None:
+            drawing = files.enter_context(_written(picture, force=force, dry_run=False))
         with voice.progress() as tell:
             model = synthesizer.fit(
                 read_records(data), budget, noise=noise, discovery=discovery, progress=tell
             )
         model.save(draft)
-    if picture is not None:
-        with _written(picture, force=force, dry_run=False) as draft:
-            draft.write_text(draw_structure(model), encoding="utf-8")
+        if drawing is not None:
+            drawing.write_text(draw_structure(model), encoding="utf-8")
     spent = model.report()["spent"]["rho"]
     voice.step("model fitted", f"{len(model.calls)} looks at the records, rho {spent:.4g}")
     click.echo(str(output))
@@ -263,6 +278,10 @@ def _written(target: Path, *, force: bool, dry_run: bool) -> Iterator[Path]:
     """Yield a temporary name of the same kind; rename it when all went well."""
     if target.exists() and not force:
         raise click.UsageError(f"The file {target.name!r} exists; --force replaces it.")
+    if target.is_dir():
+        raise click.UsageError(f"{target.name!r} is a folder.")
+    if not target.parent.is_dir():
+        raise click.UsageError(f"There is no folder {str(target.parent)!r}: make it first.")
     draft = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
     try:
         yield draft
@@ -279,5 +298,5 @@ def _secret(file: Path) -> bytes:
         raise click.UsageError(f"The secret {file.name!r} cannot be read.") from None
 
 
-for _command in (evaluate, compare):
+for _command in (evaluate, compare, report):
     synth.add_command(_command)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from synth.evaluation import Evaluation, Kind, Plan
     from synth.evaluation.catalogue import Group
 
-__all__ = ["compare", "evaluate"]
+__all__ = ["check_output", "compare", "evaluate", "page_of", "show_figures"]
 
 _PATH = click.Path(path_type=Path)
 _GROUPS = (
@@ -132,11 +132,12 @@ def _run(
     from synth.evaluation import evaluate as measure
 
     output: Path | None = options["output"]
-    _check_output(output, lang=options["lang"], force=options["force"])
-    dropped = set(options["drop"])
+    check_output(output, lang=options["lang"], force=options["force"])
+    declared = _declared(options["schema"])
+    dropped = {*options["drop"], *_left_out(declared)}
     real = _read(train, dropped)
     holdout = None if options["holdout"] is None else _read(options["holdout"], dropped)
-    kinds = _kinds(options["schema"], real)
+    kinds = _kinds(declared, real)
     plan = _plan(options)
     found: dict[str, Evaluation] = {}
     for name, path in synthetic.items():
@@ -153,7 +154,7 @@ def _run(
         )
     found = _with_controls(found)
     if output is None:
-        _show(voice, found)
+        show_figures(voice, found)
         return
     text = _WRITERS[output.suffix.lower()](found, options["title"], options["lang"] or "en")
     write_whole(output, text, is_private=True)
@@ -200,15 +201,32 @@ def _read(path: Path, dropped: set[str]) -> pd.DataFrame:
     return frame.drop(columns=[name for name in frame.columns if name in dropped])
 
 
-def _kinds(schema: Path | None, real: pd.DataFrame) -> dict[str, Kind]:
-    from synth.evaluation import EvaluationError, read_kinds
+def _declared(schema: Path | None) -> Any:
+    from synth.evaluation import EvaluationError
 
     if schema is None:
         return {}
     try:
-        declared = json.loads(schema.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise EvaluationError(f"The schema {schema.name!r} is not JSON.") from error
+        return json.loads(schema.read_text(encoding="utf-8"))
+    except OSError:
+        raise click.UsageError(f"The schema {schema.name!r} cannot be read.") from None
+    except (ValueError, RecursionError):
+        raise EvaluationError(f"The schema {schema.name!r} is not JSON.") from None
+
+
+def _left_out(declared: Any) -> set[str]:
+    """Return the columns of the real records that a schema leaves out of synthetic ones."""
+    if not isinstance(declared, dict) or declared.get("format") != "ckm-synth-schema":
+        return set()
+    from synth import Schema
+
+    schema = Schema.from_json(json.dumps(declared))
+    return {*schema.ignored, *filter(None, [schema.unit.identifier])}
+
+
+def _kinds(declared: Any, real: pd.DataFrame) -> dict[str, Kind]:
+    from synth.evaluation import read_kinds
+
     return {name: kind for name, kind in read_kinds(declared).items() if name in real.columns}
 
 
@@ -228,14 +246,35 @@ def _with_controls(found: dict[str, Evaluation]) -> dict[str, Evaluation]:
     return made
 
 
-def _check_output(output: Path | None, *, lang: str | None, force: bool) -> None:
+def check_output(
+    output: Path | None,
+    *,
+    lang: str | None,
+    force: bool,
+    suffixes: tuple[str, ...] = _SUFFIXES,
+) -> None:
+    """Refuse an output before anything is measured.
+
+    Parameters
+    ----------
+    output
+        The file to write, if there is one.
+    lang, force
+        The options that go with it.
+    suffixes
+        What it may end in.
+
+    Examples
+    --------
+    >>> check_output(None, lang=None, force=False)
+    """
     if output is None:
         if force or lang:
             raise click.UsageError(f"--{'force' if force else 'lang'} goes with --output.")
         return
     suffix = output.suffix.lower()
-    if suffix not in _SUFFIXES:
-        raise click.UsageError("The output must end in .csv, .json or .html.")
+    if suffix not in suffixes:
+        raise click.UsageError(f"The output must end in {' or '.join(suffixes)}.")
     if lang and suffix != ".html":
         raise click.UsageError("--lang is for pages: the output must end in .html.")
     if output.is_dir() or (output.exists() and not force):
@@ -245,7 +284,22 @@ def _check_output(output: Path | None, *, lang: str | None, force: bool) -> None
         raise click.UsageError(f"There is no folder {str(output.parent)!r}: make it first.")
 
 
-def _show(voice: Voice, found: Mapping[str, Evaluation]) -> None:
+def show_figures(voice: Voice, found: Mapping[str, Evaluation]) -> None:
+    """Show figures beside their controls on the terminal.
+
+    Parameters
+    ----------
+    voice
+        Who speaks.
+    found
+        Name of a set → its figures.
+
+    Examples
+    --------
+    >>> from ckm.cli.voice import Voice
+    >>> callable(show_figures)
+    True
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -297,7 +351,23 @@ def _as_json(found: Mapping[str, Evaluation], _title: str, _language: str) -> st
     return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def _as_html(found: Mapping[str, Evaluation], title: str, language: str) -> str:
+def page_of(found: Mapping[str, Evaluation], title: str, language: str) -> str:
+    """Return the page of evaluations of the same real records.
+
+    Parameters
+    ----------
+    found
+        Name of a set → its figures.
+    title, language
+        Of the page.
+
+    Examples
+    --------
+    >>> from synth.evaluation import Evaluation, Figure
+    >>> found = {"a": Evaluation(figures=(Figure(name="tvd2", value=0.1),))}
+    >>> "Trial" in page_of(found, "Trial", "en")
+    True
+    """
     from ckm.manifest import engine_version
     from reports import synthesis_report
     from synth.evaluation.conclusions import facts_of
@@ -309,5 +379,5 @@ def _as_html(found: Mapping[str, Evaluation], title: str, language: str) -> str:
 _WRITERS: dict[str, Callable[[Mapping[str, Evaluation], str, str], str]] = {
     ".csv": _as_csv,
     ".json": _as_json,
-    ".html": _as_html,
+    ".html": page_of,
 }

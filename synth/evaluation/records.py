@@ -39,6 +39,10 @@ class Kind:
         Declared bounds of numbers; None where there is none.
     is_whole
         Whether the numbers are whole.
+    is_date
+        Whether the numbers are days, which may be written as text.
+    missing
+        Numbers or texts that stand for a missing number.
 
     Examples
     --------
@@ -52,6 +56,8 @@ class Kind:
     low: float | None = None
     high: float | None = None
     is_whole: bool = False
+    is_date: bool = False
+    missing: tuple[Any, ...] = ()
 
     @property
     def is_category(self) -> bool:
@@ -254,16 +260,18 @@ def read_kinds(declared: Mapping[str, Any]) -> dict[str, Kind]:
 def _of_column(column: Mapping[str, Any]) -> tuple[str, Kind]:
     """Read one column of a schema."""
     name = str(column["name"])
-    if column.get("categories") is not None:
-        return name, Kind(categories=tuple(column["categories"]))
-    if column["kind"] in ("category", "nominal", "ordinal", "boolean"):
-        return name, Kind(categories=())
+    missing = tuple(one for one in column.get("missing", {}).values() if one is not None)
+    if column["kind"] == "category":
+        return name, Kind(categories=(*column.get("values", ()), *missing))
+    if column["kind"] == "date":
+        return name, Kind(is_date=True, missing=missing)
     low, high = column.get("low"), column.get("high")
     is_number = all(isinstance(bound, (int, float)) for bound in (low, high))
     return name, Kind(
         low=low if is_number else None,
         high=high if is_number else None,
-        is_whole=column["kind"] in ("whole", "integer") and column.get("step", 1) == 1,
+        is_whole=column["kind"] == "whole",
+        missing=missing,
     )
 
 
@@ -290,7 +298,7 @@ def _coded(
     columns: Sequence[pd.Series], kind: Kind, name: str
 ) -> tuple[Kind, list[NDArray[np.float64]]]:
     if kind.categories is None:
-        return kind, [_numbers(column, name) for column in columns]
+        return kind, [_numbers(column, name, kind) for column in columns]
     import pandas as pd
 
     # A frame of texts and one of numbers must agree on what they call a category.
@@ -318,10 +326,16 @@ def _text(category: Any) -> str:
     return str(category)
 
 
-def _numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
+def _numbers(column: pd.Series, name: str, kind: Kind) -> NDArray[np.float64]:
     import pandas as pd
     from pandas.api import types
 
+    if kind.missing:
+        codes = {_text(one) for one in kind.missing}
+        column = column.astype(object)
+        column = column.mask(column.map(_text).isin(codes), None)
+    if kind.is_date and not types.is_datetime64_any_dtype(column):
+        column = _days(column, name)
     if types.is_datetime64_any_dtype(column):
         days = pd.to_datetime(column, utc=True).to_numpy("datetime64[s]").astype(np.int64)
         return np.where(column.isna(), np.nan, days / 86_400.0)
@@ -335,3 +349,15 @@ def _numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
     # Numbers whose sums leave the range of floating point are as good as infinite.
     numbers[~(np.abs(numbers) <= _HUGE)] = np.nan
     return numbers
+
+
+def _days(column: pd.Series, name: str) -> pd.Series:
+    import pandas as pd
+
+    try:
+        return pd.to_datetime(column.map(str, na_action="ignore"), format="ISO8601", utc=True)
+    except (TypeError, ValueError) as error:
+        raise EvaluationError(
+            f"Column {name!r} must hold days in every frame, and does not in one.",
+            hint="write them as 2027-01-31",
+        ) from error

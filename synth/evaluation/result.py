@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+import math
+from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from synth.evaluation.catalogue import MEASURES
+from synth.evaluation.errors import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from synth.evaluation.catalogue import Direction
 
 __all__ = ["Evaluation", "Figure"]
+
+_FORMAT = "ckm-synth-evaluation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +154,7 @@ class Evaluation:
         'ckm-synth-evaluation'
         """
         content = {
-            "format": "ckm-synth-evaluation",
+            "format": _FORMAT,
             "figures": [
                 {**asdict(figure), "controls": dict(figure.controls), "good": figure.direction}
                 for figure in self.figures
@@ -159,3 +163,56 @@ class Evaluation:
             "seconds": dict(self.seconds),
         }
         return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Evaluation:
+        """Read what `to_json` wrote.
+
+        Parameters
+        ----------
+        text
+            The text.
+
+        Raises
+        ------
+        EvaluationError
+            If it is something else.
+
+        Examples
+        --------
+        >>> found = Evaluation(figures=(Figure(name="tvd2", value=0.04),))
+        >>> Evaluation.from_json(found.to_json()).value("tvd2")
+        0.04
+        """
+        try:
+            return _evaluation(json.loads(text))
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+            raise EvaluationError(
+                "This is no evaluation of synthetic records.",
+                hint="give what `ckm synth evaluate -o figures.json` wrote",
+            ) from None
+
+
+def _evaluation(content: Mapping[str, Any]) -> Evaluation:
+    if content["format"] != _FORMAT:
+        raise ValueError
+    return Evaluation(
+        figures=tuple(map(_figure, content["figures"])),
+        settings=dict(content["settings"]),
+        seconds=dict(content["seconds"]),
+    )
+
+
+def _figure(found: Mapping[str, Any]) -> Figure:
+    if found["name"] not in MEASURES:
+        raise ValueError
+    known = {one.name: found[one.name] for one in fields(Figure)}
+    numbers = [known["value"], *known["controls"].values()]
+    texts = [known["subject"], known["reason"]]
+    is_right = all(isinstance(text, str) for text in texts) and all(
+        number is None or (isinstance(number, (int, float)) and math.isfinite(number))
+        for number in numbers
+    )
+    if not is_right:
+        raise ValueError
+    return Figure(**known)

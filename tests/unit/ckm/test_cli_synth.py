@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from ckm.cli.app import app
-from synth import Category, Schema, Whole
+from synth import Category, Date, Schema, Unit, Whole
 
 SCHEMA = Schema(
     columns=[
@@ -141,3 +141,96 @@ def test_files_that_are_not_there_are_named(folder, monkeypatch, args):
     found = run(*args)
     assert found.exit_code == 2
     assert "absent.json" in found.output
+
+
+def test_a_place_to_write_is_checked_before_the_budget_is_spent(folder):
+    (folder / "s.svg").write_text("mine")
+    assert fit(folder, "--picture", folder / "s.svg").exit_code == 2
+    assert (folder / "s.svg").read_text() == "mine"
+    assert not (folder / "model.json").exists()
+    found = fit(folder, output="absent/model.json")
+    assert found.exit_code == 2
+    assert "make it first" in found.output
+    (folder / "here.json").mkdir()
+    assert fit(folder, "--force", output="here.json").exit_code == 2
+
+
+def test_a_model_and_a_certificate_are_told_in_words(folder):
+    for name in ("model.json", "model.parquet"):
+        assert fit(folder, output=name).exit_code == 0
+        found = run("report", folder / name)
+        assert found.exit_code == 0, found.output
+        for word in ("secure", "margin: 2", "'age'", "by 'code book'", "add-remove"):
+            assert word in found.output
+        assert "NOT RIGHT" not in found.output
+    assert run("report", folder / "model.json", "-o", folder / "m.html").exit_code == 2
+    run("sample", folder / "model.json", "-n", 9, "-o", folder / "o.csv")
+    paper = folder / "o.certificate.json"
+    assert "broken by 0" in run("report", paper).output
+    facts = json.loads(paper.read_text())
+    facts["adjacency"] = "add-remove\x1b[2J"
+    paper.write_text(json.dumps(facts))
+    found = run("report", paper)
+    assert "NOT RIGHT" in found.output
+    assert "\x1b" not in found.output
+    facts["total"] = "none"
+    paper.write_text(json.dumps(facts))
+    assert run("report", paper).exit_code in (2, 3)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "3", '{"a": 1}', '{"a": {"format": "x"}}'])
+def test_other_files_are_no_reports(folder, text):
+    (folder / "other.json").write_text(text)
+    found = run("report", folder / "other.json")
+    assert found.exit_code in (2, 3), found.output
+    assert "no " in found.output
+
+
+def test_a_fitted_schema_serves_the_evaluation(folder):
+    rng = np.random.default_rng(1)
+    number = 200
+    days = pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, number), "D")
+    people = pd.DataFrame(
+        {
+            "home": np.arange(number) // 2,
+            "age": rng.choice([-8, 20, 30, 40], number),
+            "moved": days.date,
+        }
+    )
+    people.to_parquet(folder / "people.parquet")
+    missing = {"refused": -8}
+    Schema(
+        columns=[
+            Whole(name="age", low=0, high=99, bins=10, missing=missing),
+            Date(name="moved", low="2020-01-01", high="2020-12-31", bins=12),
+        ],
+        unit=Unit(name="household", identifier="home", most_records=2),
+    ).write(folder / "schema.json")
+    assert fit(folder).exit_code == 0
+    for name in ("made.parquet", "text.csv"):
+        run("sample", folder / "model.json", "-n", number, "-o", folder / name)
+        found = run(
+            "evaluate", folder / "people.parquet", folder / name, "--schema",
+            folder / "schema.json", "--only", "tables", "-o", folder / f"{name}.json",
+        )  # fmt: skip
+        assert found.exit_code == 0, found.output
+        found = run("report", folder / f"{name}.json", "-o", folder / f"{name}.html")
+        assert found.exit_code == 0, found.output
+        assert "<html" in (folder / f"{name}.html").read_text()
+        shown = run("report", folder / f"{name}.json")
+        assert "evidence" in shown.output
+
+
+def test_a_baseline_is_fitted_by_its_name(folder):
+    copula = ("--method", "copula", "--adjacency", "replace")
+    assert fit(folder, "--method", "copula").exit_code == 2
+    assert fit(folder, *copula, "--picture", folder / "s.svg").exit_code == 2
+    assert fit(folder, "--method", "other").exit_code == 2
+    assert not (folder / "model.json").exists()
+    found = fit(folder, *copula)
+    assert found.exit_code == 0, found.output
+    told = run("report", folder / "model.json").output
+    assert "copula" in told
+    assert "ranks: 1" in told
+    run("sample", folder / "model.json", "-n", 20, "-o", folder / "out.csv")
+    assert run("verify", folder / "out.certificate.json").exit_code == 0

@@ -15,7 +15,10 @@ import pytest
 import ckm
 
 ROOT = Path(ckm.__file__).resolve().parents[1]
-HEAVY = {"cvxpy", "scipy", "click", "rich", "pydantic", "jinja2", "pandas", "torch", "polars"}
+HEAVY = {
+    "click", "cvxpy", "jinja2", "opendp", "pandas", "polars", "pydantic", "pyvinecopulib",
+    "rich", "scipy", "sklearn", "torch",
+}  # fmt: skip
 
 
 def loaded(code):
@@ -31,7 +34,7 @@ def loaded(code):
 
 
 @pytest.mark.parametrize(
-    "package", ["ckm", "dp", "rappor", "rappor.location", "tables", "ptable"]
+    "package", ["ckm", "dp", "rappor", "rappor.location", "synth", "tables", "ptable"]
 )
 def test_importing_a_package_loads_nothing_heavy(package):
     assert not loaded(f"import {package}") & HEAVY
@@ -54,7 +57,7 @@ with ckm.Engine(people, id="id", secret=ckm.Secret(bytes(16)), ptable=table) as 
 
 
 @pytest.mark.parametrize(
-    "package", ["ckm", "dp", "rappor", "rappor.location", "tables", "ptable"]
+    "package", ["ckm", "dp", "rappor", "rappor.location", "synth", "tables", "ptable"]
 )
 def test_all_is_sorted_and_names_what_exists(package):
     module = importlib.import_module(package)
@@ -68,7 +71,7 @@ def test_all_is_sorted_and_names_what_exists(package):
         if not name.startswith("_")
         and not inspect.ismodule(value)
         and getattr(value, "__module__", "").split(".")[0]
-        in {"ckm", "dp", "rappor", "tables", "ptable"}
+        in {"ckm", "dp", "rappor", "synth", "tables", "ptable"}
     }
     public.discard("require_own_tables")  # runs before the imports and is no part of the API
     constants = {
@@ -85,7 +88,7 @@ def modules(package):
 
 
 @pytest.mark.parametrize(
-    "package", ["ckm", "dp", "rappor", "rappor.location", "tables", "ptable"]
+    "package", ["ckm", "dp", "rappor", "rappor.location", "synth", "tables", "ptable"]
 )
 def test_every_public_callable_says_what_it_does(package):
     silent = []

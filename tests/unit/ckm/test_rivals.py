@@ -30,6 +30,7 @@ from reports.method_facts import CriterionFact
 from reports.pages.methods import rating_of
 from risk.coded import CodedRecords, CubeRequest
 from risk.criteria_result import MEANINGS
+from synth import Category, Certificate, Schema, Whole
 
 JOB = """
 schema = 1
@@ -268,6 +269,42 @@ def test_synthetic_records_are_counted_by_the_categories_of_the_bench(folder):
     assert made.mean_change == 0
     assert made.facts == {"left_out": 0.0, "size": 1.0}
     assert made.criteria.share("found_by_differencing") == 0
+
+
+def test_records_of_a_synthesizer_are_compared_and_fit_the_hierarchy(folder):
+    values = {
+        "region": "r0 r1",
+        "town": "t0 t1 t2 t3 t4 t5",
+        "sex": "F M",
+        "age": "a0 a1 a2 a3",
+    }
+    columns = [
+        *(Category(name=name, values=some.split()) for name, some in values.items()),
+        Whole(name="income", low=0, high=99, bins=10),
+    ]
+    Schema(
+        columns=columns,
+        rules=["if town in ('t0', 't1', 't2') then region == 'r0'",
+               "if town in ('t3', 't4', 't5') then region == 'r1'"],
+        ignored=["person_id", "home"],
+    ).write("schema.json")  # fmt: skip
+    fit = "synth fit people.parquet --schema schema.json --epsilon 2 --delta 1e-6 -o model.json"
+    made = run(*fit.split())
+    assert made.exit_code == 0, made.output
+    sample = "synth sample model.json -n 240 --seed 1 -o made.parquet"
+    made = run(*sample.split())
+    assert made.exit_code == 0, made.output
+    paper = Certificate.read("made.certificate.json")
+    assert paper.verify(data="made.parquet", schema=Schema.read("schema.json")) == []
+    (folder / "methods.toml").write_text('[methods.synthetic]\npath = "made.parquet"\n')
+    wanted = read_comparanda("methods.toml", only=("exact", "synthetic"))
+    found = compare_methods(
+        read_job("job.toml"), wanted.methods, experiment=Experiment(persons=9)
+    )
+    result = found.result("synthetic")
+    assert result.facts == {"left_out": 0.0, "size": 1.0}
+    assert result.mean_change > 0
+    assert result.criteria.share("found_by_differencing") == 0
 
 
 def test_a_household_moves_as_a_whole_and_only_its_place_changes(folder):

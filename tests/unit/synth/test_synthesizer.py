@@ -30,6 +30,7 @@ from synth import (
     draw_structure,
     structure,
 )
+from synth.frames import read_records
 
 QUICK = Settings(steps=5, rounds=1)
 BUDGET = Budget(epsilon=4, delta=1e-6)
@@ -196,6 +197,45 @@ def test_the_model_does_not_tell_whether_null_occurred():
     models = [fit(frame, schema) for frame in frames]
     assert len({str(model.shape) for model in models}) == 1
     assert len({str(sampled(model).dtypes.to_dict()) for model in models}) == 1
+
+
+ODD = Schema(
+    columns=[
+        Whole(name="a", low=0, high=9, missing={"unknown": None}),
+        Whole(name="b", low=0, high=9, outside="clip"),
+        Category(name="c", values=[1, 2, 3], other=3),
+        Category(name="d", values=["x", "y"], missing={"unknown": None}),
+    ]
+)
+
+
+@pytest.mark.parametrize("way", ["pandas", "parquet", "dictionary"])
+def test_one_odd_value_does_not_change_the_model(way, tmp_path):
+    plain = pd.DataFrame({"a": [1, 2], "b": [3, 4], "c": [1, 2], "d": ["x", "y"]})
+    odd = pd.DataFrame(
+        {"a": [1, None], "b": [3, np.inf], "c": [1.0, 7.0], "d": [None, None]},
+    )
+    if way == "pandas":
+        odd = odd.astype({"c": object})
+        odd.loc[0, "c"] = "one"
+    shapes, types = set(), set()
+    for frame in (plain, odd):
+        records = frame
+        if way != "pandas":
+            frame.to_parquet(tmp_path / "records.parquet")
+            records = read_records(tmp_path / "records.parquet")
+        if way == "dictionary":
+            index = pa.int8() if frame is plain else pa.int16()
+            coded = (
+                pa.array(["x", "y"]).dictionary_encode().cast(pa.dictionary(index, pa.string()))
+            )
+            records = records.set_column(3, "d", coded)
+        model = fit(records, ODD)
+        shapes.add(str(model.shape))
+        drawn = sampled(model, 50)
+        types.add(str(drawn.dtypes if way == "pandas" else drawn.schema))
+    assert len(shapes) == 1, shapes
+    assert len(types) == 1, types
 
 
 def test_arrow_records_give_arrow_records():

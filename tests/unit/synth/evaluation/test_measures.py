@@ -1,11 +1,13 @@
 """Figures against closed forms, null data, copies and odd input."""
 
 import itertools
+import json
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from synth import Category, Date, Real, Schema, Whole
 from synth.evaluation import EvaluationError, Kind, encode, evaluate, kinds_of, read_kinds
 from synth.evaluation.association import (
     correlation_change,
@@ -273,6 +275,40 @@ def test_kinds_are_read_from_a_schema_of_either_form():
     assert kinds["age"].n_possible == 121
     with pytest.raises(EvaluationError, match="must list columns"):
         read_kinds({"integer_bounds": {"age": 3}})
+
+
+def test_kinds_are_read_from_a_schema_that_was_written(tmp_path):
+    missing = {"refused": -8, "not asked": "N", "unknown": None}
+    Schema(
+        columns=[
+            Whole(name="age", low=0, high=99, missing=missing),
+            Category(name="sex", values=["F", "M"], missing={"not asked": "N"}),
+            Category(name="size", values=[3, 1, 2], is_ordered=True),
+            Date(name="moved", low="1970-01-01", high="2027-01-31", missing={"unknown": None}),
+            Real(name="pay", low=0, high=9),
+        ]
+    ).write(tmp_path / "schema.json")
+    kinds = read_kinds(json.loads((tmp_path / "schema.json").read_text(encoding="utf-8")))
+    assert kinds["age"].n_possible == 100
+    assert kinds["sex"].categories == ("F", "M", "N")
+    assert kinds["size"].categories == (3, 1, 2)
+    frame = pd.DataFrame(
+        {
+            "age": ["-8", "N", "17"],
+            "sex": ["M", "N", None],
+            "size": [3.0, 2.0, 1.0],
+            "moved": ["1970-01-02", None, "1970-01-03"],
+            "pay": [0.5, 1.0, 9.0],
+        }
+    )
+    (records,) = encode(frame, kinds=kinds)
+    nan = np.nan
+    expected = [[nan, 1, 0, 1, 0.5], [nan, 2, 2, nan, 1.0], [17, nan, 1, 2, 9.0]]
+    np.testing.assert_array_equal(records.values, expected)
+    typed = frame.assign(moved=pd.to_datetime(frame["moved"]), age=[-8.0, nan, 17.0])
+    np.testing.assert_array_equal(encode(typed, kinds=kinds)[0].values, expected)
+    with pytest.raises(EvaluationError, match="days"):
+        encode(frame.assign(moved="soon"), kinds=kinds)
 
 
 @pytest.mark.parametrize(
