@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
+from safetensors import torch as tensor_files
 
 from dpsgd.errors import CheckpointError
+from dpsgd.sealed import opened, sealed, write_whole
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,7 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["read_tensors", "resume", "save", "write_tensors"]
 
 
-def save(training: PrivateTraining, path: str | Path) -> None:
+def save(
+    training: PrivateTraining, path: str | Path, *, about: dict[str, Any] | None = None
+) -> None:
     """Write a run, so that it can go on: model, optimizer, steps taken, clipping norm.
 
     Parameters
@@ -30,6 +31,8 @@ def save(training: PrivateTraining, path: str | Path) -> None:
         The run.
     path
         The file; replaced as a whole or not at all.
+    about
+        Plain values to give back to whoever resumes.
 
     Examples
     --------
@@ -47,7 +50,7 @@ def save(training: PrivateTraining, path: str | Path) -> None:
     >>> file = tempfile.mkdtemp() + "/run.safetensors"
     >>> save(training, file)
     >>> training.steps_taken = 0
-    >>> resume(training, file)
+    >>> _ = resume(training, file)
     >>> training.steps_taken
     4
     """
@@ -69,11 +72,12 @@ def save(training: PrivateTraining, path: str | Path) -> None:
         "randomness": training.randomness.state(),
         "groups": state["param_groups"],
         "plain": plain,
+        "about": about or {},
     }
     write_tensors(path, tensors, kind="run", facts=facts)
 
 
-def resume(training: PrivateTraining, path: str | Path) -> None:
+def resume(training: PrivateTraining, path: str | Path) -> dict[str, Any]:
     """Let a run go on where the one in a file stood.
 
     Steps that an interrupted run took after it was saved were not released; what this run
@@ -85,6 +89,11 @@ def resume(training: PrivateTraining, path: str | Path) -> None:
         A run of the same plan, model and optimizer.
     path
         The file.
+
+    Returns
+    -------
+    dict
+        What `save` was told about the run.
     """
     tensors, facts = read_tensors(path, kind="run")
     try:
@@ -105,7 +114,10 @@ def resume(training: PrivateTraining, path: str | Path) -> None:
         training.averages = parts["average"] or None
         training.clipping_norm = float(facts["clipping_norm"])
         training.randomness.restore(facts["randomness"])
-    except (KeyError, TypeError, RuntimeError) as error:
+        return dict(facts["about"])
+    except CheckpointError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise CheckpointError(
             "The file does not fit this model and optimizer.",
             hint="build them as they were when it was written",
@@ -136,17 +148,8 @@ def write_tensors(
     >>> read_tensors(file, kind="model")
     ({'one': tensor([1.])}, {'steps': 3})
     """
-    path = Path(path)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     own = {n: t.detach().cpu().clone().contiguous() for n, t in tensors.items()}
-    text = json.dumps(facts, allow_nan=False)
-    try:
-        save_file(own, draft, metadata={"kind": f"dpsgd {kind} 1", "facts": text})
-        with draft.open("rb") as stream:
-            os.fsync(stream.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_whole(path, sealed(tensor_files.save(own), kind=kind, facts=facts))
 
 
 def read_tensors(path: str | Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -159,18 +162,13 @@ def read_tensors(path: str | Path, *, kind: str) -> tuple[dict[str, Tensor], dic
     kind
         What it must be.
     """
+    content, facts = opened(path, kind=kind)
     try:
-        with safe_open(path, framework="pt") as content:
-            facts = content.metadata() or {}
-            tensors = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
-        found = json.loads(facts["facts"])
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
+        return tensor_files.load(content), facts
+    except (SafetensorError, KeyError, ValueError, TypeError) as error:
         raise CheckpointError(
-            f"The file {Path(path).name!r} cannot be read.", hint="it may be cut short"
+            f"The tensors of {Path(path).name!r} cannot be read.", hint="take a copy of the file"
         ) from error
-    if facts.get("kind") != f"dpsgd {kind} 1":
-        raise CheckpointError(f"The file {Path(path).name!r} is no {kind}.")
-    return tensors, found
 
 
 def _state(tensors: dict[str, Tensor], facts: dict[str, Any]) -> dict[str, Any]:
