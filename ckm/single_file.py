@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 __all__ = ["write_whole"]
 
 
-def write_whole(path: Path, text: str, *, is_private: bool) -> None:
-    """Write a text under a temporary name and rename it; an older file stays until then.
+def write_whole(path: Path, text: str | bytes, *, is_private: bool) -> None:
+    """Write a text or bytes under a temporary name and rename it; an older file stays until then.
 
     Parameters
     ----------
     path
         The file, replaced if it exists.
     text
-        Its content, written in UTF-8.
+        Its content; a text is written in UTF-8.
     is_private
         Whether its owner alone may read it.
 
@@ -34,7 +34,7 @@ def write_whole(path: Path, text: str, *, is_private: bool) -> None:
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         draft.touch(mode=0o600 if is_private else 0o666, exist_ok=False)
-        draft.write_bytes(text.encode())
+        draft.write_bytes(text.encode() if isinstance(text, str) else text)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
