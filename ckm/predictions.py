@@ -59,7 +59,10 @@ def predicted(model: Any, records: pa.Table, *, keep: Sequence[str] = ()) -> pa.
             f"The column {sorted(both)[0]!r} to keep has the name of a prediction.",
             hint="rename it, or leave it out",
         )
-    arrays = {name: pa.array(values.tolist()) for name, values in found.items()}
+    arrays = {
+        name: pa.array(values if values.dtype.kind == "f" else values.tolist())
+        for name, values in found.items()
+    }
     return pa.table({**columns, **arrays})
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ckm.cli.dpsgd_card import card
+from ckm.cli.dpsgd_memory import memory
+from ckm.cli.dpsgd_sweep import sweep
 from ckm.cli.dpsgd_train import predict, train
 from ckm.cli.failure import CHECK_FAILED
 from ckm.cli.root import Group, common_options
@@ -158,5 +160,5 @@ def _scores(file: Path):  # type: ignore[no-untyped-def]  # noqa: ANN202
     return table[:, 0], table[:, 1] == 1
 
 
-for _command in (train, predict, card):
+for _command in (train, predict, card, sweep, memory):
     dpsgd.add_command(_command)

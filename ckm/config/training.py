@@ -284,12 +284,14 @@ def _known() -> dict[str, tuple[str, ...]]:
 
 
 def _merged(document: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document with entries replaced; columns are added."""
+    """Return the document with entries replaced, the target as a whole; columns are added."""
     found = dict(document)
     for name, entries in changes.items():
         held = found.get(name)
         if isinstance(entries, list):
             found[name] = [*(held if isinstance(held, list) else []), *entries]
+        elif name == "target":
+            found[name] = dict(entries)
         else:
             found[name] = {**(held if isinstance(held, dict) else {}), **entries}
     return found
