@@ -56,7 +56,7 @@ def predicted(model: Any, records: pa.Table, *, keep: Sequence[str] = ()) -> pa.
         found["prediction"] = model.predict(records)
     if both := set(columns) & set(found):
         raise DPSGDError(
-            f"The column {sorted(both)[0]!r} to keep has the name of a prediction.",
+            f"The column {min(both)!r} to keep has the name of a prediction.",
             hint="rename it, or leave it out",
         )
     arrays = {
@@ -67,7 +67,7 @@ def predicted(model: Any, records: pa.Table, *, keep: Sequence[str] = ()) -> pa.
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table as CSV or Parquet; whole or not at all, for its owner alone.
+    r"""Write a table as CSV or Parquet; whole or not at all, for its owner alone.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def write_table(table: pa.Table, path: Path) -> None:
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "some.csv"
     >>> write_table(pa.table({"id": ["a"], "prediction": [0.25]}), file)
     >>> file.read_text()
-    'id,prediction\\na,0.25\\n'
+    'id,prediction\na,0.25\n'
     """
     sink = io.BytesIO()
     if path.suffix.lower() == ".parquet":

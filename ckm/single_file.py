@@ -12,7 +12,7 @@ __all__ = ["write_whole"]
 
 
 def write_whole(path: Path, text: str | bytes, *, is_private: bool) -> None:
-    """Write a text or bytes under a temporary name and rename it; an older file stays until then.
+    """Write a file under a temporary name and rename it; an older one stays until then.
 
     Parameters
     ----------

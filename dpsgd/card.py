@@ -28,6 +28,7 @@ _DEMONSTRATION = "a seed: a demonstration, not a release"
 _FORMAT = 1
 _LONGEST = 1000
 _LARGEST_TEXT = 100_000
+_MOST_TRIALS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +176,9 @@ class PrivacyCard:
             raise DPSGDError("An entry of the card is missing or of another kind.") from None
 
 
-def card_of(plan: Plan, *, data: str = "", touches: tuple[str, ...] = (), trials: int = 1) -> PrivacyCard:
+def card_of(
+    plan: Plan, *, data: str = "", touches: tuple[str, ...] = (), trials: int = 1
+) -> PrivacyCard:
     """Return the card of a model that was trained by all steps of a plan.
 
     Parameters
@@ -200,6 +203,8 @@ def card_of(plan: Plan, *, data: str = "", touches: tuple[str, ...] = (), trials
     >>> round(one.epsilon, 2), round(ten.epsilon, 2), ten.tuning
     (1.97, 7.28, 'all trials count')
     """
+    if not 1 <= trials <= _MOST_TRIALS:
+        raise DPSGDError(f"trials must lie between 1 and {_MOST_TRIALS:,}, not {trials!r}.")
     cost = plan.cost(trials * plan.steps)
     if not math.isfinite(cost.epsilon):
         raise DPSGDError(
@@ -254,8 +259,9 @@ def disagreements(card: PrivacyCard, *, plan: Plan) -> tuple[str, ...]:
     count = card.trials if card.tuning == "all trials count" else 1
     found = card_of(plan, trials=max(1, int(count)))
     names = (
-        "delta", "unit", "adjacency", "sampling", "accounted_sampling", "sampling_rate",
-        "noise_multiplier", "clipping_norm", "steps", "expected_batch", "clipping", "randomness",
+        "delta", "unit", "records_per_unit", "adjacency", "sampling", "accounted_sampling",
+        "sampling_rate", "noise_multiplier", "clipping_norm", "steps", "expected_batch",
+        "clipping", "released", "randomness",
     )  # fmt: skip
     wrong = [name for name in names if getattr(card, name) != getattr(found, name)]
     if card.epsilon < found.epsilon * (1 - 1e-6):

@@ -13,6 +13,8 @@ from dpsgd.errors import CheckpointError
 from dpsgd.sealed import opened, sealed, write_whole
 
 if TYPE_CHECKING:
+    import os
+
     from torch import Tensor
 
     from dpsgd.training import PrivateTraining
@@ -21,7 +23,10 @@ __all__ = ["read_tensors", "resume", "save", "write_tensors"]
 
 
 def save(
-    training: PrivateTraining, path: str | Path, *, about: dict[str, Any] | None = None
+    training: PrivateTraining,
+    path: str | os.PathLike[str],
+    *,
+    about: dict[str, Any] | None = None,
 ) -> None:
     """Write a run, so that it can go on: model, optimizer, steps taken, clipping norm.
 
@@ -77,7 +82,7 @@ def save(
     write_tensors(path, tensors, kind="run", facts=facts)
 
 
-def resume(training: PrivateTraining, path: str | Path) -> dict[str, Any]:
+def resume(training: PrivateTraining, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Let a run go on where the one in a file stood.
 
     Steps that an interrupted run took after it was saved were not released; what this run
@@ -96,36 +101,45 @@ def resume(training: PrivateTraining, path: str | Path) -> dict[str, Any]:
         What `save` was told about the run.
     """
     tensors, facts = read_tensors(path, kind="run")
+    if facts.get("plan") != training.plan.to_json():
+        raise CheckpointError(
+            "This run has another plan.", hint="make the run with the plan of the file"
+        )
+    taken = facts.get("steps_taken")
+    if not isinstance(taken, int) or not 0 <= taken <= training.plan.steps:
+        raise CheckpointError("The steps of this run do not fit its plan.")
     try:
-        if facts["plan"] != training.plan.to_json():
-            raise CheckpointError(
-                "This run has another plan.", hint="make the run with the plan of the file"
-            )
-        taken = int(facts["steps_taken"])
-        if not 0 <= taken <= training.plan.steps:
-            raise CheckpointError("The steps of this run do not fit its plan.")
-        training.steps_taken = taken
-        parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "average": {}}
-        for name, value in tensors.items():
-            kind, _, rest = name.partition(".")
-            parts[kind][rest] = value
-        training.model.load_state_dict(parts["model"])
-        training.optimizer.load_state_dict(_state(parts["optimizer"], facts))
-        training.averages = parts["average"] or None
-        training.clipping_norm = float(facts["clipping_norm"])
-        training.randomness.restore(facts["randomness"])
-        return dict(facts["about"])
-    except CheckpointError:
-        raise
+        _restore(training, tensors, facts)
+        about = dict(facts["about"])
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise CheckpointError(
             "The file does not fit this model and optimizer.",
             hint="build them as they were when it was written",
         ) from error
+    training.steps_taken = taken
+    return about
+
+
+def _restore(
+    training: PrivateTraining, tensors: dict[str, Tensor], facts: dict[str, Any]
+) -> None:
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "average": {}}
+    for name, value in tensors.items():
+        kind, _, rest = name.partition(".")
+        parts[kind][rest] = value
+    training.model.load_state_dict(parts["model"])
+    training.optimizer.load_state_dict(_state(parts["optimizer"], facts))
+    training.averages = parts["average"] or None
+    training.clipping_norm = float(facts["clipping_norm"])
+    training.randomness.restore(facts["randomness"])
 
 
 def write_tensors(
-    path: str | Path, tensors: dict[str, Tensor], *, kind: str, facts: dict[str, Any]
+    path: str | os.PathLike[str],
+    tensors: dict[str, Tensor],
+    *,
+    kind: str,
+    facts: dict[str, Any],
 ) -> None:
     """Write tensors and facts into one file, which appears whole or not at all.
 
@@ -152,7 +166,9 @@ def write_tensors(
     write_whole(path, sealed(tensor_files.save(own), kind=kind, facts=facts))
 
 
-def read_tensors(path: str | Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_tensors(
+    path: str | os.PathLike[str], *, kind: str
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what `write_tensors` wrote.
 
     Parameters
@@ -167,7 +183,8 @@ def read_tensors(path: str | Path, *, kind: str) -> tuple[dict[str, Tensor], dic
         return tensor_files.load(content), facts
     except (SafetensorError, KeyError, ValueError, TypeError) as error:
         raise CheckpointError(
-            f"The tensors of {Path(path).name!r} cannot be read.", hint="take a copy of the file"
+            f"The tensors of {Path(path).name!r} cannot be read.",
+            hint="take a copy of the file",
         ) from error
 
 

@@ -184,7 +184,9 @@ def _network(model: Any, inputs: int) -> nn.Module:
     return network
 
 
-def _check(network: nn.Module, tensors: dict[str, Tensor], *, facts: ModelFacts, name: str) -> None:
+def _check(
+    network: nn.Module, tensors: dict[str, Tensor], *, facts: ModelFacts, name: str
+) -> None:
     import torch
 
     wanted = {n: (v.shape, v.dtype) for n, v in network.state_dict().items()}

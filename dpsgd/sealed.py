@@ -158,7 +158,8 @@ def _read(file: Path) -> tuple[bytes, dict[str, Any]]:
 
 def _unreadable(file: Path) -> CheckpointError:
     return CheckpointError(
-        f"The file {file.name!r} cannot be read.", hint="it may be cut short, or of another kind"
+        f"The file {file.name!r} cannot be read.",
+        hint="it may be cut short, or of another kind",
     )
 
 

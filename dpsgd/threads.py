@@ -1,4 +1,4 @@
-"""How many threads PyTorch uses: one a job, as jobs that share a machine wait for each other."""
+"""How many threads PyTorch uses: one a job, as jobs that share a machine hinder each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of a sweep on one table: trained by the plan, scored after each pass on other records."""
+"""Runs of a sweep on a table: trained by the plan, scored after each pass on other records."""
 
 from __future__ import annotations
 
@@ -80,7 +80,10 @@ class Trials:
         return "Trials(…)"
 
     def __call__(
-        self, choices: Mapping[str, float], is_private: bool, seed: int  # noqa: FBT001
+        self,
+        choices: Mapping[str, float],
+        is_private: bool,  # noqa: FBT001 (run_sweep calls it so)
+        seed: int,
     ) -> Iterator[tuple[float, float | None]]:
         """Yield accuracy, and epsilon of a private run, after each pass."""
         if "image_factor" in choices:
@@ -113,7 +116,10 @@ class Trials:
         each = math.ceil(1 / plan.sampling_rate - 1e-9)
         for stop in (*range(each, plan.steps, each), plan.steps):
             training.run(x, y, criterion=model._losses, until=stop)  # noqa: SLF001
-            yield _accuracy(network, *self._test), plan.cost(stop).epsilon if is_private else None
+            yield (
+                _accuracy(network, *self._test),
+                plan.cost(stop).epsilon if is_private else None,
+            )
         training.close()
 
 
@@ -168,7 +174,9 @@ def pooled(images: NDArray[Any], factor: int) -> NDArray[np.float32]:
         raise DPSGDError(f"factor must lie between 1 and {min(rows, columns)}, not {factor!r}.")
     high, wide = rows // factor, columns // factor
     cut = np.asarray(images, dtype=np.float32)[:, : high * factor, : wide * factor]
-    found: NDArray[np.float32] = cut.reshape(size, high, factor, wide, factor, *rest).mean((2, 4))
+    found: NDArray[np.float32] = cut.reshape(size, high, factor, wide, factor, *rest).mean(
+        (2, 4)
+    )
     return found
 
 

@@ -53,6 +53,7 @@ a head on frozen features of images, by a method that keeps each record's gradie
 @click.pass_obj
 def memory(
     voice: Voice,
+    /,
     *,
     plan_file: Path | None,
     batches: tuple[int, ...],
@@ -149,5 +150,7 @@ def _advise(voice: Voice, rows: Sequence[dict[str, Any]], limit: float | None) -
 
     for row in rows:
         if limit is not None and row["peak"] > limit * _MEGA:
-            words = f"a {row['kind']} batch of {row['batch_size']:,} takes more than {limit:g} MB"
+            words = (
+                f"a {row['kind']} batch of {row['batch_size']:,} takes more than {limit:g} MB"
+            )
             voice.warn("memory", f"{words}: {advice(row['batch_size'])}")

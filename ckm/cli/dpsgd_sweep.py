@@ -80,6 +80,7 @@ records where you can.
 @click.pass_obj
 def sweep(
     voice: Voice,
+    /,
     *,
     data: Path | None,
     plan_file: Path,
@@ -142,7 +143,7 @@ def _show(voice: Voice, found: Sequence[Outcome]) -> None:
 
     names = [name for name in _CHOICES if any(name in one.choices for one in found)]
     table = Table(box=box.SIMPLE_HEAD, show_edge=False)
-    for heading in (*names, "epsilon", "runs", "accuracy", "sd", "× chance"):
+    for heading in (*names, "epsilon", "runs", "accuracy", "sd", "times chance"):
         table.add_column(heading.replace("_", " "), justify="right")
     for one in found:
         cells = [f"{one.choices[n]:g}" if n in one.choices else "" for n in names]
@@ -166,21 +167,18 @@ def _tuning(job: TrainingJob, tried: Sweep) -> list[str]:
         return []
     delta = costs[0].delta
     epsilon = sum(plan.cost().epsilon for plan in costs)
-    lines = [
-        f"Keeping the best of these {len(costs)} private runs costs epsilon {epsilon:.4g} at "
-        f"delta {len(costs) * delta:.2g}, not that of one run."
-    ]
+    delta_of_all = f"{len(costs) * delta:.2g}"
+    kept = f"Keeping the best of these {len(costs)} private runs costs epsilon {epsilon:.4g}"
+    lines = [f"{kept} at delta {delta_of_all}, not that of one run."]
     worst = max(costs, key=lambda plan: plan.cost().epsilon)
     if worst.sampling == "poisson" and worst.adjacency == "add-remove":
         curve = RenyiCurve.subsampled_gaussian(
             sampling_rate=worst.sampling_rate, noise_multiplier=worst.noise_multiplier
         )
         best = best_of_random(curve * worst.steps, mean_trials=len(costs)).epsilon(delta)
-        lines.append(
-            f"With as many on average, their number drawn at random and secret: "
-            f"epsilon {best.epsilon:.4g} at delta {delta:g}."
-        )
-    lines.append("Both hold only where the scores come from public records.")
+        drawn = "With as many on average, their number drawn at random and secret"
+        lines.append(f"{drawn}: epsilon {best.epsilon:.4g} at delta {delta:g}.")
+    lines.append("This holds only where the scores come from public records.")
     return lines
 
 

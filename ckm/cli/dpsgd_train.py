@@ -225,6 +225,7 @@ on with --resume.
 @click.pass_obj
 def train(
     voice: Voice,
+    /,
     *,
     data: Path | None,
     plan_file: Path | None,

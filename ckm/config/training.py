@@ -36,7 +36,10 @@ class TrainingDataModel(Section):
         default=[], description="Other uses of these data, such as a look at their means."
     )
     trials: int = Field(
-        default=1, ge=1, description="Plans of this cost run on these data, with this one."
+        default=1,
+        ge=1,
+        le=10_000,
+        description="Plans of this cost run on these data, with this one.",
     )
 
 
@@ -340,7 +343,13 @@ def _column(
 
 
 _EXAMPLE: dict[str, Any] = {
-    "plan": {"epsilon": 1.0, "delta": 1e-4, "dataset_size": 2000, "batch_size": 200, "steps": 20},
+    "plan": {
+        "epsilon": 1.0,
+        "delta": 1e-4,
+        "dataset_size": 2000,
+        "batch_size": 200,
+        "steps": 20,
+    },
     "target": {"name": "retired", "values": ["no", "yes"]},
     "column": [{"name": "age", "low": 0, "high": 100}],
 }
