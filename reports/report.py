@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import html as escaping
 import json
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from footing.files import write_whole
 from reports.errors import ReportError
 
 if TYPE_CHECKING:
@@ -132,16 +131,14 @@ class Report:
           hint: print the page to PDF in a browser
         """
         target = Path(path)
-        _require_writable(target, overwrite=overwrite)
-        text = self.to_json() if target.suffix.lower() == ".json" else self.html
-        temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
-        try:
-            with temporary.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-            temporary.replace(target)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
+        form = target.suffix.lower()
+        if form not in {".html", ".json"}:
+            raise ReportError(
+                f"A report is written to .html or .json, not {target.suffix!r}.",
+                hint="print the page to PDF in a browser",
+            )
+        text = self.to_json() if form == ".json" else self.html
+        write_whole(target, text, error=ReportError, overwrite=overwrite)
 
     def _repr_html_(self) -> str:
         title = escaping.escape(self.title)
@@ -149,23 +146,6 @@ class Report:
             f'<iframe title="{title}" sandbox="" srcdoc="{escaping.escape(self.html)}" '
             'style="width:100%;height:40em;border:1px solid #888"></iframe>'
         )
-
-
-def _require_writable(target: Path, *, overwrite: bool) -> None:
-    if target.suffix.lower() not in {".html", ".json"}:
-        raise ReportError(
-            f"A report is written to .html or .json, not {target.suffix!r}.",
-            hint="print the page to PDF in a browser",
-        )
-    if target.is_dir():
-        raise ReportError(f"'{target.name}' is a folder.", hint="take another name")
-    if target.exists() and not overwrite:
-        raise ReportError(
-            f"The file '{target.name}' exists already.",
-            hint="pass overwrite=True, or take another name",
-        )
-    if not target.parent.is_dir():
-        raise ReportError(f"There is no folder '{target.parent}'.", hint="make it first")
 
 
 def _plain(facts: Any) -> Any:

@@ -10,7 +10,7 @@ import click
 
 from ckm.cli.root import common_options
 from ckm.cli.synth_evaluate import check_output, page_of, show_figures
-from ckm.single_file import write_whole
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
