@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from dp import Adjacency, Guarantee, PrivacyLoss, gaussian_epsilon
+from dp.drawn import fixed_batches_epsilon
 from dpsgd.errors import PlanError
 
 __all__ = ["Cost", "Sampling", "cost_of", "noise_for"]
@@ -280,14 +281,10 @@ def _without_replacement(
 ) -> float:
     if size is None:
         raise PlanError("Batches of a fixed size need dataset_size.", hint="give it")
-    import dp_accounting
-    from dp_accounting import rdp
-
-    # A record and the one that takes its place in the batch move the sum twice as far.
-    event = dp_accounting.SampledWithoutReplacementDpEvent(
-        size, round(rate * size), dp_accounting.GaussianDpEvent(sigma / 2)
+    return fixed_batches_epsilon(
+        delta,
+        dataset_size=size,
+        batch_size=round(rate * size),
+        noise_multiplier=sigma,
+        steps=steps,
     )
-    relation = dp_accounting.NeighboringRelation.REPLACE_ONE
-    accountant = rdp.RdpAccountant(neighboring_relation=relation)
-    accountant.compose(event, steps)
-    return float(accountant.get_epsilon(delta))

@@ -131,7 +131,7 @@ class Sweep:
 _PRIVATE = {"noise_multiplier", "clipping_norm"}
 
 
-def _check(name: str, several: Sequence[float]) -> None:
+def _check(name: str, several: Sequence[Any]) -> None:
     if not several or len(set(several)) != len(several):
         raise DPSGDError(f"{name} needs values, each once.")
     for value in several:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -72,7 +72,7 @@ def budget(
     from dpsgd.cost import Sampling
 
     steps = steps_of(dataset_size, batch_size=batch_size, epochs=epochs)
-    run = {"noise_multiplier": noise_multiplier, "epochs": epochs, "delta": delta}
+    run: Any = {"noise_multiplier": noise_multiplier, "epochs": epochs, "delta": delta}
     epsilon, order = compute_dp_sgd_privacy(dataset_size, batch_size=batch_size, **run)
     found = claims(dataset_size, batch_size=batch_size, sampling=Sampling(sampling), **run)
     for name, value in (
