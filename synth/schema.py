@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from synth.columns import Category, Column, Date, Numeric, Real, Whole, is_text
 from synth.errors import SchemaError, UndeclaredError
+from synth.newfile import write_text
 from synth.rules import EditRule, parse_rule
 
 if TYPE_CHECKING:
@@ -307,7 +308,7 @@ class Schema:
         path
             The file.
         """
-        Path(path).write_text(self.to_json(), encoding="utf-8")
+        write_text(path, self.to_json())
 
     def _record(self) -> dict[str, Any]:
         columns = [{"kind": one.kind, **_plain(one)} for one in self.columns]

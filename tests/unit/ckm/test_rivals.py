@@ -294,7 +294,7 @@ def test_records_of_a_synthesizer_are_compared_and_fit_the_hierarchy(folder):
     sample = "synth sample model.json -n 240 --seed 1 -o made.parquet"
     made = run(*sample.split())
     assert made.exit_code == 0, made.output
-    paper = Certificate.read("made.certificate.json")
+    paper = Certificate.read("made.parquet.certificate.json")
     assert paper.verify(data="made.parquet", schema=Schema.read("schema.json")) == []
     (folder / "methods.toml").write_text('[methods.synthetic]\npath = "made.parquet"\n')
     wanted = read_comparanda("methods.toml", only=("exact", "synthetic"))
