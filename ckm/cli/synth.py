@@ -14,7 +14,7 @@ from ckm.cli.failure import CHECK_FAILED
 from ckm.cli.root import Group, common_options
 from ckm.cli.synth_evaluate import compare, evaluate
 from ckm.cli.synth_report import report
-from ckm.single_file import whole_file
+from footing.files import new_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -332,7 +332,7 @@ def _written(target: Path, *, force: bool, dry_run: bool) -> Iterator[Path]:
     if not target.parent.is_dir():
         raise click.UsageError(f"There is no folder {str(target.parent)!r}: make it first.")
     if not dry_run:
-        with whole_file(target, is_private=False) as draft:
+        with new_file(target, overwrite=force) as draft:
             yield draft
         return
     with tempfile.TemporaryDirectory(prefix="ckm-") as folder:
