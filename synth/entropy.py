@@ -93,6 +93,7 @@ def fit_potentials(
     array([0.75, 0.25])
     """
     from scipy.optimize import minimize
+    from threadpoolctl import threadpool_limits
 
     shapes = [target.counts.shape for target in targets]
     cuts = np.cumsum([target.counts.size for target in targets])[:-1]
@@ -111,12 +112,14 @@ def fit_potentials(
         return float(value), model - wanted + slack * flat / sizes + _RIDGE * flat
 
     first = np.concatenate([table.ravel() for table in start])
-    found = minimize(
-        loss,
-        np.clip(first, -_BOUND, _BOUND),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(-_BOUND, _BOUND)] * len(first),
-        options={"maxiter": steps, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-7},
-    )
+    # The tables are small: threads would only wait for each other, at twice the cost and more.
+    with threadpool_limits(limits=1, user_api="blas"):
+        found = minimize(
+            loss,
+            np.clip(first, -_BOUND, _BOUND),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(-_BOUND, _BOUND)] * len(first),
+            options={"maxiter": steps, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-7},
+        )
     return split(np.asarray(found.x))
