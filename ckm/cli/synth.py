@@ -154,8 +154,8 @@ def fit(
     its publication claims.
     """
     from synth import Discovery, Schema, SimulatedNoise, Synthesizer, draw_structure
-    from synth.frames import names_of, read_records
     from synth.claims import words_of
+    from synth.frames import names_of, read_records
     from synth.methods import settings_of
 
     if picture is not None and method != "tables":
