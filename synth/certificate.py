@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dp import epsilon_of_rho
+from footing.files import write_whole
 from synth.calls import Call
 from synth.claims import words_of, wrong_account
 from synth.constraints import constraints_of
 from synth.errors import CertificateError
 from synth.methods import COUNTED_BY, METHODS, is_unprotected
-from synth.newfile import write_text
 from synth.schema import Schema
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Certificate:
         if key is not None:
             facts["seal"] = _seal(facts["digest"], key)
         text = json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False)
-        write_text(path, text + "\n")
+        write_whole(path, text + "\n")
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Certificate:

@@ -11,7 +11,7 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Claim", "wrong_account", "words_of"]
+__all__ = ["Claim", "words_of", "wrong_account"]
 
 _ROUNDING = 1 + 1e-9
 
@@ -38,7 +38,8 @@ class Claim:
     def __post_init__(self) -> None:
         if self.epsilon is None:
             return
-        is_number = isinstance(self.epsilon, (int, float)) and type(self.epsilon) is not bool
+        given: object = self.epsilon
+        is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
         if not is_number or not 0 <= self.epsilon < math.inf:
             raise SynthError(
                 f"The epsilon of a claim is a finite number from 0, not {self.epsilon!r}.",
@@ -57,8 +58,8 @@ def words_of(account: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> words_of({"label": "A vine", "claimed": 1.0, "epsilon": None, "parts": {"vine": None}})
-    'A vine: NOT differentially private as claimed: epsilon 1 claimed, no bound (vine unbounded)'
+    >>> words_of({"label": "A net", "claimed": 1.0, "epsilon": None, "parts": {"net": None}})
+    'A net: NOT differentially private as claimed: epsilon 1 claimed, no bound (net unbounded)'
     >>> words_of({"label": "A net", "claimed": 1.0, "epsilon": 501.0, "parts": {"net": 501.0}})
     'A net: NOT differentially private as claimed: epsilon 1 claimed, 501 spent (net 501)'
     """

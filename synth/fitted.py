@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from footing.files import new_file, write_whole
 from synth.calls import Call
 from synth.coding import draw_numbers, encode_column
 from synth.columns import Numeric, Plain
@@ -16,7 +17,6 @@ from synth.constraints import constraints_of, judge_records
 from synth.errors import DomainError, RuleError, SynthError
 from synth.frames import Shape, from_codes
 from synth.methods import is_unprotected
-from synth.newfile import whole_file, write_text
 from synth.rules import EditRule, parse_rule
 from synth.sampling import Drawn, draw_kept
 from synth.schema import Schema
@@ -272,10 +272,10 @@ class Model:
 
             parts = {name: json.dumps(part) for name, part in self._record().items()}
             table = pa.table({"part": list(parts), "content": list(parts.values())})
-            with whole_file(file) as draft:
+            with new_file(file, error=SynthError, overwrite=True) as draft:
                 pq.write_table(table, draft, compression="zstd")
         else:
-            write_text(file, json.dumps(self._record(), allow_nan=False))
+            write_whole(file, json.dumps(self._record(), allow_nan=False))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from synth.certificate import Certificate
 from synth.claims import words_of
@@ -12,11 +13,15 @@ from synth.errors import CertificateError
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
+
+    from reports.guarantee_facts import GuaranteeFact
 
 __all__ = ["Guarantee", "beside", "guarantee_beside", "guarantee_of"]
 
 Status = Literal["private", "unprotected", "simulated", "wrong", "other data", "absent"]
 _SIMULATED = "simulated"
+_ADJACENCIES = ("add-remove", "replace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +45,9 @@ class Guarantee:
         Which tables are neighbours.
     unit, most_records
         Who is protected, and how many records one has at most.
+    claimed, spent
+        What the publication of an unprotected method claims, and what it really spends; None
+        where nothing is claimed, and where nothing bounds it.
     words
         What a method is that spends more than it claims, or what is wrong.
 
@@ -57,6 +65,8 @@ class Guarantee:
     adjacency: str = ""
     unit: str = "record"
     most_records: int = 1
+    claimed: float | None = None
+    spent: float | None = None
     words: str = ""
 
     @property
@@ -69,6 +79,69 @@ class Guarantee:
         return "".join(
             c if c.isprintable() else c.encode("unicode_escape").decode() for c in line
         )
+
+    def fact(self) -> GuaranteeFact:
+        """Return it as a page says it.
+
+        Examples
+        --------
+        >>> Guarantee(status="absent").fact().name
+        'absent'
+        """
+        from reports.guarantee_facts import GuaranteeFact
+
+        known = {"epsilon": self.epsilon, "delta": self.delta, "claimed": self.claimed}
+        numbers = {**known, "spent": self.spent, "most": self.most_records}
+        values = {name: number for name, number in numbers.items() if number is not None}
+        name: str = self.status
+        if self.status == "private":
+            name = self.adjacency
+        elif self.status == "unprotected" and self.claimed is not None:
+            name = "unbounded" if self.spent is None else "overspent"
+        return GuaranteeFact(name=name, values={**values, "unit": self.unit})
+
+    def record(self) -> dict[str, Any]:
+        """Return it as plain values.
+
+        Examples
+        --------
+        >>> Guarantee.from_record(Guarantee(status="absent").record()).status
+        'absent'
+        """
+        return asdict(self)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Guarantee:
+        """Read what `record` gave.
+
+        Parameters
+        ----------
+        record
+            Plain values.
+
+        Raises
+        ------
+        CertificateError
+            If it is something else.
+
+        Examples
+        --------
+        >>> Guarantee.from_record({"status": "certain"})
+        Traceback (most recent call last):
+        ...
+        synth.errors.CertificateError: This is no guarantee.
+        """
+        kinds = {one.name: str(one.type) for one in fields(cls)}
+        try:
+            fits = record["status"] in get_args(Status) and all(
+                _fits(value, kinds[name]) for name, value in record.items()
+            )
+            made = cls(**record) if fits else None
+        except (KeyError, TypeError, AttributeError):
+            made = None
+        if made is None or (made.status == "private" and made.adjacency not in _ADJACENCIES):
+            raise CertificateError("This is no guarantee.")
+        return made
 
     def _line(self) -> str:
         if self.status == "absent":
@@ -159,7 +232,15 @@ def guarantee_of(
     known: dict[str, Any] = {"certificate": name, "method": str(found.get("method"))}
     if certificate.is_unprotected:
         # Said before all else: whatever else is wrong, nobody may take it for private.
-        return Guarantee(status="unprotected", words=_unprotected(found), **known)
+        account = found.get("account")
+        account = account if isinstance(account, dict) else {}
+        return Guarantee(
+            status="unprotected",
+            words=_unprotected(found),
+            claimed=_number(account.get("claimed")),
+            spent=_number(account.get("epsilon")),
+            **known,
+        )
     if data is not None and not certificate.is_of(data):
         return Guarantee(status="other data", **known)
     wrong = certificate.verify()
@@ -177,6 +258,17 @@ def guarantee_of(
         most_records=int(unit["most_records"]),
         **known,
     )
+
+
+def _number(value: object) -> float | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and math.isfinite(value) else None  # type: ignore[arg-type]
+
+
+def _fits(value: object, kind: str) -> bool:
+    if "float" in kind:
+        return value is None or _number(value) is not None
+    return isinstance(value, int if kind == "int" else str)
 
 
 def _unprotected(found: dict[str, Any]) -> str:

@@ -156,7 +156,7 @@ def settings_of(method: str, given: Mapping[str, Any]) -> Any:
 
 
 def _known(method: str) -> str:
-    if not isinstance(method, str) or method not in METHODS:
+    if method not in list(METHODS):  # what is no text cannot be looked up
         raise SynthError(f"Unknown method {method!r}.", hint=f"known: {', '.join(METHODS)}")
     return method
 

@@ -8,9 +8,9 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from footing.files import write_whole
 from synth.columns import Category, Column, Date, Numeric, Real, Whole, is_text
 from synth.errors import SchemaError, UndeclaredError
-from synth.newfile import write_text
 from synth.rules import EditRule, parse_rule
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ class Schema:
         path
             The file.
         """
-        write_text(path, self.to_json())
+        write_whole(path, self.to_json())
 
     def _record(self) -> dict[str, Any]:
         columns = [{"kind": one.kind, **_plain(one)} for one in self.columns]

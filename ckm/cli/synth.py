@@ -14,6 +14,7 @@ from ckm.cli.failure import CHECK_FAILED
 from ckm.cli.root import Group, common_options
 from ckm.cli.synth_evaluate import compare, evaluate
 from ckm.cli.synth_report import report
+from ckm.cli.synth_sweep import sweep
 from footing.files import new_file
 
 if TYPE_CHECKING:
@@ -154,8 +155,8 @@ def fit(
     its publication claims.
     """
     from synth import Discovery, Schema, SimulatedNoise, Synthesizer, draw_structure
-    from synth.frames import names_of, read_records
     from synth.claims import words_of
+    from synth.frames import names_of, read_records
     from synth.methods import settings_of
 
     if picture is not None and method != "tables":
@@ -346,5 +347,5 @@ def _secret(file: Path) -> bytes:
         raise click.UsageError(f"The secret {file.name!r} cannot be read.") from None
 
 
-for _command in (evaluate, compare, report):
+for _command in (evaluate, compare, report, sweep):
     synth.add_command(_command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.guarantees import say_guarantee
 from reports.catalogues.synthesis import CONCLUSIONS, CONTROLS, FIGURES, GOOD, GROUPS
 from reports.catalogues.wording import written
 from reports.charts.marked import Marked, MarkedLine, marked_bars
@@ -71,6 +72,7 @@ def synthesis_page(words: Words, facts: SynthesisFacts) -> tuple[str, dict[str, 
         ],
         "is_one": len(facts.figures) == 1,
         "sizes": _sizes(words, facts),
+        "guarantees": _guarantees(words, facts),
         "pictures": _pictures(words, facts),
         "groups": [
             (name, words.say(GROUPS[name]), _group(words, facts, name)) for name in groups
@@ -93,6 +95,18 @@ def _sizes(words: Words, facts: SynthesisFacts) -> Table:
         caption=words.say("Numbers of records"),
         columns=(*texts(words.say("Records")), *numbers(words.say("How many"))),
         rows=tuple((name, words.numbers.count(size)) for name, size in lines),
+    )
+
+
+def _guarantees(words: Words, facts: SynthesisFacts) -> Table:
+    return Table(
+        id="guarantees",
+        caption=words.say("What is promised of the synthetic records"),
+        columns=texts(words.say("Records"), words.say("Guarantee")),
+        rows=tuple(
+            (words.say("Synthetic: %(name)s", name=name), say_guarantee(words, fact))
+            for name, fact in facts.guarantees.items()
+        ),
     )
 
 

@@ -68,7 +68,8 @@ class VineSettings:
         _require("measure", self.measure, ("tau", "rho"))
         if self.truncation not in ("all", "auto") and not is_whole(self.truncation):
             raise SynthError("truncation is a whole number from 1, 'all' or 'auto'.")
-        names = (self.families,) if isinstance(self.families, str) else tuple(self.families)
+        given: object = self.families  # one name, where somebody wrote it as text
+        names = (given,) if isinstance(given, str) else tuple(self.families)
         object.__setattr__(self, "families", names)
         for name in names:
             _require("families", name, FAMILIES)
@@ -119,9 +120,10 @@ class ThesisSettings(VineSettings):
         VineSettings.__post_init__(self)
         _require("mechanism", self.mechanism, _MECHANISMS)
         shares = {"ratio": self.ratio, "encoder_ratio": self.encoder_ratio, "delta": self.delta}
-        for name, share in shares.items():
+        numbers: dict[str, object] = {**shares}
+        for name, share in numbers.items():
             is_number = isinstance(share, (int, float)) and not isinstance(share, bool)
-            if not is_number or not 0 < share < 1:
+            if not is_number or not 0 < share < 1:  # type: ignore[operator]
                 raise SynthError(f"{name} lies between 0 and 1, not {share!r}.")
 
 

@@ -27,6 +27,7 @@ from reports.facts import (
     TableFact,
     WorstFact,
 )
+from reports.guarantee_facts import GuaranteeFact
 from reports.synthesis_facts import SynthesisFacts, SynthesisFigure, SynthesisFinding
 
 LAW = {-5: 0.004, -4: 0.022, -3: 0.07, -2: 0.14, -1: 0.17, 0: 0.188}
@@ -533,6 +534,20 @@ def synthesis(sets: int = 2) -> SynthesisFacts:
         learner="HistGradientBoostingClassifier",
         figures=dict.fromkeys(names, figures),
         findings=dict.fromkeys(names, findings),
+        guarantees={
+            name: GuaranteeFact(
+                name=promised,
+                values={
+                    "epsilon": 1.0,
+                    "delta": 1e-6,
+                    "unit": "household",
+                    "most": 6,
+                    "claimed": 1.0,
+                    "spent": 14.0,
+                },
+            )
+            for name, promised in zip(names, ("replace", "unbounded"), strict=False)
+        },
     )
 
 

@@ -33,6 +33,7 @@ def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
     from ckm.config import read_job
     from ckm.config.service import is_service_file, read_service
     from ckm.config.swap import is_swap_file, read_swap
+    from ckm.config.sweeps import read_sweep
 
     found = [block for page in PAGES for block in blocks(page, "toml")]
     assert found
@@ -43,6 +44,9 @@ def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
         file.write_text(block, encoding="utf-8")
         if is_swap_file(file):
             assert read_swap(file).plan.columns
+            continue
+        if "[[ways]]" in block:
+            assert read_sweep(file).ways
             continue
         assert read_service(file).variables if is_service_file(file) else read_job(file).tables
 

@@ -301,3 +301,28 @@ def test_a_method_refuses_what_it_does_not_know(folder, options, match):
     assert found.exit_code == 2, found.output
     assert match.lower() in " ".join(found.output.lower().split())
     assert not (folder / "model.json").exists()
+
+
+def test_records_that_differ_in_their_ending_have_certificates_of_their_own(folder):
+    assert fit(folder).exit_code == 0
+    for name in ("a.csv", "a.parquet"):
+        made = run("sample", folder / "model.json", "-n", 20, "-o", folder / name)
+        assert made.exit_code == 0, made.output
+    for name in ("a.csv", "a.parquet"):
+        paper = folder / f"{name}.certificate.json"
+        found = run("verify", paper, "--data", folder / name)
+        assert found.exit_code == 0, found.output
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def test_a_fit_that_is_interrupted_leaves_the_older_model(folder, monkeypatch):
+    assert fit(folder).exit_code == 0
+    before = (folder / "model.json").read_bytes()
+
+    def stop(*_args, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("synth.fitted.json.dumps", stop)
+    assert fit(folder, "--force").exit_code != 0
+    assert (folder / "model.json").read_bytes() == before
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]

@@ -2,6 +2,8 @@
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -119,3 +121,28 @@ def test_without_links_the_name_is_given_by_renaming(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "link", refuse)
     write_whole(Path(tmp_path, "a.csv"), "all", overwrite=False)
     assert (tmp_path / "a.csv").read_text() == "all"
+
+
+WRITE_OFTEN = """
+import sys
+from footing import write_whole
+for _ in range(40):
+    write_whole(sys.argv[1], sys.argv[2] * 200_000)
+"""
+
+
+def test_two_processes_that_write_the_same_path_leave_one_whole_file(tmp_path):
+    file = tmp_path / "shared.json"
+    write_whole(file, "a" * 200_000)
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITE_OFTEN, file, letter]) for letter in "ab"
+    ]
+    looks = 0
+    while any(writer.poll() is None for writer in writers):
+        text = file.read_text()
+        assert len(text) == 200_000
+        assert len(set(text)) == 1
+        looks += 1
+    assert looks
+    assert [writer.wait() for writer in writers] == [0, 0]
+    assert [one.name for one in tmp_path.iterdir()] == ["shared.json"]
