@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Clerk", "Neighbours"]
 
-# Weights are multiples of 1/1024, at most 1, so that scores are exact in doubles.
+# Weights are multiples of 1/1024, at most 1, and what they weigh is whole and at most 2**42, so
+# that scores are exact in doubles.
 _GRAIN = 1024.0
+_FAR = 2.0**41
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,7 +241,8 @@ class Clerk:
             )
         )
         scores = [
-            weight[one] * (self._misfit(one, expected[one]) - np.rint(handicaps[one]))
+            weight[one]
+            * (self._misfit(one, expected[one]) - np.rint(np.clip(handicaps[one], -_FAR, _FAR)))
             for one in candidates
         ]
         return candidates[self._noise.choose(np.array(scores, np.float64), how)]
@@ -250,9 +253,9 @@ class Clerk:
         self._tables.clear()
 
     def _misfit(self, columns: tuple[int, ...], expected: NDArray[np.float64]) -> float:
-        """Return the sum of absolute differences, an exact integer."""
+        """Return the sum of absolute differences, an exact integer, or a limit above it."""
         whole = np.rint(np.clip(expected, 0, 2.0**40)).astype(np.int64)
-        return float(np.abs(self._count(columns) - whole).sum())
+        return min(float(np.abs(self._count(columns) - whole).sum()), _FAR)
 
     def _noisy(
         self, what: str, columns: tuple[int, ...], rho: float
