@@ -7,6 +7,7 @@ Whatever else the engine does, it does with what comes out of here. The proof in
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,8 +80,7 @@ class Neighbours:
         >>> Neighbours().counting(0.02).scale
         5.0
         """
-        one = histogram(self.adjacency).for_units(self.rows, unit=self.unit)
-        return DiscreteGaussian.calibrated(one, rho=rho)
+        return _counting(self, rho)
 
     def choosing(self, rho: float) -> Exponential:
         """Return the choice that costs rho, among misfits with weights of 1 at most.
@@ -282,3 +282,10 @@ class Clerk:
             counts = np.bincount(cells, minlength=int(np.prod(shape)))
             self._tables[columns] = counts.astype(np.int64).reshape(shape)
         return self._tables[columns]
+
+
+@lru_cache(maxsize=256)
+def _counting(neighbours: Neighbours, rho: float) -> DiscreteGaussian:
+    """Calibrate once for each price: many tables have the same."""
+    one = histogram(neighbours.adjacency).for_units(neighbours.rows, unit=neighbours.unit)
+    return DiscreteGaussian.calibrated(one, rho=rho)
