@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -93,7 +94,6 @@ def fit_potentials(
     array([0.75, 0.25])
     """
     from scipy.optimize import minimize
-    from threadpoolctl import threadpool_limits
 
     shapes = [target.counts.shape for target in targets]
     cuts = np.cumsum([target.counts.size for target in targets])[:-1]
@@ -113,7 +113,7 @@ def fit_potentials(
 
     first = np.concatenate([table.ravel() for table in start])
     # The tables are small: threads would only wait for each other, at twice the cost and more.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _linear_algebra().limit(limits=1, user_api="blas"):
         found = minimize(
             loss,
             np.clip(first, -_BOUND, _BOUND),
@@ -123,3 +123,11 @@ def fit_potentials(
             options={"maxiter": steps, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-7},
         )
     return split(np.asarray(found.x))
+
+
+@lru_cache(maxsize=1)
+def _linear_algebra() -> Any:
+    """Return the threads of the libraries that are loaded by now; finding them takes time."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
