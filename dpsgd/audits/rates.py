@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["AttackRates", "Rate", "attack_rates", "binomial_interval"]
 
 _LOW_RATES = (0.001, 0.01, 0.1)
+_POINTS = 41
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,8 @@ class AttackRates:
         Members found at low false positive rates.
     advantage_ceiling
         What the guarantee allows; None where none was given.
+    curve
+        False and true positive rates over all thresholds, thinned for a picture.
 
     Examples
     --------
@@ -85,6 +88,7 @@ class AttackRates:
     advantage: float
     rates: tuple[Rate, ...]
     advantage_ceiling: float | None = None
+    curve: tuple[tuple[float, float], ...] = ()
 
     @property
     def is_above(self) -> bool:
@@ -147,7 +151,22 @@ def attack_rates(
         advantage=float(max(0.0, np.max(found - wrong))),
         rates=rates,
         advantage_ceiling=None if ceiling is None else ceiling.advantage,
+        curve=_thinned(wrong, found, least=1 / len(second)),
     )
+
+
+def _thinned(
+    wrong: NDArray[np.float64], found: NDArray[np.float64], *, least: float
+) -> tuple[tuple[float, float], ...]:
+    """Give the most that is found at false positive rates by powers of ten.
+
+    Below one other record nothing can be told.
+    """
+    grid = np.logspace(-4, 0, _POINTS)
+    grid = np.unique(np.concatenate(([least], grid[grid > least])))
+    place = np.searchsorted(wrong, grid + 1e-12, side="right") - 1
+    shares = np.where(place >= 0, found[np.maximum(place, 0)], 0.0)
+    return tuple((float(x), float(y)) for x, y in zip(grid, shares, strict=True))
 
 
 def _rate(
