@@ -13,7 +13,7 @@ from dpsgd.choosing import cost_of_choosing
 from dpsgd.claims import claims
 from dpsgd.cost import Sampling
 from dpsgd.published import PUBLISHED
-from dpsgd.sensitivity import Choices, study
+from dpsgd.sensitivity import BATCHES, NOISES, Choices, study
 from reports.training_facts import (
     AttackFact,
     AuditFacts,
@@ -96,7 +96,11 @@ def study_facts(
     >>> study_facts.__name__  # it takes some seconds
     'study_facts'
     """
-    found = study(base)
+    found = study(
+        base,
+        batches=(*BATCHES, base.batch_size),
+        noises=(*NOISES, base.noise_multiplier),
+    )
     cost = base.cost()
     return StudyFacts(
         title=title,

@@ -157,6 +157,7 @@ CHOICES: Mapping[str, ChoiceWords] = MappingProxyType(
                 "amount in the end."
             ),
             "count",
+            is_log=False,
         ),
         "delta": ChoiceWords(
             mark("δ"),
@@ -301,7 +302,7 @@ ERRATA: tuple[tuple[str, str, str], ...] = (
         mark("Moment A(α) at whole orders"),
         mark("without the binomial coefficients"),
         mark(
-            "with them: Σ C(α, k) (1 − q)^(α − k) q^k exp((k² − k) / (2σ²)); without them the "
+            "with them: Σ C(α, k) (1 − q)ᵅ⁻ᵏ qᵏ exp((k² − k) / (2σ²)); without them the "
             "reference run has a negative loss"
         ),
     ),

@@ -110,7 +110,7 @@ class _Axis:
         return self._scale(self._of(number))
 
     def write(self, words: Words, number: float) -> str:
-        if self.is_log and (number < 1e-3 or number >= 1e5):
+        if self.is_log and (number < 1e-3 or number > 1e6):
             power = round(math.log10(number))
             if math.isclose(number, 10.0**power):
                 return f"10{str(power).translate(_POWERS)}"

@@ -8,7 +8,7 @@ from reports.catalogues.training import ATTACKS, INVERSIONS
 from reports.charts.curves import Curve, Curves, Spot, curves
 from reports.charts.marked import Marked, MarkedLine, marked_bars
 from reports.downloads import as_csv, as_json, download
-from reports.pages.private import scheme, unit_of
+from reports.pages.private import delta, scheme, unit_of
 from reports.parts import Cell, Figure, Table, numbers, texts
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _promise(words: Words, model: ModelFact) -> str:
     return words.say(
         "ε = %(epsilon)s, δ = %(delta)s",
         epsilon=words.numbers.amount(model.epsilon),
-        delta=words.numbers.tiny(model.delta),
+        delta=delta(words, model.delta),
     )
 
 

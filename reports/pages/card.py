@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.training import CARD_TEXTS, DOUBTS, NEIGHBOURS
 from reports.downloads import as_csv, as_json, download
-from reports.pages.private import account, neighbours, sampler, scheme, unit_of
+from reports.pages.private import account, delta, neighbours, sampler, scheme, unit_of
 from reports.parts import Table, numbers, texts
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _verdict(words: Words, facts: CardFacts) -> str:
     return words.say(
         "ε = %(epsilon)s, δ = %(delta)s per %(unit)s (%(scheme)s).",
         epsilon=words.numbers.amount(facts.epsilon),
-        delta=words.numbers.tiny(facts.delta),
+        delta=delta(words, facts.delta),
         unit=unit_of(words, facts.unit),
         scheme=scheme(words, facts.accounted_sampling, facts.adjacency),
     )
@@ -81,7 +81,7 @@ def _meaning(words: Words, facts: CardFacts) -> list[str]:
         found.append(
             words.say(
                 "With a chance of %(delta)s at most this may fail.",
-                delta=words.numbers.tiny(facts.delta),
+                delta=delta(words, facts.delta),
             )
         )
     found += [

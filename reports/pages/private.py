@@ -9,7 +9,7 @@ from reports.catalogues.training import ACCOUNTS, ADJACENCIES, SAMPLINGS, UNITS
 if TYPE_CHECKING:
     from reports.languages import Words
 
-__all__ = ["account", "epsilon", "neighbours", "sampler", "scheme", "unit_of"]
+__all__ = ["account", "delta", "epsilon", "neighbours", "sampler", "scheme", "unit_of"]
 
 
 def sampler(words: Words, name: str) -> str:
@@ -91,7 +91,9 @@ def account(words: Words, name: str) -> str:
     >>> account(words_of("en"), "renyi"), account(words_of("en"), "mine 1.0")
     ('Rényi orders, tight conversion', 'mine 1.0')
     """
-    return words.say(ACCOUNTS[name]) if name in ACCOUNTS else name
+    method, comma, rest = name.partition(", ")
+    known = words.say(ACCOUNTS[method]) if method in ACCOUNTS else method
+    return f"{known}{comma}{rest}"
 
 
 def unit_of(words: Words, name: str) -> str:
@@ -111,6 +113,27 @@ def unit_of(words: Words, name: str) -> str:
     ('personne', 'dossier')
     """
     return words.say(UNITS[name]) if name in UNITS else name
+
+
+def delta(words: Words, value: float) -> str:
+    """Write a delta; powers of ten without a factor.
+
+    Parameters
+    ----------
+    words
+        The language.
+    value
+        The delta.
+
+    Examples
+    --------
+    >>> from reports.languages import words_of
+    >>> delta(words_of("en"), 1e-5), delta(words_of("fr"), 2.5e-6)
+    ('10⁻⁵', '2,5 × 10⁻⁶')
+    """
+    text = words.numbers.tiny(value)
+    start = words.numbers.tiny(1e-5).partition(" × ")[0]
+    return text.removeprefix(f"{start} × ")
 
 
 def epsilon(words: Words, value: float | None) -> str:

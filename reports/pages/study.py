@@ -10,7 +10,7 @@ from reports.charts.curves import Curve, Curves, Spot, curves
 from reports.charts.marked import Marked, MarkedLine, marked_bars
 from reports.charts.surface import Surface, surface
 from reports.downloads import as_csv, as_json, download
-from reports.pages.private import account, epsilon, neighbours, sampler, scheme, unit_of
+from reports.pages.private import account, delta, epsilon, neighbours, sampler, scheme, unit_of
 from reports.parts import Cell, Figure, Table, numbers, texts
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ __all__ = ["study_page"]
 
 #: What the curves hold for.
 _HOLDS = ("poisson", "add-remove")
+#: How far above the least the second picture of the orders goes.
+_NEAR = 2.0
 
 
 def study_page(words: Words, facts: StudyFacts) -> tuple[str, dict[str, Any]]:
@@ -62,7 +64,7 @@ def study_page(words: Words, facts: StudyFacts) -> tuple[str, dict[str, Any]]:
             (neighbours(words, name), words.say(text)) for name, text in NEIGHBOURS.items()
         ],
         "series": [
-            (_series(words, facts, series), words.say(CHOICES[series.name].meaning))
+            (_drawn(words, facts, series), words.say(CHOICES[series.name].meaning))
             for series in facts.series
         ],
         "surface": _surface(words, facts),
@@ -82,7 +84,7 @@ def _verdict(words: Words, facts: StudyFacts) -> str:
         batch=words.numbers.count(facts.batch_size),
         noise=words.numbers.plain(facts.noise_multiplier),
         epsilon=words.numbers.amount(facts.epsilon),
-        delta=words.numbers.tiny(facts.delta),
+        delta=delta(words, facts.delta),
         scheme=scheme(words, *_HOLDS),
     )
 
@@ -94,7 +96,7 @@ def _warnings(words: Words, facts: StudyFacts) -> list[str]:
             words.say(
                 "δ is not below one over the number of records: that protects nobody. Take "
                 "less than %(most)s.",
-                most=words.numbers.tiny(1 / facts.dataset_size),
+                most=delta(words, 1 / facts.dataset_size),
             )
         )
     if facts.dataset_size % facts.batch_size:
@@ -121,7 +123,7 @@ def _warnings(words: Words, facts: StudyFacts) -> list[str]:
                 steps=words.numbers.count(plan.steps),
                 rate=words.numbers.ratio(plan.sampling_rate),
                 epsilon=epsilon(words, plan.epsilon),
-                delta=words.numbers.tiny(plan.delta),
+                delta=delta(words, plan.delta),
                 scheme=scheme(words, plan.sampling, plan.adjacency),
                 unit=unit_of(words, plan.unit),
                 account=account(words, plan.account),
@@ -140,7 +142,9 @@ def _warnings(words: Words, facts: StudyFacts) -> list[str]:
 def _claims(words: Words, facts: StudyFacts) -> Table:
     return Table(
         id="claims",
-        caption=words.say("Every ε of this run, at δ = %(delta)s", delta=_delta(words, facts)),
+        caption=words.say(
+            "Every ε of this run, at δ = %(delta)s", delta=delta(words, facts.delta)
+        ),
         columns=(
             *texts(
                 words.say("Batches"),
@@ -197,7 +201,7 @@ def _schemes(words: Words, facts: StudyFacts) -> Figure | None:
             least=words.numbers.amount(min(line.value for line in lines)),
             most=words.numbers.amount(max(line.value for line in lines)),
         ),
-        across=words.say("ε at δ = %(delta)s", delta=_delta(words, facts)),
+        across=words.say("ε at δ = %(delta)s", delta=delta(words, facts.delta)),
         bar=words.say("least promise"),
         marks={"floor": words.say(WORTHS["floor"])} if floors else {},
     )
@@ -222,9 +226,9 @@ def _series(words: Words, facts: StudyFacts, series: SeriesFact) -> Figure:
         description=words.say(
             "A curve: at %(first)s ε is %(start)s, at %(last)s it is %(end)s. The run itself "
             "is ringed.",
-            first=written(words, first.value, choice.kind),
+            first=_value(words, series.name, first.value),
             start=words.numbers.amount(first.epsilon),
-            last=written(words, last.value, choice.kind),
+            last=_value(words, series.name, last.value),
             end=words.numbers.amount(last.epsilon),
         ),
         across=name,
@@ -249,7 +253,7 @@ def _series(words: Words, facts: StudyFacts, series: SeriesFact) -> Figure:
             columns=numbers(name, words.say("ε"), words.say("best order α")),
             rows=tuple(
                 (
-                    written(words, point.value, choice.kind),
+                    _value(words, series.name, point.value),
                     words.numbers.amount(point.epsilon),
                     Cell(
                         text=words.numbers.plain(point.order),
@@ -260,6 +264,43 @@ def _series(words: Words, facts: StudyFacts, series: SeriesFact) -> Figure:
             ),
         ),
     )
+
+
+def _value(words: Words, name: str, value: float) -> str:
+    return delta(words, value) if name == "delta" else written(words, value, CHOICES[name].kind)
+
+
+def _drawn(words: Words, facts: StudyFacts, series: SeriesFact) -> list[Figure]:
+    """Draw a choice; the order once more, near the least."""
+    whole = _series(words, facts, series)
+    near = tuple(p for p in series.points if p.epsilon <= _NEAR * facts.epsilon)
+    if series.name != "order" or len(near) < 3:
+        return [whole]
+    title = words.say("ε by order α, near the least")
+    data = Curves(
+        id="near-least",
+        title=title,
+        description=words.say(
+            "The lowest part of the curve: the least ε is %(least)s, at order %(order)s.",
+            least=words.numbers.amount(facts.epsilon),
+            order=words.numbers.plain(facts.order),
+        ),
+        across=words.say(CHOICES["order"].name),
+        upwards=words.say("ε (%(scheme)s)", scheme=scheme(words, *_HOLDS)),
+        from_zero=False,
+        home=_home(facts, series),
+    )
+    line = Curve(name="", spots=tuple(Spot(x=p.value, y=p.epsilon) for p in near))
+    table = Table(
+        id="near-least-data",
+        caption=title,
+        columns=numbers(words.say(CHOICES["order"].name), words.say("ε")),
+        rows=tuple(
+            (words.numbers.plain(p.value), words.numbers.amount(p.epsilon)) for p in near
+        ),
+    )
+    svg = curves(words, data, [line])
+    return [whole, Figure(id="near-least", title=title, svg=svg, data=table)]
 
 
 def _home(facts: StudyFacts, series: SeriesFact) -> tuple[float, float]:
@@ -371,11 +412,11 @@ def _parameters(words: Words, facts: StudyFacts) -> Table:
     lines = (
         (words.say("number of records"), words.numbers.count(facts.dataset_size)),
         (words.say("batch size"), words.numbers.count(facts.batch_size)),
-        (words.say("sampling rate q"), words.numbers.share(facts.sampling_rate)),
+        (words.say("sampling rate q"), words.numbers.plain(round(facts.sampling_rate, 6))),
         (words.say("noise multiplier σ"), words.numbers.plain(facts.noise_multiplier)),
         (words.say("passes over the data"), words.numbers.count(facts.epochs)),
         (words.say("steps"), words.numbers.count(facts.steps)),
-        (words.say("δ"), _delta(words, facts)),
+        (words.say("δ"), delta(words, facts.delta)),
         (words.say("ε, classic formula"), words.numbers.amount(facts.epsilon)),
         (words.say("best order α"), words.numbers.plain(facts.order)),
     )
@@ -385,10 +426,6 @@ def _parameters(words: Words, facts: StudyFacts) -> Table:
         columns=(*texts(words.say("Name")), *numbers(words.say("Value"))),
         rows=lines,
     )
-
-
-def _delta(words: Words, facts: StudyFacts) -> str:
-    return words.numbers.tiny(facts.delta)
 
 
 def _downloads(facts: StudyFacts) -> list[Download]:

@@ -9,7 +9,7 @@ from reports.catalogues.wording import written
 from reports.charts.curves import Curve, Curves, Spot, curves
 from reports.charts.marked import Marked, MarkedLine, marked_bars
 from reports.downloads import as_csv, as_json, download
-from reports.pages.private import scheme
+from reports.pages.private import delta, scheme
 from reports.parts import Cell, Figure, Table, numbers, texts
 
 if TYPE_CHECKING:
@@ -103,13 +103,13 @@ def _remarks(words: Words, facts: SweepFacts) -> list[str]:
         found.append(
             words.say(
                 "Every ε is at δ = %(delta)s, of one run (%(scheme)s).",
-                delta=words.numbers.tiny(facts.delta),
+                delta=delta(words, facts.delta),
                 scheme=holds,
             )
             if holds
             else words.say(
                 "Every ε is at δ = %(delta)s, of one run.",
-                delta=words.numbers.tiny(facts.delta),
+                delta=delta(words, facts.delta),
             )
         )
     else:
@@ -291,7 +291,7 @@ def _tuning(words: Words, facts: SweepFacts) -> Table:
                 words.say(TUNING[fact.name][0]),
                 words.numbers.count(fact.runs),
                 words.numbers.amount(fact.epsilon),
-                words.numbers.tiny(fact.delta),
+                delta(words, fact.delta),
             )
             for fact in facts.tuning
         ),
