@@ -294,6 +294,28 @@ CARD_TEXTS: Mapping[str, str] = MappingProxyType(
         "the last model": mark("the last model"),
         "none": mark("none"),
         "operating system": mark("operating system"),
+        "a seed: a demonstration, not a release": mark(
+            "a seed: a demonstration, not a release"
+        ),
+        "all trials count": mark("all trials count"),
+        **{
+            text: text
+            for text in (
+                mark(
+                    "the plan and the schema are taken to be decided without looking at these "
+                    "data"
+                ),
+                mark(
+                    "several records of one unit are protected as a group, with a larger "
+                    "epsilon"
+                ),
+                mark("scores on any records are statistics without noise"),
+                mark(
+                    "noise is drawn in 32-bit floats: attacks on their last digits are not "
+                    "excluded"
+                ),
+            )
+        },
     }
 )
 #: Where the source errs, what it prints, and what is right.

@@ -98,8 +98,10 @@ def marked_bars(words: Words, data: Marked, lines: Sequence[MarkedLine]) -> str:
         left, end = sorted((along(data.start), along(line.value)))
         drawing.rect((left, y - 8, max(end - left, 1.5), 16), css="drawn")
         if line.low is not None and line.high is not None:
+            drawing.line((along(line.low), y), (along(line.high), y), css="halo")
             drawing.line((along(line.low), y), (along(line.high), y), css="axis")
             for bound in (line.low, line.high):
+                drawing.line((along(bound), y - 6), (along(bound), y + 6), css="halo")
                 drawing.line((along(bound), y - 5), (along(bound), y + 5), css="axis")
         for name in data.marks:
             if name in line.marks:

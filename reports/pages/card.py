@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from reports.catalogues.training import CARD_TEXTS, DOUBTS, NEIGHBOURS
 from reports.downloads import as_csv, as_json, download
 from reports.pages.private import account, delta, neighbours, sampler, scheme, unit_of
-from reports.parts import Table, numbers, texts
+from reports.parts import Cell, Table, numbers, texts
 
 if TYPE_CHECKING:
     from reports.downloads import Download
@@ -40,29 +40,33 @@ def card_page(words: Words, facts: CardFacts) -> tuple[str, dict[str, Any]]:
         "headings": {
             "promise": words.say("Promise"),
             "meaning": words.say("What that means"),
+            "protected": words.say("Who is protected"),
             "training": words.say("How it was trained"),
+            "uses": words.say("Data and choices"),
             "limits": words.say("Limits"),
         },
         "is_demonstration": "seed" in facts.doubts,
         "verdict": _verdict(words, facts),
         "doubts": [words.say(DOUBTS[name]) for name in facts.doubts],
-        "neighbours": words.say(NEIGHBOURS.get(facts.adjacency, "")),
         "meaning": _meaning(words, facts),
         "beliefs": _beliefs(words, facts),
-        "training_facts": _training(words, facts),
+        "tables": _tables(words, facts),
         "limits": _limits(words, facts),
         "downloads": _downloads(facts),
     }
 
 
 def _verdict(words: Words, facts: CardFacts) -> str:
-    return words.say(
+    promise = words.say(
         "ε = %(epsilon)s, δ = %(delta)s per %(unit)s (%(scheme)s).",
         epsilon=words.numbers.amount(facts.epsilon),
         delta=delta(words, facts.delta),
         unit=unit_of(words, facts.unit),
         scheme=scheme(words, facts.accounted_sampling, facts.adjacency),
     )
+    if not facts.doubts:
+        return promise
+    return words.say("Stated, but not to be relied on: %(promise)s", promise=promise)
 
 
 def _meaning(words: Words, facts: CardFacts) -> list[str]:
@@ -86,8 +90,8 @@ def _meaning(words: Words, facts: CardFacts) -> list[str]:
         )
     found += [
         words.say(
-            "Who is wrong about %(wrong)s of those who were not in the data finds %(right)s of "
-            "those who were, at most.",
+            "An attacker who wrongly accuses %(wrong)s of those who were not in the data finds "
+            "%(right)s of those who were, at most.",
             wrong=words.numbers.share(wrong),
             right=words.numbers.share(right),
         )
@@ -117,16 +121,49 @@ def _beliefs(words: Words, facts: CardFacts) -> Table:
     )
 
 
-def _training(words: Words, facts: CardFacts) -> Table:
-    def listed(several: tuple[str, ...]) -> str:
-        return words.listed(_text(words, text) for text in several) or words.say("none")
+def _tables(words: Words, facts: CardFacts) -> list[dict[str, Any]]:
+    captions = {
+        "protected": words.say("The unit and the neighbours"),
+        "training": words.say("What the account assumes, and what was done"),
+        "uses": words.say("The data, what leaves, and what was tried"),
+    }
+    lines = {
+        "protected": _protected(words, facts),
+        "training": _training(words, facts),
+        "uses": _uses(words, facts),
+    }
+    return [
+        {
+            "id": name,
+            "table": Table(
+                id=f"{name}-table",
+                caption=captions[name],
+                columns=texts(words.say("Name"), words.say("Value")),
+                rows=rows,
+            ),
+        }
+        for name, rows in lines.items()
+    ]
 
+
+def _protected(words: Words, facts: CardFacts) -> tuple[tuple[Entry, ...], ...]:
     records = words.say_many(
         "%(n)s record at most of each", "%(n)s records at most of each", facts.records_per_unit
     )
-    lines: tuple[tuple[str, Entry], ...] = (
-        (words.say("Who is protected"), f"{unit_of(words, facts.unit)} ({records})"),
-        (words.say("Neighbours"), neighbours(words, facts.adjacency)),
+    return (
+        (words.say("Unit"), Cell(text=unit_of(words, facts.unit), small=records)),
+        (
+            words.say("Neighbours"),
+            Cell(
+                text=neighbours(words, facts.adjacency),
+                small=words.say(NEIGHBOURS.get(facts.adjacency, "")),
+            ),
+        ),
+    )
+
+
+def _training(words: Words, facts: CardFacts) -> tuple[tuple[Entry, ...], ...]:
+    return (
         (words.say("Batches drawn"), sampler(words, facts.sampling)),
         (words.say("Batches accounted for"), sampler(words, facts.accounted_sampling)),
         (words.say("Account"), account(words, facts.accountant)),
@@ -148,9 +185,16 @@ def _training(words: Words, facts: CardFacts) -> Table:
                 scheme=_text(words, facts.clipping),
             ),
         ),
-        (words.say("What leaves"), _text(words, facts.released)),
+        (words.say("Source of chance"), _text(words, facts.randomness)),
+    )
+
+
+def _uses(words: Words, facts: CardFacts) -> tuple[tuple[Entry, ...], ...]:
+    touches = words.listed(_text(words, text) for text in facts.touches)
+    return (
         (words.say("Data, and what of them is public"), facts.data or words.say("not stated")),
-        (words.say("Other uses of the data"), listed(facts.touches)),
+        (words.say("What leaves"), _text(words, facts.released)),
+        (words.say("Other uses of the data"), touches or words.say("none")),
         (
             words.say("Settings tried"),
             words.say(
@@ -159,13 +203,6 @@ def _training(words: Words, facts: CardFacts) -> Table:
                 tuning=_text(words, facts.tuning),
             ),
         ),
-        (words.say("Source of chance"), _text(words, facts.randomness)),
-    )
-    return Table(
-        id="training-table",
-        caption=words.say("What stands beside the ε"),
-        columns=texts(words.say("Name"), words.say("Value")),
-        rows=lines,
     )
 
 
