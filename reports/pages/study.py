@@ -24,6 +24,7 @@ __all__ = ["study_page"]
 _HOLDS = ("poisson", "add-remove")
 #: How far above the least the second picture of the orders goes.
 _NEAR = 2.0
+_ORDER, _FLOOR = CHOICES["order"].name, WORTHS["floor"]
 
 
 def study_page(words: Words, facts: StudyFacts) -> tuple[str, dict[str, Any]]:
@@ -119,7 +120,7 @@ def _warnings(words: Words, facts: StudyFacts) -> list[str]:
             words.say(
                 "The plan itself takes %(steps)s steps at a rate of %(rate)s and costs ε = "
                 "%(epsilon)s at δ = %(delta)s (%(scheme)s, per %(unit)s; %(account)s). The "
-                "study counts whole passes by the classic formula, which is higher.",
+                "study counts whole passes by the classic formula.",
                 steps=words.numbers.count(plan.steps),
                 rate=words.numbers.ratio(plan.sampling_rate),
                 epsilon=epsilon(words, plan.epsilon),
@@ -203,7 +204,7 @@ def _schemes(words: Words, facts: StudyFacts) -> Figure | None:
         ),
         across=words.say("ε at δ = %(delta)s", delta=delta(words, facts.delta)),
         bar=words.say("least promise"),
-        marks={"floor": words.say(WORTHS["floor"])} if floors else {},
+        marks={"floor": words.say(_FLOOR)} if floors else {},
     )
     table = Table(
         id="promises-data",
@@ -276,7 +277,7 @@ def _drawn(words: Words, facts: StudyFacts, series: SeriesFact) -> list[Figure]:
     near = tuple(p for p in series.points if p.epsilon <= _NEAR * facts.epsilon)
     if series.name != "order" or len(near) < 3:
         return [whole]
-    title = words.say("ε by order α, near the least")
+    title, order = words.say("ε by order α, near the least"), words.say(_ORDER)
     data = Curves(
         id="near-least",
         title=title,
@@ -285,7 +286,7 @@ def _drawn(words: Words, facts: StudyFacts, series: SeriesFact) -> list[Figure]:
             least=words.numbers.amount(facts.epsilon),
             order=words.numbers.plain(facts.order),
         ),
-        across=words.say(CHOICES["order"].name),
+        across=order,
         upwards=words.say("ε (%(scheme)s)", scheme=scheme(words, *_HOLDS)),
         from_zero=False,
         home=_home(facts, series),
@@ -294,7 +295,7 @@ def _drawn(words: Words, facts: StudyFacts, series: SeriesFact) -> list[Figure]:
     table = Table(
         id="near-least-data",
         caption=title,
-        columns=numbers(words.say(CHOICES["order"].name), words.say("ε")),
+        columns=numbers(order, words.say("ε")),
         rows=tuple(
             (words.numbers.plain(p.value), words.numbers.amount(p.epsilon)) for p in near
         ),
