@@ -15,11 +15,11 @@ from dpsgd.cost import Sampling
 from dpsgd.published import PUBLISHED
 from dpsgd.sensitivity import BATCHES, NOISES, Choices, study
 from reports.training_facts import (
-    AttackFact,
     AuditFacts,
     CardFacts,
     ClaimFact,
     InversionFact,
+    MembershipFact,
     ModelFact,
     OneRunFact,
     OutcomeFact,
@@ -341,8 +341,8 @@ def _model(found: Evidence) -> ModelFact:
     )
 
 
-def _attack(name: str, found: AttackRates) -> AttackFact:
-    return AttackFact(
+def _attack(name: str, found: AttackRates) -> MembershipFact:
+    return MembershipFact(
         name=name,
         members=found.members,
         others=found.others,

@@ -6,11 +6,11 @@ from collections.abc import Mapping  # noqa: TC003  (whoever parses facts needs 
 from dataclasses import dataclass
 
 __all__ = [
-    "AttackFact",
     "AuditFacts",
     "CardFacts",
     "ClaimFact",
     "InversionFact",
+    "MembershipFact",
     "ModelFact",
     "OneRunFact",
     "OutcomeFact",
@@ -258,7 +258,7 @@ class RateFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AttackFact:
+class MembershipFact:
     """What an attack on membership reached.
 
     Parameters
@@ -360,7 +360,7 @@ class ModelFact:
     adjacency: str = ""
     unit: str = ""
     shadows: int = 0
-    attacks: tuple[AttackFact, ...] = ()
+    attacks: tuple[MembershipFact, ...] = ()
     one_run: OneRunFact | None = None
     inversions: tuple[InversionFact, ...] = ()
     ceiling: tuple[tuple[float, float], ...] = ()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reports.downloads import Download
     from reports.languages import Words
     from reports.parts import Entry
-    from reports.training_facts import AttackFact, AuditFacts, InversionFact, ModelFact
+    from reports.training_facts import AuditFacts, InversionFact, MembershipFact, ModelFact
 
 __all__ = ["audits_page"]
 
@@ -55,6 +55,7 @@ def audits_page(words: Words, facts: AuditFacts) -> tuple[str, dict[str, Any]]:
                 else {}
             ),
             "reading": words.say("How to read it"),
+            "numbers": words.say("The numbers as files"),
         },
         "verdict": _verdict(words, facts),
         "is_broken": any(_is_broken(model) for model in facts.models),
@@ -147,7 +148,7 @@ def _outcome(words: Words, model: ModelFact) -> Entry:
     return Cell(text=words.say("within the bound"), outcome="passed")
 
 
-def _name(words: Words, attack: AttackFact) -> str:
+def _name(words: Words, attack: MembershipFact) -> str:
     return words.say(ATTACKS[attack.name][0]) if attack.name in ATTACKS else attack.name
 
 

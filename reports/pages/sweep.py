@@ -47,6 +47,7 @@ def sweep_page(words: Words, facts: SweepFacts) -> tuple[str, dict[str, Any]]:
             "settings": words.say("Every setting"),
             "tuning": words.say("What choosing costs"),
             "reading": words.say("How to read it"),
+            "numbers": words.say("The numbers as files"),
         },
         "verdict": _verdict(words, facts),
         "remarks": _remarks(words, facts),
