@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reports.drawing import Drawing, Scale, ticks
+from reports.drawing import Drawing, Scale, log_ticks, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,7 +97,7 @@ class _Axis:
         self.is_log = bool(how.get("is_log"))
         if self.is_log:
             kept = [max(number, self.least) for number in numbers]
-            self.at = _log_ticks(min(kept), max(kept))
+            self.at = log_ticks(min(kept), max(kept))
         else:
             start = min(0.0, *numbers) if how.get("from_zero") else min(numbers)
             self.at = ticks(start, max(numbers))
@@ -115,16 +115,6 @@ class _Axis:
             if math.isclose(number, 10.0**power):
                 return f"10{str(power).translate(_POWERS)}"
         return words.numbers.plain(number)
-
-
-def _log_ticks(least: float, most: float) -> list[float]:
-    """Give powers of ten around a range, or 1, 2 and 5 times them where it is short."""
-    first, last = math.floor(math.log10(least) + 1e-9), math.ceil(math.log10(most) - 1e-9)
-    steps = (1.0,) if last - first > 2 else (1.0, 2.0, 5.0)
-    every = [s * 10.0**p for p in range(first, max(last, first + 1) + 1) for s in steps]
-    below = [number for number in every if number <= least * (1 + 1e-9)]
-    above = [number for number in every if number >= most * (1 - 1e-9)]
-    return [number for number in every if below[-1] <= number <= above[0]]
 
 
 def curves(words: Words, data: Curves, lines: Sequence[Curve]) -> str:
@@ -166,7 +156,7 @@ def curves(words: Words, data: Curves, lines: Sequence[Curve]) -> str:
         least=data.least,
     )
     drawing.upwards(
-        up,  # type: ignore[arg-type]  # it is called alone
+        up,
         up.at,
         left=_LEFT,
         right=_WIDTH - _RIGHT,
@@ -174,7 +164,7 @@ def curves(words: Words, data: Curves, lines: Sequence[Curve]) -> str:
         name=data.upwards,
     )
     drawing.across(
-        along,  # type: ignore[arg-type]
+        along,
         along.at,
         low=_LOW,
         high=_TOP,

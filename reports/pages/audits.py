@@ -21,6 +21,7 @@ __all__ = ["audits_page"]
 
 #: Rates below are drawn here: fewer records cannot tell them from none.
 _LEAST_RATE = 1e-3
+_LONGEST = 38
 
 
 def audits_page(words: Words, facts: AuditFacts) -> tuple[str, dict[str, Any]]:
@@ -60,10 +61,12 @@ def audits_page(words: Words, facts: AuditFacts) -> tuple[str, dict[str, Any]]:
         "verdict": _verdict(words, facts),
         "is_broken": any(_is_broken(model) for model in facts.models),
         "models": _models(words, facts),
-        "curves": [
-            figure for n, model in enumerate(facts.models) for figure in _roc(words, model, n)
+        "pictures": [
+            figure
+            for draw in (_roc, _low_rates)
+            for number, model in enumerate(facts.models)
+            for figure in draw(words, model, number)
         ],
-        "low_rates": _low_rates(words, facts),
         "attacks": _attacks(words, facts),
         "bounds": _bounds(words, facts),
         "bounds_drawn": _bounds_drawn(words, facts),
@@ -104,7 +107,7 @@ def _verdict(words: Words, facts: AuditFacts) -> str:
 
 def _promise(words: Words, model: ModelFact) -> str:
     if model.epsilon is None or model.delta is None:
-        return words.say("none")
+        return words.say("no promise")
     return words.say(
         "ε = %(epsilon)s, δ = %(delta)s",
         epsilon=words.numbers.amount(model.epsilon),
@@ -179,7 +182,9 @@ def _roc(words: Words, model: ModelFact, number: int) -> list[Figure]:
         lines.append(
             Curve(
                 name=words.say("the most that the promise allows"),
-                spots=tuple(Spot(x=x, y=y) for x, y in model.ceiling),
+                spots=tuple(
+                    Spot(x=x, y=y) for x, y in model.ceiling if x >= _LEAST_RATE * (1 - 1e-9)
+                ),
                 is_marked=False,
                 is_limit=True,
             )
@@ -215,57 +220,46 @@ def _roc(words: Words, model: ModelFact, number: int) -> list[Figure]:
     return [Figure(id=data.id, title=title, svg=curves(words, data, lines), data=table)]
 
 
-def _low_rates(words: Words, facts: AuditFacts) -> Figure | None:
-    """Draw members found at the middle low rate, with intervals, for all models."""
-    title = ""
-    lines, rows = [], []
-    for model in facts.models:
-        for attack in model.attacks:
-            if not attack.rates:
-                continue
-            rate = attack.rates[min(1, len(attack.rates) - 1)]
-            title = words.say(
-                "Members found where %(rate)s of others are taken for members",
-                rate=words.numbers.share(rate.false_positive_rate),
-            )
-            name = words.say(
-                "%(attack)s – %(model)s", attack=_name(words, attack), model=model.name
-            )
-            lines.append(
-                MarkedLine(
-                    name=name if len(name) < 40 else f"{name[:38]}…",
-                    value=rate.true_positive_rate,
-                    marks={} if rate.ceiling is None else {"ceiling": rate.ceiling},
-                    low=rate.low,
-                    high=rate.high,
-                )
-            )
-            rows.append(
-                (
-                    name,
-                    words.numbers.ratio(rate.true_positive_rate),
-                    words.numbers.ratio(rate.low),
-                    words.numbers.ratio(rate.high),
-                    "–" if rate.ceiling is None else words.numbers.ratio(rate.ceiling),
-                )
-            )
-    if not lines:
-        return None
+def _low_rates(words: Words, model: ModelFact, number: int) -> list[Figure]:
+    """Draw members found at the middle low rate, with intervals."""
+    shown = [
+        (attack, attack.rates[min(1, len(attack.rates) - 1)])
+        for attack in model.attacks
+        if attack.rates
+    ]
+    if not shown:
+        return []
+    title = words.say(
+        "Members found where %(rate)s of others are taken for members: %(model)s",
+        rate=words.numbers.share(shown[0][1].false_positive_rate),
+        model=model.name,
+    )
+    lines = [
+        MarkedLine(
+            name=_short(_name(words, attack)),
+            value=rate.true_positive_rate,
+            marks={} if rate.ceiling is None else {"ceiling": rate.ceiling},
+            low=rate.low,
+            high=rate.high,
+        )
+        for attack, rate in shown
+    ]
     data = Marked(
-        id="low-rates",
+        id=f"low-rates-{number}",
         title=title,
         description=words.say(
-            "A bar per attack and model, with its interval; a diamond marks the most that the "
-            "promise allows."
+            "A dot per attack, with its interval; a diamond marks the most that the promise "
+            "allows."
         ),
         across=words.say("members found"),
         bar=words.say("members found"),
         marks={"ceiling": words.say("the most that the promise allows")}
         if any(line.marks for line in lines)
         else {},
+        least=_LEAST_RATE,
     )
     table = Table(
-        id="low-rates-data",
+        id=f"{data.id}-data",
         caption=title,
         columns=(
             *texts(words.say("Attack")),
@@ -276,9 +270,23 @@ def _low_rates(words: Words, facts: AuditFacts) -> Figure | None:
                 words.say("at most allowed"),
             ),
         ),
-        rows=tuple(rows),
+        rows=tuple(
+            (
+                _name(words, attack),
+                words.numbers.ratio(rate.true_positive_rate),
+                words.numbers.ratio(rate.low),
+                words.numbers.ratio(rate.high),
+                "–" if rate.ceiling is None else words.numbers.ratio(rate.ceiling),
+            )
+            for attack, rate in shown
+        ),
     )
-    return Figure(id="low-rates", title=title, svg=marked_bars(words, data, lines), data=table)
+    return [Figure(id=data.id, title=title, svg=marked_bars(words, data, lines), data=table)]
+
+
+def _short(name: str) -> str:
+    """Cut a name that has no room beside a bar."""
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 
 def _attacks(words: Words, facts: AuditFacts) -> Table:
@@ -405,7 +413,7 @@ def _bounds_drawn(words: Words, facts: AuditFacts) -> Figure | None:
     title = words.say("ε from below, by one run, and ε promised")
     lines = [
         MarkedLine(
-            name=model.name if len(model.name) < 40 else f"{model.name[:38]}…",
+            name=_short(model.name),
             value=model.one_run.epsilon if model.one_run else 0.0,
             marks={} if model.epsilon is None else {"promise": model.epsilon},
         )

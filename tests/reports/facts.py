@@ -756,7 +756,7 @@ def audits() -> AuditFacts:
             ceiling=ceiling,
         )
 
-    names = ("loss", "shadow", "lira", "lira-offline", "rmia", "attack of the office")
+    names = ("loss", "shadow", "lira", "lira-offline", "rmia", "own attack")
     models = [
         ModelFact(
             name=f"model of number {place}",
