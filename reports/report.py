@@ -15,11 +15,9 @@ from reports.errors import ReportError
 if TYPE_CHECKING:
     import os
 
-    from reports.decoding import DecodingFacts
-    from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
-    from reports.synthesis_facts import SynthesisFacts
+    from reports.checking import Facts
 
-__all__ = ["Edition", "Report"]
+__all__ = ["Edition", "Report", "plain_facts"]
 
 #: Who a report is for.
 Edition: TypeAlias = Literal["internal", "public"]
@@ -67,9 +65,7 @@ class Report:
     language: str
     title: str
     html: str = field(repr=False)
-    facts: ReleaseFacts | PublicFacts | ComparisonFacts | DecodingFacts | SynthesisFacts = (
-        field(repr=False, compare=False)
-    )
+    facts: Facts = field(repr=False, compare=False)
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, {self.edition}, {self.language})"
@@ -96,7 +92,7 @@ class Report:
          "edition": "public",
          "id": "2027-03",
         """
-        content = {"edition": self.edition, **_plain(self.facts)}
+        content = {"edition": self.edition, **plain_facts(self.facts)}
         return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -148,12 +144,25 @@ class Report:
         )
 
 
-def _plain(facts: Any) -> Any:
-    """Turn facts into what JSON has; the names of a mapping become texts."""
+def plain_facts(facts: Any) -> Any:
+    """Turn facts into what JSON has; the names of a mapping become texts.
+
+    Parameters
+    ----------
+    facts
+        A tree of data classes, mappings and sequences.
+
+    Examples
+    --------
+    >>> plain_facts({1: (2, None)})
+    {'1': [2, None]}
+    """
     if is_dataclass(facts):
-        return {member.name: _plain(getattr(facts, member.name)) for member in fields(facts)}
+        return {
+            member.name: plain_facts(getattr(facts, member.name)) for member in fields(facts)
+        }
     if isinstance(facts, Mapping):
-        return {str(name): _plain(value) for name, value in facts.items()}
+        return {str(name): plain_facts(value) for name, value in facts.items()}
     if isinstance(facts, (tuple, list)):
-        return [_plain(value) for value in facts]
+        return [plain_facts(value) for value in facts]
     return facts

@@ -6,7 +6,16 @@ from shutil import which
 
 import pytest
 
-from reports import comparison_report, decoding_report, release_report
+from reports import (
+    audits_report,
+    card_report,
+    comparison_report,
+    decoding_report,
+    release_report,
+    study_report,
+    sweep_report,
+    synthesis_report,
+)
 from reports.languages import LANGUAGES
 from tests.reports import facts as made
 
@@ -20,6 +29,8 @@ pytestmark = [
     pytest.mark.slow,
 ]
 NAMES = ("internal", "public", "comparison", "decoding", "quiet", "hostile")
+#: Pages of the other tools: once in a language each, as axe takes its time.
+TOOLS = ("synthesis", "study", "sweep", "audits", "card")
 LINKS = {"en": "report.en.html", "fr": "report.fr.html"}
 QUANTILES = ("min", "q10", "median", "q90", "max")
 RULES = {
@@ -88,6 +99,11 @@ def pages(language):
         ),
         "comparison": comparison_report(small_comparison(), language=language, links=LINKS),
         "decoding": decoding_report(made.decoding(), language=language, links=LINKS),
+        "synthesis": synthesis_report(made.synthesis(1), language=language, links=LINKS),
+        "study": study_report(made.study(), language=language, links=LINKS),
+        "sweep": sweep_report(made.sweep(), language=language, links=LINKS),
+        "audits": audits_report(made.audits(), language=language, links=LINKS),
+        "card": card_report(made.card(), language=language, links=LINKS),
         "quiet": release_report(made.quiet(), edition="internal", language=language),
         "hostile": release_report(hostile(), edition="internal", language=language),
     }
@@ -126,6 +142,10 @@ def opened(browser, file: Path, **settings):
             for name in ("internal", "public", "comparison", "decoding")
         ),
         *((name, "fr", ("light", 320)) for name in ("internal", "public", "hostile")),
+        *(
+            (name, "fr" if place % 2 else "en", ("dark" if place % 2 else "light", 1280))
+            for place, name in enumerate(TOOLS)
+        ),
     ],
 )
 def test_axe_finds_nothing(browser, folder, name, language, screen):
@@ -171,6 +191,23 @@ def test_a_page_prints_with_everything_open(browser, folder, language):
     printed = page.pdf(prefer_css_page_size=True)
     assert printed.startswith(b"%PDF")
     assert printed.count(b"/Type /Page\n") > 5 or len(printed) > 100_000
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_page_of_a_tool_fits_a_narrow_screen(browser, folder, name):
+    page = opened(browser, folder / f"{name}.fr.html", viewport={"width": 320, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.context.close()
+
+
+def test_a_card_prints_on_one_page_and_gives_its_numbers_as_files(browser, folder):
+    page = opened(browser, folder / "card.fr.html")
+    with page.expect_download() as found:
+        page.locator("a[download='card.csv']").click()
+    assert "epsilon,0.9987" in Path(found.value.path()).read_text(encoding="utf-8")
+    page.emulate_media(media="print")
+    assert page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n") == 1
     page.context.close()
 
 
