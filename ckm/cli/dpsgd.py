@@ -1,4 +1,4 @@
-"""``ckm dpsgd``: what private training costs, and what attackers get out of it."""
+"""``ckm dpsgd``: private training, what it costs, and what attackers get out of it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.dpsgd_card import card
+from ckm.cli.dpsgd_memory import memory
+from ckm.cli.dpsgd_sweep import sweep
+from ckm.cli.dpsgd_train import predict, train
 from ckm.cli.failure import CHECK_FAILED
 from ckm.cli.root import Group, common_options
 from ckm.cli.synth_evaluate import check_output
-from ckm.single_file import write_whole
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     from ckm.cli.voice import Voice
@@ -25,11 +29,14 @@ _PATH = click.Path(path_type=Path, exists=True, dir_okay=False)
     epilog="""\b
 Examples:
   ckm dpsgd budget -s 60000 -b 64 -n 1.0 -e 15     what a training run costs
+  ckm dpsgd train people.parquet --plan plan.toml -o model.safetensors
+  ckm dpsgd card model.safetensors                 what the model promises
+  ckm dpsgd predict model.safetensors new.parquet -o predicted.csv
   ckm dpsgd audit scores.csv --epsilon 1           do an attacker's scores keep the promise?
 """,
 )
 def dpsgd() -> None:
-    """Train on confidential data: costs and audits."""
+    """Train on confidential data: cost, models, audits."""
 
 
 @dpsgd.command(
@@ -195,3 +202,7 @@ def _scores(file: Path):  # type: ignore[no-untyped-def]  # noqa: ANN202
             hint="one line a record",
         )
     return table[:, 0], table[:, 1] == 1
+
+
+for _command in (train, predict, card, sweep, memory):
+    dpsgd.add_command(_command)

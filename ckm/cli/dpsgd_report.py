@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.root import common_options
-from ckm.single_file import write_whole
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
