@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpsgd.errors import CheckpointError
+
+if TYPE_CHECKING:
+    import os
 
 __all__ = ["opened", "sealed"]
 

@@ -11,7 +11,6 @@ import io
 import itertools
 import json
 import math
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from dpsgd.errors import DPSGDError
 from footing.files import write_whole
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
 __all__ = ["CHOICES", "Outcome", "Sweep", "outcomes", "run_sweep"]

@@ -275,7 +275,7 @@ class Model:
             with new_file(file, error=SynthError, overwrite=True) as draft:
                 pq.write_table(table, draft, compression="zstd")
         else:
-            write_whole(file, json.dumps(self._record(), allow_nan=False))
+            write_whole(file, json.dumps(self._record(), allow_nan=False), error=SynthError)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:

@@ -308,7 +308,7 @@ class Schema:
         path
             The file.
         """
-        write_whole(path, self.to_json())
+        write_whole(path, self.to_json(), error=SchemaError)
 
     def _record(self) -> dict[str, Any]:
         columns = [{"kind": one.kind, **_plain(one)} for one in self.columns]
