@@ -49,7 +49,7 @@ def small():
         facts,
         checks=facts.checks[8:],
         tables=facts.tables[:2],
-        utility=tuple(fact for several in groups.values() for fact in several[:2]),
+        utility=tuple(fact for several in groups.values() for fact in several[:1]),
         noise=replace(
             facts.noise,
             transition=tuple(row[:9] for row in facts.noise.transition[:5]),
