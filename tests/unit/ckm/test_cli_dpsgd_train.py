@@ -428,7 +428,7 @@ def test_a_file_that_cannot_be_written_leaves_the_older_one(folder, model_file, 
     def full(_stream):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dpsgd.sealed.os.fsync", full)
+    monkeypatch.setattr("footing.files.os.fsync", full)
     with pytest.raises(OSError, match="space"):
         model.save(file)
     assert file.read_bytes() == before
