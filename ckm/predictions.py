@@ -36,8 +36,8 @@ def predicted(model: Any, records: pa.Table, *, keep: Sequence[str] = ()) -> pa.
     ...     columns=[dpsgd.Number(name="age", low=0, high=100)],
     ...     target=dpsgd.Category(name="retired", values=["no", "yes"]),
     ... )
-    >>> plan = dpsgd.Plan.for_budget(
-    ...     1, delta=1e-4, dataset_size=100, batch_size=50, steps=2, schema=schema
+    >>> plan = dpsgd.Plan.for_noise(
+    ...     8.0, delta=1e-4, dataset_size=100, batch_size=100, steps=2, schema=schema
     ... )
     >>> model = dpsgd.DPClassifier(plan).fit({"age": [20, 80], "retired": ["no", "yes"]})
     >>> predicted(model, pa.table({"age": [20], "id": ["a"]}), keep=["id"]).column_names

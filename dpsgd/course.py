@@ -106,20 +106,28 @@ class Course:
             return {"run": secrets.token_hex(8)}
         file = Path(self.checkpoint)
         if self.is_resumed:
-            about = resume(training, file)
-            if about.get("settings") != settings or not isinstance(about.get("run"), str):
-                raise CheckpointError(
-                    "The interrupted run has other settings.",
-                    hint="go on with the settings it began with, or begin anew",
-                )
-            return about
+            return self._checked(resume(training, file), settings)
         if file.exists():
             raise CheckpointError(
                 f"An interrupted run is kept in {file.name!r}.",
                 hint="go on with it, or remove the file and begin anew: that is paid anew",
             )
-        about = {"run": secrets.token_hex(8), "settings": settings}
+        is_charged = self.ledger is not None
+        about = {"run": secrets.token_hex(8), "settings": settings, "is_charged": is_charged}
         save(training, file, about=about)
+        return about
+
+    def _checked(self, about: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+        if about.get("settings") != settings or not isinstance(about.get("run"), str):
+            raise CheckpointError(
+                "The interrupted run has other settings.",
+                hint="go on with the settings it began with, or begin anew",
+            )
+        if about.get("is_charged") and self.ledger is None:
+            raise CheckpointError(
+                "The interrupted run is one that a ledger pays for.",
+                hint="name that ledger: what is paid is not paid again",
+            )
         return about
 
     def _pay(self, plan: Plan, run: str) -> None:

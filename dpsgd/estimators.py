@@ -217,6 +217,11 @@ class _Estimator:
 
     def _check(self) -> None:
         """Refuse settings before anything is paid."""
+        if self.plan.augmentations > 1:
+            raise PlanError(
+                "A table has no altered copies of its records.",
+                hint="plan without augmentations, or train with dpsgd.PrivateTraining",
+            )
         if not 0 < self.learning_rate < math.inf:
             raise PlanError(f"learning_rate must be positive, not {self.learning_rate!r}.")
         if not 0 <= self.momentum < 1:

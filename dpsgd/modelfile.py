@@ -81,8 +81,8 @@ def write_model(
     ...     columns=[dpsgd.Number(name="age", low=0, high=100)],
     ...     target=dpsgd.Category(name="retired", values=["no", "yes"]),
     ... )
-    >>> plan = dpsgd.Plan.for_budget(
-    ...     1, delta=1e-4, dataset_size=100, batch_size=50, steps=2, schema=schema
+    >>> plan = dpsgd.Plan.for_noise(
+    ...     8.0, delta=1e-4, dataset_size=100, batch_size=100, steps=2, schema=schema
     ... )
     >>> model = dpsgd.DPClassifier(plan).fit({"age": [20, 80], "retired": ["no", "yes"]})
     >>> file = Path(tempfile.mkdtemp()) / "model.safetensors"

@@ -50,7 +50,7 @@ def sealed(content: bytes, *, kind: str, facts: dict[str, Any]) -> bytes:
         "kind": kind,
         "facts": json.dumps(facts, sort_keys=True, allow_nan=False),
     }
-    about["sha256"] = _digest(about, tensors, content[start:])
+    about["sha256"] = _digest(about, tensors, memoryview(content)[start:])
     header = json.dumps({"__metadata__": about, **tensors}).encode()
     header += b" " * (-len(header) % _WIDTH)
     return len(header).to_bytes(_WIDTH, "little") + header + content[start:]
@@ -96,7 +96,7 @@ def opened(path: str | os.PathLike[str], *, kind: str) -> tuple[bytes, dict[str,
     if about["kind"] != kind:
         raise CheckpointError(f"The file {file.name!r} is no {kind}.", hint="look at the path")
     start = _WIDTH + int.from_bytes(content[:_WIDTH], "little")
-    if about["sha256"] != _digest(about, tensors, content[start:]):
+    if about["sha256"] != _digest(about, tensors, memoryview(content)[start:]):
         raise CheckpointError(
             f"The file {file.name!r} is damaged: it is not what was written.",
             hint="take a copy of it",
@@ -154,10 +154,12 @@ def _is_ours(about: Any) -> bool:
     )
 
 
-def _digest(about: dict[str, str], tensors: dict[str, Any], data: bytes) -> str:
+def _digest(about: dict[str, str], tensors: dict[str, Any], data: memoryview) -> str:
     names = ("format", "version", "kind", "facts")
     head = json.dumps([[about[name] for name in names], tensors], sort_keys=True)
-    return hashlib.sha256(head.encode() + b"\0" + data).hexdigest()
+    found = hashlib.sha256(head.encode() + b"\0")
+    found.update(data)
+    return found.hexdigest()
 
 
 def _json(text: str | bytes) -> Any:

@@ -238,6 +238,28 @@ def test_a_missing_package_is_named_with_what_to_install(folder, monkeypatch):
     assert "pip install 'ckm-engine[dpsgd]'" in found.output
 
 
+def test_a_table_without_records_gives_a_model_of_noise_alone(folder):
+    Path("people.csv").write_text("id,age,sex,retired\n")
+    assert train().exit_code == 0
+    found = run("predict", "m.safetensors", "people.csv", "-o", "p.csv")
+    assert found.exit_code == 0, found.output
+    assert len(pd.read_csv("p.csv")) == 0
+
+
+def test_altered_copies_are_refused_before_they_are_paid(ledger):
+    plan = dpsgd.Plan.from_json(_PLAN_WITH_COPIES)
+    model = dpsgd.DPClassifier(plan, classes=[0, 1])
+    with pytest.raises(dpsgd.PlanError, match="copies"):
+        model.fit(np.ones((9, 2)), [0, 1, 1] * 3, ledger=ledger, who="Ada")
+    assert not ledger.entries()
+
+
+_PLAN_WITH_COPIES = dpsgd.Plan(
+    dataset_size=400, sampling_rate=1, steps=2, noise_multiplier=8, delta=1e-4, unit="person",
+    augmentations=4,
+).to_json()  # fmt: skip
+
+
 # ---------------------------------------------------------------- paying, going on
 
 
@@ -280,11 +302,24 @@ def test_a_run_is_paid_once_however_often_it_is_interrupted(folder, ledger, monk
     assert refused.exit_code == 2
     assert "--resume goes on" in refused.output
     assert train(*PAID, "--resume", "--batch-size", 200).exit_code == 2
+    assert train("--resume").exit_code == 2
     assert train(*PAID, "--resume", "--learning-rate", 0.1).exit_code == 2
     assert train(*PAID, "--resume").exit_code == 0
     assert [float(entry.epsilon) for entry in ledger.entries()] == [cost]
     assert not Path("m.safetensors.run").exists()
     assert train("--resume", "--force").exit_code == 2
+
+
+def test_a_run_that_was_stopped_before_it_was_paid_is_paid_when_it_goes_on(
+    folder, ledger, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(BudgetLedger, "spend", lambda *_, **__: (_ for _ in ()).throw(SystemExit))
+        train(*PAID)
+    assert Path("m.safetensors.run").exists()
+    assert "a ledger pays" in train("--resume").output
+    assert train(*PAID, "--resume").exit_code == 0
+    assert len(ledger.entries()) == 1
 
 
 def test_a_run_begun_anew_is_paid_anew(folder, ledger, monkeypatch):
@@ -522,3 +557,31 @@ def test_every_verb_has_an_example_and_completion(folder):
         shown = run(name, "--help")
         assert shown.exit_code == 0
         assert "Examples:" in shown.output
+
+
+def test_the_commands_of_the_page_run(tmp_path, monkeypatch):
+    page = (Path(__file__).resolve().parents[3] / "docs" / "dpsgd.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    Path("plan.toml").write_text(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0])
+    for name in ("people.csv", "new.csv", "others.csv"):
+        table = people(50).rename(columns={"id": "person_id", "retired": "employed"})
+        table.to_csv(name, index=False)
+    # To find the noise and to measure take seconds, and have tests of their own.
+    monkeypatch.setattr("dpsgd.plan.noise_for", lambda *_, **__: 32.0)
+    monkeypatch.setattr("ckm.cli.dpsgd_memory._measured", lambda *_: ckm_memory())
+    lines = [
+        line.partition("  #")[0].split()
+        for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+        for line in block.splitlines()
+    ]
+    assert len(lines) == 8
+    for program, *words in lines:
+        assert program == "ckm"
+        found = CliRunner(env={"CKM_LOG_FORMAT": "text"}).invoke(app, words)
+        assert found.exit_code == 0, found.output
+    assert {"model.safetensors", "predicted.csv", "runs.csv"} <= {*map(str, Path().iterdir())}
+
+
+def ckm_memory():
+    held = dict.fromkeys(("start", "model", "batch", "backward", "step", "peak"), 1)
+    return [{"batch_size": 1, "kind": "plain", **held}]
