@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
-from ckm.single_file import write_whole
 from dpsgd.errors import DPSGDError
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

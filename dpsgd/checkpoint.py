@@ -10,7 +10,8 @@ from safetensors import SafetensorError
 from safetensors import torch as tensor_files
 
 from dpsgd.errors import CheckpointError
-from dpsgd.sealed import opened, sealed, write_whole
+from dpsgd.sealed import opened, sealed
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     import os
@@ -163,7 +164,8 @@ def write_tensors(
     ({'one': tensor([1.])}, {'steps': 3})
     """
     own = {n: t.detach().cpu().clone().contiguous() for n, t in tensors.items()}
-    write_whole(path, sealed(tensor_files.save(own), kind=kind, facts=facts))
+    content = sealed(tensor_files.save(own), kind=kind, facts=facts)
+    write_whole(path, content, error=CheckpointError)
 
 
 def read_tensors(

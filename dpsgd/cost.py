@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from dp import Adjacency, Guarantee, PrivacyLoss, gaussian_epsilon
+from dp import Adjacency, Guarantee
+from dpsgd.accounts import epsilon_of_run, guessed_noise
 from dpsgd.errors import PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["Cost", "Sampling", "cost_of", "noise_for"]
 
 _SLACK = 1e-4
 _MOST_NOISE = 1e6
+_FIRST = 1.1
 
 
 class Sampling(StrEnum):
@@ -56,7 +61,7 @@ class Cost:
     --------
     >>> cost = cost_of(sampling_rate=0.01, noise_multiplier=4, steps=10_000, delta=1e-5)
     >>> print(cost)
-    epsilon = 0.946999, delta = 1e-05 (add-remove, per record; poisson batches, 10000 steps)
+    epsilon = 0.946901, delta = 1e-05 (add-remove, per record; poisson batches, 10000 steps)
     """
 
     epsilon: float
@@ -147,13 +152,13 @@ def cost_of(
     if noise_multiplier == 0:
         epsilon = math.inf if steps and sampling_rate else 0.0
     elif steps and sampling_rate:
-        epsilon, accountant = _epsilon(
+        epsilon, accountant = epsilon_of_run(
             rate=float(sampling_rate),
             sigma=float(noise_multiplier),
             steps=int(steps),
             delta=float(delta),
             adjacency=adjacency,
-            sampling=sampling,
+            sampling=str(sampling),
             size=dataset_size,
         )
     return Cost(
@@ -205,21 +210,9 @@ def noise_for(
 
     if not 0 < epsilon < math.inf:
         raise PlanError(f"epsilon must be positive and finite, not {epsilon!r}.")
-    high = 16.0  # large noise is quick to account for; small noise is not
-    while spent(high) > epsilon:
-        high *= 2
-        if high > _MOST_NOISE:
-            raise PlanError(
-                f"No noise brings this run to epsilon {epsilon:g}.",
-                hint="take fewer steps, smaller batches or a larger delta",
-            )
-    low = high / 2
-    while spent(low) <= epsilon:
-        low, high = low / 2, low
-    while high - low > _SLACK * high:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if spent(middle) <= epsilon else (middle, high)
-    return high
+    rate = 1.0 if sampling == Sampling.SHUFFLED else sampling_rate
+    guess = guessed_noise(epsilon, delta=delta, rate=rate, steps=steps)
+    return _least(spent, epsilon, guess)
 
 
 def check_neighbours(sampling: Sampling, adjacency: Adjacency) -> None:
@@ -247,47 +240,33 @@ def check_neighbours(sampling: Sampling, adjacency: Adjacency) -> None:
         )
 
 
-@lru_cache(maxsize=512)
-def _epsilon(
-    *,
-    rate: float,
-    sigma: float,
-    steps: int,
-    delta: float,
-    adjacency: Adjacency,
-    sampling: Sampling,
-    size: int | None,
-) -> tuple[float, str]:
-    if sampling == Sampling.POISSON:
-        step = PrivacyLoss.gaussian(sigma, sampling_rate=rate, adjacency=adjacency)
-        return (step * steps).epsilon(delta), "loss distribution"
-    # Several Gaussians are one of less noise; of such a sum the account is exact and quick.
-    times = steps if sampling == Sampling.FIXED else math.ceil(steps / math.ceil(1 / rate))
-    plain = _noise_alone(sigma / math.sqrt(times), delta, adjacency)
-    if sampling == Sampling.SHUFFLED:
-        return plain, "Gaussian curve"
-    drawn = _without_replacement(rate, sigma, steps, delta, size)
-    return min((drawn, "Rényi orders"), (plain, "Gaussian curve"))
+def _least(spent: Callable[[float], float], epsilon: float, guess: float) -> float:
+    """Return a noise that keeps the budget while one a ten-thousandth less does not."""
+    low = high = guess
+    factor = _FIRST
+    while spent(high) > epsilon:
+        low, high, factor = high, high * factor, factor**2
+        if high > _MOST_NOISE:
+            raise PlanError(
+                f"No noise brings this run to epsilon {epsilon:g}.",
+                hint="take fewer steps, smaller batches or a larger delta",
+            )
+    while spent(low) <= epsilon:
+        low, high, factor = low / factor, low, factor**2
+    widths = [math.inf]
+    while (width := math.log(high / low)) > _SLACK:
+        is_slow = len(widths) > 1 and width > widths[-2] / 2
+        middle = math.sqrt(low * high) if is_slow else _between(low, high, spent, epsilon)
+        widths.append(width)
+        low, high = (low, middle) if spent(middle) <= epsilon else (middle, high)
+    return high
 
 
-def _noise_alone(sigma: float, delta: float, adjacency: Adjacency) -> float:
-    moved = 2.0 if adjacency == Adjacency.REPLACE else 1.0
-    return gaussian_epsilon(delta, mu=moved / sigma)
-
-
-def _without_replacement(
-    rate: float, sigma: float, steps: int, delta: float, size: int | None
-) -> float:
-    if size is None:
-        raise PlanError("Batches of a fixed size need dataset_size.", hint="give it")
-    import dp_accounting
-    from dp_accounting import rdp
-
-    # A record and the one that takes its place in the batch move the sum twice as far.
-    event = dp_accounting.SampledWithoutReplacementDpEvent(
-        size, round(rate * size), dp_accounting.GaussianDpEvent(sigma / 2)
-    )
-    relation = dp_accounting.NeighboringRelation.REPLACE_ONE
-    accountant = rdp.RdpAccountant(neighboring_relation=relation)
-    accountant.compose(event, steps)
-    return float(accountant.get_epsilon(delta))
+def _between(low: float, high: float, spent: Callable[[float], float], epsilon: float) -> float:
+    """Return where a power law through both ends meets the budget, towards the far end."""
+    width = math.log(high / low)
+    above, below = (math.log(max(spent(end), 1e-300) / epsilon) for end in (low, high))
+    place = width * above / (above - below)
+    place += 0.45 * _SLACK if place < width / 2 else -0.45 * _SLACK
+    inside = min(0.4 * _SLACK, width / 4)
+    return low * math.exp(min(max(place, inside), width - inside))

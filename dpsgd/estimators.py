@@ -322,7 +322,7 @@ class DPClassifier(_Estimator):
     >>> ages = [20 + 60 * i / 2000 for i in range(2000)]
     >>> table = {"age": ages, "retired": ["yes" if age > 62 else "no" for age in ages]}
     >>> model = DPClassifier(plan).fit(table)
-    >>> list(model.predict({"age": [25, 95]}))
+    >>> model.predict({"age": [25, 95]}).tolist()
     ['no', 'yes']
     >>> print(model.cost().adjacency, round(model.cost().epsilon, 2))
     add-remove 1.0
@@ -489,7 +489,8 @@ class DPRegressor(_Estimator):
         return 1
 
     def _losses(self, outputs: Tensor, y: Tensor) -> Tensor:
-        return (outputs[:, 0] - y.to(outputs)).square()
+        # Half the square: features have length 1, so that a learning rate of 1 is stable.
+        return (outputs[:, 0] - y.to(outputs)).square() / 2
 
 
 def _plain(value: Any) -> Any:

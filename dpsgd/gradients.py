@@ -233,7 +233,7 @@ class RecordGradients:
         with warnings.catch_warnings():
             # It says that hooks fire, which is what they are for.
             warnings.filterwarnings("ignore", message="Full backward hook is firing")
-            (losses.sum() / copies).backward()  # type: ignore[no-untyped-call]
+            (losses.sum() / copies).backward()
         parts = []
         for name, parameter in self.parameters.items():
             sample: Any = getattr(parameter, "grad_sample", None)

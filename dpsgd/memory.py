@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +21,7 @@ __all__ = ["STAGES", "Footprint", "advice", "flowers_estimate", "measure"]
 STAGES = ("model", "batch", "backward", "step")
 _IMAGE = 3 * 224 * 224 * 4  # bytes of one image of 32-bit floats
 _LABEL = 8
+_GRAIN, _LARGE, _PAGE, _WASTE = 512, 10 << 20, 2 << 20, 1 << 20  # of the allocator
 
 #: Given a configuration, do one step of training and yield the name of each stage when it is
 #: done. A function of a module, so that a fresh process can import it.
@@ -195,6 +197,8 @@ def flowers_estimate(
 
     Notes
     -----
+    Images and labels are what the allocator of a graphics card holds for them: whole grains of
+    512 bytes, and whole pages of 2 MiB for a large block that nearly fills its last one.
     Keeping gradients adds ``108,500`` bytes a record and hidden unit in the last stage: the
     head itself, 4 bytes a weight, and 8 % more.
 
@@ -215,10 +219,17 @@ def flowers_estimate(
         backward += 88_000 * batch if units < 128 else large
     return {
         "model": 101_387.0 * units + 60_750_000,
-        "batch": _IMAGE * batch / factor**2 + _LABEL * batch,
+        "batch": float(_held(_IMAGE * batch / factor**2) + _held(_LABEL * batch)),
         "backward": backward,
         "step": 108_500.0 * (2 + batch) * units if is_private else 224_105.0 * units,
     }
+
+
+def _held(size: float) -> int:
+    """Return what an allocator sets aside for a block."""
+    grains = math.ceil(size / _GRAIN) * _GRAIN
+    pages = math.ceil(grains / _PAGE) * _PAGE
+    return pages if grains >= _LARGE and pages - grains <= _WASTE else grains
 
 
 def advice(batch_size: int) -> str:

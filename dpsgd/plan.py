@@ -303,7 +303,7 @@ class Plan:
         ...     dataset_size=1000, sampling_rate=0.1, steps=100, noise_multiplier=2, delta=1e-4
         ... )
         >>> print(plan.cost())
-        epsilon = 1.96592, delta = 0.0001 (add-remove, per record; poisson batches, 100 steps)
+        epsilon = 1.96598, delta = 0.0001 (add-remove, per record; poisson batches, 100 steps)
         >>> plan.cost(0).epsilon
         0.0
         """

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpsgd.errors import CheckpointError
 
-__all__ = ["opened", "sealed", "write_whole"]
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["opened", "sealed"]
 
 _FORMAT, _VERSION = "ckm-dpsgd", 1
 _LONGEST_HEADER = 16_000_000
@@ -75,7 +76,7 @@ def opened(path: str | os.PathLike[str], *, kind: str) -> tuple[bytes, dict[str,
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "one.safetensors"
     >>> empty = (2).to_bytes(8, "little") + b"{}"
-    >>> write_whole(file, sealed(empty, kind="model", facts={"steps": 3}))
+    >>> _ = file.write_bytes(sealed(empty, kind="model", facts={"steps": 3}))
     >>> opened(file, kind="model")[1]
     {'steps': 3}
     """
@@ -104,36 +105,6 @@ def opened(path: str | os.PathLike[str], *, kind: str) -> tuple[bytes, dict[str,
     if not isinstance(facts, dict):
         raise CheckpointError(f"The file {file.name!r} holds no facts.")
     return content, facts
-
-
-def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file that appears whole or not at all; an older one stays until then.
-
-    Parameters
-    ----------
-    path
-        The file.
-    content
-        What it shall hold.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "some.bin"
-    >>> write_whole(file, b"all")
-    >>> file.read_bytes(), len([*file.parent.iterdir()])
-    (b'all', 1)
-    """
-    target = Path(path)
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with draft.open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _read(file: Path) -> tuple[bytes, dict[str, Any]]:

@@ -7,13 +7,12 @@ batches it can be far too low; this bound shows by how much.
 from __future__ import annotations
 
 import math
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dp.checking import checked_count, checked_delta, checked_positive
-from dp.errors import MissingPackageError
+from dp.drawn import finite_epsilon_below
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,25 +92,4 @@ def _composed(
     losses = np.log(present) - np.log(blank)
     # Fine enough that rounding every pass towards less costs a few per cent at most.
     grid = float(np.clip(np.abs(losses).max() / 4000, _FINEST, _COARSEST))
-    upper, lower = (dict(enumerate(np.log(law).tolist())) for law in (present, blank))
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)  # empty cells, inside dp-accounting
-        loss = _distributions().from_two_probability_mass_functions(
-            lower,
-            upper,
-            pessimistic_estimate=False,
-            value_discretization_interval=grid,
-            symmetric=False,
-        )
-        return float(loss.self_compose(epochs).get_epsilon_for_delta(delta))
-
-
-def _distributions() -> Any:
-    try:
-        from dp_accounting.pld import privacy_loss_distribution
-    except ImportError:
-        raise MissingPackageError(
-            "Distributions of the loss need the package dp-accounting.",
-            hint="pip install 'ckm-engine[dp]'",
-        ) from None
-    return privacy_loss_distribution
+    return finite_epsilon_below(present, blank, times=epochs, delta=delta, grid=grid)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EngineAudit", "audit_engine"]
 
-_COLUMNS = 3
+_COLUMNS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +41,8 @@ class EngineAudit:
     measured
         The epsilon that the noise on the tables amounts to, from the scales of that noise.
     found
-        The epsilon that the attacks prove, at the confidence ``1 - error``: the best threshold
-        test, read as Gaussian.
+        The epsilon that the attacks prove, at the confidence ``1 - error``: no mechanism of
+        smaller mu in Gaussian privacy could have been told apart as well.
     found_directly
         The same without any assumption on the shape of noise; weaker by far for few runs.
     runs
@@ -107,13 +107,15 @@ def audit_engine(
     Notes
     -----
     The record raises one known cell of every table by 1. The likeliest test adds up these
-    cells, each over its variance; the threshold is fixed beforehand. From the Clopper-Pearson
-    bounds of both error rates follows a bound of mu of Gaussian privacy, hence of epsilon.
+    cells, each over its variance; the threshold is fixed beforehand. Under Gaussian privacy the
+    two error rates of any test add up to ``2 Phi(-mu / 2)`` at least. The Clopper-Pearson bound
+    of their mean, from all fits together, holds although the two differ: among sums of trials
+    with one mean, that of equal trials spreads most. It bounds mu, hence epsilon.
 
     References
     ----------
-    Nasr et al. 2023, section 4 (audits in Gaussian privacy); Annamalai, Ganev, De Cristofaro
-    2024 (worst neighbours, seen from inside).
+    Hoeffding 1956 (sums of unequal trials); Nasr et al. 2023, section 4 (audits in Gaussian
+    privacy); Annamalai, Ganev, De Cristofaro 2024 (worst neighbours, seen from inside).
 
     Examples
     --------
@@ -132,7 +134,7 @@ def audit_engine(
     mu = math.sqrt(witness.precision)
     alarms = int((without > mu**2 / 2).sum())
     misses = int((with_it <= mu**2 / 2).sum())
-    proven = _proven_mu(alarms, misses, runs, error)
+    proven = _proven_mu(alarms + misses, 2 * runs, error)
     direct = audit(
         lambda number: with_it[:number],
         lambda number: without[:number],
@@ -180,13 +182,10 @@ class _Witness:
         return self._noise.choose(scores, mechanism)
 
 
-def _proven_mu(alarms: int, misses: int, runs: int, error: float) -> float:
-    """Return a lower bound of mu from the numbers of errors of both kinds."""
+def _proven_mu(wrong: int, trials: int, error: float) -> float:
+    """Return a lower bound of mu from the number of wrong answers on both files together."""
     from scipy.special import ndtri
     from scipy.stats import beta
 
-    bounds = [
-        float(beta.ppf(1 - error / 2, wrong + 1, runs - wrong)) if wrong < runs else 1.0
-        for wrong in (alarms, misses)
-    ]
-    return float(-ndtri(bounds[0]) - ndtri(bounds[1]))
+    most = float(beta.ppf(1 - error, wrong + 1, trials - wrong)) if wrong < trials else 1.0
+    return float(-2 * ndtri(most))

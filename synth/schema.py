@@ -8,6 +8,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from footing.files import write_whole
 from synth.columns import Category, Column, Date, Numeric, Real, Whole, is_text
 from synth.errors import SchemaError, UndeclaredError
 from synth.rules import EditRule, parse_rule
@@ -307,7 +308,7 @@ class Schema:
         path
             The file.
         """
-        Path(path).write_text(self.to_json(), encoding="utf-8")
+        write_whole(path, self.to_json(), error=SchemaError)
 
     def _record(self) -> dict[str, Any]:
         columns = [{"kind": one.kind, **_plain(one)} for one in self.columns]

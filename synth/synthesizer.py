@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dp import Adjacency
 from synth.calls import calls_of
+from synth.claims import Claim
 from synth.coding import encode
 from synth.constraints import constraints_of
 from synth.discovery import Discovery, discover
@@ -16,7 +18,7 @@ from synth.errors import DomainError, SchemaError, SynthError
 from synth.fitted import Model
 from synth.frames import settled, to_records
 from synth.measuring import Neighbours
-from synth.methods import fitter_of
+from synth.methods import fitter_of, is_unprotected
 from synth.noise import SecureNoise
 from synth.units import within_bound
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from synth.budget import Budget
     from synth.calls import Call
+    from synth.frames import Shape
     from synth.noise import NoiseSource
     from synth.priors import Prior
     from synth.schema import Schema
@@ -45,8 +48,9 @@ class Synthesizer:
     schema
         What is declared of the records.
     method
-        The engine: ``"tables"``; to compare with, ``"copula"`` (one Gaussian copula) and
-        ``"histogram"`` (independent columns).
+        The engine: ``"tables"``; to compare with, ``"copula"`` (one Gaussian copula),
+        ``"histogram"`` (independent columns), ``"priv-bayes"`` (a network), and three that are
+        not differentially private as claimed: see `synth.methods.UNPROTECTED`.
     workload
         The tables that matter, as names of columns, with a weight each; a list for equal
         weights. All pairs alike by default.
@@ -86,7 +90,7 @@ class Synthesizer:
     def fit(
         self,
         frame: Any,
-        budget: Budget,
+        budget: Budget | Claim,
         *,
         noise: NoiseSource | None = None,
         discovery: Discovery | None = None,
@@ -100,7 +104,7 @@ class Synthesizer:
         frame
             The records: a pandas frame, or one that speaks Arrow.
         budget
-            What may be spent.
+            What may be spent; a `Claim` for a method that is not private as claimed.
         noise
             Where the noise comes from: the operating system, or a seed in simulations.
         discovery
@@ -136,18 +140,19 @@ class Synthesizer:
         """
         tell = progress or _quiet
         noise = noise or SecureNoise()
+        if isinstance(budget, Claim) or is_unprotected(self.method):
+            claim = self._claim(budget, discovery=discovery, priors=priors)
+            return self._without_protection(frame, claim, noise=noise, tell=tell)
         if discovery is None:
             self.schema.require_declared()
         tell("encode", 0, 3)
-        records, shape = to_records(frame)
-        neighbours = self._neighbours(budget)
-        records = within_bound(records, self.schema.unit, rng=np.random.default_rng())
-        if not len(records):
-            raise DomainError("There are no records.")
+        neighbours = self._neighbours(budget.adjacency)
+        records, shape = self._taken(frame)
         schema, found, aside = self._declared(records, budget, discovery, neighbours, noise)
         schema = schema.cut_at_rules()
         codes = encode(records, schema)
         tell("fit", 1, 3)
+        present = [column.domain_size for column in schema.columns]
         rho = budget.concentrated(aside=aside) - sum(call.rho for call in found)
         constraints = constraints_of(schema)
         engine = fitter_of(self.method)(
@@ -162,6 +167,7 @@ class Synthesizer:
             rules=[one.table for one in constraints if one.table is not None],
             published=[prior.published(schema) for prior in priors],
             settings=self.settings,
+            **({} if self.method == "tables" else {"present": present}),
         )
         calls = (*found, *calls_of(engine.spends, schema.names))
         tell("fit", 3, 3)
@@ -184,9 +190,77 @@ class Synthesizer:
             shape=settled(shape, schema),
         )
 
-    def _neighbours(self, budget: Budget) -> Neighbours:
+    def _claim(
+        self, budget: Budget | Claim, *, discovery: Discovery | None, priors: Sequence[Prior]
+    ) -> Claim:
+        """Return the claim of a method that keeps to no budget, or refuse the two together."""
+        if not is_unprotected(self.method):
+            raise SynthError(
+                f"The method {self.method!r} keeps to a budget; a claim binds nobody.",
+                hint="Budget(epsilon=1, delta=1e-6)",
+            )
+        if not isinstance(budget, Claim):
+            raise SynthError(
+                f"The method {self.method!r} is NOT differentially private as claimed: it "
+                "keeps to no budget.",
+                hint="to compare with it, say what it claims: Claim(epsilon=1)",
+            )
+        if discovery is not None or priors:
+            what = "published tables" if priors else "finding domains"
+            raise SynthError(f"The method {self.method!r} knows nothing of {what}.")
+        return budget
+
+    def _without_protection(
+        self,
+        frame: Any,
+        claim: Claim,
+        *,
+        noise: NoiseSource,
+        tell: Callable[[str, int, int], None],
+    ) -> Model:
+        """Fit a method that spends more than it claims."""
+        self.schema.require_declared()
+        tell("encode", 0, 3)
+        records, shape = self._taken(frame)
+        schema = self.schema.cut_at_rules()
+        codes = encode(records, schema)
+        tell("fit", 1, 3)
+        engine = fitter_of(self.method)(
+            codes,
+            sizes=[column.size for column in schema.columns],
+            ordered=[column.is_ranked for column in schema.columns],
+            claim=claim,
+            noise=noise,
+            neighbours=self._neighbours(Adjacency.REPLACE),
+            workload=self._workload(),
+            label=None if self.label is None else schema.names.index(self.label),
+            settings=self.settings,
+        )
+        tell("fit", 3, 3)
+        logger.info("model fitted", extra={"columns": len(schema.columns), "calls": 0})
+        return Model(
+            schema=schema,
+            asked=self.schema.digest,
+            engine=engine,
+            method=self.method,
+            calls=(),
+            budget={},
+            adjacency=str(Adjacency.REPLACE),
+            noise=noise.label,
+            shape=settled(shape, schema),
+        )
+
+    def _taken(self, frame: Any) -> tuple[pd.DataFrame, Shape]:
+        """Return the records within the bound of their units, and how they came."""
+        records, shape = to_records(frame)
+        records = within_bound(records, self.schema.unit, rng=np.random.default_rng())
+        if not len(records):
+            raise DomainError("There are no records.", hint="give a table with records in it")
+        return records, shape
+
+    def _neighbours(self, adjacency: Adjacency) -> Neighbours:
         unit = self.schema.unit
-        return Neighbours(adjacency=budget.adjacency, rows=unit.most_records, unit=unit.name)
+        return Neighbours(adjacency=adjacency, rows=unit.most_records, unit=unit.name)
 
     def _declared(
         self,

@@ -11,7 +11,7 @@ import click
 
 from ckm.cli.dpsgd_train import asked_job, check_target, on_threads, plan_options
 from ckm.cli.root import common_options
-from ckm.single_file import write_whole
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

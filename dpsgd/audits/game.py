@@ -131,16 +131,16 @@ def _scores(
     losses: NDArray[np.float64], others: NDArray[np.float64], is_in: NDArray[np.bool_]
 ) -> dict[str, NDArray[np.float64]]:
     signals = signals_of(losses)
-    shadow = {"shadows": signals[1:], "is_in": is_in[1:]}
+    shadows, held = signals[1:], is_in[1:]
     return {
         "loss": loss_scores(losses[0]),
-        "shadow": shadow_scores(signals[0], **shadow),
-        "lira": lira_scores(signals[0], **shadow),
-        "lira-offline": lira_scores(signals[0], mode="offline", **shadow),
+        "shadow": shadow_scores(signals[0], shadows=shadows, is_in=held),
+        "lira": lira_scores(signals[0], shadows=shadows, is_in=held),
+        "lira-offline": lira_scores(signals[0], shadows=shadows, is_in=held, mode="offline"),
         "rmia": rmia_scores(
             -losses[0],
             shadows=-losses[1:],
-            is_in=is_in[1:],
+            is_in=held,
             target_population=-others[0],
             shadow_population=-others[1:],
         ),

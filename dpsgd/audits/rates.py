@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["AttackRates", "Rate", "attack_rates", "binomial_interval"]
 
 _LOW_RATES = (0.001, 0.01, 0.1)
+_POINTS = 41
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +67,15 @@ class AttackRates:
         How many records of each.
     auc
         The chance that a member has a higher score than another; ties count half.
-    advantage
-        The largest distance of the two rates, over all thresholds.
+    advantage, advantage_low
+        The largest distance of the two rates, over all thresholds, and a lower bound of what it
+        would be for ever more records.
     rates
         Members found at low false positive rates.
     advantage_ceiling
         What the guarantee allows; None where none was given.
+    curve
+        False and true positive rates over all thresholds, thinned for a picture.
 
     Examples
     --------
@@ -83,12 +87,16 @@ class AttackRates:
     others: int
     auc: float
     advantage: float
+    advantage_low: float
     rates: tuple[Rate, ...]
     advantage_ceiling: float | None = None
+    curve: tuple[tuple[float, float], ...] = ()
 
     @property
     def is_above(self) -> bool:
-        """Whether some rate is above the ceiling, beyond its interval."""
+        """Whether some rate, or the advantage, is above its ceiling, beyond its interval."""
+        if self.advantage_ceiling is not None and self.advantage_low > self.advantage_ceiling:
+            return True
         return any(rate.is_above for rate in self.rates)
 
 
@@ -118,7 +126,13 @@ def attack_rates(
     A threshold is a score: records of equal score fall on one side together. Intervals are of
     Clopper and Pearson and take the records for independent, which those of one training run
     are only nearly; the threshold is chosen by the others' scores, and what the ceiling is
-    taken at is the upper bound of the rate there. The proof of a fault is `one_run_audit`.
+    taken at is the upper bound of the rate there. The advantage is bounded by the inequality of
+    Dvoretzky, Kiefer and Wolfowitz, which holds at all thresholds at once: with some hundred
+    records it sees far more than low rates do. The proof of a fault is `one_run_audit`.
+
+    References
+    ----------
+    Massart 1990.
 
     Examples
     --------
@@ -135,19 +149,37 @@ def attack_rates(
     cuts = np.unique(np.concatenate((first, second)))[::-1]
     found = _share_from(first, cuts)
     wrong = _share_from(second, cuts)
+    part = error / (2 * len(at) + 2)  # of each of two intervals, for each rate and advantage
     rates = tuple(
-        _rate(first, second, rate, ceiling, error / (2 * len(at)))
+        _rate(first, second, rate, ceiling, part)
         for rate in (checked_probability(r, "false positive rate") for r in at)
     )
+    advantage = float(max(0.0, np.max(found - wrong)))
     areas = np.concatenate(([0.0], found)), np.concatenate(([0.0], wrong))
     return AttackRates(
         members=len(first),
         others=len(second),
         auc=float(np.trapezoid(*areas)),
-        advantage=float(max(0.0, np.max(found - wrong))),
+        advantage=advantage,
+        advantage_low=max(0.0, advantage - sum(_widest(len(s), part) for s in (first, second))),
         rates=rates,
         advantage_ceiling=None if ceiling is None else ceiling.advantage,
+        curve=_thinned(wrong, found, least=1 / len(second)),
     )
+
+
+def _thinned(
+    wrong: NDArray[np.float64], found: NDArray[np.float64], *, least: float
+) -> tuple[tuple[float, float], ...]:
+    """Give the most that is found at false positive rates by powers of ten.
+
+    Below one other record nothing can be told.
+    """
+    grid = np.logspace(-4, 0, _POINTS)
+    grid = np.unique(np.concatenate(([least], grid[grid > least])))
+    place = np.searchsorted(wrong, grid + 1e-12, side="right") - 1
+    shares = np.where(place >= 0, found[np.maximum(place, 0)], 0.0)
+    return tuple((float(x), float(y)) for x, y in zip(grid, shares, strict=True))
 
 
 def _rate(
@@ -173,6 +205,11 @@ def _rate(
         high=high,
         ceiling=bound,
     )
+
+
+def _widest(number: int, error: float) -> float:
+    """Return how far a share can lie above its mean, at any threshold."""
+    return float(np.sqrt(np.log(1 / error) / (2 * number)))
 
 
 def binomial_interval(hits: int, *, trials: int, error: float) -> tuple[float, float]:

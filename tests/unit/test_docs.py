@@ -33,6 +33,7 @@ def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
     from ckm.config import read_job
     from ckm.config.service import is_service_file, read_service
     from ckm.config.swap import is_swap_file, read_swap
+    from ckm.config.sweeps import read_sweep
     from ckm.config.training import is_training_file, read_training
 
     found = [block for page in PAGES for block in blocks(page, "toml")]
@@ -44,6 +45,9 @@ def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
         file.write_text(block, encoding="utf-8")
         if is_swap_file(file):
             assert read_swap(file).plan.columns
+            continue
+        if "[[ways]]" in block:
+            assert read_sweep(file).ways
             continue
         if is_training_file(file):
             assert read_training(file).names

@@ -19,7 +19,8 @@ import dpsgd
 from ckm.cli.app import app
 from ckm.folder import only_writer
 from dp import BudgetLedger
-from dpsgd.sealed import opened, sealed, write_whole
+from dpsgd.sealed import opened, sealed
+from footing.files import write_whole
 
 # Few large batches: that is quick to account for.
 PLAN = """schema = 1
@@ -471,7 +472,7 @@ def test_a_file_that_cannot_be_written_leaves_the_older_one(folder, model_file, 
     def full(_stream):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dpsgd.sealed.os.fsync", full)
+    monkeypatch.setattr("footing.files.os.fsync", full)
     with pytest.raises(OSError, match="space"):
         model.save(file)
     assert file.read_bytes() == before

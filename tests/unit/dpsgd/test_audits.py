@@ -68,7 +68,8 @@ def one_run(seed, *, noise):
     coins = generator.random(1000) < 0.5
     sigma = 1.0884  # one Gaussian of epsilon 4 at 1e-5
     scores = coins + generator.normal(0, noise * sigma, 1000)
-    return one_run_audit(scores, is_in=coins, delta=1e-5, shares=[0.1])
+    # All of 300 guesses right prove 4.5 at most; all of 100 would prove 3.5, below the claim.
+    return one_run_audit(scores, is_in=coins, delta=1e-5, shares=[0.3])
 
 
 def test_one_run_with_canaries_never_refutes_a_correct_training():

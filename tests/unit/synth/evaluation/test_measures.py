@@ -205,6 +205,17 @@ def test_least_squares_find_what_scikit_learn_finds():
     assert regression(train, test, target="pay") == pytest.approx(expected)
 
 
+def test_a_column_that_never_varies_in_training_has_no_weight():
+    """The mean of many 0.1 is not 0.1: what rounding left must not be blown up."""
+    rng = np.random.default_rng(3)
+    a = rng.normal(size=700)
+    frame = pd.DataFrame({"a": a, "b": 2 * a + rng.normal(size=700), "c": 0.1})
+    train, test = frame[:500], frame[500:].assign(c=rng.normal(size=200))
+    with_it = regression(*encode(train, test), target="b")
+    without = regression(*encode(train[["a", "b"]], test[["a", "b"]]), target="b")
+    assert with_it == pytest.approx(without)
+
+
 def test_classes_that_synthetic_records_never_show_do_not_stop_the_score():
     rng = np.random.default_rng(5)
     a = rng.integers(3, size=600)

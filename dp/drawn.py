@@ -1,0 +1,115 @@
+"""Accounts of laws other than Poisson samples, through dp-accounting."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dp.checking import checked_count, checked_delta, checked_positive
+from dp.errors import DPError, MissingPackageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["finite_epsilon_below", "fixed_batches_epsilon"]
+
+
+def fixed_batches_epsilon(
+    delta: float, *, dataset_size: int, batch_size: int, noise_multiplier: float, steps: int
+) -> float:
+    """Return the epsilon of Gaussian noise on batches of a fixed size; neighbours replace.
+
+    Parameters
+    ----------
+    delta
+        The delta.
+    dataset_size, batch_size
+        Each batch is drawn without replacement, afresh.
+    noise_multiplier
+        Standard deviation over the largest norm of one record's part of the sum.
+    steps
+        How many batches.
+
+    Notes
+    -----
+    A record and the one that takes its place in the batch move the sum twice as far as one.
+
+    References
+    ----------
+    Wang, Balle, Kasiviswanathan 2019.
+
+    Examples
+    --------
+    >>> run = {"batch_size": 10, "noise_multiplier": 4.0, "steps": 100}
+    >>> round(fixed_batches_epsilon(1e-5, dataset_size=1000, **run), 2)
+    0.43
+    """
+    size, batch = checked_count(dataset_size, "dataset_size"), checked_count(batch_size, "size")
+    if batch > size:
+        raise DPError(f"A batch of {batch} cannot be drawn from {size} records.")
+    try:
+        import dp_accounting
+        from dp_accounting import rdp
+    except ImportError:
+        raise _missing() from None
+    noise = dp_accounting.GaussianDpEvent(
+        checked_positive(noise_multiplier, "noise_multiplier") / 2
+    )
+    event = dp_accounting.SampledWithoutReplacementDpEvent(size, batch, noise)
+    relation = dp_accounting.NeighboringRelation.REPLACE_ONE
+    accountant = rdp.RdpAccountant(neighboring_relation=relation)
+    accountant.compose(event, checked_count(steps, "steps"))
+    return float(accountant.get_epsilon(checked_delta(delta)))
+
+
+def finite_epsilon_below(
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    *,
+    times: int,
+    delta: float,
+    grid: float,
+) -> float:
+    """Return an epsilon that repetitions of two finite laws do not go below.
+
+    Parameters
+    ----------
+    first, second
+        Chances of the same outcomes, all positive; what is left of 1 counts for nothing.
+    times
+        How many repetitions.
+    delta
+        The delta.
+    grid
+        Distance between two losses told apart; losses are rounded towards less.
+
+    Examples
+    --------
+    >>> law = np.array([0.75, 0.25])
+    >>> round(finite_epsilon_below(law, law[::-1], times=2, delta=1e-9, grid=1e-4), 3)
+    2.197
+    """
+    try:
+        from dp_accounting.pld import privacy_loss_distribution as distributions
+    except ImportError:
+        raise _missing() from None
+    upper, lower = (dict(enumerate(np.log(law).tolist())) for law in (first, second))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # empty cells, inside dp-accounting
+        loss: Any = distributions.from_two_probability_mass_functions(
+            lower,
+            upper,
+            pessimistic_estimate=False,
+            value_discretization_interval=checked_positive(grid, "grid"),
+            symmetric=False,
+        )
+        return float(loss.self_compose(times).get_epsilon_for_delta(checked_delta(delta)))
+
+
+def _missing() -> MissingPackageError:
+    return MissingPackageError(
+        "Distributions of the loss need the package dp-accounting.",
+        hint="pip install 'ckm-engine[dp]'",
+    )
