@@ -71,8 +71,9 @@ def table(**changes):
     return usual | changes
 
 
-def classifier(**settings):
-    return DPClassifier(Plan(**RUN, schema=Schema(columns=COLUMNS, target=GRADE)), **settings)
+def classifier(sampling_rate=0.2, **settings):
+    run = RUN | {"sampling_rate": sampling_rate}
+    return DPClassifier(Plan(**run, schema=Schema(columns=COLUMNS, target=GRADE)), **settings)
 
 
 def test_a_batch_larger_than_the_data_is_refused():
@@ -102,7 +103,21 @@ def test_losses_that_are_not_numbers_move_nothing_but_are_counted():
 
 def test_a_model_that_diverges_says_that_its_budget_is_spent():
     with pytest.raises(DPSGDError, match="budget is spent"):
-        classifier(learning_rate=1e45, hidden=(4,)).fit(table())
+        classifier(learning_rate=3e38, sampling_rate=0.01).fit(table())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"learning_rate": 0},
+        {"learning_rate": math.nan},
+        {"learning_rate": 1e45},
+        {"momentum": 1},
+    ],
+)
+def test_settings_that_cannot_train_are_refused_before_a_step(settings):
+    with pytest.raises(PlanError, match="learning_rate"):
+        classifier(**settings).fit(table())
 
 
 def test_labels_out_of_range_are_refused_without_the_label_in_the_words():

@@ -13,6 +13,7 @@ from dpsgd.gradients import RecordGradients, check_model
 from dpsgd.layers import _KINDS
 
 ROWS = 6
+APART = {("recurrent", "books"), ("layers, in place", "opacus"), ("norm of places", "opacus")}
 
 
 class Words(nn.Module):
@@ -146,7 +147,7 @@ def length(gradient):
 @pytest.mark.parametrize(
     ("name", "engine"),
     [(name, engine) for name in cases() for engine in ("books", "opacus")
-     if (name, engine) != ("recurrent", "books")],
+     if (name, engine) not in APART],
 )  # fmt: skip
 def test_clipped_sums_equal_those_of_one_record_at_a_time(name, engine, monkeypatch):
     model, x, y = made(name)
@@ -304,3 +305,12 @@ def test_the_length_of_each_record_is_that_of_its_own_gradient(name):
         assert length(cut.gradients) == pytest.approx(norm, rel=1e-6)
         assert length(whole.gradients) == pytest.approx(own, rel=1e-6)
         assert (bool(cut.within), bool(whole.within)) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("layers, in place", "inplace=False"), ("norm of places", "bias=True")]
+)
+def test_what_opacus_cannot_take_is_refused_by_name(name, words, monkeypatch):
+    monkeypatch.setattr("dpsgd.gradients.supported", lambda _: False)
+    with pytest.raises(UnsupportedLayerError, match=words):
+        RecordGradients(made(name)[0])
