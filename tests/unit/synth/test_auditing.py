@@ -10,7 +10,7 @@ from synth.auditing import audit_engine
 @pytest.mark.parametrize(("epsilon", "records"), [(8.0, 1), (1.0, 8)])
 def test_the_engine_passes_and_the_audit_is_not_blind(epsilon, records):
     """A sound engine is refuted with a chance of far less than 0.05; the seed is fixed."""
-    found = audit_engine(epsilon=epsilon, runs=120, noise=SimulatedNoise(seed=1))
+    found = audit_engine(epsilon=epsilon, runs=200, noise=SimulatedNoise(seed=1))
     assert not found.refutes
     assert found.records == records
     assert found.error == 0.05
