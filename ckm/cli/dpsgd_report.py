@@ -154,8 +154,8 @@ def _study(given: Any, about: dict[str, str]) -> tuple[Any, Callable[..., Report
     from reports import study_report
 
     if isinstance(given, Plan):
-        return study_facts(choices_of(given), plan=given, **about), study_report  # type: ignore[arg-type]
-    return study_facts(given, **about), study_report  # type: ignore[arg-type]
+        return study_facts(choices_of(given), plan=given, **about), study_report
+    return study_facts(given, **about), study_report
 
 
 def _choices(options: dict[str, Any]) -> Choices:
@@ -193,7 +193,7 @@ def _sweep(
         sampling=options["sampling"] or ("poisson" if known else ""),
         adjacency=options["adjacency"] or ("add-remove" if known else ""),
         classes=options["classes"],
-        **about,  # type: ignore[arg-type]
+        **about,
     )
     return facts, sweep_report
 
@@ -208,14 +208,14 @@ def _audits(
     found = [
         evidence for file in files for evidence in read_evidence(json.dumps(_read_json(file)))
     ]
-    return audit_facts(found, **about), audits_report  # type: ignore[arg-type]
+    return audit_facts(found, **about), audits_report
 
 
 def _card(card: PrivacyCard, about: dict[str, str]) -> tuple[Any, Callable[..., Report]]:
     from dpsgd.pages import card_facts
     from reports import card_report
 
-    return card_facts(card, **about), card_report  # type: ignore[arg-type]
+    return card_facts(card, **about), card_report
 
 
 def _card_in_model(file: Path) -> PrivacyCard:
