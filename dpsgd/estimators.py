@@ -224,6 +224,8 @@ class _Estimator:
 
     def _check(self) -> None:
         """Refuse settings before anything is paid."""
+        if self.plan.noise_multiplier:
+            card_of(self.plan)  # a model whose card cannot be written is not begun
         if self.plan.augmentations > 1:
             raise PlanError(
                 "A table has no altered copies of its records.",

@@ -42,7 +42,7 @@ with tempfile.TemporaryDirectory() as folder:
     file = Path(folder) / "retired.safetensors"
     model.save(file)
     again = dpsgd.read_model(file)
-    print(dpsgd.read_facts(file).card)
+    print("promise:", round(dpsgd.read_facts(file).card.epsilon, 4), "per", plan.unit)
     print("left:", ledger.left)
     print("right answers on others:", round(again.score(people(2000, rng)), 2))
     try:

@@ -292,6 +292,9 @@ def _train(
     from ckm.training_records import read_columns
 
     kept = output.with_name(f"{output.name}.run")
+    card = None
+    if plan.noise_multiplier:  # first: what cannot be stated is not begun
+        card = dpsgd.card_of(plan, data=job.about, touches=job.touches, trials=job.trials)
     with only_writer(output.absolute()):
         if is_resumed and not kept.exists():
             raise click.UsageError(f"There is no interrupted run beside {output.name!r}.")
@@ -318,9 +321,6 @@ def _train(
                 is_resumed=is_resumed,
                 progress=lambda done, total: tell("training", done, total),
             )
-        card = None
-        if plan.noise_multiplier:
-            card = model.card(data=job.about, touches=job.touches, trials=job.trials)
         model.save(output, card=card)
     voice.step("model written", f"written to {output.name}; its card: ckm dpsgd card")
 

@@ -183,6 +183,8 @@ def test_a_number_is_predicted_within_its_bounds(folder):
         ("low = 0\nhigh = 100", 'values = ["F"]', 2, "two or more"),
         ("learning_rate = 0.5", "learning_rate = inf", 2, "finite"),
         ("schema = 1", "schema = 2", 2, "schema must be 1"),
+        ('unit = "person"', 'unit = "per\\nson"', 2, "unit of a card"),
+        ('about = "a made-up register"', 'about = "a\\u001bb"', 2, "data of a card"),
         ("schema = 1", 'schema = 1\nkind = "batch-norm"', 2, "unknown"),
         ('unit = "person"', 'adjacency = "zero-out"\ndataset_size = 400', 2, "not valid TOML"),
     ],
@@ -345,6 +347,13 @@ def test_what_the_budget_does_not_hold_is_not_trained(folder, monkeypatch):
     assert demonstration.exit_code == 2
     assert "no release" in demonstration.output
     assert not BudgetLedger.open("budget.db").entries()
+
+
+def test_an_epsilon_of_nothing_still_costs_its_delta():
+    plan = dpsgd.Plan.for_noise(1e5, delta=1e-4, dataset_size=400, batch_size=400, steps=2)
+    assert plan.cost().epsilon == 0
+    assert plan.cost().guarantee.delta == 1e-4
+    assert plan.cost(0).guarantee.delta == 0
 
 
 def test_an_interrupted_demonstration_ends_as_if_it_had_not_been(folder, monkeypatch):
