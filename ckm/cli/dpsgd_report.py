@@ -30,7 +30,7 @@ _SUFFIXES = (".html", ".json")
     epilog="""\b
 Examples:
   ckm dpsgd report -s 60000 -b 64 -n 1.0 -e 15 -o study.html     what a run would cost
-  ckm dpsgd report plan.json -o study.fr.html --language fr
+  ckm dpsgd report plan.toml -o study.fr.html --language fr
   ckm dpsgd report runs.csv -o sweep.html -s 32561 -d 1e-5 --classes 2
   ckm dpsgd report private.json plain.json -o audits.html        attacks, side by side
   ckm dpsgd report model.safetensors -o card.html                the card of a model
@@ -125,6 +125,10 @@ def _found(
         _refuse(options)
         return _card(_card_in_model(_only(files)), about)
     _refuse(options)
+    if suffix == ".toml":
+        from ckm.config.training import read_training
+
+        return _study(read_training(_only(files)).plan(), about)
     return _of_json(files, _read_json(files[0]), about)
 
 

@@ -27,6 +27,23 @@ CARD = PrivacyCard(
     expected_batch=320,
 )
 
+PLAN_FILE = """
+schema = 1
+[plan]
+noise_multiplier = 2.0
+delta = 1e-3
+dataset_size = 100
+batch_size = 10
+steps = 30
+[target]
+name = "employed"
+values = ["no", "yes"]
+[[column]]
+name = "age"
+low = 0
+high = 100
+"""
+
 
 def run(*args):
     return CliRunner(env={"CKM_LOG_FORMAT": "text"}).invoke(app, ["dpsgd", *map(str, args)])
@@ -70,6 +87,9 @@ def test_a_run_and_a_plan_give_a_study(tmp_path, quick_study):
     html = page(tmp_path, tmp_path / "plan.json", "--language", "fr")
     assert "Ce que coûte un entraînement privé" in html
     assert quick_study[-1][1] == whole
+    (tmp_path / "plan.toml").write_text(PLAN_FILE)
+    page(tmp_path, tmp_path / "plan.toml", "--force")
+    assert quick_study[-1][1].dataset_size == 100
 
 
 def test_a_sweep_gives_accuracies_beside_what_choosing_costs(tmp_path):
