@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.output import check_output
 from ckm.cli.root import common_options
 from footing.files import write_whole
 
@@ -88,7 +89,7 @@ def report(
     **options: Any,
 ) -> None:
     """Make a page of what a run costs, reached, gave away or promises."""
-    _check_output(output, force=force)
+    check_output(output, force=force, endings=_SUFFIXES)
     facts, make = _found(files, title=title, options=options)
     found = make(facts, language=language)
     text = found.to_json() if output.suffix.lower() == ".json" else found.html
@@ -97,16 +98,6 @@ def report(
     if is_private:
         voice.step("page written", "it follows from confidential records: keep it inside")
     click.echo(str(output))
-
-
-def _check_output(output: Path, *, force: bool) -> None:
-    if output.suffix.lower() not in _SUFFIXES:
-        raise click.UsageError(f"The output must end in {' or '.join(_SUFFIXES)}.")
-    if output.is_dir() or (output.exists() and not force):
-        what = "is a folder" if output.is_dir() else "exists; replace it with --force"
-        raise click.UsageError(f"The output {output.name!r} {what}.")
-    if not output.parent.is_dir():
-        raise click.UsageError(f"There is no folder {str(output.parent)!r}: make it first.")
 
 
 def _found(

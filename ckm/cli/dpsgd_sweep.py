@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.dpsgd_train import check_target, on_threads, source_of, thread_option
+from ckm.cli.dpsgd_train import on_threads, source_of, thread_option
+from ckm.cli.output import check_output
 from ckm.cli.root import common_options
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def sweep(
         raise click.UsageError("--test must hold other records than those to learn from.")
     if output.suffix.lower() != ".csv":
         raise click.UsageError("The output must end in .csv.")
-    check_target(output, force=True, inputs=(source, test, plan_file))
+    check_output(output, force=True, inputs=(source, test, plan_file))
     tried = Sweep(
         values={name: listed for name, listed in choices.items() if listed},
         repetitions=repetitions,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.failure import CHECK_FAILED
+from ckm.cli.output import check_output
 from ckm.cli.root import common_options
-from ckm.cli.synth_evaluate import check_output, page_of
+from ckm.cli.synth_evaluate import page_of
 from footing.files import write_whole
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def sweep(
     from synth import Schema
     from synth.evaluation.ways import control_ways, ways_of
 
-    check_output(output, lang=lang, force=force, suffixes=(".csv", ".html"))
+    check_output(output, lang=lang, force=force, endings=(".csv", ".html"))
     plan = read_sweep(file)
     schema = Schema.read(plan.declared)
     ways = ways_of(plan.ways, schema=schema)
