@@ -162,13 +162,12 @@ def _failures(voice: Voice, found: Sweep) -> int:
 def _measured(plan: SweepPlan) -> Plan:
     from synth.evaluation import Plan
 
-    given = {name: value for name, value in plan.measure.items() if name != "only"}
+    given: dict[str, Any] = dict(plan.measure)
     if given.get("sensitive") and not given.get("keys"):
         raise click.UsageError("[measure] sensitive needs keys.")
-    lists = {name: tuple(value) for name, value in given.items() if name != "learner"}
-    learner = {"learner": given["learner"]} if "learner" in given else {}
-    groups = {"groups": tuple(plan.measure["only"])} if plan.measure.get("only") else {}
-    return Plan(**lists, **learner, **groups)
+    groups = given.pop("only", None)
+    taken = {name: one if name == "learner" else tuple(one) for name, one in given.items()}
+    return Plan(**taken, **({"groups": tuple(groups)} if groups else {}))
 
 
 def _records(path: Path, schema: Schema) -> pd.DataFrame:
