@@ -201,11 +201,12 @@ def density_ratio(
     size = min(len(synthetic), len(reference), around)
     space = Space(members, metric="gower")
     others = [_some(records, size, rng) for records in (reference, synthetic)]
-    nearest = float(np.median([d.min() for d in _rows(space, candidates, others[0])]))
+    blocks = list(space.blocks(candidates, others[0]))
+    nearest = float(np.median(np.concatenate([block.min(axis=1) for _, block in blocks])))
     width = max(nearest / 2, 1e-3)
     population, made = (
-        np.array([np.mean(np.exp(-((d / width) ** 2))) for d in _rows(space, candidates, some)])
-        for some in others
+        np.concatenate([_density(block, width) for _, block in some])
+        for some in (blocks, space.blocks(candidates, others[1]))
     )
     score = np.log(made + _NEARLY_ZERO) - np.log(population + _NEARLY_ZERO)
     area = auc(np.arange(2 * m) < m, score)
@@ -221,9 +222,8 @@ def _some(records: Records, size: int, rng: np.random.Generator) -> Records:
     return records.take(rng.choice(len(records), size=size, replace=False))
 
 
-def _rows(space: Space, candidates: Records, others: Records) -> Iterator[NDArray[np.float64]]:
-    for _, block in space.blocks(candidates, others):
-        yield from block
+def _density(distances: NDArray[np.float64], width: float) -> NDArray[np.float64]:
+    return np.asarray(np.exp(-((distances / width) ** 2)).mean(axis=1))
 
 
 def _scores(
