@@ -2,8 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST_ARGS ?= -n auto
+# Halves that stay whole share their fixtures; who is done first takes of the other's.
+PYTEST_ARGS ?= -n auto --dist worksteal
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The tests start many processes: without bytecode each would compile the project again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint format check bench clean

@@ -30,6 +30,8 @@ ALL = (
     "rappor_decode",
     "rappor",
     "dpsgd",
+    "synth_baselines",
+    "synth",
 )
 
 if __name__ == "__main__":

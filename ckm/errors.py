@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from footing.errors import ExplainedError
 
 __all__ = [
     "CheckFailedError",
@@ -14,23 +14,10 @@ __all__ = [
 ]
 
 
-class CkmError(ValueError):
-    """Base of the errors of this package.
+class CkmError(ExplainedError):
+    """Base of the errors of this package."""
 
-    Parameters
-    ----------
-    problem
-        What must hold or cannot be done, and what we got. Never a record, a key or a cell.
-    hint
-        One way out.
-    """
-
-    code: ClassVar[str] = "ckm"
-
-    def __init__(self, problem: str, *, hint: str | None = None) -> None:
-        self.problem = problem
-        self.hint = hint
-        super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
+    code = "ckm"
 
 
 class ConfigError(CkmError):

@@ -18,7 +18,7 @@ from ckm.folder import only_writer, resolve_target
 from ckm.listing import follows_from, renewed_manifests
 from ckm.manifest import KIND, record_file
 from ckm.report import LANGUAGES, NUMBERS, is_draft, make_pages, page_name, place_of
-from ckm.single_file import write_whole
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

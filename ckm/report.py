@@ -36,7 +36,7 @@ NUMBERS = "report.json"
 #: The languages of the pages.
 LANGUAGES = ("en", "fr")
 
-_DRAFT = re.compile(r"\.(report|manifest)[a-z.-]*\.[0-9a-f]{8}\.tmp")
+_DRAFT = re.compile(r"\.(report|manifest)[a-z.-]*\.[0-9a-f]{8}\.tmp\.(html|json)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def is_draft(name: str) -> bool:
 
     Examples
     --------
-    >>> is_draft(".report.fr.html.0a1b2c3d.tmp"), is_draft("report.fr.html")
+    >>> is_draft(".report.fr.0a1b2c3d.tmp.html"), is_draft("report.fr.html")
     (True, False)
     """
     return _DRAFT.fullmatch(name) is not None

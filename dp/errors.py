@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from footing.errors import ExplainedError
 
 __all__ = [
     "BudgetSpentError",
@@ -14,29 +14,10 @@ __all__ = [
 ]
 
 
-class DPError(ValueError):
-    """Say what must hold, what was found and one way out.
+class DPError(ExplainedError):
+    """Base of the errors of this package."""
 
-    Parameters
-    ----------
-    problem
-        What must hold or cannot be done, and what was found instead.
-    hint
-        One way out.
-
-    Examples
-    --------
-    >>> print(DPError("epsilon must be positive, not -1.", hint="0.1 to 1 is usual"))
-    epsilon must be positive, not -1.
-      hint: 0.1 to 1 is usual
-    """
-
-    code: ClassVar[str] = "dp"
-
-    def __init__(self, problem: str, *, hint: str | None = None) -> None:
-        super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
-        self.problem = problem
-        self.hint = hint
+    code = "dp"
 
 
 class UnboundedError(DPError):
@@ -48,7 +29,7 @@ class UnboundedError(DPError):
     'dp-unbounded'
     """
 
-    code: ClassVar[str] = "dp-unbounded"
+    code = "dp-unbounded"
 
 
 class BudgetSpentError(DPError):
@@ -60,7 +41,7 @@ class BudgetSpentError(DPError):
     'dp-spent'
     """
 
-    code: ClassVar[str] = "dp-spent"
+    code = "dp-spent"
 
 
 class LedgerFileError(DPError):
@@ -72,7 +53,7 @@ class LedgerFileError(DPError):
     'dp-ledger'
     """
 
-    code: ClassVar[str] = "dp-ledger"
+    code = "dp-ledger"
 
 
 class MissingPackageError(DPError, ImportError):
@@ -84,7 +65,7 @@ class MissingPackageError(DPError, ImportError):
     True
     """
 
-    code: ClassVar[str] = "dp-package"
+    code = "dp-package"
 
 
 class DPWarning(UserWarning):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -121,16 +122,26 @@ def choose_largest(scores: NDArray[Any], *, scale: float, law: str = "gumbel") -
 
 
 def _opendp() -> Any:
+    """Return what is used of OpenDP; its prelude would import scikit-learn as well."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            import opendp.prelude as opendp
+            from opendp import domains, measurements, measures, metrics, mod
     except ImportError:
         raise MissingPackageError(
             "Exact noise needs the package opendp.", hint="pip install 'ckm-engine[dp]'"
         ) from None
-    opendp.enable_features("contrib")  # idempotent
-    return opendp
+    mod.enable_features("contrib")  # idempotent
+    return SimpleNamespace(
+        atom_domain=domains.atom_domain,
+        l1_distance=metrics.l1_distance,
+        l2_distance=metrics.l2_distance,
+        linf_distance=metrics.linf_distance,
+        m=measurements,
+        max_divergence=measures.max_divergence,
+        vector_domain=domains.vector_domain,
+        zero_concentrated_divergence=measures.zero_concentrated_divergence,
+    )
 
 
 @lru_cache(maxsize=256)

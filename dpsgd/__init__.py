@@ -1,5 +1,14 @@
-"""Training on confidential data by DP-SGD: plan, train, account, audit."""
+"""Training on confidential data by DP-SGD: plan, train, account, audit.
 
+What needs PyTorch is imported when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dpsgd.card import PrivacyCard, card_of
 from dpsgd.cost import Cost, Sampling, cost_of, noise_for
 from dpsgd.errors import (
     BudgetEndedError,
@@ -9,8 +18,14 @@ from dpsgd.errors import (
     TrainingDataError,
     UnsupportedLayerError,
 )
+from dpsgd.modelfile import ModelFacts, read_facts
 from dpsgd.plan import AdaptiveClipping, Plan
 from dpsgd.schema import Category, Number, Schema
+
+if TYPE_CHECKING:
+    from dpsgd.estimators import DPClassifier, DPRegressor
+    from dpsgd.modelfile import read_model
+    from dpsgd.training import PrivateTraining, privatise
 
 __all__ = [
     "AdaptiveClipping",
@@ -18,14 +33,47 @@ __all__ = [
     "Category",
     "CheckpointError",
     "Cost",
+    "DPClassifier",
+    "DPRegressor",
     "DPSGDError",
+    "ModelFacts",
     "Number",
     "Plan",
     "PlanError",
+    "PrivacyCard",
+    "PrivateTraining",
     "Sampling",
     "Schema",
     "TrainingDataError",
     "UnsupportedLayerError",
+    "card_of",
     "cost_of",
     "noise_for",
+    "privatise",
+    "read_facts",
+    "read_model",
 ]
+
+_HOMES = {
+    "DPClassifier": "estimators",
+    "DPRegressor": "estimators",
+    "PrivateTraining": "training",
+    "privatise": "training",
+    "read_model": "modelfile",
+}
+_EXTRA = {"opacus", "safetensors", "torch"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        import_module("dpsgd.checkpoint")
+        return getattr(import_module(f"dpsgd.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _EXTRA:
+            raise
+        raise DPSGDError(
+            f"Training and predicting need the package {error.name}, which is not installed.",
+            hint="pip install 'ckm-engine[dpsgd]'",
+        ) from None

@@ -5,17 +5,30 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dp.adjacency import Adjacency
 from dpsgd.cost import Sampling
 from dpsgd.errors import DPSGDError
 
-__all__ = ["PrivacyCard"]
+if TYPE_CHECKING:
+    from dpsgd.plan import Plan
+
+__all__ = ["LIMITS", "PrivacyCard", "card_of", "disagreements"]
+
+#: What no run of this package promises.
+LIMITS = (
+    "the plan and the schema are taken to be decided without looking at these data",
+    "several records of one unit are protected as a group, with a larger epsilon",
+    "scores on any records are statistics without noise",
+    "noise is drawn in 32-bit floats: attacks on their last digits are not excluded",
+)
+_DEMONSTRATION = "a seed: a demonstration, not a release"
 
 _FORMAT = 1
 _LONGEST = 1000
 _LARGEST_TEXT = 100_000
+_MOST_TRIALS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +46,7 @@ class PrivacyCard:
     sampling, accounted_sampling
         How batches were drawn, and for which way of drawing the account holds.
     accountant
-        The method and its version.
+        The method.
     sampling_rate, noise_multiplier, clipping_norm, steps, expected_batch
         Fixed before training.
     clipping
@@ -161,6 +174,99 @@ class PrivacyCard:
             return cls(**content)
         except TypeError:
             raise DPSGDError("An entry of the card is missing or of another kind.") from None
+
+
+def card_of(
+    plan: Plan, *, data: str = "", touches: tuple[str, ...] = (), trials: int = 1
+) -> PrivacyCard:
+    """Return the card of a model that was trained by all steps of a plan.
+
+    Parameters
+    ----------
+    plan
+        The plan; one without noise has no card.
+    data
+        Which data, and what of them is public.
+    touches
+        Other uses of the data.
+    trials
+        How many plans of this cost were run on the data, this one among them: the epsilon is
+        that of all.
+
+    Examples
+    --------
+    >>> from dpsgd.plan import Plan
+    >>> plan = Plan(
+    ...     dataset_size=1000, sampling_rate=0.1, steps=100, noise_multiplier=2, delta=1e-4
+    ... )
+    >>> one, ten = card_of(plan), card_of(plan, trials=10)
+    >>> round(one.epsilon, 2), round(ten.epsilon, 2), ten.tuning
+    (1.97, 7.28, 'all trials count')
+    """
+    if not 1 <= trials <= _MOST_TRIALS:
+        raise DPSGDError(f"trials must lie between 1 and {_MOST_TRIALS:,}, not {trials!r}.")
+    cost = plan.cost(trials * plan.steps)
+    if not math.isfinite(cost.epsilon):
+        raise DPSGDError(
+            "A model without noise protects nobody: it has no privacy card.",
+            hint="train with a noise multiplier, or an epsilon",
+        )
+    return PrivacyCard(
+        epsilon=cost.epsilon,
+        delta=plan.delta,
+        unit=plan.unit,
+        adjacency=plan.adjacency,
+        sampling=plan.sampling,
+        accounted_sampling=plan.sampling,
+        accountant=cost.accountant,
+        sampling_rate=plan.sampling_rate,
+        noise_multiplier=plan.noise_multiplier,
+        clipping_norm=plan.clipping_norm,
+        steps=plan.steps,
+        expected_batch=plan.expected_batch,
+        clipping="flat" if plan.adaptive is None else "adaptive",
+        data=data,
+        touches=touches,
+        trials=trials,
+        tuning="none" if trials == 1 else "all trials count",
+        randomness="operating system" if plan.seed is None else _DEMONSTRATION,
+        limits=LIMITS,
+    )
+
+
+def disagreements(card: PrivacyCard, *, plan: Plan) -> tuple[str, ...]:
+    """Return the entries of a card that the plan beside it does not bear out.
+
+    The cost is reckoned again, so that a card need not be taken on trust.
+
+    Parameters
+    ----------
+    card
+        The card.
+    plan
+        The plan that the model came with.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from dpsgd.plan import Plan
+    >>> plan = Plan(
+    ...     dataset_size=1000, sampling_rate=0.1, steps=100, noise_multiplier=2, delta=1e-4
+    ... )
+    >>> disagreements(replace(card_of(plan), epsilon=0.5), plan=plan)
+    ('epsilon',)
+    """
+    count = card.trials if card.tuning == "all trials count" else 1
+    found = card_of(plan, trials=max(1, int(count)))
+    names = (
+        "delta", "unit", "records_per_unit", "adjacency", "sampling", "accounted_sampling",
+        "sampling_rate", "noise_multiplier", "clipping_norm", "steps", "expected_batch",
+        "clipping", "released", "randomness",
+    )  # fmt: skip
+    wrong = [name for name in names if getattr(card, name) != getattr(found, name)]
+    if card.epsilon < found.epsilon * (1 - 1e-6):
+        wrong.insert(0, "epsilon")
+    return tuple(wrong)
 
 
 def _check_numbers(card: PrivacyCard) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
+from safetensors import torch as tensor_files
 
 from dpsgd.errors import CheckpointError
+from dpsgd.sealed import opened, sealed
+from footing.files import write_whole
 
 if TYPE_CHECKING:
+    import os
+
     from torch import Tensor
 
     from dpsgd.training import PrivateTraining
@@ -21,7 +23,12 @@ if TYPE_CHECKING:
 __all__ = ["read_tensors", "resume", "save", "write_tensors"]
 
 
-def save(training: PrivateTraining, path: str | Path) -> None:
+def save(
+    training: PrivateTraining,
+    path: str | os.PathLike[str],
+    *,
+    about: dict[str, Any] | None = None,
+) -> None:
     """Write a run, so that it can go on: model, optimizer, steps taken, clipping norm.
 
     Parameters
@@ -30,6 +37,8 @@ def save(training: PrivateTraining, path: str | Path) -> None:
         The run.
     path
         The file; replaced as a whole or not at all.
+    about
+        Plain values to give back to whoever resumes.
 
     Examples
     --------
@@ -47,7 +56,7 @@ def save(training: PrivateTraining, path: str | Path) -> None:
     >>> file = tempfile.mkdtemp() + "/run.safetensors"
     >>> save(training, file)
     >>> training.steps_taken = 0
-    >>> resume(training, file)
+    >>> _ = resume(training, file)
     >>> training.steps_taken
     4
     """
@@ -69,11 +78,12 @@ def save(training: PrivateTraining, path: str | Path) -> None:
         "randomness": training.randomness.state(),
         "groups": state["param_groups"],
         "plain": plain,
+        "about": about or {},
     }
     write_tensors(path, tensors, kind="run", facts=facts)
 
 
-def resume(training: PrivateTraining, path: str | Path) -> None:
+def resume(training: PrivateTraining, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Let a run go on where the one in a file stood.
 
     Steps that an interrupted run took after it was saved were not released; what this run
@@ -85,35 +95,52 @@ def resume(training: PrivateTraining, path: str | Path) -> None:
         A run of the same plan, model and optimizer.
     path
         The file.
+
+    Returns
+    -------
+    dict
+        What `save` was told about the run.
     """
     tensors, facts = read_tensors(path, kind="run")
+    if facts.get("plan") != training.plan.to_json():
+        raise CheckpointError(
+            "This run has another plan.", hint="make the run with the plan of the file"
+        )
+    taken = facts.get("steps_taken")
+    if not isinstance(taken, int) or not 0 <= taken <= training.plan.steps:
+        raise CheckpointError("The steps of this run do not fit its plan.")
     try:
-        if facts["plan"] != training.plan.to_json():
-            raise CheckpointError(
-                "This run has another plan.", hint="make the run with the plan of the file"
-            )
-        taken = int(facts["steps_taken"])
-        if not 0 <= taken <= training.plan.steps:
-            raise CheckpointError("The steps of this run do not fit its plan.")
-        training.steps_taken = taken
-        parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "average": {}}
-        for name, value in tensors.items():
-            kind, _, rest = name.partition(".")
-            parts[kind][rest] = value
-        training.model.load_state_dict(parts["model"])
-        training.optimizer.load_state_dict(_state(parts["optimizer"], facts))
-        training.averages = parts["average"] or None
-        training.clipping_norm = float(facts["clipping_norm"])
-        training.randomness.restore(facts["randomness"])
-    except (KeyError, TypeError, RuntimeError) as error:
+        _restore(training, tensors, facts)
+        about = dict(facts["about"])
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise CheckpointError(
             "The file does not fit this model and optimizer.",
             hint="build them as they were when it was written",
         ) from error
+    training.steps_taken = taken
+    return about
+
+
+def _restore(
+    training: PrivateTraining, tensors: dict[str, Tensor], facts: dict[str, Any]
+) -> None:
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "average": {}}
+    for name, value in tensors.items():
+        kind, _, rest = name.partition(".")
+        parts[kind][rest] = value
+    training.model.load_state_dict(parts["model"])
+    training.optimizer.load_state_dict(_state(parts["optimizer"], facts))
+    training.averages = parts["average"] or None
+    training.clipping_norm = float(facts["clipping_norm"])
+    training.randomness.restore(facts["randomness"])
 
 
 def write_tensors(
-    path: str | Path, tensors: dict[str, Tensor], *, kind: str, facts: dict[str, Any]
+    path: str | os.PathLike[str],
+    tensors: dict[str, Tensor],
+    *,
+    kind: str,
+    facts: dict[str, Any],
 ) -> None:
     """Write tensors and facts into one file, which appears whole or not at all.
 
@@ -136,20 +163,14 @@ def write_tensors(
     >>> read_tensors(file, kind="model")
     ({'one': tensor([1.])}, {'steps': 3})
     """
-    path = Path(path)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     own = {n: t.detach().cpu().clone().contiguous() for n, t in tensors.items()}
-    text = json.dumps(facts, allow_nan=False)
-    try:
-        save_file(own, draft, metadata={"kind": f"dpsgd {kind} 1", "facts": text})
-        with draft.open("rb") as stream:
-            os.fsync(stream.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    content = sealed(tensor_files.save(own), kind=kind, facts=facts)
+    write_whole(path, content, error=CheckpointError)
 
 
-def read_tensors(path: str | Path, *, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_tensors(
+    path: str | os.PathLike[str], *, kind: str
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what `write_tensors` wrote.
 
     Parameters
@@ -159,18 +180,14 @@ def read_tensors(path: str | Path, *, kind: str) -> tuple[dict[str, Tensor], dic
     kind
         What it must be.
     """
+    content, facts = opened(path, kind=kind)
     try:
-        with safe_open(path, framework="pt") as content:
-            facts = content.metadata() or {}
-            tensors = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
-        found = json.loads(facts["facts"])
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
+        return tensor_files.load(content), facts
+    except (SafetensorError, KeyError, ValueError, TypeError) as error:
         raise CheckpointError(
-            f"The file {Path(path).name!r} cannot be read.", hint="it may be cut short"
+            f"The tensors of {Path(path).name!r} cannot be read.",
+            hint="take a copy of the file",
         ) from error
-    if facts.get("kind") != f"dpsgd {kind} 1":
-        raise CheckpointError(f"The file {Path(path).name!r} is no {kind}.")
-    return tensors, found
 
 
 def _state(tensors: dict[str, Tensor], facts: dict[str, Any]) -> dict[str, Any]:

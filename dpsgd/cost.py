@@ -85,7 +85,7 @@ class Cost:
         is_finite = math.isfinite(self.epsilon)
         return Guarantee(
             epsilon=self.epsilon,
-            delta=self.delta if is_finite and self.epsilon > 0 else 0.0,
+            delta=self.delta if is_finite and self.steps else 0.0,
             adjacency=self.adjacency,
             unit=self.unit,
         )

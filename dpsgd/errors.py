@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from footing.errors import ExplainedError
 
 __all__ = [
     "BudgetEndedError",
@@ -14,29 +14,10 @@ __all__ = [
 ]
 
 
-class DPSGDError(ValueError):
-    """Say what must hold, what was found and one way out.
+class DPSGDError(ExplainedError):
+    """Base of the errors of this package."""
 
-    Parameters
-    ----------
-    problem
-        What must hold or cannot be done, and what was found instead.
-    hint
-        One way out.
-
-    Examples
-    --------
-    >>> print(DPSGDError("steps must be a whole number from 1, not 0.", hint="try 600"))
-    steps must be a whole number from 1, not 0.
-      hint: try 600
-    """
-
-    code: ClassVar[str] = "dpsgd"
-
-    def __init__(self, problem: str, *, hint: str | None = None) -> None:
-        super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
-        self.problem = problem
-        self.hint = hint
+    code = "dpsgd"
 
 
 class PlanError(DPSGDError):
@@ -48,7 +29,7 @@ class PlanError(DPSGDError):
     'dpsgd-plan'
     """
 
-    code: ClassVar[str] = "dpsgd-plan"
+    code = "dpsgd-plan"
 
 
 class BudgetEndedError(DPSGDError):
@@ -60,7 +41,7 @@ class BudgetEndedError(DPSGDError):
     'dpsgd-ended'
     """
 
-    code: ClassVar[str] = "dpsgd-ended"
+    code = "dpsgd-ended"
 
 
 class UnsupportedLayerError(DPSGDError, TypeError):
@@ -72,7 +53,7 @@ class UnsupportedLayerError(DPSGDError, TypeError):
     True
     """
 
-    code: ClassVar[str] = "dpsgd-layer"
+    code = "dpsgd-layer"
 
 
 class TrainingDataError(DPSGDError):
@@ -84,7 +65,7 @@ class TrainingDataError(DPSGDError):
     'dpsgd-data'
     """
 
-    code: ClassVar[str] = "dpsgd-data"
+    code = "dpsgd-data"
 
 
 class CheckpointError(DPSGDError):
@@ -96,4 +77,4 @@ class CheckpointError(DPSGDError):
     'dpsgd-checkpoint'
     """
 
-    code: ClassVar[str] = "dpsgd-checkpoint"
+    code = "dpsgd-checkpoint"

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import inspect
+import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
 from torch.nn import functional
 
-from dpsgd.checkpoint import read_tensors, write_tensors
+from dpsgd.card import PrivacyCard, card_of
+from dpsgd.course import Course
 from dpsgd.encoding import column_of, features, targets
 from dpsgd.errors import DPSGDError, PlanError, TrainingDataError
+from dpsgd.modelfile import read_model, write_model
 from dpsgd.networks import image_network, linear_network, started
-from dpsgd.plan import Plan
+from dpsgd.sampler import check_size
 from dpsgd.schema import Category, Number
 from dpsgd.training import PrivateTraining
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
     from torch import Tensor, nn
 
+    from dp import BudgetLedger
     from dpsgd.cost import Cost
+    from dpsgd.plan import Plan
 
 __all__ = ["DPClassifier", "DPRegressor"]
 
@@ -79,47 +84,111 @@ class _Estimator:
         """Return what the model cost."""
         return self.plan.cost(self._fitted().steps_taken_)
 
-    def save(self, path: str | Path) -> None:
-        """Write the model and its plan into a file without code in it.
+    def fit(
+        self,
+        table: Any,
+        y: Any = None,
+        *,
+        ledger: BudgetLedger | None = None,
+        who: str = "",
+        what: str = "a model",
+        checkpoint: str | Path | None = None,
+        is_resumed: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Self:
+        """Train, once; every step of the plan is taken.
+
+        Parameters
+        ----------
+        table
+            The records.
+        y
+            The labels, where they are not a column of the table.
+        ledger
+            The budget that pays for the whole plan before the first step.
+        who, what
+            Who trains, and what: for the ledger.
+        checkpoint
+            A file that keeps the run, and is removed when the model is saved.
+        is_resumed
+            Go on with the run that the file keeps; it is not paid for again.
+        progress
+            What to call with steps taken and all steps.
+
+        Raises
+        ------
+        dp.BudgetSpentError
+            If the ledger has less left than the plan costs; then no step is taken.
+        """
+        course = Course(
+            ledger=ledger,
+            who=who,
+            what=what,
+            checkpoint=checkpoint,
+            is_resumed=is_resumed,
+            progress=progress,
+        )
+        self._check()
+        goal = targets(self._target(table, y), column=self._column())
+        x = self._inputs(table)
+        if len(x) != len(goal):
+            raise TrainingDataError("Records and targets must be equally many.")
+        check_size(self.plan, len(x))
+        self._fit(x, torch.from_numpy(goal), course=course)
+        return self
+
+    def card(
+        self, *, data: str = "", touches: Sequence[str] = (), trials: int = 1
+    ) -> PrivacyCard:
+        """Return the privacy card of the model.
+
+        Parameters
+        ----------
+        data, touches, trials
+            As for `dpsgd.card.card_of`.
+        """
+        self._fitted()
+        return card_of(self.plan, data=data, touches=tuple(touches), trials=trials)
+
+    def save(self, path: str | Path, *, card: PrivacyCard | None = None) -> None:
+        """Write the model, its plan and its privacy card into a file without code in it.
 
         Parameters
         ----------
         path
             The file.
+        card
+            By default that of `card`; a model without noise has none.
         """
-        self._fitted()
-        settings = self.get_params() | {"plan": self.plan.to_json(), "hidden": [*self.hidden]}
-        facts = {
-            "estimator": type(self).__name__,
-            "settings": settings,
-            "inputs": self.inputs_,
-            "steps_taken": self.steps_taken_,
-            "cost": str(self.cost()),
-            "is_demonstration": self.plan.is_demonstration,
-        }
-        write_tensors(path, self.network_.state_dict(), kind="model", facts=facts)
+        write_model(path, self, card=card)
+        if self.checkpoint_ is not None:
+            self.checkpoint_.unlink(missing_ok=True)
+            self.checkpoint_ = None
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path, *, device: str = "cpu") -> Self:
         """Read a model that `save` wrote.
 
         Parameters
         ----------
         path
             The file.
+        device
+            Where it shall predict.
+
+        Raises
+        ------
+        CheckpointError
+            If it is no model, damaged, or of a newer version.
         """
-        tensors, facts = read_tensors(path, kind="model")
-        if facts.get("estimator") != cls.__name__:
-            raise DPSGDError(f"The file holds no {cls.__name__}.")
-        settings = dict(facts["settings"])
-        found = cls(Plan.from_json(settings.pop("plan")), **settings)
-        found.inputs_, found.steps_taken_ = facts["inputs"], facts["steps_taken"]
-        found.network_ = found._build(found.inputs_)
-        found.network_.load_state_dict(tensors)
-        found.network_.to(found.device).eval()
+        found = read_model(path, device=device)
+        if not isinstance(found, cls):
+            raise DPSGDError(
+                f"The file holds no {cls.__name__}.", hint=f"it holds a {type(found).__name__}"
+            )
         return found
 
-    def _fit(self, x: Tensor, y: Tensor) -> None:
+    def _fit(self, x: Tensor, y: Tensor, *, course: Course) -> None:
         if not 0 < self.learning_rate < _LARGEST or not 0 <= self.momentum < 1:
             raise PlanError(
                 "learning_rate must be positive and finite, and momentum lie from 0 to 1.",
@@ -133,17 +202,41 @@ class _Estimator:
         training = PrivateTraining(
             self.plan, model=network, optimizer=optimizer, average=self.average
         )
-        training.run(x, y, criterion=self._losses)
+        course.take(training, x, y, criterion=self._losses, settings=self._settings())
         if self.average:
             training.use_average()
         training.close()
+        self.checkpoint_ = None if course.checkpoint is None else Path(course.checkpoint)
         if not all(bool(torch.isfinite(p).all()) for p in network.parameters()):
+            if self.checkpoint_ is not None:
+                self.checkpoint_.unlink(missing_ok=True)
             raise DPSGDError(
                 "Training ended without a finite model; its budget is spent.",
                 hint="lower learning_rate",
             )
         self.steps_taken_ = training.steps_taken
         self.network_ = network.eval()
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the settings but plan and device, as plain values."""
+        plain = {n: v for n, v in self.get_params().items() if n not in {"plan", "device"}}
+        return {name: _plain(value) for name, value in plain.items()}
+
+    def _check(self) -> None:
+        """Refuse settings before anything is paid."""
+        if self.plan.noise_multiplier:
+            card_of(self.plan)  # a model whose card cannot be written is not begun
+        if self.plan.augmentations > 1:
+            raise PlanError(
+                "A table has no altered copies of its records.",
+                hint="plan without augmentations, or train with dpsgd.PrivateTraining",
+            )
+        if not 0 < self.learning_rate < math.inf:
+            raise PlanError(f"learning_rate must be positive, not {self.learning_rate!r}.")
+        if not 0 <= self.momentum < 1:
+            raise PlanError(f"momentum must lie between 0 and 1, not {self.momentum!r}.")
+        if any(not hasattr(width, "__index__") or width < 1 for width in self.hidden):
+            raise PlanError("hidden lists the widths of layers, from 1.", hint="hidden=[32]")
 
     def _build(self, inputs: int) -> nn.Module:
         outputs = self._outputs()
@@ -189,6 +282,10 @@ class _Estimator:
     network_: nn.Module
     inputs_: int
     steps_taken_: int
+    checkpoint_: Path | None = None
+
+    def _column(self) -> Number | Category:
+        raise NotImplementedError
 
     def _losses(self, outputs: Tensor, y: Tensor) -> Tensor:
         raise NotImplementedError
@@ -268,24 +365,15 @@ class DPClassifier(_Estimator):
         """The labels, in their order."""
         return np.array(self._column().values)
 
-    def fit(self, table: Any, y: Any = None) -> Self:
-        """Train, once; every step of the plan is taken.
-
-        Parameters
-        ----------
-        table
-            The records.
-        y
-            The labels, where they are not a column of the table.
-        """
-        column = self._column()
-        if self.class_weights is not None and len(self.class_weights) != len(column.values):
+    def _check(self) -> None:
+        super()._check()
+        weights = self.class_weights
+        if weights is None:
+            return
+        if len(weights) != self._outputs():
             raise PlanError("class_weights needs a weight for each class.")
-        x, labels = self._inputs(table), targets(self._target(table, y), column=column)
-        if len(x) != len(labels):
-            raise TrainingDataError("The labels must be as many as the records.")
-        self._fit(x, torch.from_numpy(labels))
-        return self
+        if not all(0 <= weight < math.inf for weight in weights):
+            raise PlanError("class_weights must be numbers from 0.")
 
     def predict_proba(self, table: Any) -> NDArray[np.float32]:
         """Return the probability of each class.
@@ -372,23 +460,6 @@ class DPRegressor(_Estimator):
     True
     """
 
-    def fit(self, table: Any, y: Any = None) -> Self:
-        """Train, once; every step of the plan is taken.
-
-        Parameters
-        ----------
-        table
-            The records.
-        y
-            The targets, where they are not a column of the table.
-        """
-        scaled = targets(self._target(table, y), column=self._column())
-        x = self._inputs(table)
-        if len(x) != len(scaled):
-            raise TrainingDataError("The targets must be as many as the records.")
-        self._fit(x, torch.from_numpy(scaled))
-        return self
-
     def predict(self, table: Any) -> NDArray[np.float64]:
         """Return the expected value, within the bounds of the target.
 
@@ -427,3 +498,10 @@ class DPRegressor(_Estimator):
     def _losses(self, outputs: Tensor, y: Tensor) -> Tensor:
         # Half the square: features have length 1, so that a learning rate of 1 is stable.
         return (outputs[:, 0] - y.to(outputs)).square() / 2
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting as JSON has it."""
+    if hasattr(value, "__len__") and not isinstance(value, str):
+        return [_plain(entry) for entry in value]
+    return value.item() if hasattr(value, "item") else value

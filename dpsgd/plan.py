@@ -195,20 +195,13 @@ class Plan:
         >>> Plan.for_budget(0.5, **budget, epochs=10).steps
         200
         """
-        for name, value in (("dataset_size", dataset_size), ("batch_size", batch_size)):
-            _check_whole(name, value)
-        if batch_size > dataset_size:
-            raise PlanError(
-                f"batch_size must not exceed dataset_size, but {batch_size} exceeds "
-                f"{dataset_size}.",
-                hint="for steps on all records, make them equal",
-            )
-        draft = cls(
-            dataset_size=dataset_size,
-            sampling_rate=batch_size / dataset_size,
-            steps=_steps(steps, epochs, math.ceil(dataset_size / batch_size)),
-            noise_multiplier=0.0,
+        draft = cls.for_noise(
+            0.0,
             delta=delta,
+            dataset_size=dataset_size,
+            batch_size=batch_size,
+            steps=steps,
+            epochs=epochs,
             epsilon=epsilon,
             **settings,
         )
@@ -222,6 +215,50 @@ class Plan:
             dataset_size=dataset_size,
         )
         return replace(draft, noise_multiplier=sigma)
+
+    @classmethod
+    def for_noise(
+        cls,
+        noise_multiplier: float,
+        *,
+        delta: float,
+        dataset_size: int,
+        batch_size: int,
+        steps: int | None = None,
+        epochs: float | None = None,
+        **settings: Any,
+    ) -> Plan:
+        """Return the plan with a noise that is given.
+
+        Parameters
+        ----------
+        noise_multiplier
+            Standard deviation of the noise over the clipping norm.
+        delta, dataset_size, batch_size, steps, epochs, settings
+            As for `for_budget`.
+
+        Examples
+        --------
+        >>> budget = {"delta": 1e-6, "dataset_size": 10_000, "batch_size": 500}
+        >>> Plan.for_noise(2.0, **budget, epochs=10).sampling_rate
+        0.05
+        """
+        for name, value in (("dataset_size", dataset_size), ("batch_size", batch_size)):
+            _check_whole(name, value)
+        if batch_size > dataset_size:
+            raise PlanError(
+                f"batch_size must not exceed dataset_size, but {batch_size} exceeds "
+                f"{dataset_size}.",
+                hint="for steps on all records, make them equal",
+            )
+        return cls(
+            dataset_size=dataset_size,
+            sampling_rate=batch_size / dataset_size,
+            steps=_steps(steps, epochs, math.ceil(dataset_size / batch_size)),
+            noise_multiplier=noise_multiplier,
+            delta=delta,
+            **settings,
+        )
 
     @property
     def expected_batch(self) -> float:

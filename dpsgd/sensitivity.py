@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
     from dp.training import TrainingCost
 
-__all__ = ["Choices", "Point", "Series", "Study", "study"]
+__all__ = ["BATCHES", "NOISES", "Choices", "Point", "Series", "Study", "study"]
 
-_BATCHES = (1, 4, 16, 64, 256, 512)
-_NOISES = (0.7, 1.0, 1.5, 2.0, 2.6)
+#: Those of the surface.
+BATCHES = (1, 4, 16, 64, 256, 512)
+NOISES = (0.7, 1.0, 1.5, 2.0, 2.6)
 _GROWTH = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
@@ -129,8 +130,8 @@ class Study:
 def study(
     base: Choices,
     *,
-    batches: Sequence[int] = _BATCHES,
-    noises: Sequence[float] = _NOISES,
+    batches: Sequence[int] = BATCHES,
+    noises: Sequence[float] = NOISES,
 ) -> Study:
     """Vary each choice of a run by itself, and batch size and noise together.
 

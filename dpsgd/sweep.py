@@ -11,8 +11,6 @@ import io
 import itertools
 import json
 import math
-import os
-import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +18,10 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpsgd.errors import DPSGDError
+from footing.files import write_whole
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
 __all__ = ["CHOICES", "Outcome", "Sweep", "outcomes", "run_sweep"]
@@ -353,12 +353,4 @@ def _write(file: Path, lines: Iterable[Mapping[str, str]]) -> None:
     writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(lines)
-    draft = file.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        with draft.open("x", encoding="utf-8", newline="") as stream:
-            stream.write(text.getvalue())
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(file)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_whole(file, text.getvalue(), error=DPSGDError)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
+
+from footing.errors import ExplainedError
 
 if TYPE_CHECKING:
     from ptable.feasibility import RowFeasibility
@@ -10,29 +12,10 @@ if TYPE_CHECKING:
 __all__ = ["InfeasibleError", "InternalError", "PTableError", "PTableWarning"]
 
 
-class PTableError(ValueError):
-    """Say what must hold, what was found and one way out.
+class PTableError(ExplainedError):
+    """Base of the errors of this package."""
 
-    Parameters
-    ----------
-    problem
-        What must hold or cannot be done, and what was found instead.
-    hint
-        One way out.
-
-    Examples
-    --------
-    >>> print(PTableError("max_noise must be at least 1, not 0.", hint="try max_noise=2"))
-    max_noise must be at least 1, not 0.
-      hint: try max_noise=2
-    """
-
-    code: ClassVar[str] = "ptable"
-
-    def __init__(self, problem: str, *, hint: str | None = None) -> None:
-        super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
-        self.problem = problem
-        self.hint = hint
+    code = "ptable"
 
 
 class InfeasibleError(PTableError):
@@ -57,7 +40,7 @@ class InfeasibleError(PTableError):
     ptable-infeasible [1]
     """
 
-    code: ClassVar[str] = "ptable-infeasible"
+    code = "ptable-infeasible"
 
     def __init__(
         self, problem: str, *, rows: tuple[RowFeasibility, ...] = (), hint: str | None = None
@@ -75,7 +58,7 @@ class InternalError(PTableError, RuntimeError):
     'ptable-internal'
     """
 
-    code: ClassVar[str] = "ptable-internal"
+    code = "ptable-internal"
 
 
 class PTableWarning(UserWarning):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from footing.files import new_file
 from ptable.certificate import Certificate
 from ptable.design import design_from_dict
 from ptable.errors import PTableError
@@ -19,9 +17,10 @@ from ptable.mechanisms import Mechanism, verify
 from ptable.table import PTable
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping
 
-__all__ = ["read_table", "write_new_file", "write_table"]
+__all__ = ["read_table", "write_table"]
 
 _FORMAT = "ptable"
 _VERSION = 1
@@ -57,68 +56,8 @@ def write_table(table: PTable, path: str | os.PathLike[str], *, overwrite: bool)
     writer = writers.get(target.suffix.lower())
     if writer is None:
         raise PTableError(f"A p-table is written to .parquet or .json, not {target.suffix!r}.")
-    write_new_file(target, writer, overwrite=overwrite)
-
-
-def write_new_file(target: Path, writer: Callable[[Path], object], *, overwrite: bool) -> None:
-    """Let a writer fill a temporary file and give it its name, all or nothing.
-
-    Parameters
-    ----------
-    target
-        The file.
-    writer
-        Writes to the path it is given.
-    overwrite
-        Whether a file of that name may be replaced.
-
-    Examples
-    --------
-    >>> try:
-    ...     write_new_file(Path("missing/pt.csv"), Path.touch, overwrite=False)
-    ... except PTableError as error:
-    ...     print(error)
-    There is no folder 'missing'.
-    """
-    if target.exists() and not overwrite:
-        raise _exists(target)
-    if target.is_dir():
-        raise PTableError(f"'{target.name}' is a folder.")
-    if not target.parent.is_dir():
-        raise PTableError(f"There is no folder '{target.parent}'.")
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=target.suffix)
-    except OSError as error:  # the user knows the file, not the temporary one
-        raise OSError(error.errno, error.strerror, str(target)) from None
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        writer(temporary)
-        _give_name(temporary, target, overwrite=overwrite)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-
-
-def _give_name(temporary: Path, target: Path, *, overwrite: bool) -> None:
-    """Give a finished file its name; another process may have taken it meanwhile."""
-    if not overwrite and not target.is_symlink():
-        try:
-            os.link(temporary, target)
-        except FileExistsError:
-            raise _exists(target) from None
-        except OSError:  # a file system without links
-            pass
-        else:
-            return
-    temporary.replace(target)
-
-
-def _exists(target: Path) -> PTableError:
-    return PTableError(
-        f"The file '{target.name}' exists already.",
-        hint="pass overwrite=True, or take another name",
-    )
+    with new_file(target, error=PTableError, overwrite=overwrite) as draft:
+        writer(draft)
 
 
 def read_table(path: str | os.PathLike[str]) -> PTable:

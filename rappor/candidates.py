@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.files import write_whole
 from rappor.bloom import every_bit
 from rappor.errors import RapporError, ReportFileError
-from rappor.newfile import read_text, write_new_text
+from rappor.textfile import read_text
 
 if TYPE_CHECKING:
     import os
@@ -188,7 +189,7 @@ class Candidates:
         writer.writerows(
             [name, *row] for name, row in zip(self.names, places.tolist(), strict=True)
         )
-        write_new_text(Path(path), text.getvalue(), overwrite=overwrite)
+        write_whole(path, text.getvalue(), error=ReportFileError, overwrite=overwrite)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, parameters: Parameters) -> Candidates:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from footing.files import write_whole
 from rappor.errors import MismatchError, RapporError, ReportFileError
-from rappor.newfile import read_text, write_new_text
 from rappor.parameters import Parameters
+from rappor.textfile import read_text
 
 if TYPE_CHECKING:
     import os
@@ -147,7 +148,7 @@ class Counts:
                 f"Counts are written to .csv or .json, not {target.suffix!r}.",
                 hint="take .json to keep the parameters beside them",
             )
-        write_new_text(target, text, overwrite=overwrite)
+        write_whole(target, text, error=ReportFileError, overwrite=overwrite)
 
     @classmethod
     def read(

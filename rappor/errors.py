@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from footing.errors import ExplainedError
 
 __all__ = [
     "CapError",
@@ -13,29 +13,10 @@ __all__ = [
 ]
 
 
-class RapporError(ValueError):
-    """Say what must hold, what was found and one way out.
+class RapporError(ExplainedError):
+    """Base of the errors of this package."""
 
-    Parameters
-    ----------
-    problem
-        What must hold or cannot be done, and what was found instead.
-    hint
-        One way out.
-
-    Examples
-    --------
-    >>> print(RapporError("q must differ from p, not equal it.", hint="try q=0.75"))
-    q must differ from p, not equal it.
-      hint: try q=0.75
-    """
-
-    code: ClassVar[str] = "rappor"
-
-    def __init__(self, problem: str, *, hint: str | None = None) -> None:
-        super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
-        self.problem = problem
-        self.hint = hint
+    code = "rappor"
 
 
 class ReportFileError(RapporError):
@@ -47,7 +28,7 @@ class ReportFileError(RapporError):
     'rappor-file'
     """
 
-    code: ClassVar[str] = "rappor-file"
+    code = "rappor-file"
 
 
 class MismatchError(RapporError):
@@ -59,7 +40,7 @@ class MismatchError(RapporError):
     'rappor-mismatch'
     """
 
-    code: ClassVar[str] = "rappor-mismatch"
+    code = "rappor-mismatch"
 
 
 class RapporInfeasibleError(RapporError):
@@ -71,7 +52,7 @@ class RapporInfeasibleError(RapporError):
     'rappor-infeasible'
     """
 
-    code: ClassVar[str] = "rappor-infeasible"
+    code = "rappor-infeasible"
 
 
 class CapError(RapporError):
@@ -83,4 +64,4 @@ class CapError(RapporError):
     'rappor-cap'
     """
 
-    code: ClassVar[str] = "rappor-cap"
+    code = "rappor-cap"

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from footing.files import write_whole
 from rappor.errors import MismatchError, RapporError, ReportFileError
-from rappor.newfile import read_text, write_new_text
+from rappor.textfile import read_text
 
 if TYPE_CHECKING:
     import os
@@ -209,7 +210,7 @@ class Parameters:
                 f"Parameters are written to .csv or .json, not {target.suffix!r}.",
                 hint="take .json, which names the hash",
             )
-        write_new_text(target, text, overwrite=overwrite)
+        write_whole(target, text, error=ReportFileError, overwrite=overwrite)
 
     @classmethod
     def read(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from footing.files import new_file
 from rappor.encoded import Reports
 from rappor.errors import MismatchError, RapporError, ReportFileError
-from rappor.newfile import new_file
 from rappor.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -72,7 +72,10 @@ def write_reports(
     if form not in {".rappor", ".csv"}:
         raise ReportFileError(f"Reports are written to .rappor or .csv, not {target.suffix!r}.")
     total = 0
-    with new_file(target, overwrite=overwrite) as file:
+    with (
+        new_file(target, error=ReportFileError, overwrite=overwrite) as draft,
+        draft.open("wb") as file,
+    ):
         file.write(_csv_header() if form == ".csv" else _header(parameters))
         for piece in pieces:
             if piece.parameters != parameters:

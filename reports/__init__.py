@@ -7,14 +7,19 @@ from reports.disclosure import Mark, scan
 from reports.errors import ReportError
 from reports.render import comparison_report, decoding_report, release_report, synthesis_report
 from reports.report import Report
+from reports.training import audits_report, card_report, study_report, sweep_report
 
 __all__ = [
     "Mark",
     "Report",
     "ReportError",
+    "audits_report",
+    "card_report",
     "comparison_report",
     "decoding_report",
     "release_report",
     "scan",
+    "study_report",
+    "sweep_report",
     "synthesis_report",
 ]

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from reports.catalogues.attacks import ATTACKS
 from reports.catalogues.checks import CHECKS
@@ -16,17 +16,40 @@ from reports.catalogues.methods import CRITERIA, DETAILS, DRAWN, METHODS
 from reports.catalogues.priors import PRIORS
 from reports.catalogues.synthesis import CONCLUSIONS, CONTROLS, REASONS
 from reports.catalogues.synthesis import FIGURES as SYNTHESIS_FIGURES
+from reports.catalogues.training import (
+    ADJACENCIES,
+    CHOICES,
+    DOUBTS,
+    INVERSIONS,
+    SAMPLINGS,
+    TUNING,
+    WORTHS,
+)
 from reports.decoding import DecodingFacts
 from reports.errors import ReportError
 from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
 from reports.synthesis_facts import SynthesisFacts
+from reports.training_facts import AuditFacts, CardFacts, StudyFacts, SweepFacts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from reports.facts import ScenarioFacts
 
-__all__ = ["require_sound", "walk"]
+__all__ = ["Facts", "require_sound", "walk"]
+
+#: What pages are made of.
+Facts: TypeAlias = (
+    ReleaseFacts
+    | PublicFacts
+    | ComparisonFacts
+    | DecodingFacts
+    | SynthesisFacts
+    | StudyFacts
+    | SweepFacts
+    | AuditFacts
+    | CardFacts
+)
 
 _OUTCOMES = ("passed", "failed", "not computed")
 _MOST_PROBLEMS = 10
@@ -65,7 +88,7 @@ def walk(facts: object, place: str = "") -> Iterator[tuple[str, object]]:
 
 
 def require_sound(
-    facts: ReleaseFacts | PublicFacts | ComparisonFacts | DecodingFacts | SynthesisFacts,
+    facts: Facts,
 ) -> None:
     """Refuse facts with numbers that are none, and names that no catalogue has words for.
 
@@ -123,8 +146,11 @@ def _bad_values(facts: object) -> Iterator[str]:
 
 
 def _unknown_names(
-    facts: ReleaseFacts | PublicFacts | ComparisonFacts | DecodingFacts | SynthesisFacts,
+    facts: Facts,
 ) -> Iterator[str]:
+    if isinstance(facts, (StudyFacts, SweepFacts, AuditFacts, CardFacts)):
+        yield from _unknown_of_training(facts)
+        return
     if isinstance(facts, SynthesisFacts):
         yield from _unknown_of_synthesis(facts)
         return
@@ -175,6 +201,41 @@ def _unknown_of_synthesis(facts: SynthesisFacts) -> Iterator[str]:
     yield from _unknown("control", [c for f in figures for c in f.controls], CONTROLS)
     yield from _unknown("reason", [f.reason for f in figures if f.reason], REASONS)
     yield from _unknown("conclusion", findings, CONCLUSIONS)
+
+
+def _unknown_of_training(
+    facts: StudyFacts | SweepFacts | AuditFacts | CardFacts,
+) -> Iterator[str]:
+    samplings, adjacencies = _schemes(facts)
+    yield from _unknown("sampling", samplings, SAMPLINGS)
+    yield from _unknown("adjacency", adjacencies, ADJACENCIES)
+    if isinstance(facts, StudyFacts):
+        yield from _unknown("choice", [series.name for series in facts.series], CHOICES)
+        yield from _unknown("worth", [claim.worth for claim in facts.claims], WORTHS)
+    elif isinstance(facts, SweepFacts):
+        yield from _unknown("choice", [c for o in facts.outcomes for c in o.choices], CHOICES)
+        yield from _unknown("way to choose", [fact.name for fact in facts.tuning], TUNING)
+    elif isinstance(facts, AuditFacts):
+        names = [one.name for model in facts.models for one in model.inversions]
+        yield from _unknown("inversion", names, INVERSIONS)
+    else:
+        yield from _unknown("doubt", facts.doubts, DOUBTS)
+
+
+def _schemes(
+    facts: StudyFacts | SweepFacts | AuditFacts | CardFacts,
+) -> tuple[list[str], list[str]]:
+    if isinstance(facts, StudyFacts):
+        several: list[tuple[str, str]] = [(c.sampling, c.adjacency) for c in facts.claims]
+        if facts.plan is not None:
+            several.append((facts.plan.sampling, facts.plan.adjacency))
+    elif isinstance(facts, SweepFacts):
+        several = [(facts.sampling, facts.adjacency)]
+    elif isinstance(facts, AuditFacts):
+        several = [(model.sampling, model.adjacency) for model in facts.models]
+    else:
+        several = [(facts.sampling, facts.adjacency), (facts.accounted_sampling, "")]
+    return [s for s, _ in several if s], [a for _, a in several if a]
 
 
 def _figures(scenarios: ScenarioFacts) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["SHADES", "Drawing", "Scale", "coordinate", "shade_of", "ticks"]
+__all__ = ["SHADES", "Drawing", "Scale", "coordinate", "log_ticks", "shade_of", "ticks"]
 
 #: Shares up to which each shade is used; the last one takes the rest.
 SHADES = (0.01, 0.05, 0.2, 0.4, 0.7)
@@ -53,6 +53,29 @@ def ticks(least: float, most: float, *, number: int = 5) -> list[float]:
     step = next(size * power for size in (1, 2, 5, 10) if size * power >= rough * 0.999)
     first, last = math.floor(least / step + 1e-9), math.ceil(most / step - 1e-9)
     return [round(place * step, 12) for place in range(first, max(last, first + 1) + 1)]
+
+
+def log_ticks(least: float, most: float) -> list[float]:
+    """Give powers of ten around a range, or 1, 2 and 5 times them where it is short.
+
+    Parameters
+    ----------
+    least, most
+        The range, above 0.
+
+    Examples
+    --------
+    >>> log_ticks(0.02, 3000)
+    [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0]
+    >>> log_ticks(3, 40)
+    [2.0, 5.0, 10.0, 20.0, 50.0]
+    """
+    first, last = math.floor(math.log10(least) + 1e-9), math.ceil(math.log10(most) - 1e-9)
+    steps = (1.0,) if last - first > 2 else (1.0, 2.0, 5.0)
+    every = [s * 10.0**p for p in range(first, max(last, first + 1) + 1) for s in steps]
+    below = [number for number in every if number <= least * (1 + 1e-9)]
+    above = [number for number in every if number >= most * (1 - 1e-9)]
+    return [number for number in every if below[-1] <= number <= above[0]]
 
 
 def shade_of(share: float) -> int:
@@ -158,7 +181,7 @@ class Drawing:
 
     def across(
         self,
-        scale: Scale,
+        scale: Callable[[float], float],
         at: Sequence[float],
         *,
         low: float,
@@ -175,7 +198,7 @@ class Drawing:
 
     def upwards(
         self,
-        scale: Scale,
+        scale: Callable[[float], float],
         at: Sequence[float],
         *,
         left: float,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping  # noqa: TC003  (whoever parses facts needs it)
 from dataclasses import dataclass, field
 
+from reports.guarantee_facts import GuaranteeFact  # noqa: TC001  (as above)
+
 __all__ = ["CriterionFact", "MethodFact", "MethodFacts"]
 
 
@@ -53,6 +55,8 @@ class MethodFact:
         How far shown numbers lie from the truth on average.
     facts
         A name of the catalogue of details → its number, None where there is none.
+    guarantee
+        What is promised of synthetic records; None for other methods.
     """
 
     name: str
@@ -65,6 +69,7 @@ class MethodFact:
     criteria: tuple[CriterionFact, ...] = ()
     mean_change: float | None = None
     facts: Mapping[str, float | None] = field(default_factory=dict)
+    guarantee: GuaranteeFact | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

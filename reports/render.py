@@ -26,6 +26,7 @@ __all__ = [
     "decoding_report",
     "environment",
     "release_report",
+    "rendered",
     "synthesis_report",
     "without_controls",
 ]
@@ -86,7 +87,9 @@ def release_report(
         from reports.pages.public import public_page
 
         public = facts.public() if isinstance(facts, ReleaseFacts) else facts
-        return _report(public, "public", language, links, public_page)
+        return rendered(
+            public, edition="public", language=language, links=links, page=public_page
+        )
     if isinstance(facts, PublicFacts):
         raise ReportError(
             "The internal edition needs ReleaseFacts, not PublicFacts.",
@@ -94,7 +97,9 @@ def release_report(
         )
     from reports.pages.internal import internal_page
 
-    return _report(facts, "internal", language, links, internal_page)
+    return rendered(
+        facts, edition="internal", language=language, links=links, page=internal_page
+    )
 
 
 def comparison_report(
@@ -131,7 +136,9 @@ def comparison_report(
         raise ReportError(f"A comparison needs ComparisonFacts, not {type(facts).__name__}.")
     from reports.pages.comparison import comparison_page
 
-    return _report(facts, "internal", language, links, comparison_page)
+    return rendered(
+        facts, edition="internal", language=language, links=links, page=comparison_page
+    )
 
 
 def decoding_report(
@@ -180,7 +187,9 @@ def decoding_report(
         raise ReportError(f"A decoding needs DecodingFacts, not {type(facts).__name__}.")
     from reports.pages.decoding import decoding_page
 
-    return _report(facts, "internal", language, links, decoding_page)
+    return rendered(
+        facts, edition="internal", language=language, links=links, page=decoding_page
+    )
 
 
 def synthesis_report(
@@ -216,12 +225,30 @@ def synthesis_report(
         raise ReportError(f"An evaluation needs SynthesisFacts, not {type(facts).__name__}.")
     from reports.pages.synthesis import synthesis_page
 
-    return _report(facts, "internal", language, links, synthesis_page)
+    return rendered(
+        facts, edition="internal", language=language, links=links, page=synthesis_page
+    )
 
 
-def _report(
-    facts: Any, edition: Edition, language: str, links: Mapping[str, str] | None, page: Any
+def rendered(
+    facts: Any, *, edition: Edition, language: str, links: Mapping[str, str] | None, page: Any
 ) -> Report:
+    """Make a report from facts and the function that arranges them.
+
+    Parameters
+    ----------
+    facts
+        All that is known.
+    edition, language, links
+        As for `release_report`.
+    page
+        Given words and facts, return the name of a template and what it is given.
+
+    Examples
+    --------
+    >>> rendered.__name__  # see `release_report`
+    'rendered'
+    """
     words = words_of(language)
     beside = _checked_links(links or {}, language)
     require_sound(facts)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import html as escaping
 import json
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from footing.files import write_whole
 from reports.errors import ReportError
 
 if TYPE_CHECKING:
     import os
 
-    from reports.decoding import DecodingFacts
-    from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
-    from reports.synthesis_facts import SynthesisFacts
+    from reports.checking import Facts
 
-__all__ = ["Edition", "Report"]
+__all__ = ["Edition", "Report", "plain_facts"]
 
 #: Who a report is for.
 Edition: TypeAlias = Literal["internal", "public"]
@@ -68,9 +65,7 @@ class Report:
     language: str
     title: str
     html: str = field(repr=False)
-    facts: ReleaseFacts | PublicFacts | ComparisonFacts | DecodingFacts | SynthesisFacts = (
-        field(repr=False, compare=False)
-    )
+    facts: Facts = field(repr=False, compare=False)
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, {self.edition}, {self.language})"
@@ -97,7 +92,7 @@ class Report:
          "edition": "public",
          "id": "2027-03",
         """
-        content = {"edition": self.edition, **_plain(self.facts)}
+        content = {"edition": self.edition, **plain_facts(self.facts)}
         return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -132,16 +127,14 @@ class Report:
           hint: print the page to PDF in a browser
         """
         target = Path(path)
-        _require_writable(target, overwrite=overwrite)
-        text = self.to_json() if target.suffix.lower() == ".json" else self.html
-        temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
-        try:
-            with temporary.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-            temporary.replace(target)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
+        form = target.suffix.lower()
+        if form not in {".html", ".json"}:
+            raise ReportError(
+                f"A report is written to .html or .json, not {target.suffix!r}.",
+                hint="print the page to PDF in a browser",
+            )
+        text = self.to_json() if form == ".json" else self.html
+        write_whole(target, text, error=ReportError, overwrite=overwrite)
 
     def _repr_html_(self) -> str:
         title = escaping.escape(self.title)
@@ -151,29 +144,25 @@ class Report:
         )
 
 
-def _require_writable(target: Path, *, overwrite: bool) -> None:
-    if target.suffix.lower() not in {".html", ".json"}:
-        raise ReportError(
-            f"A report is written to .html or .json, not {target.suffix!r}.",
-            hint="print the page to PDF in a browser",
-        )
-    if target.is_dir():
-        raise ReportError(f"'{target.name}' is a folder.", hint="take another name")
-    if target.exists() and not overwrite:
-        raise ReportError(
-            f"The file '{target.name}' exists already.",
-            hint="pass overwrite=True, or take another name",
-        )
-    if not target.parent.is_dir():
-        raise ReportError(f"There is no folder '{target.parent}'.", hint="make it first")
+def plain_facts(facts: Any) -> Any:
+    """Turn facts into what JSON has; the names of a mapping become texts.
 
+    Parameters
+    ----------
+    facts
+        A tree of data classes, mappings and sequences.
 
-def _plain(facts: Any) -> Any:
-    """Turn facts into what JSON has; the names of a mapping become texts."""
+    Examples
+    --------
+    >>> plain_facts({1: (2, None)})
+    {'1': [2, None]}
+    """
     if is_dataclass(facts):
-        return {member.name: _plain(getattr(facts, member.name)) for member in fields(facts)}
+        return {
+            member.name: plain_facts(getattr(facts, member.name)) for member in fields(facts)
+        }
     if isinstance(facts, Mapping):
-        return {str(name): _plain(value) for name, value in facts.items()}
+        return {str(name): plain_facts(value) for name, value in facts.items()}
     if isinstance(facts, (tuple, list)):
-        return [_plain(value) for value in facts]
+        return [plain_facts(value) for value in facts]
     return facts

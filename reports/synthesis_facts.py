@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping  # noqa: TC003  (whoever parses facts needs it)
 from dataclasses import dataclass, field
 
+from reports.guarantee_facts import GuaranteeFact  # noqa: TC001  (as above)
+
 __all__ = ["SynthesisFacts", "SynthesisFigure", "SynthesisFinding"]
 
 
@@ -65,6 +67,8 @@ class SynthesisFacts:
         Name of a set → its figures.
     findings
         Name of a set → what follows.
+    guarantees
+        Name of a set → what is promised of it, where that was looked for.
     """
 
     title: str
@@ -76,3 +80,4 @@ class SynthesisFacts:
     learner: str
     figures: Mapping[str, tuple[SynthesisFigure, ...]]
     findings: Mapping[str, tuple[SynthesisFinding, ...]]
+    guarantees: Mapping[str, GuaranteeFact] = field(default_factory=dict)

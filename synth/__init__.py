@@ -3,6 +3,7 @@
 from synth.budget import Budget
 from synth.calls import Call
 from synth.certificate import Certificate
+from synth.claims import Claim
 from synth.columns import Category, Column, Date, Numeric, Real, Whole
 from synth.discovery import Discovery, discover
 from synth.engine import fit_codes
@@ -18,6 +19,7 @@ from synth.errors import (
     UnitError,
 )
 from synth.fitted import Model
+from synth.guarantee import Guarantee, guarantee_beside
 from synth.lint import Finding, lint
 from synth.measuring import Neighbours
 from synth.migration import schema_from
@@ -38,12 +40,14 @@ __all__ = [
     "Category",
     "Certificate",
     "CertificateError",
+    "Claim",
     "Column",
     "Date",
     "Discovery",
     "DomainError",
     "EditRule",
     "Finding",
+    "Guarantee",
     "Measured",
     "Model",
     "Neighbours",
@@ -72,6 +76,7 @@ __all__ = [
     "discover",
     "draw_structure",
     "fit_codes",
+    "guarantee_beside",
     "lint",
     "schema_from",
     "structure",

@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dp import epsilon_of_rho
+from footing.files import write_whole
 from synth.calls import Call
+from synth.claims import words_of, wrong_account
 from synth.constraints import constraints_of
 from synth.errors import CertificateError
-from synth.methods import METHODS
+from synth.methods import COUNTED_BY, METHODS, is_unprotected
 from synth.schema import Schema
 
 if TYPE_CHECKING:
@@ -103,10 +105,10 @@ class Certificate:
             What an audit found, and how well the data serve; plain values.
         """
         calls = model.calls
-        rho, delta = _rounded_up(calls)
         facts = {
             "format": _FORMAT,
             "version": 1,
+            **({} if model.account is None else _warning(model.account)),
             "made": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             "software": _versions(),
             "method": model.method,
@@ -127,16 +129,12 @@ class Certificate:
             "adjacency": model.adjacency,
             "noise": model.noise,
             "seeds": "noise: none, from the operating system; sampling: free, protects nobody"
-            if model.is_private
+            if model.noise == "secure"
             else "noise: from a seed",
             "priors": [dict(prior) for prior in model.priors],
             "calls": [call.record() for call in calls],
-            "total": {
-                "rho": rho,
-                "delta_aside": delta,
-                **_as_epsilon(rho, delta, model.budget),
-            },
-            "budget": dict(model.budget),
+            "total": None if model.account is not None else _total(model),
+            "budget": None if model.account is not None else dict(model.budget),
             "rules": [
                 {
                     "rule": one.rule.text,
@@ -165,7 +163,7 @@ class Certificate:
         if key is not None:
             facts["seal"] = _seal(facts["digest"], key)
         text = json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False)
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        write_whole(path, text + "\n", error=CertificateError)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Certificate:
@@ -225,7 +223,7 @@ class Certificate:
         if key is not None and not _is_sealed(found, key):
             wrong.append("The seal is missing, or of another key.")
         try:
-            wrong += _wrong_sums(found)
+            wrong += _wrong_promise(found)
             wrong += _wrong_declarations(found, schema)
             wrong += _wrong_data(found, data)
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
@@ -234,6 +232,44 @@ class Certificate:
         if found["noise"] != "secure":
             wrong.append("The noise was simulated: nobody is protected.")
         return wrong
+
+    @property
+    def is_unprotected(self) -> bool:
+        """Whether it is of a method that is not differentially private as claimed.
+
+        Examples
+        --------
+        >>> Certificate({"method": "copula-shirley"}).is_unprotected
+        True
+        """
+        return is_unprotected(self.facts["method"]) or self.facts.get("account") is not None
+
+    def is_of(self, data: str | os.PathLike[str]) -> bool:
+        """Tell whether it belongs to a file of synthetic records.
+
+        Parameters
+        ----------
+        data
+            The file.
+
+        Examples
+        --------
+        >>> Certificate({"data": None}).is_of("synthetic.parquet")
+        False
+        """
+        try:
+            return not _wrong_data(self.facts, data)
+        except (KeyError, TypeError):
+            return False
+
+
+def _warning(account: Mapping[str, Any]) -> dict[str, Any]:
+    return {"warning": words_of(account), "account": dict(account)}
+
+
+def _total(model: Model) -> dict[str, float]:
+    rho, delta = _rounded_up(model.calls)
+    return {"rho": rho, "delta_aside": delta, **_as_epsilon(rho, delta, model.budget)}
 
 
 def _rounded_up(calls: tuple[Call, ...]) -> tuple[float, float]:
@@ -246,6 +282,23 @@ def _as_epsilon(rho: float, aside: float, budget: Mapping[str, Any]) -> dict[str
     """Return the total as epsilon and delta, at the delta of the budget or at 1e-6."""
     delta = budget["delta"] or 1e-6 + aside
     return {"epsilon": epsilon_of_rho(rho, delta=delta - aside), "delta": delta}
+
+
+def _wrong_promise(found: Mapping[str, Any]) -> list[str]:
+    """Check the bill; a method that keeps to no budget is wrong whatever it states."""
+    if found["method"] not in METHODS:
+        return ["Nothing is known of the method."]
+    account = found.get("account")
+    if not is_unprotected(found["method"]) and account is None:
+        return _wrong_sums(found)
+    if account is None:
+        return ["The method is NOT differentially private as claimed; no account says how far."]
+    promised = any(found[part] for part in ("calls", "total", "budget"))
+    return [
+        f"{words_of(account)}.",
+        *wrong_account(account),
+        *(["A method without a guarantee states one."] if promised else []),
+    ]
 
 
 def _wrong_sums(found: Mapping[str, Any]) -> list[str]:
@@ -291,12 +344,12 @@ def _wrong_reach(found: Mapping[str, Any], calls: list[Call]) -> list[str]:
     if any(call.sensitivity < least[call.law] / _ROUNDING for call in calls):
         unit = found["unit"]["name"]
         wrong.append(f"A call is reckoned for fewer records than a {unit} has.")
-    if found["method"] in METHODS:
-        seen = {name for call in calls if call.what == "margin" for name in call.columns}
-        seen |= {name for prior in found["priors"] for name in prior["columns"]}
-        unseen = [one["column"] for one in found["domains"] if one["column"] not in seen]
-        if unseen:
-            wrong.append(f"No call tells how columns were counted: {', '.join(unseen)}.")
+    counted = COUNTED_BY.get(found["method"], "margin")
+    seen = {name for call in calls if call.what == counted for name in call.columns}
+    seen |= {name for prior in found["priors"] for name in prior["columns"]}
+    unseen = [one["column"] for one in found["domains"] if one["column"] not in seen]
+    if unseen:
+        wrong.append(f"No call tells how columns were counted: {', '.join(unseen)}.")
     return wrong
 
 

@@ -25,13 +25,32 @@ if TYPE_CHECKING:
     from synth.columns import Plain
     from synth.schema import Schema
 
-__all__ = ["decode_column", "draw_numbers", "encode", "encode_column", "grid_numbers"]
+__all__ = [
+    "decode_column",
+    "distinct_values",
+    "draw_numbers",
+    "encode",
+    "encode_column",
+    "grid_numbers",
+]
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
 _OUTSIDE = -1
 _STRANGE = -2
 _EPOCH = dt.date(1970, 1, 1)
 _FAR = 2**62
+_CERTAIN = 2.0**30  # up to here a product of floats is right to 1e-6
+# Objects of which equal ones are alike; others may be equal and differ, as 1 and True do.
+_ALIKE = {
+    "string",
+    "integer",
+    "floating",
+    "mixed-integer-float",
+    "boolean",
+    "date",
+    "decimal",
+    "empty",
+}
 _WHAT = {
     "category": "text, whole numbers or truth values",
     "whole": "whole numbers",
@@ -105,7 +124,7 @@ def encode_column(values: pd.Series, column: Column) -> NDArray[np.int32]:
     ...
     synth.errors.DomainError: Column 'age': values that are no whole numbers.
     """
-    places, found = _distinct(values, column.name)
+    places, found = distinct_values(values, column.name)
     if isinstance(column, Category):
         codes = _codes_of_categories(found, column)
     elif isinstance(column, Numeric):
@@ -226,8 +245,27 @@ def _plain_array(written: Sequence[Plain]) -> Any:
     return pa.array(list(written))
 
 
-def _distinct(values: pd.Series, name: str) -> tuple[NDArray[Any], Any]:
-    """Return where each value is in the distinct ones, -1 for null, and those."""
+def distinct_values(values: pd.Series, name: str) -> tuple[NDArray[np.intp], Any]:
+    """Return where each value is in the distinct ones, -1 for null, and those.
+
+    Parameters
+    ----------
+    values
+        The values of a column.
+    name
+        Its name, for errors.
+
+    Notes
+    -----
+    Values that are equal and not alike stay apart: 1 and True, one moment in two time zones.
+    Otherwise the first of them would stand for all, and one record change others.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> distinct_values(pd.Series([True, 1, None, 1], dtype=object), "age")
+    (array([ 0,  1, -1,  1]), array([True, 1], dtype=object))
+    """
     import pandas as pd
 
     try:
@@ -236,7 +274,26 @@ def _distinct(values: pd.Series, name: str) -> tuple[NDArray[Any], Any]:
         places, found = pd.factorize(values, use_na_sentinel=True)
     except TypeError:
         raise DomainError(f"Column {name!r}: values that are no single values.") from None
+    if values.dtype == object and pd.api.types.infer_dtype(values, skipna=True) not in _ALIKE:
+        places, found = _apart(values)
     return np.asarray(places, np.intp), found
+
+
+def _apart(values: pd.Series) -> tuple[NDArray[np.intp], NDArray[np.object_]]:
+    """Tell values apart by type and spelling."""
+    import pandas as pd
+
+    objects, is_null = values.to_numpy(object), values.isna().to_numpy()
+    spelt = np.empty(len(objects), object)
+    spelt[:] = [
+        None if null else f"{type(one)} {one!r}"
+        for one, null in zip(objects.tolist(), is_null, strict=True)
+    ]
+    places, names = pd.factorize(spelt, use_na_sentinel=True)
+    there = np.flatnonzero(~is_null)[::-1]
+    first = np.empty(len(names), np.intp)
+    first[places[there]] = there
+    return np.asarray(places, np.intp), objects[first]
 
 
 def _codes_of_categories(found: Any, column: Category) -> NDArray[np.int64]:
@@ -288,7 +345,7 @@ def grid_numbers(values: pd.Series, column: Numeric) -> NDArray[np.int64]:
     >>> grid_numbers(pd.Series([7.0, None, -8]), Whole(name="age", missing={"refused": -8}))
     array([7])
     """
-    places, found = _distinct(values, column.name)
+    places, found = distinct_values(values, column.name)
     numbers, codes = _numbers_of(found, column)
     if ((codes < 0) & (codes > _MISSING)).any():
         raise DomainError(f"Column {column.name!r}: values that are no numbers.")
@@ -323,10 +380,17 @@ def _plain_numbers(
         clipped = np.clip(array.astype(np.int64), -_FAR // column.factor, _FAR // column.factor)
         numbers = np.where(big, _FAR, clipped * column.factor)
     else:
-        scaled = np.clip(array.astype(np.float64) * column.factor, -float(_FAR), float(_FAR))
+        exact = array.astype(np.float64)
+        scaled = np.clip(exact * column.factor, -float(_FAR), float(_FAR))
         if isinstance(column, Whole):
             codes[scaled != np.rint(scaled)] = _STRANGE
         numbers = np.rint(scaled).astype(np.int64)
+        if column.factor > 1:
+            # Where the product may have been rounded across a half, decimals decide: a column
+            # that holds one text as well comes as objects, and must get the same codes.
+            is_near = np.abs(np.abs(scaled - np.trunc(scaled)) - 0.5) < 1e-6
+            for place in np.flatnonzero(is_near | (np.abs(scaled) > _CERTAIN)):
+                numbers[place] = _on_grid(_decimal(exact[place].item()), column)
     for place, written in enumerate(column.missing.values()):
         if isinstance(written, int) and not isinstance(written, bool):
             codes[array == written] = _MISSING - place
@@ -344,15 +408,23 @@ def _each_number(
             codes[place] = coded[key]
             continue
         exact = _exact(key) if not isinstance(value, Decimal) else value
-        if exact is None or not exact.is_finite():
+        if exact is None or exact.is_nan():
             codes[place] = _OUTSIDE if key[0] == "text" else _STRANGE
             continue
-        scaled = max(min(exact * column.factor, Decimal(_FAR)), Decimal(-_FAR))
-        number = int(scaled.to_integral_value())
-        if isinstance(column, Whole) and number != scaled:
+        if isinstance(column, Whole) and exact != exact.to_integral_value():
             codes[place] = _STRANGE
-        numbers[place] = number
+        numbers[place] = _on_grid(exact, column)
     return numbers, codes
+
+
+def _on_grid(exact: Decimal, column: Numeric) -> int:
+    scaled = max(min(exact * column.factor, Decimal(_FAR)), Decimal(-_FAR))
+    return int(scaled.to_integral_value())
+
+
+def _decimal(number: float) -> Decimal:
+    """Return the number as it is written."""
+    return Decimal(repr(number))
 
 
 def _missing_keys(column: Column) -> dict[tuple[str, object], int]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dp import Geometric, Sensitivity
 from synth.calls import Call
-from synth.coding import grid_numbers
+from synth.coding import distinct_values, grid_numbers
 from synth.columns import Category, Date, Numeric, key_of
 from synth.errors import DomainError, SynthError
 
@@ -180,11 +180,11 @@ def _find_values(
 def _counted(values: pd.Series, name: str) -> dict[tuple[str, object], int]:
     """Count the records of each value, alike values of different types together."""
     found: dict[tuple[str, object], int] = {}
-    try:
-        pairs = values.value_counts(dropna=True, sort=False)
-    except TypeError:
-        raise DomainError(f"Column {name!r}: values that are no single values.") from None
-    for value, count in pairs[pairs > 0].items():  # a type may know values that none has
+    places, unlike = distinct_values(values, name)
+    counts = np.bincount(places[places >= 0], minlength=len(unlike)).tolist()
+    for value, count in zip(unlike, counts, strict=True):
+        if not count:  # a type may know values that none has
+            continue
         key: tuple[str, Any] = key_of(value)
         if key[0] == "number" and isinstance(key[1], float) and key[1].is_integer():
             key = ("number", int(key[1]))

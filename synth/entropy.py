@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -111,12 +112,22 @@ def fit_potentials(
         return float(value), model - wanted + slack * flat / sizes + _RIDGE * flat
 
     first = np.concatenate([table.ravel() for table in start])
-    found = minimize(
-        loss,
-        np.clip(first, -_BOUND, _BOUND),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(-_BOUND, _BOUND)] * len(first),
-        options={"maxiter": steps, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-7},
-    )
+    # The tables are small: threads would only wait for each other, at twice the cost and more.
+    with _linear_algebra().limit(limits=1, user_api="blas"):
+        found = minimize(
+            loss,
+            np.clip(first, -_BOUND, _BOUND),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(-_BOUND, _BOUND)] * len(first),
+            options={"maxiter": steps, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-7},
+        )
     return split(np.asarray(found.x))
+
+
+@lru_cache(maxsize=1)
+def _linear_algebra() -> Any:
+    """Return the threads of the libraries that are loaded by now; finding them takes time."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

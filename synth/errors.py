@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from footing.errors import ExplainedError
 
 __all__ = [
     "CertificateError",
@@ -17,29 +17,10 @@ __all__ = [
 ]
 
 
-class SynthError(ValueError):
-    """Say what must hold, what was found and one way out.
+class SynthError(ExplainedError):
+    """Base of the errors of this package."""
 
-    Parameters
-    ----------
-    problem
-        What must hold or cannot be done, and what was found instead.
-    hint
-        One way out.
-
-    Examples
-    --------
-    >>> print(SynthError("rho must be positive, not 0.", hint="0.03 is epsilon 1"))
-    rho must be positive, not 0.
-      hint: 0.03 is epsilon 1
-    """
-
-    code: ClassVar[str] = "synth"
-
-    def __init__(self, problem: str, *, hint: str | None = None) -> None:
-        super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
-        self.problem = problem
-        self.hint = hint
+    code = "synth"
 
 
 class OverspentError(SynthError):
@@ -51,7 +32,7 @@ class OverspentError(SynthError):
     'synth-overspent'
     """
 
-    code: ClassVar[str] = "synth-overspent"
+    code = "synth-overspent"
 
 
 class SchemaError(SynthError):
@@ -63,7 +44,7 @@ class SchemaError(SynthError):
     'synth-schema'
     """
 
-    code: ClassVar[str] = "synth-schema"
+    code = "synth-schema"
 
 
 class UndeclaredError(SchemaError):
@@ -75,7 +56,7 @@ class UndeclaredError(SchemaError):
     'synth-undeclared'
     """
 
-    code: ClassVar[str] = "synth-undeclared"
+    code = "synth-undeclared"
 
 
 class RuleError(SchemaError):
@@ -87,7 +68,7 @@ class RuleError(SchemaError):
     'synth-rule'
     """
 
-    code: ClassVar[str] = "synth-rule"
+    code = "synth-rule"
 
 
 class DomainError(SynthError):
@@ -99,7 +80,7 @@ class DomainError(SynthError):
     'synth-domain'
     """
 
-    code: ClassVar[str] = "synth-domain"
+    code = "synth-domain"
 
 
 class UnitError(DomainError):
@@ -111,7 +92,7 @@ class UnitError(DomainError):
     'synth-unit'
     """
 
-    code: ClassVar[str] = "synth-unit"
+    code = "synth-unit"
 
 
 class CertificateError(SynthError):
@@ -123,7 +104,7 @@ class CertificateError(SynthError):
     'synth-certificate'
     """
 
-    code: ClassVar[str] = "synth-certificate"
+    code = "synth-certificate"
 
 
 class SynthWarning(UserWarning):

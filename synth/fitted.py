@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from footing.files import new_file, write_whole
 from synth.calls import Call
 from synth.coding import draw_numbers, encode_column
 from synth.columns import Numeric, Plain
 from synth.constraints import constraints_of, judge_records
 from synth.errors import DomainError, RuleError, SynthError
 from synth.frames import Shape, from_codes
+from synth.methods import is_unprotected
 from synth.rules import EditRule, parse_rule
 from synth.sampling import Drawn, draw_kept
 from synth.schema import Schema
@@ -108,9 +110,20 @@ class Model:
     shape: Shape = field(default_factory=Shape)
 
     @property
+    def account(self) -> dict[str, Any] | None:
+        """What a method really spends that is not private as claimed; None for the others.
+
+        ``label``, ``claimed`` epsilon, ``epsilon`` in truth, and ``parts``; None where nothing
+        bounds it.
+        """
+        account: dict[str, Any] | None = getattr(self.engine, "account", None)
+        return account
+
+    @property
     def is_private(self) -> bool:
-        """Whether the noise came from secure randomness."""
-        return self.noise == "secure"
+        """Whether the method keeps to its budget, and its noise came from secure randomness."""
+        is_within = not is_unprotected(self.method) and self.account is None
+        return is_within and self.noise == "secure"
 
     def sample(
         self,
@@ -216,12 +229,15 @@ class Model:
         return {
             "method": self.method,
             "is_private": self.is_private,
-            "budget": dict(self.budget),
-            "spent": {
+            "budget": dict(self.budget) or None,
+            "spent": None
+            if self.account is not None
+            else {
                 "rho": sum(call.rho for call in self.calls),
                 "delta": sum(call.delta for call in self.calls),
                 "by_kind": by_kind,
             },
+            "account": self.account,
             "columns": [
                 {
                     "name": column.name,
@@ -242,6 +258,8 @@ class Model:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a JSON or Parquet file: numbers and text, nothing that runs.
 
+        The file appears when it is complete; an older one stays until then.
+
         Parameters
         ----------
         path
@@ -254,9 +272,10 @@ class Model:
 
             parts = {name: json.dumps(part) for name, part in self._record().items()}
             table = pa.table({"part": list(parts), "content": list(parts.values())})
-            pq.write_table(table, file, compression="zstd")
+            with new_file(file, error=SynthError, overwrite=True) as draft:
+                pq.write_table(table, draft, compression="zstd")
         else:
-            file.write_text(json.dumps(self._record(), allow_nan=False), encoding="utf-8")
+            write_whole(file, json.dumps(self._record(), allow_nan=False), error=SynthError)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
@@ -329,6 +348,8 @@ class Model:
         sizes = [column.size for column in schema.columns]
         if list(getattr(engine, "sizes", sizes)) != sizes:
             raise SynthError("The model does not fit its schema.")
+        if is_unprotected(found["method"]) != (getattr(engine, "account", None) is not None):
+            raise SynthError("The model does not say what it cost.")
         shape = found["shape"]
         return cls(
             schema=schema,

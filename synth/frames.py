@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from footing.files import new_file
 from synth.coding import decode_column
 from synth.columns import Category, Numeric
-from synth.errors import DomainError
+from synth.errors import DomainError, SynthError
 
 if TYPE_CHECKING:
     import os
@@ -168,11 +169,13 @@ def write_records(records: Any, path: str | os.PathLike[str]) -> None:
     if file.suffix.lower() == ".parquet":
         import pyarrow.parquet as pq
 
-        pq.write_table(table.replace_schema_metadata(), file)
+        with new_file(file, error=SynthError, overwrite=True) as draft:
+            pq.write_table(table.replace_schema_metadata(), draft)
     elif file.suffix.lower() == ".csv":
         from pyarrow import csv as arrow_csv
 
-        arrow_csv.write_csv(_plain_text(table), file)
+        with new_file(file, error=SynthError, overwrite=True) as draft:
+            arrow_csv.write_csv(_plain_text(table), draft)
     else:
         raise DomainError(
             f"{file.name!r} is neither Parquet nor CSV.", hint="name it .parquet or .csv"

@@ -7,6 +7,7 @@ Whatever else the engine does, it does with what comes out of here. The proof in
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Clerk", "Neighbours"]
 
-# Weights are multiples of 1/1024, at most 1, so that scores are exact in doubles.
+# Weights are multiples of 1/1024, at most 1, and what they weigh is whole and at most 2**42, so
+# that scores are exact in doubles.
 _GRAIN = 1024.0
+_FAR = 2.0**41
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +80,7 @@ class Neighbours:
         >>> Neighbours().counting(0.02).scale
         5.0
         """
-        one = histogram(self.adjacency).for_units(self.rows, unit=self.unit)
-        return DiscreteGaussian.calibrated(one, rho=rho)
+        return _counting(self, rho)
 
     def choosing(self, rho: float) -> Exponential:
         """Return the choice that costs rho, among misfits with weights of 1 at most.
@@ -239,7 +241,8 @@ class Clerk:
             )
         )
         scores = [
-            weight[one] * (self._misfit(one, expected[one]) - np.rint(handicaps[one]))
+            weight[one]
+            * (self._misfit(one, expected[one]) - np.rint(np.clip(handicaps[one], -_FAR, _FAR)))
             for one in candidates
         ]
         return candidates[self._noise.choose(np.array(scores, np.float64), how)]
@@ -250,9 +253,9 @@ class Clerk:
         self._tables.clear()
 
     def _misfit(self, columns: tuple[int, ...], expected: NDArray[np.float64]) -> float:
-        """Return the sum of absolute differences, an exact integer."""
+        """Return the sum of absolute differences, an exact integer, or a limit above it."""
         whole = np.rint(np.clip(expected, 0, 2.0**40)).astype(np.int64)
-        return float(np.abs(self._count(columns) - whole).sum())
+        return min(float(np.abs(self._count(columns) - whole).sum()), _FAR)
 
     def _noisy(
         self, what: str, columns: tuple[int, ...], rho: float
@@ -279,3 +282,10 @@ class Clerk:
             counts = np.bincount(cells, minlength=int(np.prod(shape)))
             self._tables[columns] = counts.astype(np.int64).reshape(shape)
         return self._tables[columns]
+
+
+@lru_cache(maxsize=256)
+def _counting(neighbours: Neighbours, rho: float) -> DiscreteGaussian:
+    """Calibrate once for each price: many tables have the same."""
+    one = histogram(neighbours.adjacency).for_units(neighbours.rows, unit=neighbours.unit)
+    return DiscreteGaussian.calibrated(one, rho=rho)

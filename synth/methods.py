@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING, Any
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from synth.fitted import CodeModel
 
-__all__ = ["METHODS", "fitter_of", "reader_of"]
+__all__ = [
+    "COUNTED_BY",
+    "METHODS",
+    "UNPROTECTED",
+    "fitter_of",
+    "is_unprotected",
+    "reader_of",
+    "settings_of",
+]
 
 #: Of each method: what fits codes, and what reads a model that it wrote.
 METHODS = {
@@ -25,7 +33,53 @@ METHODS = {
         "synth.baselines.engines:fit_copula",
         "synth.baselines.engines:CopulaModel.from_json",
     ),
+    "priv-bayes": (
+        "synth.baselines.network_engines:fit_priv_bayes",
+        "synth.baselines.network_engines:NetworkModel.from_json",
+    ),
+    "priv-bayes-legacy": (
+        "synth.baselines.network_engines:fit_priv_bayes_legacy",
+        "synth.baselines.network_engines:NetworkModel.from_json",
+    ),
+    "copula-shirley": (
+        "synth.baselines.vine_engines:fit_copula_shirley",
+        "synth.baselines.vine_engines:VineModel.from_json",
+    ),
+    "vine": (
+        "synth.baselines.vine_engines:fit_vine_without_privacy",
+        "synth.baselines.vine_engines:VineModel.from_json",
+    ),
 }
+
+#: Methods that are not differentially private as claimed: they take a `Claim`, no `Budget`.
+UNPROTECTED = ("copula-shirley", "priv-bayes-legacy", "vine")
+
+#: By which calls each column was counted, where not by a margin.
+COUNTED_BY = {"priv-bayes": "table"}
+
+_SETTINGS = {
+    "tables": "synth.settings:Settings",
+    "priv-bayes": "synth.baselines.settings:NetworkSettings",
+    "priv-bayes-legacy": "synth.baselines.settings:NetworkSettings",
+    "copula-shirley": "synth.baselines.settings:ThesisSettings",
+    "vine": "synth.baselines.settings:VineSettings",
+}
+
+
+def is_unprotected(method: str) -> bool:
+    """Tell whether a method is not differentially private as claimed.
+
+    Parameters
+    ----------
+    method
+        The name of the method.
+
+    Examples
+    --------
+    >>> is_unprotected("tables"), is_unprotected("copula-shirley")
+    (False, True)
+    """
+    return method in UNPROTECTED
 
 
 def fitter_of(method: str) -> Callable[..., Any]:
@@ -41,7 +95,7 @@ def fitter_of(method: str) -> Callable[..., Any]:
     >>> fitter_of("tables").__name__
     'fit_codes'
     """
-    fitter: Callable[..., Any] = _named(method, 0)
+    fitter: Callable[..., Any] = _named(METHODS[_known(method)][0])
     return fitter
 
 
@@ -58,14 +112,57 @@ def reader_of(method: str) -> Callable[[str], CodeModel]:
     >>> reader_of("tables").__name__
     'from_json'
     """
-    reader: Callable[[str], CodeModel] = _named(method, 1)
+    reader: Callable[[str], CodeModel] = _named(METHODS[_known(method)][1])
     return reader
 
 
-def _named(method: str, place: int) -> Any:
-    if method not in METHODS:
+def settings_of(method: str, given: Mapping[str, Any]) -> Any:
+    """Return the settings of a method; None where nothing is given.
+
+    Parameters
+    ----------
+    method
+        The name of the method.
+    given
+        Name of a setting → its value, as from a file.
+
+    Raises
+    ------
+    SynthError
+        If the method has no such setting, or a value cannot be meant.
+
+    Examples
+    --------
+    >>> settings_of("priv-bayes", {"degree": 2})
+    NetworkSettings(degree=2)
+    >>> settings_of("histogram", {})
+    """
+    _known(method)
+    if not given:
+        return None
+    if method not in _SETTINGS:
+        raise SynthError(f"The method {method!r} has no settings.")
+    kind = _named(_SETTINGS[method])
+    unknown = sorted({*given} - {*kind.__dataclass_fields__})
+    if unknown:
+        raise SynthError(
+            f"The method {method!r} has no setting {unknown[0]!r}.",
+            hint=f"it has {', '.join(kind.__dataclass_fields__)}",
+        )
+    try:
+        return kind(**given)
+    except TypeError:
+        raise SynthError(f"A setting of the method {method!r} is of the wrong type.") from None
+
+
+def _known(method: str) -> str:
+    if method not in list(METHODS):  # what is no text cannot be looked up
         raise SynthError(f"Unknown method {method!r}.", hint=f"known: {', '.join(METHODS)}")
-    module, _, path = METHODS[method][place].partition(":")
+    return method
+
+
+def _named(place: str) -> Any:
+    module, _, path = place.partition(":")
     found: Any = import_module(module)
     for name in path.split("."):
         found = getattr(found, name)

@@ -92,6 +92,17 @@ class SimulatedNoise:
     def __init__(self, *, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
 
+    @property
+    def rng(self) -> np.random.Generator:
+        """The generator, for methods that draw by themselves.
+
+        Examples
+        --------
+        >>> bool(SimulatedNoise(seed=1).rng.random() < 1)
+        True
+        """
+        return self._rng
+
     def add(self, counts: NDArray[np.int64], mechanism: DiscreteGaussian) -> NDArray[np.int64]:
         """Return counts with rounded Gaussian noise.
 

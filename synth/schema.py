@@ -8,6 +8,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from footing.files import write_whole
 from synth.columns import Category, Column, Date, Numeric, Real, Whole, is_text
 from synth.errors import SchemaError, UndeclaredError
 from synth.rules import EditRule, parse_rule
@@ -78,7 +79,8 @@ class Schema:
     unit
         Who is protected.
     weight
-        The column with survey weights, if there is one; it is synthesised like others.
+        The column with survey weights, if there is one; it is synthesised like others, and
+        tables with it matter twice.
     ignored
         Columns of the records that are known and left out.
     about
@@ -307,7 +309,7 @@ class Schema:
         path
             The file.
         """
-        Path(path).write_text(self.to_json(), encoding="utf-8")
+        write_whole(path, self.to_json(), error=SchemaError)
 
     def _record(self) -> dict[str, Any]:
         columns = [{"kind": one.kind, **_plain(one)} for one in self.columns]

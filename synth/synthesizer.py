@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dp import Adjacency
 from synth.calls import calls_of
+from synth.claims import Claim
 from synth.coding import encode
 from synth.constraints import constraints_of
 from synth.discovery import Discovery, discover
@@ -16,7 +19,7 @@ from synth.errors import DomainError, SchemaError, SynthError
 from synth.fitted import Model
 from synth.frames import settled, to_records
 from synth.measuring import Neighbours
-from synth.methods import fitter_of
+from synth.methods import fitter_of, is_unprotected
 from synth.noise import SecureNoise
 from synth.units import within_bound
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
     from synth.budget import Budget
     from synth.calls import Call
+    from synth.frames import Shape
     from synth.noise import NoiseSource
     from synth.priors import Prior
     from synth.schema import Schema
@@ -45,11 +49,13 @@ class Synthesizer:
     schema
         What is declared of the records.
     method
-        The engine: ``"tables"``; to compare with, ``"copula"`` (one Gaussian copula) and
-        ``"histogram"`` (independent columns).
+        The engine: ``"tables"``; to compare with, ``"copula"`` (one Gaussian copula),
+        ``"histogram"`` (independent columns), ``"priv-bayes"`` (a network), and three that are
+        not differentially private as claimed: see `synth.methods.UNPROTECTED`.
     workload
         The tables that matter, as names of columns, with a weight each; a list for equal
-        weights. All pairs alike by default.
+        weights. All pairs alike by default; those with the survey weight of the schema twice,
+        because whoever has weights sums them over the categories of other columns.
     label
         A column to predict: tables with it matter twice when there is no workload.
     settings
@@ -86,7 +92,7 @@ class Synthesizer:
     def fit(
         self,
         frame: Any,
-        budget: Budget,
+        budget: Budget | Claim,
         *,
         noise: NoiseSource | None = None,
         discovery: Discovery | None = None,
@@ -100,7 +106,7 @@ class Synthesizer:
         frame
             The records: a pandas frame, or one that speaks Arrow.
         budget
-            What may be spent.
+            What may be spent; a `Claim` for a method that is not private as claimed.
         noise
             Where the noise comes from: the operating system, or a seed in simulations.
         discovery
@@ -136,18 +142,19 @@ class Synthesizer:
         """
         tell = progress or _quiet
         noise = noise or SecureNoise()
+        if isinstance(budget, Claim) or is_unprotected(self.method):
+            claim = self._claim(budget, discovery=discovery, priors=priors)
+            return self._without_protection(frame, claim, noise=noise, tell=tell)
         if discovery is None:
             self.schema.require_declared()
         tell("encode", 0, 3)
-        records, shape = to_records(frame)
-        neighbours = self._neighbours(budget)
-        records = within_bound(records, self.schema.unit, rng=np.random.default_rng())
-        if not len(records):
-            raise DomainError("There are no records.")
+        neighbours = self._neighbours(budget.adjacency)
+        records, shape = self._taken(frame)
         schema, found, aside = self._declared(records, budget, discovery, neighbours, noise)
         schema = schema.cut_at_rules()
         codes = encode(records, schema)
         tell("fit", 1, 3)
+        present = [column.domain_size for column in schema.columns]
         rho = budget.concentrated(aside=aside) - sum(call.rho for call in found)
         constraints = constraints_of(schema)
         engine = fitter_of(self.method)(
@@ -162,6 +169,7 @@ class Synthesizer:
             rules=[one.table for one in constraints if one.table is not None],
             published=[prior.published(schema) for prior in priors],
             settings=self.settings,
+            **({} if self.method == "tables" else {"present": present}),
         )
         calls = (*found, *calls_of(engine.spends, schema.names))
         tell("fit", 3, 3)
@@ -184,9 +192,77 @@ class Synthesizer:
             shape=settled(shape, schema),
         )
 
-    def _neighbours(self, budget: Budget) -> Neighbours:
+    def _claim(
+        self, budget: Budget | Claim, *, discovery: Discovery | None, priors: Sequence[Prior]
+    ) -> Claim:
+        """Return the claim of a method that keeps to no budget, or refuse the two together."""
+        if not is_unprotected(self.method):
+            raise SynthError(
+                f"The method {self.method!r} keeps to a budget; a claim binds nobody.",
+                hint="Budget(epsilon=1, delta=1e-6)",
+            )
+        if not isinstance(budget, Claim):
+            raise SynthError(
+                f"The method {self.method!r} is NOT differentially private as claimed: it "
+                "keeps to no budget.",
+                hint="to compare with it, say what it claims: Claim(epsilon=1)",
+            )
+        if discovery is not None or priors:
+            what = "published tables" if priors else "finding domains"
+            raise SynthError(f"The method {self.method!r} knows nothing of {what}.")
+        return budget
+
+    def _without_protection(
+        self,
+        frame: Any,
+        claim: Claim,
+        *,
+        noise: NoiseSource,
+        tell: Callable[[str, int, int], None],
+    ) -> Model:
+        """Fit a method that spends more than it claims."""
+        self.schema.require_declared()
+        tell("encode", 0, 3)
+        records, shape = self._taken(frame)
+        schema = self.schema.cut_at_rules()
+        codes = encode(records, schema)
+        tell("fit", 1, 3)
+        engine = fitter_of(self.method)(
+            codes,
+            sizes=[column.size for column in schema.columns],
+            ordered=[column.is_ranked for column in schema.columns],
+            claim=claim,
+            noise=noise,
+            neighbours=self._neighbours(Adjacency.REPLACE),
+            workload=self._workload(),
+            label=None if self.label is None else schema.names.index(self.label),
+            settings=self.settings,
+        )
+        tell("fit", 3, 3)
+        logger.info("model fitted", extra={"columns": len(schema.columns), "calls": 0})
+        return Model(
+            schema=schema,
+            asked=self.schema.digest,
+            engine=engine,
+            method=self.method,
+            calls=(),
+            budget={},
+            adjacency=str(Adjacency.REPLACE),
+            noise=noise.label,
+            shape=settled(shape, schema),
+        )
+
+    def _taken(self, frame: Any) -> tuple[pd.DataFrame, Shape]:
+        """Return the records within the bound of their units, and how they came."""
+        records, shape = to_records(frame)
+        records = within_bound(records, self.schema.unit, rng=np.random.default_rng())
+        if not len(records):
+            raise DomainError("There are no records.", hint="give a table with records in it")
+        return records, shape
+
+    def _neighbours(self, adjacency: Adjacency) -> Neighbours:
         unit = self.schema.unit
-        return Neighbours(adjacency=budget.adjacency, rows=unit.most_records, unit=unit.name)
+        return Neighbours(adjacency=adjacency, rows=unit.most_records, unit=unit.name)
 
     def _declared(
         self,
@@ -215,7 +291,7 @@ class Synthesizer:
 
     def _workload(self) -> dict[tuple[int, ...], float] | None:
         if self.workload is None:
-            return None
+            return self._weighted_pairs()
         from collections.abc import Mapping as AnyMapping
 
         given = self.workload
@@ -229,7 +305,32 @@ class Synthesizer:
             if len(places) < 2:
                 raise SynthError("A table of the workload has two columns or more.")
             found[places] = found.get(places, 0.0) + float(weight)
+            for pair in self._with_weight(places):
+                found[pair] = found.get(pair, 0.0) + float(weight)
         return found
+
+    def _weighted_pairs(self) -> dict[tuple[int, ...], float] | None:
+        """Return all pairs, those with the weight or the label twice; None without a weight.
+
+        Whoever has a weight sums it over the categories of the others: its pairs matter most.
+        """
+        names = self.schema.names
+        if self.schema.weight is None or self.method != "tables" or len(names) < 2:
+            return None
+        twice = {
+            names.index(one) for one in (self.schema.weight, self.label) if one is not None
+        }
+        pairs = combinations(range(len(names)), 2)
+        return {pair: 2.0 if twice & {*pair} else 1.0 for pair in pairs}
+
+    def _with_weight(self, places: tuple[int, ...]) -> list[tuple[int, int]]:
+        """Return the pairs that a table of weighted records needs besides."""
+        if self.schema.weight is None:
+            return []
+        weight = self.schema.names.index(self.schema.weight)
+        if weight in places:
+            return []
+        return [(min(one, weight), max(one, weight)) for one in places]
 
 
 def _quiet(_stage: str, _done: int, _total: int) -> None:

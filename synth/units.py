@@ -28,7 +28,8 @@ def within_bound(
     unit
         Who is protected.
     rng
-        Draws which records of a larger unit are kept. Its draws need not be secret.
+        Draws which records of a larger unit are kept. Its seed must be secret: a unit more
+        shifts the draws of all that follow.
 
     Raises
     ------
@@ -37,8 +38,8 @@ def within_bound(
 
     Notes
     -----
-    Which records of a unit are kept depends on that unit alone: neighbours that differ in one
-    unit still differ in `most_records` records at most afterwards.
+    Which records of a unit are kept depends on that unit and on draws of its own: neighbours
+    that differ in one unit still differ in `most_records` records at most afterwards.
 
     Examples
     --------

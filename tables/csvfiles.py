@@ -19,11 +19,16 @@ _COLUMNS_A_PASS = 50
 
 
 def create_csv_view(
-    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...], view: str
+    connection: duckdb.DuckDBPyConnection,
+    files: tuple[str, ...],
+    view: str,
+    *,
+    is_text: bool = False,
 ) -> None:
     """Read every column as text, then give numbers and dates their type where all values agree.
 
-    A code such as ``01`` stays a text: a sniffer that makes it 1 merges two areas.
+    A code such as ``01`` stays a text: a sniffer that makes it 1 merges two areas. Where all
+    is to stay text, no value has a say in how the others are read.
     """
     headers = {_header(file) for file in files}
     if len(headers) > 1:
@@ -35,7 +40,9 @@ def create_csv_view(
         f"columns={{{shape}}}, delim={sql_text(delimiter)}, quote='\"', escape='\"', "
         "auto_detect=false, header=true, nullstr='', strict_mode=true, ignore_errors=false)"
     )
-    kinds = [kind for block in _blocks(names) for kind in _detect(connection, block)]
+    blocks = [] if is_text else _blocks(names)
+    kinds = [kind for block in blocks for kind in _detect(connection, block)]
+    kinds = kinds or [None] * len(names)
     parts = [
         f"CAST({quote(name)} AS {kind}) AS {quote(name)}" if kind else quote(name)
         for name, kind in zip(names, kinds, strict=True)

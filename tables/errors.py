@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
+
+from footing.errors import ExplainedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,23 +23,10 @@ __all__ = [
 ]
 
 
-class TablesError(ValueError):
-    """Base of the errors of this package.
+class TablesError(ExplainedError):
+    """Base of the errors of this package."""
 
-    Parameters
-    ----------
-    problem
-        What must hold or cannot be done, and what we got. Never a record, a key or a cell.
-    hint
-        One way out.
-    """
-
-    code: ClassVar[str] = "tables"
-
-    def __init__(self, problem: str, *, hint: str | None = None) -> None:
-        self.problem = problem
-        self.hint = hint
-        super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
+    code = "tables"
 
 
 class SourceError(TablesError, OSError):

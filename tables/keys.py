@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.files import new_file
 from tables.errors import DataError, KeyQualityError, RequestError, SourceError
 from tables.filters import quote
-from tables.newfile import NewFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -234,11 +234,11 @@ def attach_keys(
     parameters: dict[str, object] = {}
     expression = keys.sql(source, parameters)
     _require_new(source, column)
-    with NewFile(path, overwrite=overwrite) as temporary:
+    with new_file(path, error=SourceError, overwrite=overwrite) as draft:
         source.copy(
             f"SELECT *, {expression} AS {quote(column)} FROM {source.records}",
             parameters,
-            temporary,
+            os.fspath(draft),
             progress=progress,
         )
 
@@ -291,7 +291,7 @@ def draw_keys(
     total = source.fetch(f"SELECT count(*) FROM {source.relation}")[0][0]
     done = 0
     _require_new(source, column)
-    with NewFile(path, overwrite=overwrite) as temporary:
+    with new_file(path, error=SourceError, overwrite=overwrite) as draft:
         writer: pq.ParquetWriter | None = None
         for batch in source.batches(f"SELECT * FROM {source.records}", rows=_BATCH):
             keys = np.frombuffer(os.urandom(8 * batch.num_rows), np.uint64)
@@ -299,7 +299,7 @@ def draw_keys(
                 pa.field(column, pa.uint64()), pa.array(keys)
             )
             if writer is None:
-                writer = pq.ParquetWriter(temporary, table.schema, compression="zstd")
+                writer = pq.ParquetWriter(draft, table.schema, compression="zstd")
             writer.write_table(table)
             done += batch.num_rows
             if progress is not None:

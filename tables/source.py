@@ -327,6 +327,7 @@ def open_source(
     table: str | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
+    is_text: bool = False,
 ) -> Source:
     """Open records for tabulation; nothing is read yet but the columns.
 
@@ -341,6 +342,8 @@ def open_source(
         DuckDB's memory, such as ``"3GB"``; beyond it, work spills to disk.
     threads
         DuckDB's threads; all cores by default. They never change a result.
+    is_text
+        Leave all columns of a CSV file texts, so that the kind of none depends on its values.
 
     Returns
     -------
@@ -367,7 +370,7 @@ def open_source(
         raise
     try:
         if isinstance(data, (str, os.PathLike)):
-            source = _open_path(connection, os.fspath(data), table)
+            source = _open_path(connection, os.fspath(data), table, is_text=is_text)
         else:
             source = _open_object(connection, data)
     except BaseException:
@@ -450,7 +453,9 @@ def _connect(
     return connection
 
 
-def _open_path(connection: duckdb.DuckDBPyConnection, path: str, table: str | None) -> Source:
+def _open_path(
+    connection: duckdb.DuckDBPyConnection, path: str, table: str | None, *, is_text: bool
+) -> Source:
     if re.match(r"^[a-z][a-z0-9+]+://", path):
         raise SourceError(
             "Only files of this machine can be read.", hint="export the table to Parquet first"
@@ -474,7 +479,7 @@ def _open_path(connection: duckdb.DuckDBPyConnection, path: str, table: str | No
             )
             check_same_columns(connection, files)
         else:
-            create_csv_view(connection, files, _VIEW)
+            create_csv_view(connection, files, _VIEW, is_text=is_text)
     source = Source(connection, files=files, label=label)
     source.is_prepared = kinds == {"csv"}  # counting its records would take a scan
     return source

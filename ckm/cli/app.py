@@ -12,6 +12,7 @@ from ckm.cli.completion import completion
 from ckm.cli.demo import demo
 from ckm.cli.dp import dp
 from ckm.cli.dpsgd import dpsgd
+from ckm.cli.dpsgd_report import report as dpsgd_report
 from ckm.cli.job import job
 from ckm.cli.keys import keys
 from ckm.cli.ledger import ledger
@@ -89,3 +90,4 @@ for _command in (
     app.add_command(_command)
 for _command in (rappor_decode, rappor_report, rappor_location):
     rappor.add_command(_command)
+dpsgd.add_command(dpsgd_report)

@@ -15,7 +15,7 @@ import click
 from ckm.cli.method_table import show_methods, told
 from ckm.cli.release import limit_options
 from ckm.cli.root import common_options
-from ckm.single_file import write_whole
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

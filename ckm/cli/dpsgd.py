@@ -1,4 +1,4 @@
-"""``ckm dpsgd``: what private training costs, and what attackers get out of it."""
+"""``ckm dpsgd``: private training, what it costs, and what attackers get out of it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.dpsgd_card import card
+from ckm.cli.dpsgd_memory import memory
+from ckm.cli.dpsgd_sweep import sweep
+from ckm.cli.dpsgd_train import predict, train
 from ckm.cli.failure import CHECK_FAILED
 from ckm.cli.root import Group, common_options
+from ckm.cli.synth_evaluate import check_output
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     from ckm.cli.voice import Voice
@@ -23,11 +29,14 @@ _PATH = click.Path(path_type=Path, exists=True, dir_okay=False)
     epilog="""\b
 Examples:
   ckm dpsgd budget -s 60000 -b 64 -n 1.0 -e 15     what a training run costs
+  ckm dpsgd train people.parquet --plan plan.toml -o model.safetensors
+  ckm dpsgd card model.safetensors                 what the model promises
+  ckm dpsgd predict model.safetensors new.parquet -o predicted.csv
   ckm dpsgd audit scores.csv --epsilon 1           do an attacker's scores keep the promise?
 """,
 )
 def dpsgd() -> None:
-    """Train on confidential data: costs and audits."""
+    """Train on confidential data: cost, models, audits."""
 
 
 @dpsgd.command(
@@ -95,41 +104,83 @@ def budget(
     epilog="""\b
 Example:
   ckm dpsgd audit scores.csv --epsilon 1 -d 1e-5      columns: score, is_member
+  ckm dpsgd audit scores.csv --epsilon 1 -o audit.json    for ckm dpsgd report
 """,
 )
 @click.argument("file", type=_PATH)
-@click.option("--epsilon", type=float, required=True, help="What the model promises.")
+@click.option("--epsilon", type=float, help="What the model promises; none for a plain one.")
 @click.option("-d", "--delta", type=float, default=1e-5, show_default=True, help="The delta.")
+@click.option(
+    "--sampling",
+    type=click.Choice(["poisson", "fixed", "shuffled"]),
+    default="poisson",
+    show_default=True,
+    help="The batches that the epsilon is for.",
+)
+@click.option(
+    "--adjacency",
+    type=click.Choice(["add-remove", "zero-out", "replace"]),
+    default="add-remove",
+    show_default=True,
+    help="The neighbours that the epsilon is for.",
+)
 @click.option("--canaries", is_flag=True, help="Membership was drawn by a fair coin each.")
+@click.option("--name", help="Of the model, on a page; by default that of the file.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The findings: .json.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @common_options
 @click.pass_obj
-def audit(voice: Voice, *, file: Path, epsilon: float, delta: float, canaries: bool) -> int:
+def audit(
+    voice: Voice,
+    /,
+    *,
+    file: Path,
+    epsilon: float | None,
+    delta: float,
+    sampling: str,
+    adjacency: str,
+    canaries: bool,
+    name: str | None,
+    output: Path | None,
+    force: bool,
+) -> int:
     """Set an attack's scores beside what the promise allows; exit code 1 if it is broken."""
-    import numpy as np
+    from dpsgd.audits import Ceiling, Evidence, attack_rates, one_run_audit, write_evidence
 
-    from dpsgd.audits import Ceiling, attack_rates, one_run_audit
-
+    check_output(output, lang=None, force=force, suffixes=(".json",))
     scores, is_member = _scores(file)
-    ceiling = Ceiling(epsilon=epsilon, delta=delta)
+    ceiling = None if epsilon is None else Ceiling(epsilon=epsilon, delta=delta)
     found = attack_rates(scores[is_member], scores[~is_member], ceiling=ceiling)
-    click.echo(f"area under the curve  {found.auc:.3f}")
-    click.echo(
-        f"advantage             {found.advantage:.3f}  (at most {ceiling.advantage:.3f})"
+    bound = one_run_audit(scores, is_in=is_member, delta=delta) if canaries else None
+    evidence = Evidence(
+        name=name or file.stem,
+        epsilon=epsilon,
+        delta=None if epsilon is None else delta,
+        adjacency=adjacency,
+        sampling=sampling,
+        attacks={"scores": found},
+        one_run=bound,
     )
+    click.echo(f"area under the curve  {found.auc:.3f}")
+    click.echo(f"advantage             {found.advantage:.3f}{_most(found.advantage_ceiling)}")
     for rate in found.rates:
         click.echo(
             f"found at {rate.false_positive_rate:>6.1%}      {rate.true_positive_rate:.3f}  "
-            f"({rate.low:.3f} to {rate.high:.3f}; at most {rate.ceiling:.3f})"
+            f"({rate.low:.3f} to {rate.high:.3f}){_most(rate.ceiling)}"
         )
-    is_broken = False
-    if canaries:
-        bound = one_run_audit(scores, is_in=np.asarray(is_member), delta=delta)
+    if bound is not None:
         click.echo(f"epsilon is not below  {bound.epsilon:.3f}  (wrong 5 times in 100)")
-        is_broken = bound.refutes(epsilon)
-    if is_broken or found.is_above:
+    if output is not None:
+        write_whole(output, write_evidence([evidence]) + "\n", is_private=True)
+        voice.step("findings written", "they are about people in the data: keep them inside")
+    if evidence.is_refuted or found.is_above:
         voice.warn("promise broken", "The scores are above what the promise allows.")
         return CHECK_FAILED
     return 0
+
+
+def _most(ceiling: float | None) -> str:
+    return "" if ceiling is None else f"  (at most {ceiling:.3f})"
 
 
 def _scores(file: Path):  # type: ignore[no-untyped-def]  # noqa: ANN202
@@ -151,3 +202,7 @@ def _scores(file: Path):  # type: ignore[no-untyped-def]  # noqa: ANN202
             hint="one line a record",
         )
     return table[:, 0], table[:, 1] == 1
+
+
+for _command in (train, predict, card, sweep, memory):
+    dpsgd.add_command(_command)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from footing.errors import ExplainedError
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -90,7 +92,7 @@ def explain(error: BaseException) -> Failure:
         return _usage(error)
     if isinstance(error, click.ClickException):
         return Failure(exit=WRONG_REQUEST, code="usage", message=error.format_message())
-    if _is_ours(error):
+    if isinstance(error, ExplainedError):
         return _our(error)
     if isinstance(error, OSError) and error.errno is not None:
         return _system(error, error.errno)
@@ -131,11 +133,7 @@ def _usage(error: click.UsageError) -> Failure:
     )
 
 
-def _is_ours(error: BaseException) -> bool:
-    return type(error).__module__.partition(".")[0] in _OURS and hasattr(error, "code")
-
-
-def _our(error: Any) -> Failure:
+def _our(error: ExplainedError) -> Failure:
     names = [cls.__name__ for cls in type(error).__mro__]
     code = next((_EXITS[name] for name in names if name in _EXITS), INTERNAL)
     hint: str | None = error.hint

@@ -59,6 +59,10 @@ def show_methods(voice: Voice, found: MethodComparison) -> None:
         shown = "none" if change is None else f"{change:.2f}"
         table.add_row(Text(result.choice.name), *cells, shown)
     voice.out.print(table)
+    for result in found.results:
+        if result.guarantee is not None:
+            line = f"{result.choice.name}: {result.guarantee.text}"
+            voice.out.print(line, markup=False, highlight=False)
     bench = found.bench
     area = repr(bench.names[bench.geography]) if bench.names[bench.geography] else "none"
     voice.out.print(

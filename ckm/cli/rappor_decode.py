@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.root import common_options
-from ckm.single_file import write_whole
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -153,7 +153,7 @@ def _decoded(
 
 def _candidates(path: Path, parameters: Parameters) -> Candidates:
     from rappor.candidates import Candidates
-    from rappor.newfile import read_text
+    from rappor.textfile import read_text
 
     if path.suffix.lower() == ".csv":
         return Candidates.read(path, parameters=parameters)

@@ -55,7 +55,8 @@ cuts that are collected, coarse to fine.
 @click.pass_obj
 def location(voice: Voice, /, *, output: Path | None, force: bool, **asked: Any) -> None:
     """Simulate moving people; compare ways to share where they are, and draw the map."""
-    from rappor.newfile import write_new_text
+    from footing.files import write_whole
+    from rappor.errors import ReportFileError
 
     if output is not None and output.suffix.lower() != ".json":
         raise click.UsageError("The output must end in .json.")
@@ -65,7 +66,7 @@ def location(voice: Voice, /, *, output: Path | None, force: bool, **asked: Any)
     _show(voice, found)
     if output is not None:
         text = json.dumps(found.to_dict(), indent=1) + "\n"
-        write_new_text(output, text, overwrite=force)
+        write_whole(output, text, error=ReportFileError, overwrite=force)
         voice.step("figures written", f"written to {output.name}")
         click.echo(str(output))
 

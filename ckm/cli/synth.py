@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,11 +14,14 @@ from ckm.cli.failure import CHECK_FAILED
 from ckm.cli.root import Group, common_options
 from ckm.cli.synth_evaluate import compare, evaluate
 from ckm.cli.synth_report import report
+from ckm.cli.synth_sweep import sweep
+from footing.files import new_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ckm.cli.voice import Voice
+    from synth import Budget, Claim
 
 __all__ = ["synth"]
 
@@ -32,7 +35,7 @@ Examples:
   ckm synth check schema.json --data people.parquet
   ckm synth fit people.parquet --schema schema.json --epsilon 1 --delta 1e-6 -o model.json
   ckm synth sample model.json -n 50000 -o synthetic.parquet
-  ckm synth verify synthetic.certificate.json --data synthetic.parquet
+  ckm synth verify synthetic.parquet.certificate.json --data synthetic.parquet
 """,
 )
 def synth() -> None:
@@ -106,7 +109,15 @@ def schema(
     "--method",
     default="tables",
     show_default=True,
-    help="tables; to compare with: copula, histogram.",
+    help="tables; to compare with: copula, histogram, priv-bayes; and, NOT differentially "
+    "private as claimed: copula-shirley, priv-bayes-legacy, vine.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of the method: 'truncation=2'. Repeat.",
 )
 @click.option("--label", help="A column to predict.")
 @click.option("--table", "tables", multiple=True, help="A table that matters: 'age,sex'.")
@@ -128,6 +139,7 @@ def fit(
     rho: float | None,
     adjacency: str,
     method: str,
+    settings: tuple[str, ...],
     label: str | None,
     tables: tuple[str, ...],
     discover: float | None,
@@ -137,20 +149,26 @@ def fit(
     force: bool,
     dry_run: bool,
 ) -> None:
-    """Fit a model to confidential records (Parquet or CSV), for a budget at most."""
-    from dp import Adjacency
-    from synth import Budget, Discovery, Schema, SimulatedNoise, Synthesizer, draw_structure
+    """Fit a model to confidential records (Parquet or CSV), for a budget at most.
+
+    A method that is NOT differentially private as claimed keeps to no budget: --epsilon is what
+    its publication claims.
+    """
+    from synth import Discovery, Schema, SimulatedNoise, Synthesizer, draw_structure
+    from synth.claims import words_of
     from synth.frames import names_of, read_records
+    from synth.methods import settings_of
 
     if picture is not None and method != "tables":
         raise click.UsageError(f"There is no picture of the method {method!r}.")
-    budget = Budget(epsilon=epsilon, delta=delta, rho=rho, adjacency=Adjacency(adjacency))
+    budget = _budget(method, epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
     discovery = None if discover is None else Discovery(share=discover)
     synthesizer = Synthesizer(
         schema=Schema.read(schema_file),
         method=method,
         label=label,
         workload=[tuple(table.split(",")) for table in tables] or None,
+        settings=settings_of(method, _settings(settings)),
     )
     if discovery is None:
         synthesizer.schema.require_declared()
@@ -174,8 +192,11 @@ def fit(
         model.save(draft)
         if drawing is not None:
             drawing.write_text(draw_structure(model), encoding="utf-8")
-    spent = model.report()["spent"]["rho"]
-    voice.step("model fitted", f"{len(model.calls)} looks at the records, rho {spent:.4g}")
+    if model.account is not None:
+        voice.warn("not private", words_of(model.account))
+    else:
+        spent = model.report()["spent"]["rho"]
+        voice.step("model fitted", f"{len(model.calls)} looks at the records, rho {spent:.4g}")
     click.echo(str(output))
 
 
@@ -208,13 +229,14 @@ def sample(
     import numpy as np
 
     from synth import Certificate, Model
+    from synth.claims import words_of
     from synth.frames import from_codes, write_records
 
     model = Model.load(file)
     given = [condition.partition("=") for condition in conditions]
     if not all(sign for _, sign, _ in given):
         raise click.UsageError("A condition is a column, =, and a value: --condition sex=F.")
-    beside = certificate or output.with_name(f"{output.stem}.certificate.json")
+    beside = certificate or output.with_name(f"{output.name}.certificate.json")
     seal = None if key is None else _secret(key)
     with (
         _written(output, force=force, dry_run=dry_run) as draft,
@@ -236,7 +258,9 @@ def sample(
             model, data=draft, data_name=output.name, violations=model.violations(drawn)
         )
         made.write(paper, key=seal)
-    if not model.is_private:
+    if model.account is not None:
+        voice.warn("not private", words_of(model.account))
+    elif not model.is_private:
         voice.warn("simulated", "the model was fitted with noise from a seed: NOT PRIVATE")
     voice.step("records drawn", f"certificate: {beside.name}")
     click.echo(str(output))
@@ -254,6 +278,7 @@ def verify(
 ) -> int:
     """Check a certificate, offline and without the confidential records."""
     from synth import Certificate, Schema
+    from synth.guarantee import guarantee_of
 
     paper = Certificate.read(file)
     wrong = paper.verify(
@@ -265,12 +290,37 @@ def verify(
         voice.warn("certificate not right", problem)
     if wrong:
         return CHECK_FAILED
-    total, unit = paper.facts["total"], paper.facts["unit"]["name"]
-    click.echo(
-        f"right: epsilon {total['epsilon']:.4g} at delta {total['delta']:g}, "
-        f"{paper.facts['adjacency']}, per {unit}"
-    )
+    click.echo(f"right: {guarantee_of(paper).text}")
     return 0
+
+
+def _budget(
+    method: str, *, epsilon: float | None, delta: float, rho: float | None, adjacency: str
+) -> Budget | Claim:
+    """Return what may be spent, or what a method claims that keeps to no budget."""
+    from dp import Adjacency
+    from synth import Budget, Claim
+    from synth.methods import is_unprotected
+
+    if not is_unprotected(method):
+        return Budget(epsilon=epsilon, delta=delta, rho=rho, adjacency=Adjacency(adjacency))
+    if rho is not None:
+        raise click.UsageError(f"The method {method!r} keeps to no rho; it claims an epsilon.")
+    return Claim(epsilon=epsilon)
+
+
+def _settings(given: tuple[str, ...]) -> dict[str, Any]:
+    """Read settings as a file of TOML would: numbers are numbers, all else is text."""
+    found: dict[str, Any] = {}
+    for one in given:
+        name, sign, text = one.partition("=")
+        if not sign:
+            raise click.UsageError("A setting is a name, =, and a value: --set truncation=2.")
+        try:
+            found[name.strip()] = json.loads(text)
+        except (ValueError, RecursionError):
+            found[name.strip()] = text.strip()
+    return found
 
 
 @contextlib.contextmanager
@@ -282,13 +332,12 @@ def _written(target: Path, *, force: bool, dry_run: bool) -> Iterator[Path]:
         raise click.UsageError(f"{target.name!r} is a folder.")
     if not target.parent.is_dir():
         raise click.UsageError(f"There is no folder {str(target.parent)!r}: make it first.")
-    draft = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
-    try:
-        yield draft
-        if not dry_run:
-            draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+    if not dry_run:
+        with new_file(target, overwrite=force) as draft:
+            yield draft
+        return
+    with tempfile.TemporaryDirectory(prefix="ckm-") as folder:
+        yield Path(folder) / target.name
 
 
 def _secret(file: Path) -> bytes:
@@ -298,5 +347,5 @@ def _secret(file: Path) -> bytes:
         raise click.UsageError(f"The secret {file.name!r} cannot be read.") from None
 
 
-for _command in (evaluate, compare, report):
+for _command in (evaluate, compare, report, sweep):
     synth.add_command(_command)

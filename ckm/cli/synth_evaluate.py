@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from ckm.cli.root import common_options
-from ckm.single_file import write_whole
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -130,6 +130,7 @@ def _run(
     from dataclasses import replace
 
     from synth.evaluation import evaluate as measure
+    from synth.guarantee import guarantee_beside
 
     output: Path | None = options["output"]
     check_output(output, lang=options["lang"], force=options["force"])
@@ -142,9 +143,10 @@ def _run(
     found: dict[str, Evaluation] = {}
     for name, path in synthetic.items():
         voice.step("synthetic records read", path.name)
+        promised = guarantee_beside(path)
         # Controls are the same for every set: they are measured once.
         wanted = plan if not found else replace(plan, controls=())
-        found[name] = measure(
+        measured = measure(
             real,
             _read(path, dropped),
             holdout=holdout,
@@ -152,6 +154,8 @@ def _run(
             plan=wanted,
             progress=lambda what: voice.step("measured", what),
         )
+        settings = {**measured.settings, "guarantee": promised.record()}
+        found[name] = replace(measured, settings=settings)
     found = _with_controls(found)
     if output is None:
         show_figures(voice, found)
@@ -305,6 +309,7 @@ def show_figures(voice: Voice, found: Mapping[str, Evaluation]) -> None:
     from rich.text import Text
 
     from reports.catalogues.synthesis import CONTROLS, FIGURES, GOOD
+    from synth.guarantee import Guarantee
 
     first = next(iter(found.values()))
     controls = [c for c in _CONTROLS if any(c in figure.controls for figure in first.figures)]
@@ -326,6 +331,10 @@ def show_figures(voice: Voice, found: Mapping[str, Evaluation]) -> None:
         cells = ["none" if value is None else _written(value) for value in values]
         table.add_row(Text(name), *cells, *[GOOD[known.good]] * is_wide)
     voice.out.print(table)
+    for name, evaluation in found.items():
+        if "guarantee" in evaluation.settings:
+            promised = Guarantee.from_record(evaluation.settings["guarantee"])
+            voice.out.print(f"{name}: {promised.text}", markup=False, highlight=False)
     voice.out.print(
         "An attack that finds nothing proves nothing.\nDistances are no evidence of privacy."
         + "\nMore controls: on a wider terminal, or with -o figures.csv" * (not is_wide),
@@ -340,9 +349,15 @@ def _written(value: float) -> str:
 def _as_csv(found: Mapping[str, Evaluation], _title: str, _language: str) -> str:
     import pandas as pd
 
-    frames = [some.to_frame().assign(records=name) for name, some in found.items()]
+    from synth.guarantee import Guarantee
+
+    frames = []
+    for name, some in found.items():
+        promised = Guarantee.from_record(some.settings["guarantee"]).text
+        frames.append(some.to_frame().assign(records=name, guarantee=promised))
     whole = pd.concat([frame.astype(object) for frame in frames])
-    front = ["records", *(c for c in whole.columns if c != "records")]
+    front = ["records", *(c for c in whole.columns if c not in ("records", "guarantee"))]
+    front.append("guarantee")
     return str(whole[front].to_csv(index=False, lineterminator="\n"))
 
 

@@ -10,7 +10,7 @@ import click
 
 from ckm.cli.root import common_options
 from ckm.cli.synth_evaluate import check_output, page_of, show_figures
-from ckm.single_file import write_whole
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ _PATH = click.Path(path_type=Path)
     epilog="""\b
 Examples:
   ckm synth report model.json
-  ckm synth report synthetic.certificate.json
+  ckm synth report synthetic.parquet.certificate.json
   ckm synth report figures.json -o quality.html
 
 \b
@@ -116,10 +116,16 @@ def _readable(file: Path, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    from synth.claims import words_of
+    from synth.methods import is_unprotected
+
     total, unit = facts["total"], facts["unit"]
     yield "method", str(facts["method"])
-    yield "guarantee", f"epsilon {total['epsilon']:.4g} at delta {total['delta']:g}"
-    yield "", f"rho {total['rho']:.4g}, {facts['adjacency']}"
+    if is_unprotected(facts["method"]) or facts.get("account") is not None:
+        yield "guarantee", f"NONE. {words_of(facts['account'])}"
+    else:
+        yield "guarantee", f"epsilon {total['epsilon']:.4g} at delta {total['delta']:g}"
+        yield "", f"rho {total['rho']:.4g}, {facts['adjacency']}"
     yield "unit", f"{unit['name']!r}, {unit['most_records']} records at most"
     yield "noise", str(facts["noise"])
     prices: dict[str, list[float]] = {}

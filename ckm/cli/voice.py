@@ -39,6 +39,7 @@ _STAGES = {
     "encode": "encoding",
     "fit": "fitting",
     "sample": "drawing",
+    "runs": "fits on folds",
 }
 
 

@@ -83,7 +83,7 @@ _KINDS = {
     "model_attributes_type": "a table of keys and values",
     "date_type": "a date without quotes, such as 2027-03-15",
 }
-_REPEATED = ("table", "variable", "magnitude")
+_REPEATED = ("table", "variable", "magnitude", "column")
 _BOUNDS = {
     "greater_than_equal": "must be at least {ge:g}",
     "greater_than": "must be greater than {gt:g}",

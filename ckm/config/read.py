@@ -33,6 +33,8 @@ _EXAMPLE = "examples/job.toml shows a whole job; ckm job schema prints its schem
 _EXAMPLES = {
     "design": "examples/qpv/designs.toml is such a file; ckm demo makes one",
     "swap": "docs/swapping.md shows a whole file",
+    "sweep": "docs/synth-evaluation.md shows a whole file",
+    "training": "docs/dpsgd.md shows a whole file",
 }
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from risk.criteria import MakeMethod
     from risk.criteria_methods import CountingMethod
     from risk.criteria_result import Criteria
+    from synth.guarantee import Guarantee
     from tables import Secret
 
     Numbers = NDArray[np.float64]
@@ -67,6 +68,8 @@ class MethodResult:
         planned tables; None where nothing is shown.
     facts
         What else there is to tell: cells that were hidden, households that moved.
+    guarantee
+        Of synthetic records, what the certificate beside them promises; None for others.
     seconds
         How long it took.
 
@@ -81,6 +84,7 @@ class MethodResult:
     n_records: int = 0
     mean_change: float | None = None
     facts: Mapping[str, float | None] = field(default_factory=dict)
+    guarantee: Guarantee | None = None
     seconds: float = field(default=0.0, compare=False)
 
 
@@ -208,6 +212,7 @@ def compare_methods(
 def _tried(builder: _Builder, choice: MethodChoice) -> MethodResult:
     started = time.perf_counter()
     asked = builder.experiment
+    promised = _promised(choice)
     with ExitStack() as stack:
         try:
             choice = builder.completed(choice)
@@ -226,7 +231,7 @@ def _tried(builder: _Builder, choice: MethodChoice) -> MethodResult:
             )
             facts = builder.facts(watched)
         except (CkmError, PTableError, RiskError, TablesError) as error:
-            return MethodResult(choice=choice, reason=error.problem)
+            return MethodResult(choice=choice, reason=error.problem, guarantee=promised)
     seconds = time.perf_counter() - started
     logger.info("method measured", extra={"method": choice.name, "method_s": round(seconds, 2)})
     return MethodResult(
@@ -235,8 +240,18 @@ def _tried(builder: _Builder, choice: MethodChoice) -> MethodResult:
         n_records=len(bench.records),
         mean_change=watched.mean_change(),
         facts=facts,
+        guarantee=promised,
         seconds=seconds,
     )
+
+
+def _promised(choice: MethodChoice) -> Guarantee | None:
+    """Read the certificate beside synthetic records; other methods have none."""
+    if choice.kind != "synthetic":
+        return None
+    from synth.guarantee import guarantee_beside
+
+    return guarantee_beside(choice.parameters["path"])
 
 
 class _Watched:

@@ -104,6 +104,8 @@ def methods_csv(found: MethodComparison) -> str:
         choice = result.choice
         shown = "; ".join(f"{name}={value}" for name, value in _shown(choice).items())
         head = [choice.name, choice.kind, shown]
+        if result.guarantee is not None:
+            writer.writerow([*head, "guarantee", result.guarantee.text, ""])
         if result.criteria is None:
             writer.writerow([*head, "reason", result.reason, ""])
             continue
@@ -134,6 +136,7 @@ def _method(result: MethodResult) -> MethodFact:
         ),
         mean_change=result.mean_change,
         facts=dict(result.facts),
+        guarantee=None if result.guarantee is None else result.guarantee.fact(),
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, get_args
 
 from ckm.config.service_facts import Role
 from ckm.errors import ConfigError
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -155,19 +156,7 @@ class TokenFile:
 
     def _write(self, entries: list[TokenEntry]) -> None:
         text = json.dumps({"schema": 1, "tokens": [asdict(e) for e in entries]}, indent=1)
-        draft = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.tmp")
-        try:
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self.path)
-        except OSError as error:
-            draft.unlink(missing_ok=True)
-            raise ConfigError(
-                f"The file of tokens {self.path.name!r} cannot be written: {error.strerror}."
-            ) from None
+        write_whole(self.path, text + "\n", error=ConfigError, is_private=True)
 
 
 class Tokens:

@@ -10,8 +10,10 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from ckm.errors import ReleaseError
 from ckm.service.mistake import Mistake
 from ckm.service.render import Rendered
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -248,11 +250,7 @@ class JobFolder:
         return self._folder / f"{name}.{kind}"
 
     def _write(self, path: Path, body: bytes) -> None:
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(body)
-        draft.replace(path)
+        write_whole(path, body, error=ReleaseError, is_private=True)
 
     def __repr__(self) -> str:
         return "JobFolder(…)"

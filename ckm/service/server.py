@@ -198,9 +198,8 @@ def serve_desk(
     quiet_others()
     with open_desk(service, folder=folder) as desk:
         config = _config(service, make_app(desk))
-        server = _server(config, is_worker=is_worker)
-        with _ours_to_stop():
-            ready()
+        server = _server(config, ready=ready, is_worker=is_worker)
+        with _ours_to_stop(server):
             server.run(sockets=[sock])
 
 
@@ -215,11 +214,17 @@ def grace_s(service: Service) -> float:
     return service.limits.seconds + _MORE_S
 
 
-def _server(config: uvicorn.Config, *, is_worker: bool) -> uvicorn.Server:
+def _server(
+    config: uvicorn.Config, *, ready: Callable[[], object], is_worker: bool
+) -> uvicorn.Server:
     from uvicorn import Server
 
     class _Server(Server):
-        """A server that stops at once when it is asked a second time."""
+        """A server that says when it is ready, and stops at once when asked a second time."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets=sockets)
+            ready()  # from here on it hears whoever asks it to stop
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             is_again = self.should_exit and (sig == signal.SIGINT or not is_worker)
@@ -276,10 +281,14 @@ def _listen(service: Service) -> socket.socket:
 
 
 @contextlib.contextmanager
-def _ours_to_stop() -> Iterator[None]:
+def _ours_to_stop(server: uvicorn.Server) -> Iterator[None]:
     """Let the web server alone hear the request to stop; it answers what runs first."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        server.should_exit = True  # heard before the server listens for it, or after its end
+
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    before = [signal.signal(number, stop) for number in numbers]
     try:
         yield
     finally:

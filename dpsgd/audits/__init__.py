@@ -1,6 +1,7 @@
 """What an attacker gets out of a trained model, against what its guarantee allows."""
 
 from dpsgd.audits.bounds import Ceiling
+from dpsgd.audits.evidence import Evidence, read_evidence, write_evidence
 from dpsgd.audits.game import MembershipGame, membership_game
 from dpsgd.audits.inversion import AttributeInversion, attribute_inversion
 from dpsgd.audits.membership import (
@@ -12,6 +13,7 @@ from dpsgd.audits.membership import (
 )
 from dpsgd.audits.one_run import OneRun, one_run_audit
 from dpsgd.audits.rates import AttackRates, attack_rates
+from dpsgd.audits.rebuilding import Rebuilt, rebuilt
 from dpsgd.audits.reconstruction import invert_gradient, invert_linear
 from dpsgd.audits.transcript import audit_transcripts, transcript_scores
 
@@ -19,8 +21,10 @@ __all__ = [
     "AttackRates",
     "AttributeInversion",
     "Ceiling",
+    "Evidence",
     "MembershipGame",
     "OneRun",
+    "Rebuilt",
     "attack_rates",
     "attribute_inversion",
     "audit_transcripts",
@@ -30,8 +34,11 @@ __all__ = [
     "loss_scores",
     "membership_game",
     "one_run_audit",
+    "read_evidence",
+    "rebuilt",
     "rmia_scores",
     "shadow_scores",
     "signals_of",
     "transcript_scores",
+    "write_evidence",
 ]

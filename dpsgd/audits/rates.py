@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["AttackRates", "Rate", "attack_rates", "binomial_interval"]
 
 _LOW_RATES = (0.001, 0.01, 0.1)
+_POINTS = 41
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,8 @@ class AttackRates:
         Members found at low false positive rates.
     advantage_ceiling
         What the guarantee allows; None where none was given.
+    curve
+        False and true positive rates over all thresholds, thinned for a picture.
 
     Examples
     --------
@@ -87,6 +90,7 @@ class AttackRates:
     advantage_low: float
     rates: tuple[Rate, ...]
     advantage_ceiling: float | None = None
+    curve: tuple[tuple[float, float], ...] = ()
 
     @property
     def is_above(self) -> bool:
@@ -160,7 +164,22 @@ def attack_rates(
         advantage_low=max(0.0, advantage - sum(_widest(len(s), part) for s in (first, second))),
         rates=rates,
         advantage_ceiling=None if ceiling is None else ceiling.advantage,
+        curve=_thinned(wrong, found, least=1 / len(second)),
     )
+
+
+def _thinned(
+    wrong: NDArray[np.float64], found: NDArray[np.float64], *, least: float
+) -> tuple[tuple[float, float], ...]:
+    """Give the most that is found at false positive rates by powers of ten.
+
+    Below one other record nothing can be told.
+    """
+    grid = np.logspace(-4, 0, _POINTS)
+    grid = np.unique(np.concatenate(([least], grid[grid > least])))
+    place = np.searchsorted(wrong, grid + 1e-12, side="right") - 1
+    shares = np.where(place >= 0, found[np.maximum(place, 0)], 0.0)
+    return tuple((float(x), float(y)) for x, y in zip(grid, shares, strict=True))
 
 
 def _rate(

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from footing.files import write_whole
 from ptable.dialects import intervals, keylists, listings, matrices
 from ptable.dialects.losses import losses_between
 from ptable.dialects.numbers import check_options, parse_decimal, parse_whole
 from ptable.dialects.options import Reading, Writing
 from ptable.dialects.text import sheet_of_bytes, sheet_of_path
 from ptable.errors import PTableError
-from ptable.files import read_table, write_new_file, write_table
+from ptable.files import read_table, write_table
 from ptable.table import PTable
 
 if TYPE_CHECKING:
@@ -255,9 +256,7 @@ def write_tables(
     text = kind.write(by_type, writing)
     losses = _measured(text, by_type, name, writing, target)
     if not dry_run:
-        write_new_file(
-            target, lambda file: file.write_bytes(text.encode()), overwrite=overwrite
-        )
+        write_whole(target, text, error=PTableError, overwrite=overwrite)
         logger.info("p-table written", extra={"dialect": name, "losses": len(losses)})
     return losses
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import html
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from footing.files import write_whole
 from ptable.errors import PTableError
 from ptable.pictures.page import in_page
 
@@ -70,23 +69,7 @@ class Picture:
         target = Path(path)
         if target.suffix.lower() != ".svg":
             raise PTableError(f"A picture is written to .svg, not {target.suffix!r}.")
-        if target.is_dir():
-            raise PTableError(f"'{target.name}' is a folder.", hint="take another name")
-        if target.exists() and not overwrite:
-            raise PTableError(
-                f"The file '{target.name}' exists already.",
-                hint="pass overwrite=True, or take another name",
-            )
-        if not target.parent.is_dir():
-            raise PTableError(f"There is no folder '{target.parent}'.")
-        temporary = target.with_name(f".{secrets.token_hex(8)}.svg")
-        try:
-            with temporary.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(self.svg + "\n")
-            temporary.replace(target)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
+        write_whole(target, self.svg + "\n", error=PTableError, overwrite=overwrite)
 
     def in_page(self, id_prefix: str) -> str:
         """Give the drawing for a page: ids of its own, and as wide as there is room.

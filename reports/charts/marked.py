@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reports.drawing import Drawing, Scale, ticks
+from reports.drawing import Drawing, Scale, log_ticks, ticks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from reports.languages import Words
 
@@ -46,6 +47,10 @@ class Marked:
         Name of a mark → its words.
     start
         Where bars begin.
+    least
+        Where an axis by powers of ten begins, on which dots stand for bars; 0 for a plain axis.
+    most
+        A number up to which such an axis goes at least.
     """
 
     id: str
@@ -55,6 +60,8 @@ class Marked:
     bar: str
     marks: Mapping[str, str]
     start: float = 0.0
+    least: float = 0.0
+    most: float = 0.0
 
 
 def marked_bars(words: Words, data: Marked, lines: Sequence[MarkedLine]) -> str:
@@ -89,24 +96,40 @@ def marked_bars(words: Words, data: Marked, lines: Sequence[MarkedLine]) -> str:
     n_rows = len(data.marks) // _IN_A_ROW + 1
     drawing = Drawing(data.id, size=(_WIDTH, low + 46 + 20 * n_rows))
     every = [data.start, *(n for line in lines for n in _numbers(line))]
-    at = ticks(min(every), max(every))
-    along = Scale((at[0], at[-1]), (_LEFT, right))
+    along, at = _axis(data, every, right)
     drawing.across(along, at, low=low, high=top, write=words.numbers.plain, name=data.across)
     for place, line in enumerate(lines):
         y = top + (place + 0.5) * step
         drawing.text((_LEFT - 10, y + 4), line.name, anchor="end")
-        left, end = sorted((along(data.start), along(line.value)))
-        drawing.rect((left, y - 8, max(end - left, 1.5), 16), css="drawn")
+        if not data.least:
+            left, end = sorted((along(data.start), along(line.value)))
+            drawing.rect((left, y - 8, max(end - left, 1.5), 16), css="drawn")
         if line.low is not None and line.high is not None:
+            drawing.line((along(line.low), y), (along(line.high), y), css="halo")
             drawing.line((along(line.low), y), (along(line.high), y), css="axis")
             for bound in (line.low, line.high):
+                drawing.line((along(bound), y - 6), (along(bound), y + 6), css="halo")
                 drawing.line((along(bound), y - 5), (along(bound), y + 5), css="axis")
+        if data.least:
+            drawing.circle((along(line.value), y), 5, css="drawn")
         for name in data.marks:
             if name in line.marks:
                 _mark(drawing, name, (along(line.marks[name]), y))
-    drawing.line((along(data.start), top), (along(data.start), low), css="axis")
+    start = along(at[0] if data.least else data.start)
+    drawing.line((start, top), (start, low), css="axis")
     _legend(drawing, data, low + 52)
     return drawing.finish(data.title, data.description)
+
+
+def _axis(
+    data: Marked, every: Sequence[float], right: float
+) -> tuple[Callable[[float], float], list[float]]:
+    if not data.least:
+        at = ticks(min(every), max(every))
+        return Scale((at[0], at[-1]), (_LEFT, right)), at
+    at = log_ticks(data.least, max(*every, data.most, 10 * data.least))
+    scale = Scale((math.log10(at[0]), math.log10(at[-1])), (_LEFT, right))
+    return lambda number: scale(math.log10(max(number, at[0]))), at
 
 
 def _numbers(line: MarkedLine) -> list[float]:
@@ -133,7 +156,10 @@ def _mark(drawing: Drawing, name: str, place: tuple[float, float]) -> None:
 
 def _legend(drawing: Drawing, data: Marked, y: float) -> None:
     """Explain bar and marks, three side by side."""
-    drawing.rect((4, y - 6, 14, 12), css="drawn")
+    if data.least:
+        drawing.circle((11, y), 5, css="drawn")
+    else:
+        drawing.rect((4, y - 6, 14, 12), css="drawn")
     drawing.text((24, y + 4), data.bar)
     for number, (name, says) in enumerate(data.marks.items(), start=1):
         row, column = divmod(number, _IN_A_ROW)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.guarantees import say_guarantee
 from reports.catalogues.methods import CRITERIA, DETAILS, DRAWN, METHODS
 from reports.parts import Cell, Table, numbers, texts
 
@@ -58,6 +59,7 @@ def method_parts(words: Words, facts: MethodFacts) -> dict[str, Any]:
         "parameters": _parameters(words, facts),
         "details": _details(words, facts),
         "refused": _refused(words, facts),
+        "guarantees": _guarantees(words, facts),
     }
 
 
@@ -234,6 +236,19 @@ def _details(words: Words, facts: MethodFacts) -> Table:
         caption=words.say("What some methods did besides"),
         columns=texts(words.say("Method"), words.say("What it did")),
         rows=tuple(rows),
+    )
+
+
+def _guarantees(words: Words, facts: MethodFacts) -> Table:
+    return Table(
+        id="methods-guarantees",
+        caption=words.say("What is promised of the synthetic records"),
+        columns=texts(words.say("Method"), words.say("Guarantee")),
+        rows=tuple(
+            (_head(words, method).text, say_guarantee(words, method.guarantee))
+            for method in facts.methods
+            if method.guarantee is not None
+        ),
     )
 
 

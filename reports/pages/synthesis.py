@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.guarantees import say_guarantee
 from reports.catalogues.synthesis import CONCLUSIONS, CONTROLS, FIGURES, GOOD, GROUPS
 from reports.catalogues.wording import written
 from reports.charts.marked import Marked, MarkedLine, marked_bars
+from reports.downloads import as_csv, as_json, download
 from reports.parts import Cell, Figure, Table, numbers, texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reports.downloads import Download
     from reports.languages import Words
     from reports.parts import Entry
     from reports.synthesis_facts import SynthesisFacts, SynthesisFigure
@@ -71,11 +74,13 @@ def synthesis_page(words: Words, facts: SynthesisFacts) -> tuple[str, dict[str, 
         ],
         "is_one": len(facts.figures) == 1,
         "sizes": _sizes(words, facts),
+        "guarantees": _guarantees(words, facts),
         "pictures": _pictures(words, facts),
         "groups": [
             (name, words.say(GROUPS[name]), _group(words, facts, name)) for name in groups
         ],
         "definitions": _definitions(words, facts),
+        "downloads": _downloads(facts),
     }
 
 
@@ -93,6 +98,18 @@ def _sizes(words: Words, facts: SynthesisFacts) -> Table:
         caption=words.say("Numbers of records"),
         columns=(*texts(words.say("Records")), *numbers(words.say("How many"))),
         rows=tuple((name, words.numbers.count(size)) for name, size in lines),
+    )
+
+
+def _guarantees(words: Words, facts: SynthesisFacts) -> Table:
+    return Table(
+        id="guarantees",
+        caption=words.say("What is promised of the synthetic records"),
+        columns=texts(words.say("Records"), words.say("Guarantee")),
+        rows=tuple(
+            (words.say("Synthetic: %(name)s", name=name), say_guarantee(words, fact))
+            for name, fact in facts.guarantees.items()
+        ),
     )
 
 
@@ -122,7 +139,10 @@ def _group(words: Words, facts: SynthesisFacts, group: str) -> Table:
         )
     return Table(
         id=f"figures-{group}",
-        caption=words.say(GROUPS[group]),
+        caption=words.say(
+            "%(group)s: beside each figure, that of known records",
+            group=words.say(GROUPS[group]),
+        ),
         columns=(
             *texts(*heads),
             *numbers(words.say("Synthetic"), *(words.say(CONTROLS[c]) for c in controls)),
@@ -251,3 +271,21 @@ def _definitions(words: Words, facts: SynthesisFacts) -> Table:
             if name in used
         ),
     )
+
+
+def _downloads(facts: SynthesisFacts) -> list[Download]:
+    rows = [
+        (
+            name, figure.name, figure.subject, figure.value, figure.low, figure.high,
+            *(figure.controls.get(control) for control in CONTROLS), figure.reason,
+        )
+        for name, several in facts.figures.items()
+        for figure in several
+    ]  # fmt: skip
+    columns = (
+        "records", "figure", "subject", "value", "low", "high", *CONTROLS, "reason",
+    )  # fmt: skip
+    return [
+        download("figures.csv", as_csv(columns, rows)),
+        download("evaluation.json", as_json(facts)),
+    ]

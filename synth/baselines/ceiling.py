@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -96,5 +97,11 @@ def vine_without_privacy(
             columns,
             drawn_frame(n, source, layout=layout, margins=margins, vine=vine, active=active),
         ),
-        details={"vine": vine, "collisions": layout.collisions},
+        details={
+            "vine": vine,
+            "active": active,
+            "layout": replace(layout, bins=()),
+            "margins": dict(zip(layout.names, margins, strict=True)),
+            "collisions": layout.collisions,
+        },
     )

@@ -202,9 +202,16 @@ def _coded(name: str, series: Any, domain: Sequence[Any] | None) -> CodedColumn:
         domain=values,
         codes=codes,
         is_numeric=is_numeric,
-        dtype=series.dtype,
+        dtype=_settled(series.dtype, values, is_declared=domain is not None),
         is_declared=domain is not None,
     )
+
+
+def _settled(dtype: Any, values: tuple[Any, ...], *, is_declared: bool) -> Any:
+    """Return a type that does not tell whether a declared missing value occurred."""
+    is_integer = isinstance(dtype, np.dtype) and dtype.kind in "iu"
+    can_miss = values[-1] is None and is_declared
+    return np.dtype(np.float64) if is_integer and can_miss else dtype
 
 
 def _found_values(present: Any, *, is_numeric: bool) -> tuple[Any, ...]:

@@ -287,6 +287,8 @@ def _model(
             "collisions": layout.collisions,
             "margins": dict(zip(layout.names, margins, strict=True)),
             "vine": vine,
+            "active": active,
+            "layout": replace(layout, bins=()),
         },
     )
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from dp import Adjacency, DiscreteGaussian, Sensitivity
 from synth.baselines.margins import kendall
+from synth.baselines.published import refuse_others
 from synth.copulas.gaussian import nearest_correlation
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
@@ -203,7 +204,7 @@ def fit_histogram(
     >>> fit_histogram(np.array([[0, 1]] * 50), sizes=[2, 2], rho=50.0).sizes
     [2, 2]
     """
-    _refuse(others)
+    refuse_others(others)
     neighbours = neighbours or Neighbours()
     purse = Purse(float(rho))
     clerk = Clerk(codes, sizes, neighbours, purse, noise or SecureNoise())
@@ -244,7 +245,7 @@ def fit_copula(
     >>> bool(model.correlation[0, 1] < -0.5)
     True
     """
-    _refuse(others)
+    refuse_others(others)
     neighbours = neighbours or Neighbours()
     if neighbours.adjacency is not Adjacency.REPLACE:
         raise SynthError(
@@ -270,14 +271,3 @@ def _margins(clerk: Clerk, sizes: Sequence[int], rho: float) -> tuple[Margin, ..
         Margin.of_counts(np.arange(size), counts=clerk.margin(place, rho=price)[0])
         for place, size in enumerate(sizes)
     )
-
-
-def _refuse(others: Mapping[str, Any]) -> None:
-    known = {"ordered", "rules", "workload", "label", "published", "settings"}
-    if unknown := set(others) - known:
-        raise SynthError(f"Nobody knows the option {min(unknown)!r}.")
-    names = {"workload": "workload", "label": "label", "published": "priors"}
-    for option, name in {**names, "settings": "settings"}.items():
-        value = others.get(option)
-        if value is not None and (option in {"label", "settings"} or len(value)):
-            raise SynthError(f"This method cannot use {name}.", hint="method='tables' can")

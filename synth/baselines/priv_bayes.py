@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dp import Adjacency, Exponential, Laplace, Sensitivity
 from synth.baselines.account import Account, Charge, checked_epsilon, is_whole
-from synth.baselines.binned import Binned, bin_columns
+from synth.baselines.binned import bin_columns
 from synth.baselines.coded import code_frame, decode_frame
 from synth.baselines.dp_histogram import charge_bins
 from synth.baselines.model import BaselineModel
+from synth.baselines.network import (
+    candidates_of,
+    cells_of,
+    draw_network,
+    information_of,
+    measured_places,
+    tables_of,
+)
 from synth.baselines.noise import choose, noisy
 from synth.errors import SynthError
 
@@ -24,10 +30,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["information_sensitivity", "priv_bayes"]
+    from synth.baselines.binned import Binned
+    from synth.baselines.network import Family
 
-_LARGEST = 1_000_000
-_MOST_CANDIDATES = 20_000
+__all__ = ["priv_bayes"]
 
 
 def priv_bayes(
@@ -98,7 +104,7 @@ def priv_bayes(
     if n > 1:
         account.pay(Charge(part="dependence", what="network", epsilon=half))
     network = _network(binned, root, degree=k, epsilon=half, rng=rng)
-    measured = _measured(network, degree=k)
+    measured = measured_places(network, degree=k)
     price = epsilon - half
     scale = 2 * len(measured) / price
     if is_legacy:
@@ -106,10 +112,12 @@ def priv_bayes(
         price *= len(columns[0].codes)
         account.pay(Charge(part="margins", what="histograms of a fallback", epsilon=epsilon))
     account.pay(Charge(part="margins", what="tables of the network", epsilon=price))
-    tables = _tables(binned, network, measured=measured, scale=scale, rng=rng)
+    held = _held(binned, network, measured=measured, scale=scale, rng=rng)
+    tables = tables_of(network, held)
 
     def draw(size: int, source: np.random.Generator) -> pd.DataFrame:
-        return decode_frame(columns, binned.spread(_draw(size, tables, n, source), source))
+        drawn = draw_network(size, tables, rng=source)
+        return decode_frame(columns, binned.spread(drawn, source))
 
     label = "PrivBayes" + (" with noise too small" if is_legacy else "")
     return BaselineModel(
@@ -121,39 +129,10 @@ def priv_bayes(
                 (columns[one].name, [columns[p].name for p in of]) for one, of in network
             ],
             "scale": scale,
+            "tables": tables,
+            "members": binned.members,
         },
     )
-
-
-def information_sensitivity(records: int, *, is_binary: bool) -> float:
-    """Return how far the mutual information moves when a record is replaced.
-
-    Parameters
-    ----------
-    records
-        How many records there are.
-    is_binary
-        Whether the column, or the set of its parents, has two values.
-
-    Examples
-    --------
-    >>> round(information_sensitivity(1000, is_binary=True), 6)
-    0.007907
-    """
-    n = records
-    if n < 2:
-        return math.log(2)
-    if is_binary:
-        return math.log(n) / n + (n - 1) / n * math.log(n / (n - 1))
-    return 2 / n * math.log((n + 1) / 2) + (n - 1) / n * math.log((n + 1) / (n - 1))
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    child: int
-    parents: tuple[int, ...]
-    sizes: tuple[int, ...]
-    cumulative: NDArray[np.float64]
 
 
 def _network(
@@ -163,135 +142,36 @@ def _network(
     degree: int,
     epsilon: float,
     rng: np.random.Generator | None,
-) -> list[tuple[int, tuple[int, ...]]]:
+) -> list[Family]:
     n = len(binned.sizes)
-    network: list[tuple[int, tuple[int, ...]]] = [(root, ())]
-    chosen = [root]
-    while len(chosen) < n:
-        candidates = _candidates(binned.sizes, chosen, degree)
-        scores = [
-            _information(binned, child, of)
-            / information_sensitivity(
-                len(binned.codes), is_binary=_is_binary(binned, child, of)
-            )
-            for child, of in candidates
-        ]
+    network: list[Family] = [(root, ())]
+    while len(network) < n:
+        candidates = candidates_of(binned.sizes, [child for child, _ in network], degree=degree)
+        scores = [information_of(binned.codes, one, sizes=binned.sizes) for one in candidates]
         pick = Exponential(
             epsilon=epsilon / (n - 1), sensitivity=1, adjacency=Adjacency.REPLACE
         )
-        best = candidates[choose(scores, pick, rng=rng)]
-        network.append(best)
-        chosen.append(best[0])
+        network.append(candidates[choose(scores, pick, rng=rng)])
     return network
 
 
-def _candidates(
-    sizes: Sequence[int], chosen: Sequence[int], degree: int
-) -> list[tuple[int, tuple[int, ...]]]:
-    left = [one for one in range(len(sizes)) if one not in chosen]
-    for many in range(min(len(chosen), degree), -1, -1):
-        if math.comb(len(chosen), many) * len(left) > _MOST_CANDIDATES:
-            continue
-        found = [
-            (child, of)
-            for child in left
-            for of in combinations(sorted(chosen), many)
-            if sizes[child] * math.prod(sizes[one] for one in of) <= _LARGEST
-        ]
-        if found:
-            return found
-    return [(child, ()) for child in left]
-
-
-def _is_binary(binned: Binned, child: int, parents: Sequence[int]) -> bool:
-    joint = math.prod(binned.sizes[one] for one in parents)
-    return binned.sizes[child] <= 2 or joint <= 2
-
-
-def _information(binned: Binned, child: int, parents: Sequence[int]) -> float:
-    cells = math.prod(binned.sizes[one] for one in (*parents, child))
-    joined = _flat(binned, (*parents, child))
-    table = np.bincount(joined, minlength=cells).reshape(-1, binned.sizes[child])
-    return _entropy(table.sum(axis=0)) + _entropy(table.sum(axis=1)) - _entropy(table.ravel())
-
-
-def _entropy(counts: NDArray[np.int64]) -> float:
-    held = counts[counts > 0]
-    total = held.sum()
-    return float(math.log(total) - (held * np.log(held)).sum() / total)
-
-
-def _flat(binned: Binned, columns: Sequence[int]) -> NDArray[np.int64]:
-    flat = np.zeros(len(binned.codes), dtype=np.int64)
-    for one in columns:
-        flat = flat * binned.sizes[one] + binned.codes[:, one]
-    return flat
-
-
-def _measured(network: list[tuple[int, tuple[int, ...]]], *, degree: int) -> list[int]:
-    """Return the places whose tables are measured: all but those that the first one holds."""
-    child, parents = network[degree]
-    shared = {child, *parents}
-    return [
-        place
-        for place, (one, of) in enumerate(network)
-        if place >= degree or not {one, *of} <= shared
-    ]
-
-
-def _tables(
+def _held(
     binned: Binned,
-    network: list[tuple[int, tuple[int, ...]]],
+    network: list[Family],
     *,
     measured: list[int],
     scale: float,
     rng: np.random.Generator | None,
-) -> list[_Table]:
+) -> dict[int, tuple[tuple[int, ...], NDArray[np.float64]]]:
+    """Return the noisy tables of some places, none of their counts below 0."""
     noise = Laplace(sensitivity=Sensitivity(l1=2, adjacency=Adjacency.REPLACE), scale=scale)
     held: dict[int, tuple[tuple[int, ...], NDArray[np.float64]]] = {}
     for place in measured:
         child, parents = network[place]
         order = (*parents, child)
         sizes = tuple(binned.sizes[one] for one in order)
-        counts = np.bincount(_flat(binned, order), minlength=math.prod(sizes))
+        cells = cells_of(binned.codes, order, sizes=binned.sizes)
+        counts = np.bincount(cells, minlength=math.prod(sizes))
         drawn = noisy(counts.astype(np.float64), noise, rng=rng)
         held[place] = order, drawn.clip(min=0).reshape(sizes)
-    tables = []
-    for place, (child, parents) in enumerate(network):
-        joint = held[place] if place in held else _shared(held, (*parents, child))
-        tables.append(_conditional(joint[1], child, parents))
-    return tables
-
-
-def _shared(
-    held: dict[int, tuple[tuple[int, ...], NDArray[np.float64]]], wanted: tuple[int, ...]
-) -> tuple[tuple[int, ...], NDArray[np.float64]]:
-    """Return the table of some columns as a margin of one that was measured."""
-    order, joint = next(one for one in held.values() if set(wanted) <= set(one[0]))
-    others = tuple(axis for axis, one in enumerate(order) if one not in wanted)
-    left = [one for one in order if one in wanted]
-    summed = joint.sum(axis=others) if others else joint
-    return wanted, np.transpose(summed, [left.index(one) for one in wanted])
-
-
-def _conditional(held: NDArray[np.float64], child: int, parents: tuple[int, ...]) -> _Table:
-    rows = held.reshape(-1, held.shape[-1]).copy()
-    rows[rows.sum(axis=1) <= 0] = 1.0
-    cumulative = np.cumsum(rows, axis=1)
-    return _Table(child, parents, held.shape[:-1], cumulative / cumulative[:, -1:])
-
-
-def _draw(
-    size: int, tables: list[_Table], n: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    drawn = np.zeros((size, n), dtype=np.int64)
-    for table in tables:
-        row = np.zeros(size, dtype=np.int64)
-        for one, width in zip(table.parents, table.sizes, strict=True):
-            row = row * width + drawn[:, one]
-        # rows are sorted, so one search in all of them finds each one's place
-        width = table.cumulative.shape[1]
-        shifted = (table.cumulative + np.arange(len(table.cumulative))[:, None]).ravel()
-        place = np.searchsorted(shifted, row + rng.random(size), side="right")
-        drawn[:, table.child] = (place - row * width).clip(0, width - 1)
-    return drawn
+    return held

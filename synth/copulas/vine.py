@@ -164,6 +164,43 @@ class FittedVine:
         drawn = self._vinecop.sample(int(n), num_threads=threads, seeds=seeds_from(rng))
         return np.asarray(drawn)
 
+    def to_json(self) -> str:
+        """Return the vine as text, kernels too.
+
+        Examples
+        --------
+        >>> vine = FittedVine.of(Vine.read(2, ["1,2"]), {"1,2": PairCopula("frank", [9.0])})
+        >>> FittedVine.from_json(vine.to_json()).pairs == {}
+        False
+        """
+        return str(self._vinecop.to_json())
+
+    @classmethod
+    def from_json(cls, text: str) -> FittedVine:
+        """Read what `to_json` wrote.
+
+        Parameters
+        ----------
+        text
+            The text.
+
+        Raises
+        ------
+        SynthError
+            If it is something else.
+
+        Examples
+        --------
+        >>> FittedVine.from_json("{}")
+        Traceback (most recent call last):
+        ...
+        synth.errors.SynthError: The text is no vine.
+        """
+        try:
+            return cls(vines().Vinecop.from_json(text))
+        except (RuntimeError, ValueError, TypeError):
+            raise SynthError("The text is no vine.") from None
+
     @property
     def _depth(self) -> int:
         return int(min(self._vinecop.trunc_lvl, max(0, self.n - 1)))

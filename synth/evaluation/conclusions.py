@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from reports.synthesis_facts import SynthesisFacts, SynthesisFigure, SynthesisFinding
 from synth.evaluation.errors import EvaluationError
 from synth.evaluation.scores import auc_interval
+from synth.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -78,6 +79,11 @@ def facts_of(
             for name, found in evaluations.items()
         },
         findings={name: conclusions(found) for name, found in evaluations.items()},
+        guarantees={
+            name: Guarantee.from_record(found.settings["guarantee"]).fact()
+            for name, found in evaluations.items()
+            if "guarantee" in found.settings
+        },
     )
 
 

@@ -132,7 +132,12 @@ def regression(train: Records, test: Records, *, target: str) -> float | None:
     rows = (~np.isnan(features[0])).sum(axis=0)
     middle = np.nansum(features[0], axis=0) / np.maximum(rows, 1)
     centred = [np.where(np.isnan(some), 0.0, some - middle) for some in features]
-    scale = np.maximum(np.abs(centred[0]).max(axis=0), 1e-300)
+    # What does not vary in training has no weight, whatever rounding left of its differences.
+    lacks = np.isnan(features[0])
+    varies = np.where(lacks, -np.inf, features[0]).max(axis=0) > np.where(
+        lacks, np.inf, features[0]
+    ).min(axis=0)
+    scale = np.where(varies, np.abs(centred[0]).max(axis=0), np.inf)
     first, second = (np.column_stack([np.ones(len(c)), c / scale]) for c in centred)
     truth = [side[:, place] for side in sides]
     unit = float(np.abs(truth[0]).max()) or 1.0

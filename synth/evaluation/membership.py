@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Attacked", "Ratio", "density_ratio", "monte_carlo"]
 
 #: Keeps the logarithm of a distance finite; the source of the attack prints this value.
+_KEPT = 10_000_000  # distances that are kept for the second look
 _NEARLY_ZERO = 1e-12
 
 
@@ -228,11 +229,18 @@ def _rows(space: Space, candidates: Records, others: Records) -> Iterator[NDArra
 def _scores(
     space: Space, candidates: Records, synthetic: Records, nearly_zero: float
 ) -> NDArray[np.float64]:
-    nearest = np.concatenate([b.min(axis=1) for _, b in space.blocks(candidates, synthetic)])
+    def blocks() -> Iterator[NDArray[np.float64]]:
+        return (block for _, block in space.blocks(candidates, synthetic))
+
+    is_small = len(candidates) * len(synthetic) <= _KEPT
+    kept = list(blocks()) if is_small else None
+    nearest = np.concatenate([block.min(axis=1) for block in kept or blocks()])
     # Sums of the same differences in another order may miss the radius by a rounding.
     radius = float(np.median(nearest)) + 1e-12
-    sums = [
-        np.where(block <= radius, np.log(block + nearly_zero), 0.0).sum(axis=1)
-        for _, block in space.blocks(candidates, synthetic)
-    ]
+    sums = []
+    for block in kept or blocks():
+        is_near = block <= radius
+        logs = np.zeros(block.shape)
+        logs[is_near] = np.log(block[is_near] + nearly_zero)
+        sums.append(logs.sum(axis=1))
     return -np.concatenate(sums) / len(synthetic)

@@ -17,7 +17,7 @@ from synth.evaluation.journal import Journal
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     import pandas as pd
 
@@ -178,6 +178,8 @@ def sweep(
     kinds: Mapping[str, Kind] | None = None,
     plan: Plan | None = None,
     seed: int = 0,
+    left_out: Collection[str] = (),
+    about: Mapping[str, Any] | None = None,
     path: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Sweep:
@@ -196,6 +198,10 @@ def sweep(
         may be ways themselves.
     seed
         Of the folds, and from it those of the runs.
+    left_out
+        Columns that the ways need and nothing is measured of: the identifier of a household.
+    about
+        What else two runs of one sweep have in common: digests of the data and the schema.
     path
         A file that remembers finished runs, a line of JSON each. A sweep that finds its own
         file goes on where it stopped. Runs that failed are tried again.
@@ -224,7 +230,9 @@ def sweep(
         "folds": folds,
         "seed": seed,
         "plan": {name: repr(value) for name, value in _fields(plan).items()},
+        **(about or {}),
     }
+    case = _Case(frame, plan, kinds or {}, frozenset(left_out))
     journal = Journal(path, settings=settings)
     wanted = [(name, fold) for name in ways for fold in range(folds)]
     runs = {}
@@ -234,7 +242,7 @@ def sweep(
         kept = journal.find(name, fold)
         runs[name, fold] = Run(name=name, fold=fold, figures=kept or {})
         if kept is None:
-            run = _run(frame, ways[name], parts[fold], plan, kinds, named=(name, fold))
+            run = _run(case, ways[name], parts[fold], named=(name, fold))
             runs[name, fold] = run
             journal.add(
                 {"name": name, "fold": fold, "error": run.error, "figures": run.figures}
@@ -244,24 +252,37 @@ def sweep(
     return Sweep(runs=tuple(runs.values()))
 
 
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What all runs have in common."""
+
+    frame: pd.DataFrame
+    plan: Plan
+    kinds: Mapping[str, Kind]
+    left_out: frozenset[str]
+
+    def measured(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the columns that are measured."""
+        return frame[[name for name in frame.columns if name not in self.left_out]]
+
+
 def _run(
-    frame: pd.DataFrame,
+    case: _Case,
     way: Callable[[pd.DataFrame, int], pd.DataFrame],
     out: np.ndarray[Any, np.dtype[np.int64]],
-    plan: Plan,
-    kinds: Mapping[str, Kind] | None,
     *,
     named: tuple[str, int],
 ) -> Run:
-    is_out = np.zeros(len(frame), dtype=bool)
+    is_out = np.zeros(len(case.frame), dtype=bool)
     is_out[out] = True
-    train = frame.loc[~is_out].reset_index(drop=True)
-    holdout = frame.loc[is_out].reset_index(drop=True)
+    train = case.frame.loc[~is_out].reset_index(drop=True)
+    holdout = case.measured(case.frame.loc[is_out].reset_index(drop=True))
     wall, cpu = time.perf_counter(), time.process_time()
     try:
-        made = way(train, _seed_of(plan.seed, *named))
+        made = case.measured(way(train, _seed_of(case.plan.seed, *named)))
         taken = {_FIT: time.perf_counter() - wall, _TIME: time.process_time() - cpu}
-        found = evaluate(train, made, holdout=holdout, kinds=kinds, plan=plan)
+        real = case.measured(train)
+        found = evaluate(real, made, holdout=holdout, kinds=case.kinds, plan=case.plan)
     except Exception as error:  # noqa: BLE001  (one failure must not cost the other runs)
         # The message of a foreign error may quote a record.
         return Run(name=named[0], fold=named[1], figures={}, error=type(error).__name__)

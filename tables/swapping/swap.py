@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.files import new_file
+from tables.errors import SourceError
 from tables.filters import quote
-from tables.newfile import NewFile
 from tables.swapping.homes import read_homes
 from tables.swapping.match import match
 from tables.swapping.plan import SwapPlan, draw_secret, read_columns, read_profiles
 from tables.swapping.report import make_report
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
@@ -152,7 +153,7 @@ def swap_records(
     tell = progress if progress is not None else _silent
     areas, names = source.new_name("ckm_swap_areas"), source.new_name("ckm_swap_homes")
     moves = source.new_name("ckm_swap_moves")
-    with NewFile(path, overwrite=overwrite) as temporary:
+    with new_file(path, error=SourceError, overwrite=overwrite) as draft:
         try:
             homes = read_homes(source, plan, secret=key, areas=areas, homes=names)
             tell(0.4)
@@ -163,7 +164,7 @@ def swap_records(
             source.copy(
                 _swapped_sql(source, plan, areas=areas, homes=names, moves=moves),
                 {},
-                temporary,
+                os.fspath(draft),
                 progress=_part(tell, 0.7, 1.0),
             )
         finally:

@@ -42,7 +42,7 @@ def is_met(spec):
 
 
 @given(requests)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_there_are_alternatives_just_where_a_request_cannot_be_met(fields):
     try:
         spec = NoiseSpec(**fields)
@@ -57,7 +57,7 @@ def test_there_are_alternatives_just_where_a_request_cannot_be_met(fields):
 
 
 @given(goals)
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_proposals_can_be_met_and_say_what_they_miss(goal):
     found = advise(goal)
     for one in found:

@@ -96,7 +96,7 @@ KINDS = {
 
 
 @given(populations(max_size=45), st.sampled_from(sorted(KINDS)), st.randoms())
-@settings(max_examples=50)
+@settings(max_examples=27)
 def test_the_kind_of_source_and_the_order_of_records_change_no_published_count(
     population, kind, random
 ):
@@ -118,7 +118,7 @@ def test_the_kind_of_source_and_the_order_of_records_change_no_published_count(
 
 
 @given(populations(), st.lists(st.sampled_from(sorted(DIMENSIONS)), unique=True, min_size=1))
-@settings(max_examples=40)
+@settings(max_examples=24)
 def test_no_published_count_is_negative_or_stands_where_nobody_is(population, dimensions):
     records, _ = population
     with engine(people(records)) as one:
@@ -132,7 +132,7 @@ def test_no_published_count_is_negative_or_stands_where_nobody_is(population, di
 
 
 @given(populations(), st.sampled_from(["F", "M"]), st.sampled_from([0, 1, 2, 30]))
-@settings(max_examples=40)
+@settings(max_examples=24)
 def test_the_route_to_a_cell_does_not_matter(population, sex, age):
     records, _ = population
     with engine(people(records)) as one:
@@ -176,7 +176,7 @@ def test_the_route_to_a_cell_does_not_matter(population, sex, age):
 
 
 @given(populations())
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_the_grid_holds_every_combination_and_the_same_counts(population):
     records, _ = population
     records = [r | {"sex": r["sex"] or "F", "zone": r["zone"] or "C"} for r in records]

@@ -170,7 +170,7 @@ def directly(members, key_range, *, top, is_weighted):
 
 
 @given(amounts(missing=True), dimension_lists, st.booleans(), st.integers(1, 6))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_magnitudes_and_their_margins_are_those_of_a_direct_tabulation(
     population, dimensions, is_weighted, top
 ):
@@ -201,7 +201,7 @@ def test_neither_order_nor_chunks_nor_threads_change_a_magnitude(population, dim
 
 
 @given(amounts(), amounts())
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_records_of_other_cells_never_change_a_magnitude(population, others):
     records, key_range = population
     for record in records:

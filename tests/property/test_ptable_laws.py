@@ -31,7 +31,7 @@ def specifications(draw):
     return NoiseSpec(variance=variance, **fields)
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(specifications())
 def test_rows_are_unbiased_bounded_and_as_varied_as_asked(spec):
     table = solve(spec)

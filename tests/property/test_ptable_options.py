@@ -83,7 +83,7 @@ def _program(problem, objective, *, keep_variance=False):
     return answer.fun if answer.status == 0 else None
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(specs())
 def test_the_reach_is_what_a_linear_program_finds(spec):
     """Ends of the variance, and of the probability of staying, for every row and shape."""

@@ -122,7 +122,7 @@ def _table(spec, count, units):
     return PTable.from_units(every, key_range=total).with_proof(spec, None)
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(rows(), st.integers(2, 12))
 @example(
     (

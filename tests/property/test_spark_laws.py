@@ -37,7 +37,7 @@ wishes = st.builds(
 
 @given(
     population=populations(),
-    requests=st.lists(wishes, min_size=1, max_size=6),
+    requests=st.lists(wishes, min_size=1, max_size=3),
     hashed=st.booleans(),
 )
 @settings(

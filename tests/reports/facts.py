@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from reports.catalogues.decoding import SUSPICIONS
 from reports.catalogues.synthesis import CONCLUSIONS, FIGURES
+from reports.catalogues.training import CARD_TEXTS, DOUBTS
 from reports.decoding import CandidateFact, DecodingFacts, EstimateFact, SuspicionFact
 from reports.facts import (
     AttackFact,
@@ -27,7 +28,26 @@ from reports.facts import (
     TableFact,
     WorstFact,
 )
+from reports.guarantee_facts import GuaranteeFact
 from reports.synthesis_facts import SynthesisFacts, SynthesisFigure, SynthesisFinding
+from reports.training_facts import (
+    AuditFacts,
+    CardFacts,
+    ClaimFact,
+    InversionFact,
+    MembershipFact,
+    ModelFact,
+    OneRunFact,
+    OutcomeFact,
+    PlanFact,
+    PointFact,
+    PublishedRunFact,
+    RateFact,
+    SeriesFact,
+    StudyFacts,
+    SweepFacts,
+    TuningFact,
+)
 
 LAW = {-5: 0.004, -4: 0.022, -3: 0.07, -2: 0.14, -1: 0.17, 0: 0.188}
 LAW |= {-noise: share for noise, share in LAW.items()}
@@ -533,6 +553,20 @@ def synthesis(sets: int = 2) -> SynthesisFacts:
         learner="HistGradientBoostingClassifier",
         figures=dict.fromkeys(names, figures),
         findings=dict.fromkeys(names, findings),
+        guarantees={
+            name: GuaranteeFact(
+                name=promised,
+                values={
+                    "epsilon": 1.0,
+                    "delta": 1e-6,
+                    "unit": "household",
+                    "most": 6,
+                    "claimed": 1.0,
+                    "spent": 14.0,
+                },
+            )
+            for name, promised in zip(names, ("replace", "unbounded"), strict=False)
+        },
     )
 
 
@@ -556,3 +590,250 @@ def quiet() -> ReleaseFacts:
         exceptions=(),
         warnings=(),
     )  # fmt: skip
+
+
+def study() -> StudyFacts:
+    """A run of 25,000 steps, as its source has it."""
+    names = {
+        "order": (2.0, 9.4, 9.5, 9.6, 40.0),
+        "dataset_size": (500, 10_000, 500_000),
+        "batch_size": (1, 4, 256),
+        "noise_multiplier": (0.6, 0.8, 2.6),
+        "epochs": (1, 10, 100),
+        "delta": (1e-7, 1e-5, 1e-3),
+    }
+    least = (4.1, 1.4656, 1.4701, 1.4822, 120_500.0)
+    return StudyFacts(
+        title="",
+        version="0.1.0",
+        dataset_size=10_000,
+        batch_size=4,
+        noise_multiplier=0.8,
+        epochs=10,
+        delta=1e-5,
+        steps=25_000,
+        sampling_rate=0.0004,
+        epsilon=1.4656,
+        order=9.4,
+        series=tuple(
+            SeriesFact(
+                name=name,
+                points=tuple(
+                    PointFact(
+                        value=value,
+                        epsilon=least[place],
+                        order=63.0 if value == 2.6 else 9.4,
+                        is_at_edge=value == 2.6,
+                    )
+                    for place, value in enumerate(values)
+                ),
+            )
+            for name, values in names.items()
+        ),
+        batches=(4, 64),
+        noises=(0.7, 0.8, 2.0),
+        surface=((2.0395, 1.4656, 0.2261), (5.0899, 3.5123, 0.681)),
+        claims=(
+            *(
+                ClaimFact(
+                    epsilon=0.4 + place,
+                    sampling=sampling,
+                    adjacency=adjacency,
+                    account=account,
+                    worth=worth,
+                    times=0.31,
+                )
+                for place, (sampling, adjacency, account, worth) in enumerate(
+                    (
+                        ("poisson", "add-remove", "loss distribution", "promise"),
+                        ("poisson", "add-remove", "renyi-classic", "promise"),
+                        ("poisson", "add-remove", "strong composition", "history"),
+                        ("fixed", "replace", "Rényi orders", "promise"),
+                        ("shuffled", "zero-out", "Gaussian curve", "promise"),
+                        ("shuffled", "zero-out", "lower bound", "floor"),
+                    )
+                )
+            ),
+            ClaimFact(
+                epsilon=None,
+                sampling="shuffled",
+                adjacency="replace",
+                account="Gaussian curve",
+                worth="promise",
+            ),
+        ),
+        published=(
+            PublishedRunFact(
+                batch_size=64,
+                noise_multiplier=1.0,
+                epochs=120,
+                printed=6.2,
+                accuracy=0.561,
+                epsilon=7.3291,
+                corrected_noise=1.1,
+                corrected=6.1889,
+            ),
+        ),
+        plan=PlanFact(
+            epsilon=0.997,
+            delta=1e-5,
+            sampling="poisson",
+            adjacency="add-remove",
+            unit="person",
+            account="loss distribution",
+            steps=24_990,
+            sampling_rate=0.0004,
+            is_demonstration=True,
+        ),
+    )
+
+
+def sweep() -> SweepFacts:
+    """Private settings on the frontier and off it, and a plain one."""
+    outcomes = tuple(
+        OutcomeFact(
+            choices={"batch_size": 1024, "noise_multiplier": noise, "learning_rate": 0.25},
+            is_private=noise > 0,
+            runs=3 if noise != 20.0 else 1,
+            mean=mean,
+            sd=None if noise == 20.0 else 0.0012,
+            low=None if noise == 20.0 else mean - 0.003,
+            high=None if noise == 20.0 else mean + 0.003,
+            epsilon=epsilon,
+            times_chance=2 * mean,
+            is_front=noise in {20.0, 4.0},
+        )
+        for noise, mean, epsilon in (
+            (0.0, 0.852, None),
+            (4.0, 0.846, 0.7472),
+            (2.0, 0.844, 1.7271),
+            (20.0, 0.802, 0.1203),
+        )
+    )
+    return SweepFacts(
+        title="Income",
+        version="0.1.0",
+        delta=1e-5,
+        sampling="poisson",
+        adjacency="add-remove",
+        classes=2,
+        outcomes=outcomes,
+        tuning=tuple(
+            TuningFact(name=name, runs=runs, epsilon=epsilon, delta=1e-5)
+            for name, runs, epsilon in (
+                ("one", 1, 0.7472),
+                ("logarithmic", 7, 3.1125),
+                ("geometric", 7, 4.2018),
+                ("sum", 7, 4.9213),
+                ("basic", 7, 7.5432),
+            )
+        ),
+    )
+
+
+def audits() -> AuditFacts:
+    """A private model within its promise, one above it, and a plain one."""
+
+    def attack(
+        name: str, auc: float, *, ceiling: float | None, is_above: bool
+    ) -> MembershipFact:
+        return MembershipFact(
+            name=name,
+            members=1000,
+            others=1000,
+            auc=auc,
+            advantage=0.0512,
+            rates=tuple(
+                RateFact(
+                    false_positive_rate=rate,
+                    true_positive_rate=2 * rate,
+                    low=rate,
+                    high=3 * rate,
+                    ceiling=ceiling,
+                )
+                for rate in (0.001, 0.01)
+            ),
+            curve=((0.001, 0.0), (0.01, 0.02), (0.1, 0.14), (1.0, 1.0)),
+            advantage_ceiling=ceiling,
+            is_above=is_above,
+        )
+
+    def inversion(name: str, *, ceiling: float | None) -> InversionFact:
+        return InversionFact(
+            name=name,
+            members=0.651,
+            members_low=0.612,
+            members_high=0.693,
+            others=0.624,
+            others_low=0.583,
+            others_high=0.664,
+            baseline=0.613 if name == "attribute" else None,
+            ceiling=ceiling,
+        )
+
+    names = ("loss", "shadow", "lira", "lira-offline", "rmia", "own attack")
+    models = [
+        ModelFact(
+            name=f"model of number {place}",
+            epsilon=None if place == 2 else 1.0,
+            delta=None if place == 2 else 1e-5,
+            sampling="" if place == 2 else "poisson",
+            adjacency="" if place == 2 else "replace",
+            unit="" if place == 2 else "household",
+            shadows=8 * place,
+            attacks=tuple(
+                attack(
+                    name,
+                    0.5 + 0.01 * number,
+                    ceiling=None if place == 2 else 0.4621,
+                    is_above=place == 1 and number == 4,
+                )
+                for number, name in enumerate(names)
+            ),
+            one_run=OneRunFact(
+                epsilon=0.3 + place, canaries=500, guesses=150, right=106, error=0.05
+            ),
+            inversions=tuple(
+                inversion(name, ceiling=None if place == 2 else 0.95)
+                for name in ("attribute", "gradient")
+            ),
+            ceiling=() if place == 2 else ((0.001, 0.0027), (0.1, 0.27), (1.0, 1.0)),
+            is_refuted=place == 1,
+        )
+        for place in range(3)
+    ]
+    return AuditFacts(title="", version="0.1.0", models=tuple(models))
+
+
+def card() -> CardFacts:
+    """A card with every doubt and a text of every kind."""
+    return CardFacts(
+        title="",
+        version="0.1.0",
+        epsilon=0.9987,
+        delta=1e-6,
+        unit="household",
+        records_per_unit=6,
+        adjacency="add-remove",
+        sampling="shuffled",
+        accounted_sampling="poisson",
+        accountant="loss distribution, dp-accounting 0.6.0",
+        sampling_rate=0.0314,
+        noise_multiplier=3.1134,
+        clipping_norm=0.5,
+        steps=640,
+        expected_batch=1024.0,
+        clipping="adaptive",
+        released="the last model",
+        data="census of 1994",
+        touches=("histogram of ages",),
+        trials=12.0,
+        tuning="none",
+        randomness="a seed: a demonstration, not a release",
+        limits=tuple(CARD_TEXTS)[-2:],
+        doubts=tuple(DOUBTS),
+        odds=2.7148,
+        beliefs=((0.01, 0.0037, 0.0267), (0.5, 0.2691, 0.7309)),
+        rates=((0.001, 0.0027), (0.01, 0.0271)),
+        advantage=0.4616,
+    )

@@ -6,7 +6,16 @@ from shutil import which
 
 import pytest
 
-from reports import comparison_report, decoding_report, release_report
+from reports import (
+    audits_report,
+    card_report,
+    comparison_report,
+    decoding_report,
+    release_report,
+    study_report,
+    sweep_report,
+    synthesis_report,
+)
 from reports.languages import LANGUAGES
 from tests.reports import facts as made
 
@@ -20,14 +29,22 @@ pytestmark = [
     pytest.mark.slow,
 ]
 NAMES = ("internal", "public", "comparison", "decoding", "quiet", "hostile")
+#: Pages of the other tools: once in a language each, as axe takes its time.
+TOOLS = ("synthesis", "study", "sweep", "audits", "card")
 LINKS = {"en": "report.en.html", "fr": "report.fr.html"}
+WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 320, "height": 800}
 QUANTILES = ("min", "q10", "median", "q90", "max")
 RULES = {
     "runOnly": {
         "type": "tag",
         "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
-    }
+    },
+    "resultTypes": ["violations"],  # of all else, one element a rule is enough
 }
+# Contrast costs more than all else together, and the words of a page do not change it.
+COLOURS = ("color-contrast", "link-in-text-block")
+BUT_COLOURS = RULES | {"rules": {name: {"enabled": False} for name in COLOURS}}
+COLOURS_ALONE = RULES | {"runOnly": {"type": "rule", "values": list(COLOURS)}}
 
 
 def small():
@@ -43,7 +60,7 @@ def small():
         facts,
         checks=facts.checks[8:],
         tables=facts.tables[:2],
-        utility=tuple(fact for several in groups.values() for fact in several[:2]),
+        utility=tuple(fact for several in groups.values() for fact in several[:1]),
         noise=replace(
             facts.noise,
             transition=tuple(row[:9] for row in facts.noise.transition[:5]),
@@ -88,6 +105,11 @@ def pages(language):
         ),
         "comparison": comparison_report(small_comparison(), language=language, links=LINKS),
         "decoding": decoding_report(made.decoding(), language=language, links=LINKS),
+        "synthesis": synthesis_report(made.synthesis(1), language=language, links=LINKS),
+        "study": study_report(made.study(), language=language, links=LINKS),
+        "sweep": sweep_report(made.sweep(), language=language, links=LINKS),
+        "audits": audits_report(made.audits(), language=language, links=LINKS),
+        "card": card_report(made.card(), language=language, links=LINKS),
         "quiet": release_report(made.quiet(), edition="internal", language=language),
         "hostile": release_report(hostile(), edition="internal", language=language),
     }
@@ -116,31 +138,51 @@ def opened(browser, file: Path, **settings):
     return page
 
 
-@pytest.mark.parametrize(
-    ("name", "language", "screen"),
-    [
-        # Colours and widths are the same in both languages: one of them will do.
-        *((name, language, ("light", 1280)) for name in NAMES for language in LANGUAGES),
-        *(
-            (name, "en", ("dark", 1280))
-            for name in ("internal", "public", "comparison", "decoding")
-        ),
-        *((name, "fr", ("light", 320)) for name in ("internal", "public", "hostile")),
-    ],
-)
-def test_axe_finds_nothing(browser, folder, name, language, screen):
-    scheme, width = screen
-    page = opened(
-        browser,
-        folder / f"{name}.{language}.html",
-        viewport={"width": width, "height": 800},
-        color_scheme=scheme,
-    )
+def unfolded(browser, file: Path):
+    """Open a page on a wide screen, in light, with all that it folds away."""
+    page = opened(browser, file, viewport=WIDE, color_scheme="light")
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
-    found = axe.Axe().run(page, options=RULES).response
-    assert len(found["passes"]) > 15
-    assert [(v["id"], v["nodes"][0]["html"][:120]) for v in found["violations"]] == []
+    return page
+
+
+def violations(page, rules, *, width):
+    """Return what axe finds, after a look whether it looked at all; nothing is cut off."""
+    found = axe.Axe().run(page, options=rules).response
+    assert len(found["passes"]) > (0 if rules is COLOURS_ALONE else 15)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    return [(v["id"], v["nodes"][0]["html"][:120]) for v in found["violations"]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_axe_finds_nothing_in_light_and_in_the_dark(browser, folder, name):
+    page = unfolded(browser, folder / f"{name}.en.html")
+    # The colours of a hostile page are those of the page it is made from.
+    rules = BUT_COLOURS if name == "hostile" else RULES
+    assert violations(page, rules, width=1280) == []
+    if name in {"internal", "public", "comparison", "decoding"}:
+        page.emulate_media(color_scheme="dark")
+        assert violations(page, COLOURS_ALONE, width=1280) == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_axe_finds_nothing_on_the_pages_of_the_other_tools(browser, folder, name):
+    place = TOOLS.index(name)
+    page = unfolded(browser, folder / f"{name}.{('en', 'fr')[place % 2]}.html")
+    if place % 2:
+        page.emulate_media(color_scheme="dark")
+    assert violations(page, RULES, width=1280) == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_axe_finds_nothing_in_french_and_on_a_narrow_screen(browser, folder, name):
+    page = unfolded(browser, folder / f"{name}.fr.html")
+    assert violations(page, BUT_COLOURS, width=1280) == []
+    if name in {"internal", "public", "hostile"}:
+        page.set_viewport_size(NARROW)
+        rules = BUT_COLOURS if name == "hostile" else RULES
+        assert violations(page, rules, width=320) == []
     page.context.close()
 
 
@@ -171,6 +213,23 @@ def test_a_page_prints_with_everything_open(browser, folder, language):
     printed = page.pdf(prefer_css_page_size=True)
     assert printed.startswith(b"%PDF")
     assert printed.count(b"/Type /Page\n") > 5 or len(printed) > 100_000
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_page_of_a_tool_fits_a_narrow_screen(browser, folder, name):
+    page = opened(browser, folder / f"{name}.fr.html", viewport={"width": 320, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.context.close()
+
+
+def test_a_card_prints_on_one_page_and_gives_its_numbers_as_files(browser, folder):
+    page = opened(browser, folder / "card.fr.html")
+    with page.expect_download() as found:
+        page.locator("a[download='card.csv']").click()
+    assert "epsilon,0.9987" in Path(found.value.path()).read_text(encoding="utf-8")
+    page.emulate_media(media="print")
+    assert page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n") == 1
     page.context.close()
 
 

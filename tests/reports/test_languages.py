@@ -10,9 +10,13 @@ from lxml import html as parser
 
 from reports import (
     ReportError,
+    audits_report,
+    card_report,
     comparison_report,
     decoding_report,
     release_report,
+    study_report,
+    sweep_report,
     synthesis_report,
 )
 from reports.catalogues.references import REFERENCES
@@ -104,13 +108,25 @@ def words_in(html):
     return {text.strip() for text in tree.itertext() if text.strip()}
 
 
-@pytest.mark.parametrize("page", ["internal", "public", "comparison", "decoding", "synthesis"])
+TRAINING = {
+    "study": lambda language: study_report(made.study(), language=language),
+    "sweep": lambda language: sweep_report(made.sweep(), language=language),
+    "audits": lambda language: audits_report(made.audits(), language=language),
+    "card": lambda language: card_report(made.card(), language=language),
+}
+
+
+@pytest.mark.parametrize(
+    "page", ["internal", "public", "comparison", "decoding", "synthesis", *TRAINING]
+)
 def test_no_sentence_of_the_french_page_is_that_of_the_english_one(page):
     def made_in(language):
         if page == "comparison":
             return comparison_report(made.comparison(), language=language)
         if page == "decoding":
             return decoding_report(made.decoding(), language=language)
+        if page in TRAINING:
+            return TRAINING[page](language)
         if page == "synthesis":
             return synthesis_report(made.synthesis(), language=language)
         return release_report(made.release(), edition=page, language=language)
@@ -121,6 +137,7 @@ def test_no_sentence_of_the_french_page_is_that_of_the_english_one(page):
         + str(made.comparison())
         + str(made.decoding())
         + str(made.synthesis())
+        + str((made.study(), made.sweep(), made.audits(), made.card()))
     )
     kept = {
         text for text in same

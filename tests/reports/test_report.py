@@ -194,7 +194,7 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "replace", fails)
     with pytest.raises(OSError, match="full"):
-        internal(made.release()).write(tmp_path / "r.html")
+        internal(made.release()).write(tmp_path / "r.html", overwrite=True)
     assert list(tmp_path.iterdir()) == []
 
 

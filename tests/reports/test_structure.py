@@ -7,7 +7,16 @@ from itertools import pairwise
 import pytest
 from lxml import html as parser
 
-from reports import comparison_report, decoding_report, release_report, synthesis_report
+from reports import (
+    audits_report,
+    card_report,
+    comparison_report,
+    decoding_report,
+    release_report,
+    study_report,
+    sweep_report,
+    synthesis_report,
+)
 from tests.reports import facts as made
 
 LANGUAGES = ("en", "fr")
@@ -30,6 +39,10 @@ PAGES = {
     "synthesis": lambda language: synthesis_report(
         made.synthesis(), language=language, links=LINKS
     ),
+    "study": lambda language: study_report(made.study(), language=language, links=LINKS),
+    "sweep": lambda language: sweep_report(made.sweep(), language=language, links=LINKS),
+    "audits": lambda language: audits_report(made.audits(), language=language, links=LINKS),
+    "card": lambda language: card_report(made.card(), language=language, links=LINKS),
     "quiet": lambda language: release_report(
         made.quiet(), edition="internal", language=language
     ),
@@ -143,7 +156,7 @@ def test_the_order_of_the_internal_page_is_that_of_its_contents(language):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_an_internal_page_says_so_at_its_top_at_its_foot_and_on_each_printed_page(language):
     word = {"en": "INTERNAL", "fr": "INTERNE"}[language]
-    for page in ("internal", "comparison", "decoding", "quiet"):
+    for page in ("internal", "comparison", "decoding", "sweep", "audits", "quiet"):
         tree = parser.document_fromstring(PAGES[page](language).html)
         assert tree.findtext(".//header//strong") == word
         assert tree.findtext(".//footer//strong") == word

@@ -2,13 +2,17 @@
 
 import re
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
 from reports import ReportError, synthesis_report
 from reports.catalogues import synthesis as words
+from reports.catalogues.guarantees import GUARANTEES, say_guarantee
+from reports.languages import words_of
 from synth.evaluation.catalogue import GROUPS, MEASURES
 from synth.evaluation.controls import CONTROLS
+from synth.guarantee import Guarantee, Status
 from tests.reports import facts as made
 
 
@@ -71,3 +75,32 @@ def test_a_page_without_figures_says_so():
     html = synthesis_report(facts, language="en").html
     assert "No conclusion was drawn." in html
     assert "There is nothing to draw." in html
+
+
+def test_every_guarantee_has_words_and_only_the_private_ones_state_an_epsilon():
+    found = [
+        Guarantee(status="private", epsilon=1.5, delta=1e-6, adjacency="add-remove"),
+        Guarantee(status="private", epsilon=1.5, delta=1e-6, adjacency="replace"),
+        Guarantee(status="unprotected", claimed=2.5, spent=21.0, words="x"),
+        Guarantee(status="unprotected", claimed=2.5, words="x"),
+        Guarantee(status="unprotected", words="x"),
+        *(
+            Guarantee(status=status)
+            for status in ("simulated", "wrong", "other data", "absent")
+        ),
+    ]
+    assert {one.status for one in found} == set(get_args(Status))
+    assert sorted(one.fact().name for one in found) == sorted(GUARANTEES)
+    for one in found:
+        for language in ("en", "fr"):
+            text = say_guarantee(words_of(language), one.fact())
+            assert bool(re.search("1[.,]5", text)) == (one.status == "private")
+            is_denied = bool(re.match("NOT |Nothing |PAS |Rien ", text))
+            assert is_denied == (one.status != "private")
+        assert Guarantee.from_record(one.record()) == one
+
+
+def test_a_page_tells_what_is_promised_of_each_set():
+    html = synthesis_report(made.synthesis(2), language="en").html
+    assert "epsilon 1 at delta 1.0 × 10⁻⁶. One unit of neighbours is replaced" in html
+    assert "NOT differentially private as claimed: epsilon 1 was claimed, and nothing" in html

@@ -33,6 +33,8 @@ def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
     from ckm.config import read_job
     from ckm.config.service import is_service_file, read_service
     from ckm.config.swap import is_swap_file, read_swap
+    from ckm.config.sweeps import read_sweep
+    from ckm.config.training import is_training_file, read_training
 
     found = [block for page in PAGES for block in blocks(page, "toml")]
     assert found
@@ -43,6 +45,12 @@ def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
         file.write_text(block, encoding="utf-8")
         if is_swap_file(file):
             assert read_swap(file).plan.columns
+            continue
+        if "[[ways]]" in block:
+            assert read_sweep(file).ways
+            continue
+        if is_training_file(file):
+            assert read_training(file).names
             continue
         assert read_service(file).variables if is_service_file(file) else read_job(file).tables
 
@@ -66,6 +74,17 @@ def test_every_key_of_the_swap_file_is_in_its_reference():
     assert len(keys) > 10
     for key in keys:
         assert f"`{key}`" in page or f"[{key}]" in page, key
+
+
+def test_every_key_of_the_training_file_is_in_its_reference():
+    from ckm.config.training import training_schema
+
+    page = (ROOT / "docs" / "dpsgd.md").read_text(encoding="utf-8")
+    schema = training_schema()
+    keys = [key for part in (schema, *schema["$defs"].values()) for key in part["properties"]]
+    assert len(keys) > 20
+    for key in keys:
+        assert re.search(rf"`{key}`|^\[+{key}\]|^{key} =", page, re.MULTILINE), key
 
 
 def test_every_key_of_the_job_file_is_in_its_reference():

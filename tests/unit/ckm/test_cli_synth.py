@@ -54,7 +54,7 @@ def test_records_are_fitted_drawn_and_certified(folder, data):
     drawn = pd.read_csv(folder / "out.csv")
     assert set(drawn["sex"]) == {"F"}
     assert drawn["age"].min() >= 30
-    paper = folder / "out.certificate.json"
+    paper = folder / "out.csv.certificate.json"
     assert json.loads(paper.read_text())["data"]["file"] == "out.csv"
     checks = ("--data", folder / "out.csv", "--schema", folder / "schema.json")
     right = run("verify", paper, *checks, "--key", folder / "secret.key")
@@ -71,7 +71,7 @@ def test_simulated_noise_is_said_loudly_and_does_not_verify(folder):
     assert made.exit_code == 0
     assert "nobody is protected" in made.output
     run("sample", folder / "model.json", "-n", 5, "-o", folder / "out.parquet")
-    assert run("verify", folder / "out.certificate.json").exit_code == 1
+    assert run("verify", folder / "out.parquet.certificate.json").exit_code == 1
 
 
 def test_nothing_is_replaced_without_force_and_nothing_written_in_a_dry_run(folder):
@@ -165,7 +165,7 @@ def test_a_model_and_a_certificate_are_told_in_words(folder):
         assert "NOT RIGHT" not in found.output
     assert run("report", folder / "model.json", "-o", folder / "m.html").exit_code == 2
     run("sample", folder / "model.json", "-n", 9, "-o", folder / "o.csv")
-    paper = folder / "o.certificate.json"
+    paper = folder / "o.csv.certificate.json"
     assert "broken by 0" in run("report", paper).output
     facts = json.loads(paper.read_text())
     facts["adjacency"] = "add-remove\x1b[2J"
@@ -233,4 +233,96 @@ def test_a_baseline_is_fitted_by_its_name(folder):
     assert "copula" in told
     assert "ranks: 1" in told
     run("sample", folder / "model.json", "-n", 20, "-o", folder / "out.csv")
-    assert run("verify", folder / "out.certificate.json").exit_code == 0
+    assert run("verify", folder / "out.csv.certificate.json").exit_code == 0
+
+
+UNPROTECTED = [
+    (
+        "copula-shirley",
+        ("--epsilon", 1, "--set", "families=gaussian"),
+        "epsilon 1 claimed, no bound",
+    ),
+    ("priv-bayes-legacy", ("--epsilon", 1), "epsilon 1 claimed, 251.5 spent"),
+    ("vine", ("--set", 'families=["indep","gaussian"]'), "no bound (dependence unbounded)"),
+]
+
+
+@pytest.mark.parametrize(("method", "options", "said"), UNPROTECTED)
+def test_a_method_that_is_not_private_as_claimed_says_so_everywhere(
+    folder, method, options, said
+):
+    file = folder / "model.json"
+    made = run(
+        "fit", folder / "people.csv", "--schema", folder / "schema.json", "--method", method,
+        "-o", file, *options,
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    drawn = run("sample", file, "-n", 60, "-o", folder / "out.csv")
+    paper = folder / "out.csv.certificate.json"
+    facts = json.loads(paper.read_text())
+    assert (facts["total"], facts["budget"], facts["calls"]) == (None, None, [])
+    checked = run("verify", paper, "--data", folder / "out.csv")
+    assert checked.exit_code == 1
+    assert "right:" not in checked.stdout
+    told = [made, drawn, checked, run("report", file), run("report", paper)]
+    for found in told:
+        words = " ".join(found.output.split())
+        assert "NOT differentially private" in words
+        assert said in words
+    for found in told[3:]:
+        assert "guarantee   NONE." in found.output
+        assert "at delta" not in found.output
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (("--method", "vine", "--epsilon", 1), "no epsilon"),
+        (("--method", "copula-shirley"), "claims an epsilon"),
+        (("--method", "copula-shirley", "--rho", 1), "no rho"),
+        (("--method", "copula-shirley", "--epsilon", -1), "from 0"),
+        (("--method", "priv-bayes-legacy", "--epsilon", 0), "above 0"),
+        (("--method", "copula-shirley", "--epsilon", 1, "--discover", 0.1), "finding domains"),
+        (("--method", "copula-shirley", "--epsilon", 1, "--set", "encoder=woe"), "label"),
+        (("--method", "copula-shirley", "--epsilon", 1, "--set", "encoder=x"), "one-hot"),
+        (("--method", "copula-shirley", "--epsilon", 1, "--set", "depth=2"), "truncation"),
+        (("--method", "copula-shirley", "--epsilon", 1, "--set", "ratio"), "NAME"),
+        (("--method", "priv-bayes", "--rho", 1, "--set", "degree=0"), "whole number"),
+        (("--method", "priv-bayes", "--rho", 1), "--adjacency replace"),
+        (("--method", "histogram", "--rho", 1, "--set", "a=1"), "no settings"),
+        (("--method", "tables", "--rho", 1, "--set", "rounds=x"), "wrong type"),
+    ],
+)
+def test_a_method_refuses_what_it_does_not_know(folder, options, match):
+    found = run(
+        "fit", folder / "people.csv", "--schema", folder / "schema.json", "-o",
+        folder / "model.json", *options,
+    )  # fmt: skip
+    assert found.exit_code == 2, found.output
+    assert match.lower() in " ".join(found.output.lower().split())
+    assert not (folder / "model.json").exists()
+
+
+def test_records_that_differ_in_their_ending_have_certificates_of_their_own(folder):
+    assert fit(folder).exit_code == 0
+    for name in ("a.csv", "a.parquet"):
+        made = run("sample", folder / "model.json", "-n", 20, "-o", folder / name)
+        assert made.exit_code == 0, made.output
+    for name in ("a.csv", "a.parquet"):
+        paper = folder / f"{name}.certificate.json"
+        found = run("verify", paper, "--data", folder / name)
+        assert found.exit_code == 0, found.output
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def test_a_fit_that_is_interrupted_leaves_the_older_model(folder, monkeypatch):
+    assert fit(folder).exit_code == 0
+    before = (folder / "model.json").read_bytes()
+
+    def stop(*_args, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("synth.fitted.json.dumps", stop)
+    assert fit(folder, "--force").exit_code != 0
+    assert (folder / "model.json").read_bytes() == before
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]

@@ -650,7 +650,7 @@ def test_a_report_waits_for_no_release_and_says_so(folder):
 
 def test_a_draft_that_a_kill_left_does_not_stand_in_the_way_of_a_release(folder):
     out = made(folder)
-    (out / "public" / ".report.fr.html.0a1b2c3d.tmp").write_text("half")
+    (out / "public" / ".report.fr.0a1b2c3d.tmp.html").write_text("half")
     made(folder, force=True)
     assert not list(out.rglob(".*"))
 

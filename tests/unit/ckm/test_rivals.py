@@ -19,7 +19,7 @@ from ckm.opening import load_ptable, load_secret, open_engine
 from ckm.rivals.bench import open_bench
 from ckm.rivals.choices import DEFAULTS, KINDS, Experiment, MethodChoice, choose_methods
 from ckm.rivals.compare import compare_methods
-from ckm.rivals.facts import comparison_of_methods, method_facts
+from ckm.rivals.facts import comparison_of_methods, method_facts, methods_csv
 from ckm.rivals.hiding import SuppressionMethod
 from ckm.rivals.keyed import KeyedMethod
 from ckm.rivals.refusing import LedgerMethod
@@ -294,7 +294,7 @@ def test_records_of_a_synthesizer_are_compared_and_fit_the_hierarchy(folder):
     sample = "synth sample model.json -n 240 --seed 1 -o made.parquet"
     made = run(*sample.split())
     assert made.exit_code == 0, made.output
-    paper = Certificate.read("made.certificate.json")
+    paper = Certificate.read("made.parquet.certificate.json")
     assert paper.verify(data="made.parquet", schema=Schema.read("schema.json")) == []
     (folder / "methods.toml").write_text('[methods.synthetic]\npath = "made.parquet"\n')
     wanted = read_comparanda("methods.toml", only=("exact", "synthetic"))
@@ -305,6 +305,15 @@ def test_records_of_a_synthesizer_are_compared_and_fit_the_hierarchy(folder):
     assert result.facts == {"left_out": 0.0, "size": 1.0}
     assert result.mean_change > 0
     assert result.criteria.share("found_by_differencing") == 0
+    assert result.guarantee.status == "private"
+    assert found.result("exact").guarantee is None
+    assert ',guarantee,"epsilon 2 at delta 1e-06, add-remove, per' in methods_csv(found)
+    page = comparison_report(comparison_of_methods(found, title=""), language="en").html
+    assert "Differentially private by its certificate: epsilon 2 at delta" in page
+    (folder / "made.parquet.certificate.json").unlink()
+    compared = run("compare", "job.toml", "methods.toml", "--methods", "synthetic")
+    assert compared.exit_code == 0, compared.output
+    assert "synthetic: no certificate: nothing is known of its privacy" in compared.stdout
 
 
 def test_a_household_moves_as_a_whole_and_only_its_place_changes(folder):

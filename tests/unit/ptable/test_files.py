@@ -1,6 +1,5 @@
 import json
 import math
-import tempfile
 
 import pandas as pd
 import pyarrow as pa
@@ -8,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ptable import NoiseSpec, PTable, PTableError, solve
-from ptable.files import _checksum, write_new_file
+from ptable.files import _checksum
 
 
 @pytest.fixture(scope="module")
@@ -259,28 +258,3 @@ def test_a_huge_count_in_parquet_takes_no_memory(table, tmp_path):
     pq.write_table(content.set_column(0, "i", counts), path)
     with pytest.raises(PTableError, match="is no p-table"):
         PTable.read(path)
-
-
-def test_a_file_that_appears_while_writing_is_not_replaced(tmp_path):
-    target = tmp_path / "pt.csv"
-
-    def write(temporary):
-        temporary.write_text("ours")
-        target.write_text("theirs")
-
-    with pytest.raises(PTableError, match="exists already"):
-        write_new_file(target, write, overwrite=False)
-    assert target.read_text() == "theirs"
-    assert list(tmp_path.iterdir()) == [target]
-
-
-def test_a_folder_that_cannot_be_written_is_told_with_the_name_of_the_file(
-    table, tmp_path, monkeypatch
-):
-    def refuse(**_):
-        raise PermissionError(13, "Permission denied", ".temporary")
-
-    monkeypatch.setattr(tempfile, "mkstemp", refuse)
-    with pytest.raises(PermissionError) as caught:
-        table.write(tmp_path / "pt.json")
-    assert caught.value.filename == str(tmp_path / "pt.json")

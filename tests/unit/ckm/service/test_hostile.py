@@ -1,4 +1,4 @@
-"""Ten thousand good, bad and hostile requests to a real service with two workers."""
+"""Thousands of good, bad and hostile requests to a real service with two workers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from bench.hostile_requests import Shot, Words
 from bench.hostile_wire import Answer
 from bench.hostile_world import Service, World, plant
 
-SEED, REQUESTS = 20_270_301, 10_000
+# `python -m bench.hostile` sends ten thousand. A fault that one request in a thousand meets is
+# missed by this many once in fifty.
+SEED, REQUESTS = 20_270_301, 4000
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks at processes in /proc")
-def test_ten_thousand_mixed_requests_find_no_fault_and_no_secret(tmp_path):
+def test_thousands_of_mixed_requests_find_no_fault_and_no_secret(tmp_path):
     folder = tmp_path / "zqxfolder"
     folder.mkdir()
     world = plant(folder, seed=SEED)
@@ -32,8 +34,8 @@ def test_ten_thousand_mixed_requests_find_no_fault_and_no_secret(tmp_path):
     assert sum(report.statuses.values()) + sum(report.cut.values()) == REQUESTS
     assert sum(report.cut.values()) < REQUESTS / 50
     for status, least in {
-        200: 2000, 202: 5, 304: 5, 400: 2000, 401: 200, 403: 50, 404: 500, 405: 200, 413: 50,
-        422: 500, 429: 5,
+        200: 800, 202: 2, 304: 2, 400: 800, 401: 80, 403: 20, 404: 200, 405: 80, 413: 20,
+        422: 200, 429: 2,
     }.items():  # fmt: skip
         assert report.statuses[status] >= least, (status, report.statuses)
     assert not set(report.statuses) & {500, 503}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -14,7 +12,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
+from ckm.cli import app
 from ckm.ledger import Ledger, list_published
 from tables import Secret
 from tests.unit.ckm.service.conftest import SECRET, write_service
@@ -78,10 +78,8 @@ def recorded(target):
 
 def batch(folder, target, where, out):
     (folder / "job.toml").write_text(f'{kept_at(target, JOB)}where = "{where}"\n')
-    command = [sys.executable, "-m", "ckm", "release", str(folder / "job.toml")]
-    return subprocess.run(
-        [*command, "-o", str(folder / out)], capture_output=True, text=True, check=False
-    )
+    words = ["release", str(folder / "job.toml"), "-o", str(folder / out)]
+    return CliRunner().invoke(app, words)
 
 
 def test_of_tables_that_do_not_go_together_two_servers_at_once_answer_one(
@@ -105,11 +103,11 @@ def test_of_tables_that_do_not_go_together_two_servers_at_once_answer_one(
 
 def test_a_server_notices_at_once_what_a_batch_job_published_beside_it(folder, target, start):
     server = start()
-    assert batch(folder, target, alone(folder), "out").returncode == 0
+    assert batch(folder, target, alone(folder), "out").exit_code == 0
     assert ask(server) == 403
     assert ask(server, alone(folder)) == 200  # the very sets that the batch job published
     refused = batch(folder, target, alone(folder, 1), "second")
-    assert refused.returncode == 1, refused.stderr
+    assert refused.exit_code == 1, refused.stderr
     assert not (folder / "second").exists()
 
 

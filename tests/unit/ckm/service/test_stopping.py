@@ -14,12 +14,15 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+import uvicorn
 
+from ckm.config.service import read_service
 from ckm.service.cubes import Cubes
 from ckm.service.front import Front
 from ckm.service.jobs import Jobs
 from ckm.service.mistake import Mistake
 from ckm.service.render import Rendered, etag_of
+from ckm.service.server import serve_desk
 from tables import Deadline, StoppedError, open_source
 from tests.unit.ckm.service.conftest import write_service
 from tests.unit.ckm.service.test_processes import Process
@@ -319,6 +322,31 @@ def test_jobs_of_a_process_that_died_have_failed_and_take_no_room(tmp_path):
 
 
 # --- the end ------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("moment", ["before it listens", "when it is ready"])
+def test_a_service_that_is_asked_to_stop_as_it_starts_hears_it(tmp_path, monkeypatch, moment):
+    def ask():
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    run = uvicorn.Server.run
+    if moment == "before it listens":
+        monkeypatch.setattr(uvicorn.Server, "run", lambda *a, **k: (ask(), run(*a, **k)))
+    again = threading.Timer(20, ask)  # so that one that does not hear it ends as well
+    again.start()
+    service = read_service(write_service(tmp_path, persons=500))
+    told = []
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        serve_desk(
+            service,
+            sock,
+            folder=tmp_path,
+            ready=lambda: (told.append(1), moment == "when it is ready" and ask()),
+        )
+    assert again.is_alive()
+    again.cancel()
+    assert told == [1]
 
 
 def held(server):

@@ -1,0 +1,97 @@
+"""Predictions of a private model beside columns of the records, in a file."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from dpsgd.errors import DPSGDError
+from footing.files import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+__all__ = ["predicted", "write_table"]
+
+
+def predicted(model: Any, records: pa.Table, *, keep: Sequence[str] = ()) -> pa.Table:
+    """Return kept columns, the prediction, and for codes the probability of each.
+
+    Parameters
+    ----------
+    model
+        A `dpsgd.DPClassifier` or `dpsgd.DPRegressor`.
+    records
+        The columns of its schema, and those to keep.
+    keep
+        Names of columns to take over.
+
+    Examples
+    --------
+    >>> import dpsgd, pyarrow as pa
+    >>> schema = dpsgd.Schema(
+    ...     columns=[dpsgd.Number(name="age", low=0, high=100)],
+    ...     target=dpsgd.Category(name="retired", values=["no", "yes"]),
+    ... )
+    >>> plan = dpsgd.Plan.for_noise(
+    ...     8.0, delta=1e-4, dataset_size=100, batch_size=100, steps=2, schema=schema
+    ... )
+    >>> model = dpsgd.DPClassifier(plan).fit({"age": [20, 80], "retired": ["no", "yes"]})
+    >>> predicted(model, pa.table({"age": [20], "id": ["a"]}), keep=["id"]).column_names
+    ['id', 'prediction', 'probability_no', 'probability_yes']
+    """
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {name: records[name] for name in dict.fromkeys(keep)}
+    found: dict[str, Any] = {}
+    if hasattr(model, "predict_proba"):
+        chances = model.predict_proba(records)
+        found["prediction"] = model.classes_[chances.argmax(1)]
+        for place, name in enumerate(model.classes_):
+            found[f"probability_{name}"] = chances[:, place]
+    else:
+        found["prediction"] = model.predict(records)
+    if both := set(columns) & set(found):
+        raise DPSGDError(
+            f"The column {min(both)!r} to keep has the name of a prediction.",
+            hint="rename it, or leave it out",
+        )
+    arrays = {
+        name: pa.array(values if values.dtype.kind == "f" else values.tolist())
+        for name, values in found.items()
+    }
+    return pa.table({**columns, **arrays})
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    r"""Write a table as CSV or Parquet; whole or not at all, for its owner alone.
+
+    Parameters
+    ----------
+    table
+        The table.
+    path
+        A .csv or .parquet file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, pyarrow as pa
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "some.csv"
+    >>> write_table(pa.table({"id": ["a"], "prediction": [0.25]}), file)
+    >>> file.read_text()
+    'id,prediction\na,0.25\n'
+    """
+    sink = io.BytesIO()
+    if path.suffix.lower() == ".parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(table, sink)
+    else:
+        from pyarrow import csv
+
+        options = csv.WriteOptions(quoting_style="needed", quoting_header="needed")
+        csv.write_csv(table, sink, options)
+    write_whole(path, sink.getvalue(), is_private=True)

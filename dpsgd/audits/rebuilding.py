@@ -1,0 +1,137 @@
+"""How many records an attacker rebuilt, beside how many others happen to fit as well."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsgd.audits.rates import binomial_interval
+from dpsgd.errors import DPSGDError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from dpsgd.audits.bounds import Ceiling
+
+__all__ = ["Rebuilt", "rebuilt"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """The share of records that some guess comes close to.
+
+    Parameters
+    ----------
+    members, members_low, members_high
+        Of records whose gradients were seen, with the interval.
+    others, others_low, others_high
+        Of records that were not there: how easy the guess is.
+    ceiling
+        What the guarantee allows for members, given the share of the others.
+
+    Examples
+    --------
+    >>> Rebuilt(
+    ...     members=1.0,
+    ...     members_low=0.9,
+    ...     members_high=1.0,
+    ...     others=0.0,
+    ...     others_low=0.0,
+    ...     others_high=0.1,
+    ...     ceiling=0.3,
+    ... ).is_above
+    True
+    """
+
+    members: float
+    members_low: float
+    members_high: float
+    others: float
+    others_low: float
+    others_high: float
+    ceiling: float | None
+
+    @property
+    def is_above(self) -> bool:
+        """Whether members are rebuilt more often than the guarantee allows."""
+        return self.ceiling is not None and self.members_low > self.ceiling
+
+
+def rebuilt(
+    guesses: ArrayLike,
+    *,
+    members: ArrayLike,
+    others: ArrayLike,
+    tolerance: float,
+    ceiling: Ceiling | None = None,
+    confidence: float = 0.95,
+) -> Rebuilt:
+    """Count the records that some guess comes close to.
+
+    Parameters
+    ----------
+    guesses
+        Records that an attacker rebuilt, one a row; rows that are not finite count for none.
+    members, others
+        Records whose gradients were seen, and records that were not; one a row.
+    tolerance
+        The largest root mean square difference that counts as rebuilt.
+    ceiling
+        What the guarantee allows.
+    confidence
+        Of both intervals together.
+
+    References
+    ----------
+    Balle, Cherubin, Hayes 2022, section III.
+
+    Examples
+    --------
+    >>> found = rebuilt([[1.0, 2.0]], members=[[1.0, 2.0]], others=[[5.0, 5.0]], tolerance=0.1)
+    >>> found.members, found.others
+    (1.0, 0.0)
+    """
+    if not (np.isfinite(tolerance) and tolerance > 0):
+        raise DPSGDError("tolerance must be positive.", hint="a tenth of the usual spread")
+    if not 0 < confidence < 1:
+        raise DPSGDError("confidence must lie between 0 and 1.", hint="0.95 is usual")
+    tables = [_rows(rows) for rows in (guesses, members, others)]
+    if not len(tables[1]) or not len(tables[2]):
+        raise DPSGDError("Give at least one member and one other record.")
+    if len({table.shape[1] for table in tables}) > 1:
+        raise DPSGDError("Guesses and records need the same columns.")
+    made = tables[0][np.isfinite(tables[0]).all(axis=1)]
+    shares = []
+    for table in tables[1:]:
+        hits = sum(_is_near(row, made, tolerance) for row in table)
+        error = (1 - confidence) / 2
+        ends = binomial_interval(hits, trials=len(table), error=error)
+        shares.append((hits / len(table), *ends))
+    return Rebuilt(
+        members=shares[0][0],
+        members_low=shares[0][1],
+        members_high=shares[0][2],
+        others=shares[1][0],
+        others_low=shares[1][1],
+        others_high=shares[1][2],
+        ceiling=None if ceiling is None else ceiling.success(shares[1][2]),
+    )
+
+
+def _is_near(row: NDArray[np.float64], made: NDArray[np.float64], tolerance: float) -> bool:
+    return bool(len(made)) and bool(((made - row) ** 2).mean(axis=1).min() <= tolerance**2)
+
+
+def _rows(values: ArrayLike) -> NDArray[np.float64]:
+    try:
+        table = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DPSGDError("Records must be rows of numbers.") from None
+    if table.ndim > 2:
+        table = table.reshape(len(table), math.prod(table.shape[1:]))
+    if table.ndim != 2:
+        raise DPSGDError("Records must be rows of numbers, one record a row.")
+    return table

@@ -1,0 +1,463 @@
+"""What pages say of private training: the facts behind `reports`, from what was computed."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from dp.belief import belief_bounds, meaning
+from dp.guarantee import Guarantee
+from dpsgd.audits.bounds import Ceiling
+from dpsgd.budget import steps_of
+from dpsgd.choosing import cost_of_choosing
+from dpsgd.claims import claims
+from dpsgd.cost import Sampling
+from dpsgd.published import PUBLISHED
+from dpsgd.sensitivity import BATCHES, NOISES, Choices, study
+from reports.training_facts import (
+    AuditFacts,
+    CardFacts,
+    ClaimFact,
+    InversionFact,
+    MembershipFact,
+    ModelFact,
+    OneRunFact,
+    OutcomeFact,
+    PlanFact,
+    PointFact,
+    PublishedRunFact,
+    RateFact,
+    SeriesFact,
+    StudyFacts,
+    SweepFacts,
+    TuningFact,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dpsgd.audits.evidence import Evidence
+    from dpsgd.audits.inversion import AttributeInversion
+    from dpsgd.audits.rates import AttackRates
+    from dpsgd.audits.rebuilding import Rebuilt
+    from dpsgd.card import PrivacyCard
+    from dpsgd.plan import Plan
+    from dpsgd.sensitivity import Series
+    from dpsgd.sweep import Outcome
+
+__all__ = ["audit_facts", "card_facts", "choices_of", "study_facts", "sweep_facts"]
+
+_PRIORS = (0.01, 0.1, 0.5)
+_CURVE = tuple(10 ** (place / 10 - 4) for place in range(41))
+
+
+def choices_of(plan: Plan) -> Choices:
+    """Return the run of whole passes and batches that is nearest to a plan, never below it.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+
+    Examples
+    --------
+    >>> from dpsgd import Plan
+    >>> plan = Plan(
+    ...     dataset_size=1000, sampling_rate=0.1, steps=25, noise_multiplier=2, delta=1e-5
+    ... )
+    >>> choices_of(plan).epochs
+    3
+    """
+    batch = min(plan.dataset_size, max(1, math.ceil(plan.expected_batch - 1e-9)))
+    each = steps_of(plan.dataset_size, batch_size=batch, epochs=1)
+    return Choices(
+        dataset_size=plan.dataset_size,
+        batch_size=batch,
+        noise_multiplier=plan.noise_multiplier,
+        epochs=max(1, math.ceil(plan.steps / each)),
+        delta=plan.delta,
+    )
+
+
+def study_facts(
+    base: Choices, *, title: str = "", version: str, plan: Plan | None = None
+) -> StudyFacts:
+    """Return all that the page of a run says before it starts.
+
+    Parameters
+    ----------
+    base
+        The run.
+    title, version
+        Of the page, and of the program.
+    plan
+        The plan that the run was made from.
+
+    Examples
+    --------
+    >>> study_facts.__name__  # it takes some seconds
+    'study_facts'
+    """
+    found = study(
+        base,
+        batches=(*BATCHES, base.batch_size),
+        noises=(*NOISES, base.noise_multiplier),
+    )
+    cost = base.cost()
+    return StudyFacts(
+        title=title,
+        version=version,
+        dataset_size=base.dataset_size,
+        batch_size=base.batch_size,
+        noise_multiplier=base.noise_multiplier,
+        epochs=base.epochs,
+        delta=base.delta,
+        steps=cost.steps,
+        sampling_rate=cost.sampling_rate,
+        epsilon=found.epsilon,
+        order=found.order,
+        series=tuple(_series(series) for series in found.series),
+        batches=found.batches,
+        noises=found.noises,
+        surface=found.surface,
+        claims=_claims(base, found.epsilon),
+        published=tuple(
+            PublishedRunFact(
+                batch_size=run.batch_size,
+                noise_multiplier=run.noise_multiplier,
+                epochs=run.epochs,
+                printed=run.printed,
+                accuracy=run.accuracy,
+                epsilon=run.epsilon(),
+                corrected_noise=run.corrected_noise,
+                corrected=run.epsilon(run.corrected_noise) if run.corrected_noise else None,
+            )
+            for run in PUBLISHED
+        ),
+        plan=None if plan is None else _plan(plan),
+    )
+
+
+def _series(series: Series) -> SeriesFact:
+    return SeriesFact(
+        name=series.name,
+        points=tuple(
+            PointFact(
+                value=point.value,
+                epsilon=point.epsilon,
+                order=point.order,
+                is_at_edge=point.is_at_edge,
+            )
+            for point in series.points
+            if math.isfinite(point.epsilon)
+        ),
+    )
+
+
+def _claims(base: Choices, usual: float) -> tuple[ClaimFact, ...]:
+    return tuple(
+        ClaimFact(
+            epsilon=_finite(claim.epsilon),
+            sampling=str(claim.sampling),
+            adjacency=str(claim.adjacency),
+            account=claim.account,
+            worth=claim.worth,
+            times=_finite(claim.epsilon / usual) if usual > 0 else None,
+        )
+        for sampling in Sampling
+        for claim in claims(
+            base.dataset_size,
+            batch_size=base.batch_size,
+            noise_multiplier=base.noise_multiplier,
+            epochs=base.epochs,
+            delta=base.delta,
+            sampling=sampling,
+        )
+    )
+
+
+def _plan(plan: Plan) -> PlanFact:
+    cost = plan.cost()
+    return PlanFact(
+        epsilon=_finite(cost.epsilon),
+        delta=cost.delta,
+        sampling=str(cost.sampling),
+        adjacency=str(cost.adjacency),
+        unit=cost.unit,
+        account=cost.accountant,
+        steps=plan.steps,
+        sampling_rate=plan.sampling_rate,
+        is_demonstration=plan.seed is not None,
+    )
+
+
+def sweep_facts(
+    outcomes: Sequence[Outcome],
+    *,
+    title: str = "",
+    version: str,
+    delta: float | None = None,
+    dataset_size: int | None = None,
+    sampling: str = "",
+    adjacency: str = "",
+    classes: int | None = None,
+) -> SweepFacts:
+    """Return all that the page of a sweep says.
+
+    Parameters
+    ----------
+    outcomes
+        Of `dpsgd.sweep.outcomes`.
+    title, version
+        Of the page, and of the program.
+    delta, sampling, adjacency
+        What the epsilons on record hold for; without a delta nothing can be added.
+    dataset_size
+        Number of records, to add runs by Rényi orders.
+    classes
+        How many, for the multiple of chance.
+
+    Examples
+    --------
+    >>> from dpsgd.sweep import Outcome
+    >>> best = Outcome(
+    ...     choices={},
+    ...     is_private=True,
+    ...     runs=2,
+    ...     mean=0.8,
+    ...     sd=0.01,
+    ...     epsilon=1.0,
+    ...     times_chance=None,
+    ... )
+    >>> facts = sweep_facts([best], version="1", delta=1e-5)
+    >>> [round(end, 3) for end in (facts.outcomes[0].low, facts.outcomes[0].high)]
+    [0.71, 0.89]
+    """
+    several = sorted(outcomes, key=lambda outcome: -outcome.mean)
+    is_added = adjacency in {"", "add-remove", "zero-out"} and sampling in {"", "poisson"}
+    costs = (
+        ()
+        if delta is None
+        else cost_of_choosing(
+            several, delta=delta, dataset_size=dataset_size if is_added else None
+        )
+    )
+    return SweepFacts(
+        title=title,
+        version=version,
+        delta=delta,
+        sampling=sampling,
+        adjacency=adjacency,
+        classes=classes,
+        outcomes=tuple(_outcome(one, several) for one in several),
+        tuning=tuple(
+            TuningFact(name=c.way, runs=c.runs, epsilon=c.epsilon, delta=c.delta) for c in costs
+        ),
+    )
+
+
+def _outcome(one: Outcome, several: Sequence[Outcome]) -> OutcomeFact:
+    low = high = None
+    if one.sd is not None and one.runs > 1:
+        from scipy.stats import t
+
+        half = float(t.ppf(0.975, one.runs - 1)) * one.sd / math.sqrt(one.runs)
+        low, high = max(0.0, one.mean - half), min(1.0, one.mean + half)
+    return OutcomeFact(
+        choices=dict(one.choices),
+        is_private=one.is_private,
+        runs=one.runs,
+        mean=one.mean,
+        sd=one.sd,
+        low=low,
+        high=high,
+        epsilon=None if one.epsilon is None else _finite(one.epsilon),
+        times_chance=one.times_chance,
+        is_front=_is_front(one, several),
+    )
+
+
+def _is_front(one: Outcome, several: Sequence[Outcome]) -> bool:
+    if not one.is_private or one.epsilon is None or not math.isfinite(one.epsilon):
+        return False
+    return not any(
+        other.is_private
+        and other.epsilon is not None
+        and other.epsilon <= one.epsilon
+        and other.mean >= one.mean
+        and (other.epsilon, -other.mean) != (one.epsilon, -one.mean)
+        for other in several
+    )
+
+
+def audit_facts(several: Sequence[Evidence], *, title: str = "", version: str) -> AuditFacts:
+    """Return all that the page of audits says.
+
+    Parameters
+    ----------
+    several
+        One a model.
+    title, version
+        Of the page, and of the program.
+
+    Examples
+    --------
+    >>> from dpsgd.audits import Evidence, attack_rates
+    >>> plain = Evidence(name="plain", attacks={"loss": attack_rates([2, 3], [0, 1])})
+    >>> audit_facts([plain], version="1").models[0].attacks[0].auc
+    1.0
+    """
+    return AuditFacts(
+        title=title, version=version, models=tuple(_model(evidence) for evidence in several)
+    )
+
+
+def _model(found: Evidence) -> ModelFact:
+    curve: tuple[tuple[float, float], ...] = ()
+    if found.epsilon is not None and found.delta is not None:
+        ceiling = Ceiling(epsilon=found.epsilon, delta=found.delta)
+        curve = tuple((rate, ceiling.true_positive_rate(min(1.0, rate))) for rate in _CURVE)
+    bound = found.one_run
+    is_promised = found.epsilon is not None
+    return ModelFact(
+        name=found.name,
+        epsilon=found.epsilon,
+        delta=found.delta,
+        sampling=str(found.sampling) if is_promised else "",
+        adjacency=str(found.adjacency) if is_promised else "",
+        unit=found.unit if is_promised else "",
+        shadows=found.shadows,
+        attacks=tuple(_attack(name, rates) for name, rates in found.attacks.items()),
+        one_run=None
+        if bound is None
+        else OneRunFact(
+            epsilon=bound.epsilon,
+            canaries=bound.canaries,
+            guesses=bound.guesses,
+            right=bound.right,
+            error=bound.error,
+        ),
+        inversions=_inversions(found),
+        ceiling=curve,
+        is_refuted=found.is_refuted,
+    )
+
+
+def _attack(name: str, found: AttackRates) -> MembershipFact:
+    return MembershipFact(
+        name=name,
+        members=found.members,
+        others=found.others,
+        auc=found.auc,
+        advantage=found.advantage,
+        rates=tuple(
+            RateFact(
+                false_positive_rate=rate.false_positive_rate,
+                true_positive_rate=rate.true_positive_rate,
+                low=rate.low,
+                high=rate.high,
+                ceiling=rate.ceiling,
+            )
+            for rate in found.rates
+        ),
+        curve=found.curve,
+        advantage_ceiling=found.advantage_ceiling,
+        is_above=found.is_above,
+    )
+
+
+def _inversions(found: Evidence) -> tuple[InversionFact, ...]:
+    made = []
+    if found.attribute is not None:
+        made.append(_inversion("attribute", found.attribute, found.attribute.baseline))
+    if found.gradient is not None:
+        made.append(_inversion("gradient", found.gradient, None))
+    return tuple(made)
+
+
+def _inversion(
+    name: str, one: AttributeInversion | Rebuilt, baseline: float | None
+) -> InversionFact:
+    return InversionFact(
+        name=name,
+        members=one.members,
+        members_low=one.members_low,
+        members_high=one.members_high,
+        others=one.others,
+        others_low=one.others_low,
+        others_high=one.others_high,
+        baseline=baseline,
+        ceiling=one.ceiling,
+        is_above=one.is_above,
+    )
+
+
+def card_facts(card: PrivacyCard, *, title: str = "", version: str) -> CardFacts:
+    """Return all that the page of a privacy card says.
+
+    Parameters
+    ----------
+    card
+        The card.
+    title, version
+        Of the page, and of the program.
+
+    Examples
+    --------
+    >>> from dpsgd.card import PrivacyCard
+    >>> card = PrivacyCard(
+    ...     epsilon=1.0,
+    ...     delta=1e-6,
+    ...     unit="person",
+    ...     adjacency="add-remove",
+    ...     sampling="poisson",
+    ...     accounted_sampling="poisson",
+    ...     accountant="loss distribution",
+    ...     sampling_rate=0.01,
+    ...     noise_multiplier=1.1,
+    ...     clipping_norm=1.0,
+    ...     steps=1000,
+    ...     expected_batch=320,
+    ... )
+    >>> round(card_facts(card, version="1").odds, 3)
+    2.718
+    """
+    means = meaning(
+        Guarantee(
+            epsilon=card.epsilon, delta=card.delta, adjacency=card.adjacency, unit=card.unit
+        )
+    )
+    return CardFacts(
+        title=title,
+        version=version,
+        epsilon=card.epsilon,
+        delta=card.delta,
+        unit=card.unit,
+        records_per_unit=card.records_per_unit,
+        adjacency=str(card.adjacency),
+        sampling=str(card.sampling),
+        accounted_sampling=str(card.accounted_sampling),
+        accountant=card.accountant,
+        sampling_rate=card.sampling_rate,
+        noise_multiplier=card.noise_multiplier,
+        clipping_norm=card.clipping_norm,
+        steps=card.steps,
+        expected_batch=card.expected_batch,
+        clipping=card.clipping,
+        released=card.released,
+        data=card.data,
+        touches=card.touches,
+        trials=card.trials,
+        tuning=card.tuning,
+        randomness=card.randomness,
+        limits=card.limits,
+        doubts=card.doubts,
+        odds=_finite(means.odds_factor),
+        beliefs=tuple((p, *belief_bounds(p, epsilon=card.epsilon)) for p in _PRIORS),
+        rates=means.rates,
+        advantage=means.advantage,
+    )
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

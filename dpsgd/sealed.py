@@ -1,0 +1,169 @@
+"""Files of tensors that say what they are, and show damage: safetensors, with facts in JSON.
+
+Nothing here imports PyTorch, so that a privacy card can be read where it is not installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpsgd.errors import CheckpointError
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["opened", "sealed"]
+
+_FORMAT, _VERSION = "ckm-dpsgd", 1
+_LONGEST_HEADER = 16_000_000
+_WIDTH = 8  # of the number that says how long the header is
+
+
+def sealed(content: bytes, *, kind: str, facts: dict[str, Any]) -> bytes:
+    """Return safetensors with facts beside the tensors, and a digest of all of it.
+
+    Parameters
+    ----------
+    content
+        What the package safetensors wrote.
+    kind
+        What the file is: ``"model"`` or ``"run"``.
+    facts
+        Plain values.
+
+    Examples
+    --------
+    >>> empty = (2).to_bytes(8, "little") + b"{}"
+    >>> found = sealed(empty, kind="model", facts={"steps": 3})
+    >>> found.startswith(b'{"__metadata__"', 8), len(found) % 8
+    (True, 0)
+    """
+    start = _WIDTH + int.from_bytes(content[:_WIDTH], "little")
+    tensors = json.loads(content[_WIDTH:start])
+    tensors.pop("__metadata__", None)
+    about = {
+        "format": _FORMAT,
+        "version": str(_VERSION),
+        "kind": kind,
+        "facts": json.dumps(facts, sort_keys=True, allow_nan=False),
+    }
+    about["sha256"] = _digest(about, tensors, memoryview(content)[start:])
+    header = json.dumps({"__metadata__": about, **tensors}).encode()
+    header += b" " * (-len(header) % _WIDTH)
+    return len(header).to_bytes(_WIDTH, "little") + header + content[start:]
+
+
+def opened(path: str | os.PathLike[str], *, kind: str) -> tuple[bytes, dict[str, Any]]:
+    """Return a sealed file, and the facts in it; whatever is not whole and ours is refused.
+
+    Parameters
+    ----------
+    path
+        The file.
+    kind
+        What it must be.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is cut short, damaged, foreign, of another kind or of a newer version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "one.safetensors"
+    >>> empty = (2).to_bytes(8, "little") + b"{}"
+    >>> _ = file.write_bytes(sealed(empty, kind="model", facts={"steps": 3}))
+    >>> opened(file, kind="model")[1]
+    {'steps': 3}
+    """
+    file = Path(path)
+    content, tensors = _read(file)
+    about = tensors.pop("__metadata__", None)
+    if not _is_ours(about):
+        raise CheckpointError(
+            f"The file {file.name!r} is no {kind} of dpsgd.", hint="look at the path"
+        )
+    if int(about["version"]) > _VERSION:
+        raise CheckpointError(
+            f"The file {file.name!r} has version {int(about['version'])}; "
+            f"this program reads {_VERSION}.",
+            hint="a newer version of ckm wrote it: install that one",
+        )
+    if about["kind"] != kind:
+        raise CheckpointError(f"The file {file.name!r} is no {kind}.", hint="look at the path")
+    start = _WIDTH + int.from_bytes(content[:_WIDTH], "little")
+    if about["sha256"] != _digest(about, tensors, memoryview(content)[start:]):
+        raise CheckpointError(
+            f"The file {file.name!r} is damaged: it is not what was written.",
+            hint="take a copy of it",
+        )
+    facts = _json(about["facts"])
+    if not isinstance(facts, dict):
+        raise CheckpointError(f"The file {file.name!r} holds no facts.")
+    return content, facts
+
+
+def _read(file: Path) -> tuple[bytes, dict[str, Any]]:
+    """Return the content and its header; only as much is read as the header accounts for."""
+    if not file.is_file():  # a pipe would never end
+        raise CheckpointError(f"There is no file {file.name!r}.", hint="look at the path")
+    try:
+        size = file.stat().st_size
+        with file.open("rb") as stream:
+            length = int.from_bytes(first := stream.read(_WIDTH), "little")
+            if not 2 <= length <= min(_LONGEST_HEADER, size - _WIDTH):
+                raise _unreadable(file)
+            tensors = _json(head := stream.read(length))
+            if not isinstance(tensors, dict):
+                raise _unreadable(file)
+            if _end(tensors) != size - _WIDTH - length:
+                raise _unreadable(file)
+            return first + head + stream.read(), tensors
+    except OSError as error:
+        raise _unreadable(file) from error
+
+
+def _unreadable(file: Path) -> CheckpointError:
+    return CheckpointError(
+        f"The file {file.name!r} cannot be read.",
+        hint="it may be cut short, or of another kind",
+    )
+
+
+def _end(tensors: dict[str, Any]) -> int:
+    """Return where the last tensor ends; -1 where the entries are none."""
+    try:
+        ends = [int(v["data_offsets"][1]) for n, v in tensors.items() if n != "__metadata__"]
+    except (TypeError, KeyError, IndexError, ValueError):
+        return -1
+    return max(ends, default=0)
+
+
+def _is_ours(about: Any) -> bool:
+    names = ("format", "version", "kind", "facts", "sha256")
+    return (
+        isinstance(about, dict)
+        and all(isinstance(about.get(name), str) for name in names)
+        and about["format"] == _FORMAT
+        and about["version"].isdecimal()
+        and len(about["version"]) < 9
+    )
+
+
+def _digest(about: dict[str, str], tensors: dict[str, Any], data: memoryview) -> str:
+    names = ("format", "version", "kind", "facts")
+    head = json.dumps([[about[name] for name in names], tensors], sort_keys=True)
+    found = hashlib.sha256(head.encode() + b"\0")
+    found.update(data)
+    return found.hexdigest()
+
+
+def _json(text: str | bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

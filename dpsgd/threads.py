@@ -1,0 +1,38 @@
+"""How many threads PyTorch uses: one a job, as jobs that share a machine hinder each other."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import torch
+
+from dp.checking import checked_count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["limited_threads"]
+
+
+@contextlib.contextmanager
+def limited_threads(number: int = 1) -> Iterator[None]:
+    """Let PyTorch use as many threads for as long as the block runs.
+
+    Parameters
+    ----------
+    number
+        How many.
+
+    Examples
+    --------
+    >>> with limited_threads():
+    ...     torch.get_num_threads()
+    1
+    """
+    wanted, before = checked_count(number, "threads"), torch.get_num_threads()
+    torch.set_num_threads(wanted)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,11 @@
+"""What every package stands on: errors that explain themselves, files that appear whole.
+
+It holds no method and knows no data; it imports the standard library alone (ADR 16).
+"""
+
+from __future__ import annotations
+
+from footing.errors import ExplainedError
+from footing.files import new_file, write_whole
+
+__all__ = ["ExplainedError", "new_file", "write_whole"]

@@ -1,0 +1,38 @@
+"""The error that the errors of every package descend from."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+__all__ = ["ExplainedError"]
+
+
+class ExplainedError(ValueError):
+    """Say what must hold, what was found and one way out.
+
+    Parameters
+    ----------
+    problem
+        What must hold or cannot be done, and what was found instead. Never a record, a key, a
+        cell or a secret.
+    hint
+        One way out.
+
+    Attributes
+    ----------
+    code
+        A name that stays when the words change, for scripts and logs.
+
+    Examples
+    --------
+    >>> print(ExplainedError("The prior must sum to 1, not 0.9.", hint="divide it by its sum"))
+    The prior must sum to 1, not 0.9.
+      hint: divide it by its sum
+    """
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, problem: str, *, hint: str | None = None) -> None:
+        super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
+        self.problem = problem
+        self.hint = hint

@@ -1,0 +1,157 @@
+"""Files that appear complete or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from footing.errors import ExplainedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["new_file", "write_whole"]
+
+
+@contextlib.contextmanager
+def new_file(
+    path: str | os.PathLike[str],
+    *,
+    error: type[ExplainedError] = ExplainedError,
+    overwrite: bool = False,
+    is_private: bool = False,
+) -> Iterator[Path]:
+    """Give an empty file to fill; it takes its name when the block ends well.
+
+    An older file of that name stays as it is until then. Of two processes that write one name
+    without `overwrite`, the second to finish fails and changes nothing.
+
+    Parameters
+    ----------
+    path
+        The file.
+    error
+        What to raise, with a problem and a hint.
+    overwrite
+        Whether a file of that name may be replaced.
+    is_private
+        Whether its owner alone may read it.
+
+    Yields
+    ------
+    Path
+        An empty file in the same folder, of the same suffix, that is removed when the block
+        fails.
+
+    Raises
+    ------
+    ExplainedError
+        The given kind of it, if the file exists, is a folder or has no folder to lie in.
+    OSError
+        With the name of the file, not of its draft, if it cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "new.txt"
+    >>> with new_file(file) as draft:
+    ...     _ = draft.write_text("all of it")
+    ...     file.exists()
+    False
+    >>> file.read_text()
+    'all of it'
+    """
+    target = Path(path)
+    _require_free(target, error, overwrite=overwrite)
+    draft = _draft(target)
+    try:
+        draft.touch(mode=0o600 if is_private else 0o666, exist_ok=False)
+        yield draft
+        _give_name(draft, target, error, overwrite=overwrite)
+    except OSError as failure:
+        is_of_draft = failure.filename in {None, os.fspath(draft)}
+        if failure.errno is None or not is_of_draft or isinstance(failure, ExplainedError):
+            raise
+        raise OSError(failure.errno, failure.strerror, os.fspath(target)) from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _draft(target: Path) -> Path:
+    """Name a draft so that who finds one after a kill knows what it was to be."""
+    start = target.stem[:40]  # a file name has 255 bytes
+    return target.with_name(f".{start}.{secrets.token_hex(4)}.tmp{target.suffix}")
+
+
+def _require_free(target: Path, error: type[ExplainedError], *, overwrite: bool) -> None:
+    if target.is_dir():
+        raise error(f"{target.name!r} is a folder.", hint="take another name")
+    if target.exists() and not overwrite:
+        raise _exists(target, error)
+    if not target.parent.is_dir():
+        raise error(f"There is no folder '{target.parent}'.", hint="make it first")
+
+
+def _give_name(
+    draft: Path, target: Path, error: type[ExplainedError], *, overwrite: bool
+) -> None:
+    with draft.open("rb") as file:
+        os.fsync(file.fileno())
+    if not overwrite:
+        try:
+            os.link(draft, target)  # another process may have taken the name meanwhile
+        except FileExistsError:
+            raise _exists(target, error) from None
+        except OSError:  # a file system without links
+            pass
+        else:
+            return
+    draft.replace(target)
+
+
+def _exists(target: Path, error: type[ExplainedError]) -> ExplainedError:
+    return error(
+        f"The file {target.name!r} exists already.",
+        hint="take another name, or ask to overwrite it",
+    )
+
+
+def write_whole(
+    path: str | os.PathLike[str],
+    content: str | bytes,
+    *,
+    error: type[ExplainedError] = ExplainedError,
+    overwrite: bool = True,
+    is_private: bool = False,
+) -> None:
+    """Write a text in UTF-8, or bytes, as `new_file` does.
+
+    Parameters
+    ----------
+    path
+        The file.
+    content
+        What it is to hold.
+    error, overwrite, is_private
+        As for `new_file`; a file of that name is replaced unless `overwrite` is false.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "page.html"
+    >>> write_whole(file, "inside", is_private=True)
+    >>> file.read_text(), oct(file.stat().st_mode & 0o777)
+    ('inside', '0o600')
+    >>> try:
+    ...     write_whole(file, "again", overwrite=False)
+    ... except ExplainedError as failure:
+    ...     print(failure)
+    The file 'page.html' exists already.
+      hint: take another name, or ask to overwrite it
+    """
+    body = content.encode() if isinstance(content, str) else content
+    with new_file(path, error=error, overwrite=overwrite, is_private=is_private) as draft:
+        draft.write_bytes(body)

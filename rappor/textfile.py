@@ -1,0 +1,42 @@
+"""Small files of text, read whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rappor.errors import ReportFileError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["read_text"]
+
+
+def read_text(path: Path) -> str:
+    """Read a whole text in UTF-8, with or without a byte order mark.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    ReportFileError
+        If it cannot be read or is no text.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "some.txt"
+    >>> _ = file.write_text("all of it")
+    >>> read_text(file)
+    'all of it'
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        reason = "it is not text"
+    except OSError as error:
+        reason = error.strerror or "unknown"
+    raise ReportFileError(f"The file {path.name!r} cannot be read: {reason}.") from None

@@ -1,0 +1,230 @@
+"""Curves and points on two axes, each of them linear or by powers of ten."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reports.drawing import Drawing, Scale, log_ticks, ticks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reports.languages import Words
+
+__all__ = ["Curve", "Curves", "Spot", "curves"]
+
+_WIDTH, _HEIGHT = 720.0, 380.0
+_LEFT, _RIGHT, _TOP, _LOW = 62.0, 20.0, 36.0, 300.0
+_IN_A_ROW = 2
+_SHAPES = 6
+_POWERS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """A point, and the ends of its interval."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """A line of the picture.
+
+    Parameters
+    ----------
+    name
+        In the legend; empty for none.
+    spots
+        In the order of the line.
+    is_joined, is_marked
+        Whether a line joins them, and whether each has a mark.
+    is_limit
+        Whether it is a limit, drawn strong and dashed, not a result.
+    """
+
+    name: str
+    spots: tuple[Spot, ...]
+    is_joined: bool = True
+    is_marked: bool = True
+    is_limit: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curves:
+    """What a picture of curves says.
+
+    Parameters
+    ----------
+    id, title, description
+        Of the picture.
+    across, upwards
+        The names of its axes.
+    is_log_across, is_log_upwards
+        Whether an axis goes by powers of ten.
+    from_zero
+        Whether a linear axis upwards starts at 0.
+    home
+        The place to ring.
+    least
+        Where axes by powers of ten begin; smaller numbers are drawn there.
+    """
+
+    id: str
+    title: str
+    description: str
+    across: str
+    upwards: str
+    is_log_across: bool = False
+    is_log_upwards: bool = False
+    from_zero: bool = True
+    home: tuple[float, float] | None = None
+    least: float = 0.0
+
+
+class _Axis:
+    """A scale with its ticks."""
+
+    def __init__(
+        self, numbers: Sequence[float], span: tuple[float, float], **how: float
+    ) -> None:
+        self.least = how.get("least", 0.0)
+        self.is_log = bool(how.get("is_log"))
+        if self.is_log:
+            kept = [max(number, self.least) for number in numbers]
+            self.at = log_ticks(min(kept), max(kept))
+        else:
+            start = min(0.0, *numbers) if how.get("from_zero") else min(numbers)
+            self.at = ticks(start, max(numbers))
+        self._scale = Scale((self._of(self.at[0]), self._of(self.at[-1])), span)
+
+    def _of(self, number: float) -> float:
+        return math.log10(max(number, self.least)) if self.is_log else number
+
+    def __call__(self, number: float) -> float:
+        return self._scale(self._of(number))
+
+    def write(self, words: Words, number: float) -> str:
+        if self.is_log and (number < 1e-3 or number > 1e6):
+            power = round(math.log10(number))
+            if math.isclose(number, 10.0**power):
+                return f"10{str(power).translate(_POWERS)}"
+        return words.numbers.plain(number)
+
+
+def curves(words: Words, data: Curves, lines: Sequence[Curve]) -> str:
+    """Draw each curve with its own dashes and marks; intervals are upright lines.
+
+    Parameters
+    ----------
+    words
+        The language.
+    data
+        The words of the picture.
+    lines
+        At least one, with at least one point.
+
+    Examples
+    --------
+    >>> from reports.languages import words_of
+    >>> data = Curves(id="a", title="", description="", across="x", upwards="y")
+    >>> line = Curve(name="one", spots=(Spot(x=0, y=1), Spot(x=2, y=3, low=2, high=4)))
+    >>> curves(words_of("en"), data, [line]).count("<circle")
+    2
+    """
+    named = [line for line in lines if line.name]
+    rows = math.ceil(len(named) / _IN_A_ROW) if len(lines) > 1 else 0
+    drawing = Drawing(data.id, size=(_WIDTH, _LOW + 44 + 20 * rows))
+    spots = [spot for line in lines for spot in line.spots]
+    ends = [n for s in spots for n in (s.y, s.low, s.high) if n is not None]
+    along = _Axis(
+        [spot.x for spot in spots],
+        (_LEFT, _WIDTH - _RIGHT),
+        is_log=data.is_log_across,
+        least=data.least,
+    )
+    up = _Axis(
+        ends,
+        (_LOW, _TOP),
+        is_log=data.is_log_upwards,
+        from_zero=data.from_zero,
+        least=data.least,
+    )
+    drawing.upwards(
+        up,
+        up.at,
+        left=_LEFT,
+        right=_WIDTH - _RIGHT,
+        write=lambda number: up.write(words, number),
+        name=data.upwards,
+    )
+    drawing.across(
+        along,
+        along.at,
+        low=_LOW,
+        high=_TOP,
+        write=lambda number: along.write(words, number),
+        name=data.across,
+    )
+    drawing.line((_LEFT, _LOW), (_WIDTH - _RIGHT, _LOW), css="axis")
+    shapes = iter(range(len(lines)))
+    styles = [-1 if line.is_limit else next(shapes) % _SHAPES for line in lines]
+    for line, style in zip(lines, styles, strict=True):
+        _draw(drawing, line, style, along, up)
+    if data.home is not None:
+        drawing.circle((along(data.home[0]), up(data.home[1])), 9, css="home")
+    if rows:
+        _legend(drawing, [(n, s) for n, s in zip(lines, styles, strict=True) if n.name])
+    return drawing.finish(data.title, data.description)
+
+
+def _draw(drawing: Drawing, line: Curve, style: int, along: _Axis, up: _Axis) -> None:
+    places = [(along(spot.x), up(spot.y)) for spot in line.spots]
+    if line.is_joined:
+        drawing.path(places, css="limit" if style < 0 else f"curve c{style}")
+    for spot, (x, y) in zip(line.spots, places, strict=True):
+        if spot.low is not None and spot.high is not None:
+            drawing.line((x, up(spot.low)), (x, up(spot.high)), css="axis")
+            for end in (spot.low, spot.high):
+                drawing.line((x - 4, up(end)), (x + 4, up(end)), css="axis")
+        if line.is_marked:
+            _mark(drawing, style, (x, y))
+
+
+def _mark(drawing: Drawing, style: int, place: tuple[float, float]) -> None:
+    """Draw a shape of its own for each curve."""
+    x, y = place
+    css = f"mark m{max(style, 0)}"
+    if style <= 0:
+        drawing.circle(place, 3.5, css=css)
+    elif style == 1:
+        drawing.rect((x - 3.5, y - 3.5, 7, 7), css=css)
+    else:
+        sides = {2: 3, 3: 4, 4: 5}.get(style, 3)
+        turn = math.pi if style > 4 else 0.0
+        corners = [
+            (
+                x + 5 * math.sin(turn + 2 * math.pi * k / sides),
+                y - 5 * math.cos(turn + 2 * math.pi * k / sides),
+            )
+            for k in range(sides + 1)
+        ]
+        drawing.path(corners, css=css)
+
+
+def _legend(drawing: Drawing, named: Sequence[tuple[Curve, int]]) -> None:
+    """Explain lines and marks, two side by side."""
+    for number, (line, style) in enumerate(named):
+        row, column = divmod(number, _IN_A_ROW)
+        left, y = 8 + column * 356.0, _LOW + 50 + 20 * row
+        if line.is_joined:
+            css = "limit" if style < 0 else f"curve c{style}"
+            drawing.line((left, y), (left + 36, y), css=css)
+        if line.is_marked:
+            _mark(drawing, style, (left + 18, y))
+        drawing.text((left + 44, y + 4), line.name)

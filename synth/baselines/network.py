@@ -1,0 +1,292 @@
+"""Networks of columns with few parents: candidates, information, tables, records."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Family",
+    "NetworkTable",
+    "candidates_of",
+    "cells_of",
+    "draw_network",
+    "information_of",
+    "information_sensitivity",
+    "measured_places",
+    "tables_of",
+]
+
+#: A column and its parents.
+Family = tuple[int, tuple[int, ...]]
+
+_LARGEST = 1_000_000
+_MOST_CANDIDATES = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NetworkTable:
+    """The law of a column given its parents.
+
+    Parameters
+    ----------
+    child, parents
+        The columns.
+    sizes
+        How many codes each parent has.
+    cumulative
+        A row for each combination of the parents, rising to 1.
+
+    Examples
+    --------
+    >>> even = np.array([[0.5, 1.0]])
+    >>> NetworkTable(child=0, parents=(), sizes=(), cumulative=even).child
+    0
+    """
+
+    child: int
+    parents: tuple[int, ...]
+    sizes: tuple[int, ...]
+    cumulative: NDArray[np.float64]
+
+
+def information_sensitivity(records: int, *, is_binary: bool) -> float:
+    """Return how far the mutual information moves when a record is replaced.
+
+    Parameters
+    ----------
+    records
+        How many records there are.
+    is_binary
+        Whether the column, or the set of its parents, has two values.
+
+    Examples
+    --------
+    >>> round(information_sensitivity(1000, is_binary=True), 6)
+    0.007907
+    """
+    n = records
+    if n < 2:
+        return math.log(2)
+    if is_binary:
+        return math.log(n) / n + (n - 1) / n * math.log(n / (n - 1))
+    return 2 / n * math.log((n + 1) / 2) + (n - 1) / n * math.log((n + 1) / (n - 1))
+
+
+def information_of(
+    codes: NDArray[np.integer], family: Family, *, sizes: Sequence[int]
+) -> float:
+    """Return the mutual information of a column and its parents, over its sensitivity.
+
+    Parameters
+    ----------
+    codes
+        One row a record.
+    family
+        The column and its parents.
+    sizes
+        How many codes each column has.
+
+    Notes
+    -----
+    One record that is replaced moves the result by 1 at most, whatever the sizes are.
+
+    Examples
+    --------
+    >>> same = np.array([[0, 0], [1, 1]] * 50)
+    >>> round(information_of(same, (1, (0,)), sizes=[2, 2]), 2)
+    12.38
+    """
+    child, parents = family
+    cells = math.prod(sizes[one] for one in parents) * sizes[child]
+    joined = cells_of(codes, (*parents, child), sizes=sizes)
+    table = np.bincount(joined, minlength=cells).reshape(-1, sizes[child])
+    found = _entropy(table.sum(axis=0)) + _entropy(table.sum(axis=1)) - _entropy(table.ravel())
+    is_binary = sizes[child] <= 2 or cells <= 2 * sizes[child]
+    return found / information_sensitivity(len(codes), is_binary=is_binary)
+
+
+def candidates_of(sizes: Sequence[int], chosen: Sequence[int], *, degree: int) -> list[Family]:
+    """Return the next columns that are possible, with as many parents as possible.
+
+    Parameters
+    ----------
+    sizes
+        How many codes each column has.
+    chosen
+        The columns that are in the network.
+    degree
+        The most parents of a column.
+
+    Notes
+    -----
+    Those whose table would have more than a million cells are left out, and numbers of parents
+    with more than 20,000 candidates. None of it depends on records.
+
+    Examples
+    --------
+    >>> candidates_of([2, 2, 2], [0], degree=3)
+    [(1, (0,)), (2, (0,))]
+    """
+    left = [one for one in range(len(sizes)) if one not in chosen]
+    for many in range(min(len(chosen), degree), -1, -1):
+        if math.comb(len(chosen), many) * len(left) > _MOST_CANDIDATES:
+            continue
+        found = [
+            (child, of)
+            for child in left
+            for of in combinations(sorted(chosen), many)
+            if sizes[child] * math.prod(sizes[one] for one in of) <= _LARGEST
+        ]
+        if found:
+            return found
+    return [(child, ()) for child in left]
+
+
+def cells_of(
+    codes: NDArray[np.integer], columns: Sequence[int], *, sizes: Sequence[int]
+) -> NDArray[np.int64]:
+    """Return the cell of each record in the table of some columns.
+
+    Parameters
+    ----------
+    codes
+        One row a record.
+    columns
+        The columns, the last one fastest.
+    sizes
+        How many codes each column has.
+
+    Examples
+    --------
+    >>> cells_of(np.array([[1, 2]]), (0, 1), sizes=[2, 3]).tolist()
+    [5]
+    """
+    flat = np.zeros(len(codes), dtype=np.int64)
+    for one in columns:
+        flat = flat * sizes[one] + codes[:, one]
+    return flat
+
+
+def measured_places(network: Sequence[Family], *, degree: int) -> list[int]:
+    """Return the places whose tables are measured: all but those that the first one holds.
+
+    Parameters
+    ----------
+    network
+        Columns with parents, in their order.
+    degree
+        The most parents of a column, below the number of columns.
+
+    Examples
+    --------
+    >>> measured_places([(0, ()), (1, (0,)), (2, (0, 1))], degree=2)
+    [2]
+    """
+    child, parents = network[degree]
+    shared = {child, *parents}
+    return [
+        place
+        for place, (one, of) in enumerate(network)
+        if place >= degree or not {one, *of} <= shared
+    ]
+
+
+def tables_of(
+    network: Sequence[Family],
+    held: Mapping[int, tuple[tuple[int, ...], NDArray[np.float64]]],
+) -> list[NetworkTable]:
+    """Return the laws that follow from measured tables.
+
+    Parameters
+    ----------
+    network
+        Columns with parents, in their order.
+    held
+        Of measured places the columns and the table.
+
+    Examples
+    --------
+    >>> counts = np.array([[3.0, 1.0], [0.0, 2.0]])
+    >>> made = tables_of([(0, ()), (1, (0,))], {1: ((0, 1), counts)})
+    >>> made[0].cumulative.round(2).tolist(), made[1].cumulative.tolist()
+    ([[0.67, 1.0]], [[0.75, 1.0], [0.0, 1.0]])
+    """
+    tables = []
+    for place, (child, parents) in enumerate(network):
+        joint = held[place] if place in held else _shared(held, (*parents, child))
+        tables.append(_conditional(joint[1], child, parents))
+    return tables
+
+
+def draw_network(
+    number: int, tables: Sequence[NetworkTable], *, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw records, a column after its parents.
+
+    Parameters
+    ----------
+    number
+        How many.
+    tables
+        The law of each column.
+    rng
+        A generator.
+
+    Examples
+    --------
+    >>> sure = NetworkTable(child=0, parents=(), sizes=(), cumulative=np.array([[0.0, 1.0]]))
+    >>> draw_network(2, [sure], rng=np.random.default_rng(1)).tolist()
+    [[1], [1]]
+    """
+    drawn = np.zeros((number, len(tables)), dtype=np.int64)
+    for table in tables:
+        row = np.zeros(number, dtype=np.int64)
+        for one, width in zip(table.parents, table.sizes, strict=True):
+            row = row * width + drawn[:, one]
+        # rows are sorted, so one search in all of them finds each one's place
+        width = table.cumulative.shape[1]
+        shifted = (table.cumulative + np.arange(len(table.cumulative))[:, None]).ravel()
+        place = np.searchsorted(shifted, row + rng.random(number), side="right")
+        drawn[:, table.child] = (place - row * width).clip(0, width - 1)
+    return drawn
+
+
+def _entropy(counts: NDArray[np.int64]) -> float:
+    held = counts[counts > 0]
+    total = held.sum()
+    return float(math.log(total) - (held * np.log(held)).sum() / total)
+
+
+def _shared(
+    held: Mapping[int, tuple[tuple[int, ...], NDArray[np.float64]]], wanted: tuple[int, ...]
+) -> tuple[tuple[int, ...], NDArray[np.float64]]:
+    """Return the table of some columns as a margin of one that was measured."""
+    order, joint = next(one for one in held.values() if set(wanted) <= set(one[0]))
+    others = tuple(axis for axis, one in enumerate(order) if one not in wanted)
+    left = [one for one in order if one in wanted]
+    summed = joint.sum(axis=others) if others else joint
+    return wanted, np.transpose(summed, [left.index(one) for one in wanted])
+
+
+def _conditional(
+    held: NDArray[np.float64], child: int, parents: tuple[int, ...]
+) -> NetworkTable:
+    rows = held.reshape(-1, held.shape[-1]).copy()
+    rows[rows.sum(axis=1) <= 0] = 1.0
+    cumulative = np.cumsum(rows, axis=1)
+    return NetworkTable(
+        child=child,
+        parents=parents,
+        sizes=held.shape[:-1],
+        cumulative=cumulative / cumulative[:, -1:],
+    )

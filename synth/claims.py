@@ -1,0 +1,99 @@
+"""Methods that spend more than they claim, and what is to be said of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from synth.errors import SynthError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Claim", "words_of", "wrong_account"]
+
+_ROUNDING = 1 + 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a published method says it spends. It is no budget: nothing holds the method to it.
+
+    Neighbours are data sets of one size that differ in one record.
+
+    Parameters
+    ----------
+    epsilon
+        The epsilon of the publication; 0 for no noise; None for a method that claims nothing.
+
+    Examples
+    --------
+    >>> Claim(epsilon=1).epsilon
+    1.0
+    """
+
+    epsilon: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.epsilon is None:
+            return
+        given: object = self.epsilon
+        is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
+        if not is_number or not 0 <= self.epsilon < math.inf:
+            raise SynthError(
+                f"The epsilon of a claim is a finite number from 0, not {self.epsilon!r}.",
+                hint="0 stands for no noise at all",
+            )
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+
+
+def words_of(account: Mapping[str, Any]) -> str:
+    """Say what a method promises that spends more than it claims: nothing.
+
+    Parameters
+    ----------
+    account
+        What `synth.Model.account` gives.
+
+    Examples
+    --------
+    >>> words_of({"label": "A net", "claimed": 1.0, "epsilon": None, "parts": {"net": None}})
+    'A net: NOT differentially private as claimed: epsilon 1 claimed, no bound (net unbounded)'
+    >>> words_of({"label": "A net", "claimed": 1.0, "epsilon": 501.0, "parts": {"net": 501.0}})
+    'A net: NOT differentially private as claimed: epsilon 1 claimed, 501 spent (net 501)'
+    """
+    claimed, spent = account["claimed"], account["epsilon"]
+    parts = ", ".join(
+        f"{part} {'unbounded' if price is None else f'{price:g}'}"
+        for part, price in account["parts"].items()
+    )
+    bound = "no bound" if spent is None else f"{spent:g} spent"
+    if claimed is None:
+        return f"{account['label']}: NOT differentially private: {bound} ({parts})"
+    return (
+        f"{account['label']}: NOT differentially private as claimed: epsilon {claimed:g} "
+        f"claimed, {bound} ({parts})"
+    )
+
+
+def wrong_account(account: Mapping[str, Any]) -> list[str]:
+    """Return what does not add up in an account.
+
+    Parameters
+    ----------
+    account
+        As for `words_of`.
+
+    Examples
+    --------
+    >>> wrong_account({"claimed": 1.0, "epsilon": 2.0, "parts": {"margins": None}})
+    ['The account states less than the sum of its parts.']
+    """
+    prices = [
+        math.inf if price is None else float(price) for price in account["parts"].values()
+    ]
+    stated = math.inf if account["epsilon"] is None else float(account["epsilon"])
+    if not prices or not math.fsum(prices) <= stated * _ROUNDING:
+        return ["The account states less than the sum of its parts."]
+    return []
