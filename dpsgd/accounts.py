@@ -121,6 +121,7 @@ def _grid(rate: float, sigma: float) -> float:
     runs would cost a quarter of epsilon where each step loses little, and time elsewhere.
     """
     typical = rate * math.sqrt(math.expm1(min(_LARGEST, sigma**-2)))
-    largest = math.log1p(rate * math.expm1(min(_LARGEST, _FAR / sigma + sigma**-2 / 2)))
+    most = _FAR / sigma + sigma**-2 / 2
+    largest = math.log1p(rate * math.expm1(most)) if most < _LARGEST else most
     points = largest / _MOST_POINTS
     return max(points, min(typical / _PARTS, _COARSEST))

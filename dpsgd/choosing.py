@@ -132,7 +132,7 @@ def _by_orders(
         return
 
     def whole(values: np.ndarray) -> RenyiCurve:
-        return RenyiCurve(orders=curves[0].orders, losses=values)  # type: ignore[arg-type]
+        return RenyiCurve(orders=curves[0].orders, losses=values)
 
     found = {"sum": whole((number * losses).sum(axis=0))}
     dearest = whole(losses.max(axis=0))

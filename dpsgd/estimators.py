@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DPClassifier", "DPRegressor"]
 
+_LARGEST = float(torch.finfo(torch.float32).max)
+
 
 class _Estimator:
     """What both share."""
@@ -187,6 +189,11 @@ class _Estimator:
         return found
 
     def _fit(self, x: Tensor, y: Tensor, *, course: Course) -> None:
+        if not 0 < self.learning_rate < _LARGEST or not 0 <= self.momentum < 1:
+            raise PlanError(
+                "learning_rate must be positive and finite, and momentum lie from 0 to 1.",
+                hint="1 and 0.9 suit a linear model on a table",
+            )
         self.inputs_ = int(x.shape[1])
         network = started(lambda: self._build(self.inputs_), self.plan.seed).to(self.device)
         optimizer = torch.optim.SGD(

@@ -46,7 +46,8 @@ def table_stages(configuration: Mapping[str, Any]) -> Iterator[str]:
     if training is None:
         each(network(x), y).mean().backward()
     else:
-        for piece, labels in training.pieces(torch.arange(size).numpy(), x, y):
+        rows = next(training.draws(size))
+        for piece, labels in training.pieces(rows, x, y):
             training.accumulate(each(network(piece), labels))
     yield "backward"
     if training is None:

@@ -244,6 +244,9 @@ class RecordGradients:
             rows: Any = sum(sample) if isinstance(sample, list) else sample
             layer, _, short = name.rpartition(".")
             rows = rows.unflatten(0, (len(rows) // copies, copies)).sum(1)
+            padding = getattr(self.model.get_submodule(layer), "padding_idx", None)
+            if padding is not None:  # Opacus gives it a gradient; training gives it none
+                rows[:, padding] = 0.0
             parts.append((layer, written({short: rows})))
         return parts
 
@@ -258,6 +261,17 @@ def _lengths(parts: list[tuple[str, Part]]) -> Tensor:
 
 
 def _opacus(model: nn.Module) -> Any:
+    for name, layer in model.named_modules():
+        where = f"The layer {name or 'itself'!r} ({type(layer).__name__})"
+        if getattr(layer, "inplace", False):
+            raise UnsupportedLayerError(
+                f"{where} overwrites what Opacus keeps.", hint="set inplace=False"
+            )
+        if isinstance(layer, nn.LayerNorm) and layer.elementwise_affine and layer.bias is None:
+            raise UnsupportedLayerError(
+                f"{where} has a scale without a bias, which Opacus does not know.",
+                hint="set bias=True",
+            )
     try:
         from opacus import GradSampleModule
     except ImportError:

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpsgd.audits.evidence import Evidence
+    from dpsgd.audits.inversion import AttributeInversion
     from dpsgd.audits.rates import AttackRates
+    from dpsgd.audits.rebuilding import Rebuilt
     from dpsgd.card import PrivacyCard
     from dpsgd.plan import Plan
     from dpsgd.sensitivity import Series
@@ -366,26 +368,28 @@ def _attack(name: str, found: AttackRates) -> MembershipFact:
 
 def _inversions(found: Evidence) -> tuple[InversionFact, ...]:
     made = []
-    for name, one, baseline in (
-        ("attribute", found.attribute, found.attribute and found.attribute.baseline),
-        ("gradient", found.gradient, None),
-    ):
-        if one is not None:
-            made.append(
-                InversionFact(
-                    name=name,
-                    members=one.members,
-                    members_low=one.members_low,
-                    members_high=one.members_high,
-                    others=one.others,
-                    others_low=one.others_low,
-                    others_high=one.others_high,
-                    baseline=baseline,
-                    ceiling=one.ceiling,
-                    is_above=one.is_above,
-                )
-            )
+    if found.attribute is not None:
+        made.append(_inversion("attribute", found.attribute, found.attribute.baseline))
+    if found.gradient is not None:
+        made.append(_inversion("gradient", found.gradient, None))
     return tuple(made)
+
+
+def _inversion(
+    name: str, one: AttributeInversion | Rebuilt, baseline: float | None
+) -> InversionFact:
+    return InversionFact(
+        name=name,
+        members=one.members,
+        members_low=one.members_low,
+        members_high=one.members_high,
+        others=one.others,
+        others_low=one.others_low,
+        others_high=one.others_high,
+        baseline=baseline,
+        ceiling=one.ceiling,
+        is_above=one.is_above,
+    )
 
 
 def card_facts(card: PrivacyCard, *, title: str = "", version: str) -> CardFacts:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dpsgd.cost import Cost
     from dpsgd.plan import Plan
 
-__all__ = ["PrivateTraining", "privatise"]
+__all__ = ["PrivateTraining", "losses_of", "privatise"]
 
 _MICRO_BATCH = 256
 
@@ -89,6 +89,8 @@ class PrivateTraining:
         self._books = RecordGradients(model)
         self._sums: dict[str, Tensor] = {}
         self._within = 0.0
+        self._rows_due: int | None = None  # of the batch drawn last
+        self._rows_seen = 0
         self.averages: dict[str, Tensor] | None = None
         self._apply = optimizer.step
 
@@ -112,6 +114,7 @@ class PrivateTraining:
         found = self._books.clipped_sum(
             losses, norm=self.clipping_norm, copies=self.plan.augmentations
         )
+        self._rows_seen += len(losses)
         for name, value in found.gradients.items():
             held = self._sums.get(name)
             self._sums[name] = value if held is None else held + value
@@ -124,16 +127,23 @@ class PrivateTraining:
         ------
         BudgetEndedError
             If all steps of the plan are taken.
+        DPSGDError
+            If the rows are not those of the batch that was drawn.
         """
         if self.steps_taken >= self.plan.steps:
             raise BudgetEndedError(
                 f"All {self.plan.steps} steps of the plan are taken.",
                 hint="keep the model as it is, or make a new plan and charge it anew",
             )
+        if self._rows_seen != (self._rows_due or 0):
+            raise DPSGDError(
+                "A step takes the batch that the plan drew, whole and once.",
+                hint="take batches from training.draws and training.pieces, or from the loader",
+            )
         self.steps_taken += 1  # first, so that no failure can hide a step
         self._set_gradients()
         self._adapt()
-        self._sums, self._within = {}, 0.0
+        self._forget()
         self._apply()
         self._keep_average()
 
@@ -161,7 +171,7 @@ class PrivateTraining:
         last = self.plan.steps if until is None else min(until, self.plan.steps)
         for rows in self.draws(len(data[0]), until=last):
             for batch in self.pieces(rows, *data, augment=augment):
-                self.accumulate(criterion(self.model(batch[0]), *batch[1:]))
+                self.accumulate(losses_of(criterion, self.model(batch[0]), *batch[1:]))
             self.step()
 
     def draws(self, size: int, *, until: int | None = None) -> Iterator[Any]:
@@ -177,7 +187,14 @@ class PrivateTraining:
         last = self.plan.steps if until is None else until
         coins = self.randomness.coins
         left = draws(self.plan, size=size, coins=coins, done=self.steps_taken)
-        yield from islice(left, max(0, last - self.steps_taken))
+        for rows in islice(left, max(0, last - self.steps_taken)):
+            self._forget()  # what a loop that broke off left behind
+            self._rows_due = len(rows) * self.plan.augmentations
+            yield rows
+
+    def _forget(self) -> None:
+        self._sums, self._within = {}, 0.0
+        self._rows_due, self._rows_seen = None, 0
 
     def pieces(
         self, rows: Any, *data: Tensor, augment: Callable[[Tensor], Tensor] | None = None
@@ -390,10 +407,34 @@ def privatise(
     training = PrivateTraining(plan, model=model, optimizer=optimizer, micro_batch=micro_batch)
 
     def private(*values: Tensor) -> _Loss:
-        losses = each(*values)
+        losses = losses_of(each, *values)
         return _Loss(training, losses.flatten(1).mean(1) if losses.dim() > 1 else losses)
 
     return _Batches(training, data, augment), private
+
+
+def losses_of(criterion: Callable[..., Tensor], *values: Tensor) -> Tensor:
+    """Return the losses, or an error that does not quote a record's label.
+
+    Parameters
+    ----------
+    criterion
+        Gives a loss for each row.
+    values
+        Outputs and targets.
+
+    Examples
+    --------
+    >>> losses_of(lambda outputs: outputs, torch.zeros(2))
+    tensor([0., 0.])
+    """
+    try:
+        return criterion(*values)
+    except IndexError:
+        raise TrainingDataError(
+            "A label lies outside of the outputs of the model.",
+            hint="labels are whole numbers from 0 to the number of outputs less 1",
+        ) from None
 
 
 def _check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:

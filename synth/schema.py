@@ -79,7 +79,8 @@ class Schema:
     unit
         Who is protected.
     weight
-        The column with survey weights, if there is one; it is synthesised like others.
+        The column with survey weights, if there is one; it is synthesised like others, and
+        tables with it matter twice.
     ignored
         Columns of the records that are known and left out.
     about

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +54,8 @@ class Synthesizer:
         not differentially private as claimed: see `synth.methods.UNPROTECTED`.
     workload
         The tables that matter, as names of columns, with a weight each; a list for equal
-        weights. All pairs alike by default.
+        weights. All pairs alike by default; those with the survey weight of the schema twice,
+        because whoever has weights sums them over the categories of other columns.
     label
         A column to predict: tables with it matter twice when there is no workload.
     settings
@@ -289,7 +291,7 @@ class Synthesizer:
 
     def _workload(self) -> dict[tuple[int, ...], float] | None:
         if self.workload is None:
-            return None
+            return self._weighted_pairs()
         from collections.abc import Mapping as AnyMapping
 
         given = self.workload
@@ -303,7 +305,32 @@ class Synthesizer:
             if len(places) < 2:
                 raise SynthError("A table of the workload has two columns or more.")
             found[places] = found.get(places, 0.0) + float(weight)
+            for pair in self._with_weight(places):
+                found[pair] = found.get(pair, 0.0) + float(weight)
         return found
+
+    def _weighted_pairs(self) -> dict[tuple[int, ...], float] | None:
+        """Return all pairs, those with the weight or the label twice; None without a weight.
+
+        Whoever has a weight sums it over the categories of the others: its pairs matter most.
+        """
+        names = self.schema.names
+        if self.schema.weight is None or self.method != "tables" or len(names) < 2:
+            return None
+        twice = {
+            names.index(one) for one in (self.schema.weight, self.label) if one is not None
+        }
+        pairs = combinations(range(len(names)), 2)
+        return {pair: 2.0 if twice & {*pair} else 1.0 for pair in pairs}
+
+    def _with_weight(self, places: tuple[int, ...]) -> list[tuple[int, int]]:
+        """Return the pairs that a table of weighted records needs besides."""
+        if self.schema.weight is None:
+            return []
+        weight = self.schema.names.index(self.schema.weight)
+        if weight in places:
+            return []
+        return [(min(one, weight), max(one, weight)) for one in places]
 
 
 def _quiet(_stage: str, _done: int, _total: int) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from reports.facts import AttackFact
@@ -58,11 +60,17 @@ def attack_facts(
     ('differencing', 0.781, 0.9)
     """
     return tuple(
-        _fact(case, allowed=limits.get(case.name)) for case in _cases(ptable, is_mixed=is_mixed)
+        replace(fact, allowed=limits.get(fact.name)) for fact in _attacked(ptable, is_mixed)
     )
 
 
-def _fact(case: _Case, *, allowed: float | None) -> AttackFact:
+@lru_cache(maxsize=32)
+def _attacked(ptable: PTable, is_mixed: bool) -> tuple[AttackFact, ...]:  # noqa: FBT001
+    """Return what comes of attacks: the same each time, and longer to find than all else."""
+    return tuple(_fact(case) for case in _cases(ptable, is_mixed=is_mixed))
+
+
+def _fact(case: _Case) -> AttackFact:
     from risk.errors import RiskError
 
     closed_form, result = None, None
@@ -75,7 +83,6 @@ def _fact(case: _Case, *, allowed: float | None) -> AttackFact:
         name=case.name,
         settings={name: float(number) for name, number in case.settings.items()},
         closed_form=closed_form,
-        allowed=allowed,
     )
     if result is None:
         return fact
@@ -89,7 +96,6 @@ def _fact(case: _Case, *, allowed: float | None) -> AttackFact:
         low=low,
         high=high,
         queries=-(-result.queries // result.trials),
-        allowed=allowed,
     )
 
 

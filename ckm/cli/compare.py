@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.method_table import show_methods, told
+from ckm.cli.output import check_output
 from ckm.cli.release import limit_options
 from ckm.cli.root import common_options
 from footing.files import write_whole
@@ -144,7 +145,7 @@ def compare(
     from ckm.config import read_job
     from ckm.config.methods import read_comparanda
 
-    _check_output(output, lang=lang, force=force)
+    check_output(output, lang=lang, force=force, endings=tuple(_WRITERS))
     plan = read_job(job)
     given = {"geography": geography, "target": target, "most_records": sample, "seed": seed}
     wanted = read_comparanda(
@@ -286,23 +287,6 @@ def _few_events() -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
-
-
-def _check_output(output: Path | None, *, lang: str | None, force: bool) -> None:
-    if output is None:
-        if force or lang:
-            raise click.UsageError(f"--{'force' if force else 'lang'} goes with --output.")
-        return
-    suffix = output.suffix.lower()
-    if suffix not in _WRITERS:
-        raise click.UsageError("The output must end in .csv, .svg, .html or .json.")
-    if lang and suffix != ".html":
-        raise click.UsageError("--lang is for pages: the output must end in .html.")
-    if output.is_dir() or (output.exists() and not force):
-        what = "is a folder" if output.is_dir() else "exists; replace it with --force"
-        raise click.UsageError(f"The output {output.name!r} {what}.")
-    if not output.parent.is_dir():
-        raise click.UsageError(f"There is no folder {str(output.parent)!r}: make it first.")
 
 
 def _show(voice: Voice, found: Comparison) -> None:

@@ -12,8 +12,8 @@ from ckm.cli.dpsgd_memory import memory
 from ckm.cli.dpsgd_sweep import sweep
 from ckm.cli.dpsgd_train import predict, train
 from ckm.cli.failure import CHECK_FAILED
+from ckm.cli.output import check_output
 from ckm.cli.root import Group, common_options
-from ckm.cli.synth_evaluate import check_output
 from footing.files import write_whole
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def audit(
     """Set an attack's scores beside what the promise allows; exit code 1 if it is broken."""
     from dpsgd.audits import Ceiling, Evidence, attack_rates, one_run_audit, write_evidence
 
-    check_output(output, lang=None, force=force, suffixes=(".json",))
+    check_output(output, force=force, endings=(".json",))
     scores, is_member = _scores(file)
     ceiling = None if epsilon is None else Ceiling(epsilon=epsilon, delta=delta)
     found = attack_rates(scores[is_member], scores[~is_member], ceiling=ceiling)

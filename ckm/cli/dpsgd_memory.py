@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.dpsgd_train import asked_job, check_target, on_threads, plan_options
+from ckm.cli.dpsgd_train import asked_job, on_threads, plan_options
+from ckm.cli.output import check_output
 from ckm.cli.root import common_options
 from footing.files import write_whole
 
@@ -67,7 +68,7 @@ def memory(
 ) -> None:
     """Measure the memory of one step in four stages, private beside plain."""
     if output is not None:
-        check_target(output, force=force)
+        check_output(output, force=force)
     if formulas:
         if units is None or not batches:
             raise click.UsageError("--formulas needs --units and --batch.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.output import check_output
 from ckm.cli.root import common_options
 from footing.files import write_whole
 
@@ -30,7 +31,7 @@ _SUFFIXES = (".html", ".json")
     epilog="""\b
 Examples:
   ckm dpsgd report -s 60000 -b 64 -n 1.0 -e 15 -o study.html     what a run would cost
-  ckm dpsgd report plan.json -o study.fr.html --language fr
+  ckm dpsgd report plan.toml -o study.fr.html --language fr
   ckm dpsgd report runs.csv -o sweep.html -s 32561 -d 1e-5 --classes 2
   ckm dpsgd report private.json plain.json -o audits.html        attacks, side by side
   ckm dpsgd report model.safetensors -o card.html                the card of a model
@@ -88,7 +89,7 @@ def report(
     **options: Any,
 ) -> None:
     """Make a page of what a run costs, reached, gave away or promises."""
-    _check_output(output, force=force)
+    check_output(output, force=force, endings=_SUFFIXES)
     facts, make = _found(files, title=title, options=options)
     found = make(facts, language=language)
     text = found.to_json() if output.suffix.lower() == ".json" else found.html
@@ -97,16 +98,6 @@ def report(
     if is_private:
         voice.step("page written", "it follows from confidential records: keep it inside")
     click.echo(str(output))
-
-
-def _check_output(output: Path, *, force: bool) -> None:
-    if output.suffix.lower() not in _SUFFIXES:
-        raise click.UsageError(f"The output must end in {' or '.join(_SUFFIXES)}.")
-    if output.is_dir() or (output.exists() and not force):
-        what = "is a folder" if output.is_dir() else "exists; replace it with --force"
-        raise click.UsageError(f"The output {output.name!r} {what}.")
-    if not output.parent.is_dir():
-        raise click.UsageError(f"There is no folder {str(output.parent)!r}: make it first.")
 
 
 def _found(
@@ -125,6 +116,10 @@ def _found(
         _refuse(options)
         return _card(_card_in_model(_only(files)), about)
     _refuse(options)
+    if suffix == ".toml":
+        from ckm.config.training import read_training
+
+        return _study(read_training(_only(files)).plan(), about)
     return _of_json(files, _read_json(files[0]), about)
 
 
@@ -154,8 +149,8 @@ def _study(given: Any, about: dict[str, str]) -> tuple[Any, Callable[..., Report
     from reports import study_report
 
     if isinstance(given, Plan):
-        return study_facts(choices_of(given), plan=given, **about), study_report  # type: ignore[arg-type]
-    return study_facts(given, **about), study_report  # type: ignore[arg-type]
+        return study_facts(choices_of(given), plan=given, **about), study_report
+    return study_facts(given, **about), study_report
 
 
 def _choices(options: dict[str, Any]) -> Choices:
@@ -193,7 +188,7 @@ def _sweep(
         sampling=options["sampling"] or ("poisson" if known else ""),
         adjacency=options["adjacency"] or ("add-remove" if known else ""),
         classes=options["classes"],
-        **about,  # type: ignore[arg-type]
+        **about,
     )
     return facts, sweep_report
 
@@ -208,14 +203,14 @@ def _audits(
     found = [
         evidence for file in files for evidence in read_evidence(json.dumps(_read_json(file)))
     ]
-    return audit_facts(found, **about), audits_report  # type: ignore[arg-type]
+    return audit_facts(found, **about), audits_report
 
 
 def _card(card: PrivacyCard, about: dict[str, str]) -> tuple[Any, Callable[..., Report]]:
     from dpsgd.pages import card_facts
     from reports import card_report
 
-    return card_facts(card, **about), card_report  # type: ignore[arg-type]
+    return card_facts(card, **about), card_report
 
 
 def _card_in_model(file: Path) -> PrivacyCard:

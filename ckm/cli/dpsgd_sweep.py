@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.dpsgd_train import check_target, on_threads, source_of, thread_option
+from ckm.cli.dpsgd_train import on_threads, source_of, thread_option
+from ckm.cli.output import check_output
 from ckm.cli.root import common_options
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def sweep(
         raise click.UsageError("--test must hold other records than those to learn from.")
     if output.suffix.lower() != ".csv":
         raise click.UsageError("The output must end in .csv.")
-    check_target(output, force=True, inputs=(source, test, plan_file))
+    check_output(output, force=True, inputs=(source, test, plan_file))
     tried = Sweep(
         values=_values(job, choices),
         repetitions=repetitions,

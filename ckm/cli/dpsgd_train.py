@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.output import check_output
 from ckm.cli.root import common_options
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "asked_job",
-    "check_target",
     "on_threads",
     "plan_options",
     "predict",
@@ -158,18 +158,6 @@ def source_of(data: Path | None, job: TrainingJob) -> Path:
     return found
 
 
-def check_target(output: Path, *, force: bool, inputs: tuple[Path, ...] = ()) -> None:
-    """Refuse an output before anything is computed."""
-    if output.is_dir():
-        raise click.UsageError(f"The output {output.name!r} is a folder.")
-    if any(output.exists() and one.exists() and output.samefile(one) for one in inputs):
-        raise click.UsageError("The output must be another file than the inputs.")
-    if output.exists() and not force:
-        raise click.UsageError(f"The output {output.name!r} exists; replace it with --force.")
-    if not output.parent.is_dir():
-        raise click.UsageError(f"There is no folder {str(output.parent)!r}: make it first.")
-
-
 @contextlib.contextmanager
 def on_threads(number: int) -> Iterator[None]:
     """Require PyTorch, and limit its threads."""
@@ -245,7 +233,7 @@ def train(
 
     job = asked_job(plan_file, options)
     source = source_of(data, job)
-    check_target(output, force=force, inputs=(source,))
+    check_output(output, force=force, inputs=(source,))
     budget = None if ledger is None else BudgetLedger.open(ledger)
     if budget is not None and not who.strip():
         raise click.UsageError("--ledger needs --who: who trains?")
@@ -364,7 +352,7 @@ def predict(
 
     if output.suffix.lower() not in {".csv", ".parquet"}:
         raise click.UsageError("The output must end in .csv or .parquet.")
-    check_target(output, force=force, inputs=(file, data))
+    check_output(output, force=force, inputs=(file, data))
     facts = dpsgd.read_facts(file)
     if facts.plan.schema is None:
         raise dpsgd.DPSGDError(

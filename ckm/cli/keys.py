@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ckm.cli.output import check_output
 from ckm.cli.root import Group, common_options
 from ckm.cli.voice import Voice
 
@@ -213,12 +214,7 @@ def _open(data: str, table: str | None, output: Path, *, force: bool) -> Iterato
     """Open the data, after a look at where the result goes."""
     from tables import open_source
 
-    if output.is_dir():
-        raise click.UsageError(f"The output {output.name!r} is a folder; name a file.")
-    if output.exists() and not force:
-        raise click.UsageError(f"The file {output.name!r} exists; replace it with --force.")
-    if output.exists() and Path(data).exists() and output.samefile(data):
-        raise click.UsageError("The output must be another file than the data.")
+    check_output(output, force=force, inputs=(Path(data),))
     with open_source(data, table=table) as source:
         yield source
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ckm.cli.failure import CHECK_FAILED
+from ckm.cli.output import check_output
 from ckm.cli.root import Group, common_options
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -190,10 +192,8 @@ def _write(
     if output is None:
         click.echo(text.getvalue(), nl=False)
         return
-    if output.exists() and not force:
-        raise click.UsageError(f"The output {output.name!r} exists; replace it with --force.")
-    with output.open("w" if force else "x", encoding="utf-8", newline="") as file:
-        file.write(text.getvalue())
+    check_output(output, force=force)
+    write_whole(output, text.getvalue(), overwrite=force)
     voice.step("list written", f"written to {output.name}")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.output import check_output
 from ckm.cli.root import common_options
 from footing.files import write_whole
 
@@ -82,7 +83,7 @@ Examples:
 def decode(voice: Voice, /, *, output: Path | None, force: bool, **asked: Any) -> None:
     """Estimate how many reports each candidate had, and test which had any."""
     if output is not None:
-        _check_output(output, endings=(".csv", ".json"), force=force)
+        check_output(output, endings=(".csv", ".json"), force=force)
     found = _decoded(voice, **asked)
     _show(voice, found)
     if output is not None:
@@ -116,7 +117,7 @@ def report(
     voice: Voice, /, *, title: str, lang: str, output: Path, force: bool, **asked: Any
 ) -> None:
     """Make a page of decoded reports: estimates, tests, fit, privacy."""
-    _check_output(output, endings=(".html",), force=force)
+    check_output(output, endings=(".html",), force=force)
     found = _decoded(voice, **asked)
     write_whole(output, found.report(language=lang, title=title).html, is_private=True)
     voice.step("page written", f"written to {output.name}")
@@ -210,13 +211,3 @@ def _summary(found: Decoding) -> list[str]:
     if found.is_screened:
         lines.append("many candidates for few bits: false discoveries up to twice as stated")
     return lines
-
-
-def _check_output(output: Path, *, endings: tuple[str, ...], force: bool) -> None:
-    if output.suffix.lower() not in endings:
-        raise click.UsageError(f"The output must end in {' or '.join(endings)}.")
-    if output.is_dir() or (output.exists() and not force):
-        what = "is a folder" if output.is_dir() else "exists; replace it with --force"
-        raise click.UsageError(f"The output {output.name!r} {what}.")
-    if not output.parent.is_dir():
-        raise click.UsageError(f"There is no folder {str(output.parent)!r}: make it first.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.output import check_output
 from ckm.cli.root import common_options
 
 if TYPE_CHECKING:
@@ -58,10 +59,7 @@ def location(voice: Voice, /, *, output: Path | None, force: bool, **asked: Any)
     from footing.files import write_whole
     from rappor.errors import ReportFileError
 
-    if output is not None and output.suffix.lower() != ".json":
-        raise click.UsageError("The output must end in .json.")
-    if output is not None and output.exists() and not force:
-        raise click.UsageError(f"The output {output.name!r} exists; replace it with --force.")
+    check_output(output, force=force, endings=(".json",))
     found = _simulated(asked)
     _show(voice, found)
     if output is not None:

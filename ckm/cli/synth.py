@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.failure import CHECK_FAILED
+from ckm.cli.output import check_output
 from ckm.cli.root import Group, common_options
 from ckm.cli.synth_evaluate import compare, evaluate
 from ckm.cli.synth_report import report
@@ -326,12 +327,7 @@ def _settings(given: tuple[str, ...]) -> dict[str, Any]:
 @contextlib.contextmanager
 def _written(target: Path, *, force: bool, dry_run: bool) -> Iterator[Path]:
     """Yield a temporary name of the same kind; rename it when all went well."""
-    if target.exists() and not force:
-        raise click.UsageError(f"The file {target.name!r} exists; --force replaces it.")
-    if target.is_dir():
-        raise click.UsageError(f"{target.name!r} is a folder.")
-    if not target.parent.is_dir():
-        raise click.UsageError(f"There is no folder {str(target.parent)!r}: make it first.")
+    check_output(target, force=force)
     if not dry_run:
         with new_file(target, overwrite=force) as draft:
             yield draft

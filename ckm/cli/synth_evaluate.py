@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from ckm.cli.output import check_output
 from ckm.cli.root import common_options
 from footing.files import write_whole
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from synth.evaluation import Evaluation, Kind, Plan
     from synth.evaluation.catalogue import Group
 
-__all__ = ["check_output", "compare", "evaluate", "page_of", "show_figures"]
+__all__ = ["compare", "evaluate", "page_of", "show_figures"]
 
 _PATH = click.Path(path_type=Path)
 _GROUPS = (
@@ -133,7 +134,7 @@ def _run(
     from synth.guarantee import guarantee_beside
 
     output: Path | None = options["output"]
-    check_output(output, lang=options["lang"], force=options["force"])
+    check_output(output, lang=options["lang"], force=options["force"], endings=_SUFFIXES)
     declared = _declared(options["schema"])
     dropped = {*options["drop"], *_left_out(declared)}
     real = _read(train, dropped)
@@ -248,44 +249,6 @@ def _with_controls(found: dict[str, Evaluation]) -> dict[str, Evaluation]:
             figures.append(replace(figure, controls={} if known is None else known.controls))
         made[name] = replace(evaluation, figures=tuple(figures))
     return made
-
-
-def check_output(
-    output: Path | None,
-    *,
-    lang: str | None,
-    force: bool,
-    suffixes: tuple[str, ...] = _SUFFIXES,
-) -> None:
-    """Refuse an output before anything is measured.
-
-    Parameters
-    ----------
-    output
-        The file to write, if there is one.
-    lang, force
-        The options that go with it.
-    suffixes
-        What it may end in.
-
-    Examples
-    --------
-    >>> check_output(None, lang=None, force=False)
-    """
-    if output is None:
-        if force or lang:
-            raise click.UsageError(f"--{'force' if force else 'lang'} goes with --output.")
-        return
-    suffix = output.suffix.lower()
-    if suffix not in suffixes:
-        raise click.UsageError(f"The output must end in {' or '.join(suffixes)}.")
-    if lang and suffix != ".html":
-        raise click.UsageError("--lang is for pages: the output must end in .html.")
-    if output.is_dir() or (output.exists() and not force):
-        what = "is a folder" if output.is_dir() else "exists; replace it with --force"
-        raise click.UsageError(f"The output {output.name!r} {what}.")
-    if not output.parent.is_dir():
-        raise click.UsageError(f"There is no folder {str(output.parent)!r}: make it first.")
 
 
 def show_figures(voice: Voice, found: Mapping[str, Evaluation]) -> None:

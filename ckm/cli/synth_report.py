@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.output import check_output
 from ckm.cli.root import common_options
-from ckm.cli.synth_evaluate import check_output, page_of, show_figures
+from ckm.cli.synth_evaluate import page_of, show_figures
 from footing.files import write_whole
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def report(
     """Tell what a model, a certificate or a saved evaluation says."""
     from synth.evaluation import Evaluation
 
-    check_output(output, lang=lang, force=force, suffixes=(".html",))
+    check_output(output, lang=lang, force=force, endings=(".html",))
     found = _content(file)
     facts = _facts(file, found)
     if facts is not None:

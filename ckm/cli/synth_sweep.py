@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.failure import CHECK_FAILED
+from ckm.cli.output import check_output
 from ckm.cli.root import common_options
-from ckm.cli.synth_evaluate import check_output, page_of
+from ckm.cli.synth_evaluate import page_of
 from footing.files import write_whole
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def sweep(
     from synth import Schema
     from synth.evaluation.ways import control_ways, ways_of
 
-    check_output(output, lang=lang, force=force, suffixes=(".csv", ".html"))
+    check_output(output, lang=lang, force=force, endings=(".csv", ".html"))
     plan = read_sweep(file)
     schema = Schema.read(plan.declared)
     ways = ways_of(plan.ways, schema=schema)
@@ -161,13 +162,12 @@ def _failures(voice: Voice, found: Sweep) -> int:
 def _measured(plan: SweepPlan) -> Plan:
     from synth.evaluation import Plan
 
-    given = {name: value for name, value in plan.measure.items() if name != "only"}
+    given: dict[str, Any] = dict(plan.measure)
     if given.get("sensitive") and not given.get("keys"):
         raise click.UsageError("[measure] sensitive needs keys.")
-    lists = {name: tuple(value) for name, value in given.items() if name != "learner"}
-    learner = {"learner": given["learner"]} if "learner" in given else {}
-    groups = {"groups": tuple(plan.measure["only"])} if plan.measure.get("only") else {}
-    return Plan(**lists, **learner, **groups)
+    groups = given.pop("only", None)
+    taken = {name: one if name == "learner" else tuple(one) for name, one in given.items()}
+    return Plan(**taken, **({"groups": tuple(groups)} if groups else {}))
 
 
 def _records(path: Path, schema: Schema) -> pd.DataFrame:

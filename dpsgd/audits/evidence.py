@@ -91,8 +91,9 @@ class Evidence:
     @property
     def is_refuted(self) -> bool:
         """Whether the lower bound is above the promise."""
-        is_known = self.one_run is not None and self.epsilon is not None
-        return is_known and self.one_run.refutes(self.epsilon)  # type: ignore[union-attr, arg-type]
+        if self.one_run is None or self.epsilon is None:
+            return False
+        return self.one_run.refutes(self.epsilon)
 
 
 def write_evidence(several: Sequence[Evidence]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -129,7 +130,8 @@ def _rows(values: ArrayLike) -> NDArray[np.float64]:
         table = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise DPSGDError("Records must be rows of numbers.") from None
-    table = table.reshape(len(table), -1) if table.ndim > 1 else table
+    if table.ndim > 2:
+        table = table.reshape(len(table), math.prod(table.shape[1:]))
     if table.ndim != 2:
         raise DPSGDError("Records must be rows of numbers, one record a row.")
     return table

@@ -49,6 +49,8 @@ class Marked:
         Where bars begin.
     least
         Where an axis by powers of ten begins, on which dots stand for bars; 0 for a plain axis.
+    most
+        A number up to which such an axis goes at least.
     """
 
     id: str
@@ -59,6 +61,7 @@ class Marked:
     marks: Mapping[str, str]
     start: float = 0.0
     least: float = 0.0
+    most: float = 0.0
 
 
 def marked_bars(words: Words, data: Marked, lines: Sequence[MarkedLine]) -> str:
@@ -124,7 +127,7 @@ def _axis(
     if not data.least:
         at = ticks(min(every), max(every))
         return Scale((at[0], at[-1]), (_LEFT, right)), at
-    at = log_ticks(data.least, max(*every, 10 * data.least))
+    at = log_ticks(data.least, max(*every, data.most, 10 * data.least))
     scale = Scale((math.log10(at[0]), math.log10(at[-1])), (_LEFT, right))
     return lambda number: scale(math.log10(max(number, at[0]))), at
 

@@ -257,6 +257,7 @@ def _low_rates(words: Words, model: ModelFact, number: int) -> list[Figure]:
         if any(line.marks for line in lines)
         else {},
         least=_LEAST_RATE,
+        most=1.0,
     )
     table = Table(
         id=f"{data.id}-data",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Attacked", "Ratio", "density_ratio", "monte_carlo"]
 
 #: Keeps the logarithm of a distance finite; the source of the attack prints this value.
+_KEPT = 10_000_000  # distances that are kept for the second look
 _NEARLY_ZERO = 1e-12
 
 
@@ -200,11 +201,12 @@ def density_ratio(
     size = min(len(synthetic), len(reference), around)
     space = Space(members, metric="gower")
     others = [_some(records, size, rng) for records in (reference, synthetic)]
-    nearest = float(np.median([d.min() for d in _rows(space, candidates, others[0])]))
+    blocks = list(space.blocks(candidates, others[0]))
+    nearest = float(np.median(np.concatenate([block.min(axis=1) for _, block in blocks])))
     width = max(nearest / 2, 1e-3)
     population, made = (
-        np.array([np.mean(np.exp(-((d / width) ** 2))) for d in _rows(space, candidates, some)])
-        for some in others
+        np.concatenate([_density(block, width) for _, block in some])
+        for some in (blocks, space.blocks(candidates, others[1]))
     )
     score = np.log(made + _NEARLY_ZERO) - np.log(population + _NEARLY_ZERO)
     area = auc(np.arange(2 * m) < m, score)
@@ -220,19 +222,25 @@ def _some(records: Records, size: int, rng: np.random.Generator) -> Records:
     return records.take(rng.choice(len(records), size=size, replace=False))
 
 
-def _rows(space: Space, candidates: Records, others: Records) -> Iterator[NDArray[np.float64]]:
-    for _, block in space.blocks(candidates, others):
-        yield from block
+def _density(distances: NDArray[np.float64], width: float) -> NDArray[np.float64]:
+    return np.asarray(np.exp(-((distances / width) ** 2)).mean(axis=1))
 
 
 def _scores(
     space: Space, candidates: Records, synthetic: Records, nearly_zero: float
 ) -> NDArray[np.float64]:
-    nearest = np.concatenate([b.min(axis=1) for _, b in space.blocks(candidates, synthetic)])
+    def blocks() -> Iterator[NDArray[np.float64]]:
+        return (block for _, block in space.blocks(candidates, synthetic))
+
+    is_small = len(candidates) * len(synthetic) <= _KEPT
+    kept = list(blocks()) if is_small else None
+    nearest = np.concatenate([block.min(axis=1) for block in kept or blocks()])
     # Sums of the same differences in another order may miss the radius by a rounding.
     radius = float(np.median(nearest)) + 1e-12
-    sums = [
-        np.where(block <= radius, np.log(block + nearly_zero), 0.0).sum(axis=1)
-        for _, block in space.blocks(candidates, synthetic)
-    ]
+    sums = []
+    for block in kept or blocks():
+        is_near = block <= radius
+        logs = np.zeros(block.shape)
+        logs[is_near] = np.log(block[is_near] + nearly_zero)
+        sums.append(logs.sum(axis=1))
     return -np.concatenate(sums) / len(synthetic)

@@ -20,7 +20,8 @@ __all__ = ["Metric", "Space", "nearest_two", "pairwise"]
 #: How far two records are: share of columns that differ; Euclid on scaled numbers, with 1 for
 #: different categories; or the mean of scaled differences.
 Metric: TypeAlias = Literal["hamming", "euclidean", "gower"]
-_CELLS = 20_000_000
+_CELLS = 2**18  # distances at a time: as many as stay in the cache
+_NOTHING = -1.7e308  # stands for missing where only equality counts
 #: Farther than this is not farther; its square is still a number.
 _FAR = 1e9
 
@@ -83,10 +84,12 @@ class Space:
         -----
         Missing is as far from a value as values can be, and equal to missing.
         """
+        if self.metric == "hamming":
+            return _shares_apart(first, second)
         total: NDArray[np.float64] = np.zeros((len(first), len(second)))
         for place in range(first.shape[1]):
             one, other = first[:, place, None], second[None, :, place]
-            if self.metric == "hamming" or self.is_category[place]:
+            if self.is_category[place]:
                 apart = (one != other).astype(np.float64)
             else:
                 apart = np.abs(one - other)
@@ -112,6 +115,17 @@ class Space:
         for start in range(0, len(one), step):
             rows = slice(start, start + step)
             yield rows, self.distances(one[rows], other)
+
+
+def _shares_apart(
+    first: NDArray[np.float64], second: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Give the share of columns that differ."""
+    one, other = (np.where(np.isnan(some), _NOTHING, some) for some in (first, second))
+    number: NDArray[np.uint16] = np.zeros((len(one), len(other)), np.uint16)
+    for place in range(one.shape[1]):
+        number += one[:, place, None] != other[None, :, place]
+    return np.asarray(number / max(one.shape[1], 1))
 
 
 def pairwise(space: Space, first: Records, second: Records) -> NDArray[np.float64]:

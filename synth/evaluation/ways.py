@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,9 +10,7 @@ import numpy as np
 from dp import Adjacency
 from synth.budget import Budget
 from synth.claims import Claim
-from synth.errors import SynthError
 from synth.evaluation.errors import EvaluationError
-from synth.evaluation.sweep import grid
 from synth.methods import is_unprotected, settings_of
 from synth.noise import SimulatedNoise
 from synth.synthesizer import Synthesizer
@@ -80,12 +79,12 @@ def ways_of(
         twice = [name for name, v in factors.items() if len({*map(repr, v)}) < len(v)]
         if twice:
             raise EvaluationError(f"In way {place} a value of {twice[0]!r} is there twice.")
-        for name, chosen in grid(_Chosen, **factors).items():
-            made = chosen(None, 0)  # type: ignore[arg-type]  # of a grid of names, not of fits
-            title = made.title(name)
+        for values in itertools.product(*factors.values()):
+            chosen = dict(zip(factors, values, strict=True))
+            title = _title(chosen)
             if title in found:
                 raise EvaluationError(f"The way {title!r} is there twice.")
-            found[title] = made.prepared(schema)
+            found[title] = _prepared(chosen, schema)
     if not found:
         raise EvaluationError("There is no way to try.", hint='[[ways]] with method = "tables"')
     return found
@@ -102,71 +101,54 @@ def control_ways() -> dict[str, Callable[[pd.DataFrame, int], pd.DataFrame]]:
     return {"train": _same, "bootstrap": _drawn_again, "independent": _shuffled}
 
 
-class _Chosen:
-    """One combination of factors."""
+def _title(chosen: Mapping[str, Any]) -> str:
+    mark = " (NOT DP as claimed)" if is_unprotected(chosen["method"]) else ""
+    rest = [f"{name}={value}" for name, value in chosen.items() if name != "method"]
+    return ", ".join([f"{chosen['method']}{mark}", *rest])
 
-    def __init__(self, _train: object, *, seed: int, **chosen: Any) -> None:
-        del seed
-        self.chosen = chosen
 
-    def title(self, name: str) -> str:
-        method = self.chosen["method"]
-        rest = name.replace(f"method={method}", "").strip(", ")
-        mark = " (NOT DP as claimed)" if is_unprotected(method) else ""
-        return ", ".join(part for part in (f"{method}{mark}", rest) if part)
+def _prepared(chosen: Mapping[str, Any], schema: Schema) -> Way:
+    """Return what fits and draws, or refuse what cannot be meant."""
+    method = chosen["method"]
+    settings = {name: value for name, value in chosen.items() if name not in _OWN}
+    synthesizer = Synthesizer(
+        schema=schema,
+        method=method,
+        label=chosen.get("label"),
+        settings=settings_of(method, settings),
+    )
+    budget = _budget(chosen)
 
-    def prepared(self, schema: Schema) -> Way:
-        """Return what fits and draws, or refuse what cannot be meant."""
-        method = self.chosen["method"]
-        settings = {name: v for name, v in self.chosen.items() if name not in _OWN}
-        synthesizer = Synthesizer(
-            schema=schema,
-            method=method,
-            label=self.chosen.get("label"),
-            settings=settings_of(method, settings),
-        )
-        budget = self._budget()
+    def way(train: pd.DataFrame, seed: int) -> pd.DataFrame:
+        model = synthesizer.fit(train, budget, noise=SimulatedNoise(seed=seed))
+        made: pd.DataFrame = model.sample(len(train), rng=np.random.default_rng(seed))
+        return made
 
-        def way(train: pd.DataFrame, seed: int) -> pd.DataFrame:
-            model = synthesizer.fit(train, budget, noise=SimulatedNoise(seed=seed))
-            made: pd.DataFrame = model.sample(len(train), rng=np.random.default_rng(seed))
-            return made
+    return way
 
-        return way
 
-    def _budget(self) -> Budget | Claim:
-        given = {name: self.chosen.get(name) for name in ("epsilon", "delta", "rho")}
-        wrong = [
-            name
-            for name, value in given.items()
-            if value is not None
-            and (isinstance(value, bool) or not isinstance(value, (int, float)))
-        ]
-        if wrong:
-            raise EvaluationError(f"{wrong[0]} is a number, or a list of numbers.")
-        if is_unprotected(self.chosen["method"]):
-            if given["rho"] is not None or given["delta"] is not None:
-                raise EvaluationError(
-                    f"{self.chosen['method']!r} claims an epsilon, no rho and no delta."
-                )
-            return Claim(epsilon=given["epsilon"])
-        if given["rho"] is None and given["delta"] is None:
-            given["delta"] = _DELTA
-        try:
-            adjacency = Adjacency(self.chosen.get("adjacency", Adjacency.REPLACE))
-        except ValueError:
-            raise EvaluationError("adjacency is 'add-remove' or 'replace'.") from None
-        try:
-            return Budget(
-                epsilon=given["epsilon"],
-                delta=given["delta"] or 0.0,
-                rho=given["rho"],
-                adjacency=adjacency,
+def _budget(chosen: Mapping[str, Any]) -> Budget | Claim:
+    """Return what may be spent, or what the method claims."""
+    epsilon, delta, rho = (_number(chosen, name) for name in ("epsilon", "delta", "rho"))
+    if is_unprotected(chosen["method"]):
+        if rho is not None or delta is not None:
+            raise EvaluationError(
+                f"{chosen['method']!r} claims an epsilon, no rho and no delta."
             )
-        except SynthError:
-            raise
-        except ValueError:  # of the arithmetic below
-            raise EvaluationError("epsilon, delta and rho are positive and finite.") from None
+        return Claim(epsilon=epsilon)
+    if rho is None and delta is None:
+        delta = _DELTA
+    adjacency = chosen.get("adjacency", Adjacency.REPLACE)
+    return Budget(epsilon=epsilon, delta=delta or 0.0, rho=rho, adjacency=adjacency)
+
+
+def _number(chosen: Mapping[str, Any], name: str) -> float | None:
+    value = chosen.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise EvaluationError(f"{name} is a number, or a list of numbers.")
+    return float(value)
 
 
 def _same(train: pd.DataFrame, _seed: int) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pytest
 
 from synth.baselines import LEGACY_DEFECTS, copula_shirley, dp_copula, dp_histogram
 from synth.evaluation.association import correlation_change, ks_distances
-from synth.evaluation.learning import regression
+from synth.evaluation.learning import classification, regression
 from synth.evaluation.membership import monte_carlo
 from synth.evaluation.records import encode
 
@@ -108,10 +108,12 @@ def test_independent_histograms_have_their_row(compas, halves):
     model = dp_histogram(
         halves[0], epsilon=1, domains=None, mode="thesis", rng=np.random.default_rng(1)
     )
-    ks, change, error, _ = scores(drawn(model, compas), compas, halves)
+    ks, change, error, records = scores(drawn(model, compas), compas, halves)
     assert ks == pytest.approx(0.0127, abs=0.003)
     assert change == pytest.approx(0.1311, abs=0.01)
     assert error == pytest.approx(2.928, abs=0.06)
+    said = classification(*records[:0:-1], target=LABEL)
+    assert abs(said.mcc) < 0.06  # nothing can be learned: 0 but for chance
 
 
 def weights_of_evidence(compas, test):
@@ -148,3 +150,34 @@ def test_dp_copula_has_its_row_with_and_without_defects(compas, halves, defects,
         assert error > 2.0  # there 2.45
     else:
         assert 1.25 < error < 1.75  # there 1.4 to 1.6
+
+
+def published(halves, **options):
+    return copula_shirley(
+        halves[0], epsilon=1, rng=np.random.default_rng(1), **{"families": ["indep"], **options}
+    )
+
+
+def test_fewer_records_for_histograms_cost_the_distributions(compas, halves):
+    """As the source says: the distance grows with the share of the vine."""
+    found = [
+        scores(drawn(published(halves, histogram_share=share), compas), compas, halves)[0]
+        for share in (0.9, 0.5, 0.1)
+    ]
+    assert found == sorted(found)
+    assert found[2] > 1.3 * found[0]
+
+
+def test_two_trees_are_not_worse_than_all(compas, halves):
+    """As the source says, for the distance, the correlations and the prediction."""
+    some = [halves[0].head(3000), halves[1]]
+    two, everything = (
+        scores(
+            drawn(published(some, truncation=depth, families=["gaussian"]), compas),
+            compas,
+            halves,
+        )
+        for depth in (2, None)
+    )
+    for few, all_trees, slack in zip(two[:3], everything[:3], (0.005, 0.01, 0.1), strict=True):
+        assert few <= all_trees + slack

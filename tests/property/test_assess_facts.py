@@ -41,7 +41,7 @@ REPRODUCTION = ReproductionFacts(
 )
 
 
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=25)
 @given(
     register=registers,
     ptable=st.sampled_from(TABLES),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.check import show_feasibility
+from ckm.cli.output import check_output
 from ckm.cli.ptable.guarantee import tell_guarantee
 from ckm.cli.ptable.mechanism import asked_mechanism, mechanism_options
 from ckm.cli.ptable.options import asked_spec, noise_options
@@ -52,13 +53,7 @@ def build(
 ) -> None:
     """Build a p-table and write it, with its certificate or what it guarantees."""
     voice = ctx.ensure_object(Voice)
-    if output.suffix.lower() not in {".parquet", ".json"}:
-        raise click.UsageError("The output must end in .parquet or .json.", ctx)
-    if output.is_dir() or (output.exists() and not force):
-        what = "is a folder" if output.is_dir() else "exists; replace it with --force"
-        raise click.UsageError(f"The output {output.name!r} {what}.", ctx)
-    if not output.parent.is_dir():
-        raise click.UsageError(f"There is no folder {str(output.parent)!r}.", ctx)
+    check_output(output, force=force, endings=(".parquet", ".json"))
     given = {name: v for name, v in options.items() if v is not None}
     mechanism = asked_mechanism(ctx, given, has_file=spec is not None)
     if mechanism is None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.output import check_output
 from ckm.cli.ptable.layouts import LAYOUTS, reading_options
 from ckm.cli.root import common_options
 from ckm.cli.voice import Voice
@@ -85,9 +86,7 @@ def convert(
     voice = ctx.ensure_object(Voice)
     if not source.is_file():
         raise click.UsageError(f"There is no file {source.name or str(source)!r}.", ctx)
-    if target.is_dir() or (target.exists() and not force):
-        what = "is a folder" if target.is_dir() else "exists; replace it with --force"
-        raise click.UsageError(f"The output {target.name!r} {what}.", ctx)
+    check_output(target, force=force)
     layout = dialect or detect(source)
     is_text = target_layout not in {None, "ckm"} or target.suffix == ".pert"
     digits = options.pop("digits")

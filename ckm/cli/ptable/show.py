@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ckm.cli.output import check_output
 from ckm.cli.ptable.guarantee import show_guarantee
 from ckm.cli.root import common_options
 from ckm.cli.voice import Voice
@@ -108,11 +109,7 @@ def _check_options(
         return
     if row is not None:
         raise click.UsageError("A picture shows all rows; leave out --row.", ctx)
-    if output.suffix.lower() != ".svg":
-        raise click.UsageError("The output must end in .svg.", ctx)
-    if output.is_dir() or (output.exists() and not force):
-        what = "is a folder" if output.is_dir() else "exists; replace it with --force"
-        raise click.UsageError(f"The output {output.name!r} {what}.", ctx)
+    check_output(output, force=force, endings=(".svg",))
 
 
 def _write(voice: Voice, table: PTable, name: str, output: Path, *, force: bool) -> None:

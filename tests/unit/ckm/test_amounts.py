@@ -219,13 +219,13 @@ def test_a_weighted_sum_beside_an_unweighted_one_does_not_tell_the_weight():
     """Under one noise the ratio of both sums of one person would be the weight, exactly."""
     one = pd.DataFrame({"id": [3], "income": [123_457.0], "w": [17.0]})
     exact = 0
-    for n in range(40):
+    for n in range(12):
         secret = Secret(bytes([n] * 16))
         options = {"ptable": KEPT, "secret": secret}
         (plain,) = cells_of(tabulate(one, [], **options)).values()
         (heavy,) = cells_of(tabulate(one, [], weight="w", **options)).values()
         exact += abs(heavy["sum_income"] / plain["sum_income"] - 17) < 1e-3
-    assert exact <= 2
+    assert exact <= 1
 
 
 def test_several_tables_of_one_scan_agree_with_each_alone():

@@ -10,8 +10,10 @@ from torch import nn
 
 from dpsgd import DPSGDError, UnsupportedLayerError
 from dpsgd.gradients import RecordGradients, check_model
+from dpsgd.layers import _KINDS
 
 ROWS = 6
+APART = {("recurrent", "books"), ("layers, in place", "opacus"), ("norm of places", "opacus")}
 
 
 class Words(nn.Module):
@@ -84,6 +86,27 @@ def cases():
             ),
             (2, 7),
         ),
+        "sums over places": (
+            lambda: nn.Sequential(
+                nn.Conv1d(2, 4, 3, stride=2),
+                nn.GroupNorm(4, 4),
+                nn.Tanh(),
+                nn.Flatten(),
+                nn.LayerNorm(12),
+                nn.Linear(12, 3, bias=False),
+            ),
+            (2, 7),
+        ),
+        "norm of two axes": (
+            lambda: nn.Sequential(nn.LayerNorm((3, 4)), nn.Flatten(), nn.Linear(12, 3)),
+            (3, 4),
+        ),
+        "norm of places": (
+            lambda: nn.Sequential(
+                nn.Linear(4, 6), nn.LayerNorm(6, bias=False), nn.Flatten(), nn.Linear(18, 3)
+            ),
+            (3, 4),
+        ),
         "words": (Words, "words"),
         "recurrent": (recurrent, (5, 3)),
     }
@@ -121,13 +144,19 @@ def length(gradient):
     return math.sqrt(sum(float(g.square().sum()) for g in gradient.values()))
 
 
-@pytest.mark.parametrize("name", cases())
-def test_clipped_sums_equal_those_of_one_record_at_a_time(name):
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    [(name, engine) for name in cases() for engine in ("books", "opacus")
+     if (name, engine) not in APART],
+)  # fmt: skip
+def test_clipped_sums_equal_those_of_one_record_at_a_time(name, engine, monkeypatch):
     model, x, y = made(name)
     each = one_by_one(model, x, y)
     norms = sorted(map(length, each))
+    if engine == "opacus":
+        monkeypatch.setattr("dpsgd.gradients.supported", lambda _: False)
     books = RecordGradients(model)
-    assert books.engine == ("opacus" if name == "recurrent" else "books")
+    assert books.engine == engine
     for norm in (math.inf, (norms[1] + norms[2]) / 2, norms[0] / 2):
         found = books.clipped_sum(losses(model, x, y), norm=norm)
         for key in each[0]:
@@ -255,3 +284,33 @@ def test_a_closed_book_leaves_the_model_as_it_was():
     books = RecordGradients(model)
     books.close()
     assert not model._forward_hooks
+
+
+def test_every_layer_kept_in_books_is_among_the_cases():
+    seen = {type(layer) for name in cases() for layer in made(name)[0].modules()}
+    assert set(_KINDS) <= seen
+
+
+@pytest.mark.parametrize("name", cases())
+def test_the_length_of_each_record_is_that_of_its_own_gradient(name):
+    model, x, y = made(name)
+    wanted = [length(gradient) for gradient in one_by_one(model, x, y)]
+    books = RecordGradients(model)
+    for row, own in enumerate(wanted):
+        norm = own / 2
+        cut = books.clipped_sum(losses(model, x[row : row + 1], y[row : row + 1]), norm=norm)
+        whole = books.clipped_sum(
+            losses(model, x[row : row + 1], y[row : row + 1]), norm=own * (1 + 1e-6)
+        )
+        assert length(cut.gradients) == pytest.approx(norm, rel=1e-6)
+        assert length(whole.gradients) == pytest.approx(own, rel=1e-6)
+        assert (bool(cut.within), bool(whole.within)) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("layers, in place", "inplace=False"), ("norm of places", "bias=True")]
+)
+def test_what_opacus_cannot_take_is_refused_by_name(name, words, monkeypatch):
+    monkeypatch.setattr("dpsgd.gradients.supported", lambda _: False)
+    with pytest.raises(UnsupportedLayerError, match=words):
+        RecordGradients(made(name)[0])

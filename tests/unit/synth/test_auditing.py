@@ -7,11 +7,15 @@ from synth import SimulatedNoise, SynthError
 from synth.auditing import audit_engine
 
 
-def test_the_engine_passes_and_the_audit_is_not_blind():
-    found = audit_engine(epsilon=8.0, runs=250, noise=SimulatedNoise(seed=1))
+@pytest.mark.parametrize(("epsilon", "records"), [(8.0, 1), (1.0, 8)])
+def test_the_engine_passes_and_the_audit_is_not_blind(epsilon, records):
+    """A sound engine is refuted with a chance of far less than 0.05; the seed is fixed."""
+    found = audit_engine(epsilon=epsilon, runs=200, noise=SimulatedNoise(seed=1))
     assert not found.refutes
-    assert 0.8 * 8 < found.measured < 8
-    assert found.found > 0.4 * found.measured
+    assert found.records == records
+    assert found.error == 0.05
+    assert 0.8 * epsilon < found.measured < epsilon
+    assert found.found > 0.6 * found.measured
 
 
 class _Weak(SimulatedNoise):

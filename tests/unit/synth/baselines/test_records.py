@@ -55,6 +55,15 @@ def test_records_come_out_with_the_columns_types_and_values_that_went_in(method)
     pd.testing.assert_frame_equal(drawn, METHODS[method](frame, RNG(1)).sample(50, RNG(2)))
 
 
+def test_a_type_does_not_tell_whether_a_declared_missing_value_occurred():
+    types = set()
+    for last in (2, None):
+        frame = pd.DataFrame({"a": [1, 2] * 20 + [last]})
+        model = dp_histogram(frame, epsilon=50, domains={"a": [1, 2, None]}, rng=RNG(1))
+        types.add(str(model.sample(9, RNG(2)).dtypes["a"]))
+    assert types == {"float64"}
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_without_a_seed_there_is_other_noise_every_time(method):
     frame = mixed()[["age", "job"]]

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import sys
+import types
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,7 @@ from synth.evaluation.catalogue import MEASURES
 from synth.evaluation.controls import bootstrap, independent
 from synth.evaluation.detection import detection
 from synth.evaluation.evaluate import Plan
+from synth.evaluation.learners import classifier
 from synth.evaluation.learning import classification, regression
 from synth.evaluation.margins import k_marginal, subsample_equivalent, table_distances
 from synth.evaluation.scores import auc, auc_interval, mcc, mcc_binary, rmse
@@ -203,6 +206,19 @@ def test_least_squares_find_what_scikit_learn_finds():
     model = LinearRegression().fit(train.values[:, others], train.values[:, 2])
     expected = rmse(test.values[:, 2], model.predict(test.values[:, others]))
     assert regression(train, test, target="pay") == pytest.approx(expected)
+
+
+def test_xgboost_has_the_trees_of_the_source_where_it_is_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    with pytest.raises(EvaluationError, match="not installed"):
+        classifier("xgboost", seed=1)
+    there = types.SimpleNamespace(XGBClassifier=dict)
+    monkeypatch.setitem(sys.modules, "xgboost", there)
+    assert classifier("xgboost", seed=1) == {
+        "n_estimators": 512,
+        "max_depth": 64,
+        "random_state": 1,
+    }
 
 
 def test_a_column_that_never_varies_in_training_has_no_weight():

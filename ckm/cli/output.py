@@ -1,0 +1,70 @@
+"""Where a command's result may go: looked at before anything is computed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["check_output"]
+
+
+def check_output(
+    output: Path | None,
+    *,
+    force: bool,
+    lang: str | None = None,
+    endings: tuple[str, ...] = (),
+    inputs: tuple[Path, ...] = (),
+) -> None:
+    """Refuse an output that cannot be written.
+
+    Parameters
+    ----------
+    output
+        The file to be; None where the result is shown.
+    force
+        Whether a file of that name may be replaced.
+    lang
+        The language that was asked for; pages alone have one.
+    endings
+        Those it may have, small; none for any.
+    inputs
+        Files that must stay.
+
+    Raises
+    ------
+    UsageError
+        If it has another ending, is a folder or an input, exists or has no folder to lie in;
+        or an option goes with an output that there is not.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> try:
+    ...     check_output(Path("page.pdf"), force=False, endings=(".csv", ".html", ".json"))
+    ... except click.UsageError as error:
+    ...     print(error.message)
+    The output must end in .csv, .html or .json.
+    """
+    if output is None:
+        if force or lang:
+            raise click.UsageError(f"--{'force' if force else 'lang'} goes with --output.")
+        return
+    if endings and output.suffix.lower() not in endings:
+        *first, last = endings
+        listed = f"{', '.join(first)} or {last}" if first else last
+        raise click.UsageError(f"The output must end in {listed}.")
+    if lang and output.suffix.lower() != ".html":
+        raise click.UsageError("--lang is for pages: the output must end in .html.")
+    if output.is_dir():
+        raise click.UsageError(f"The output {output.name!r} is a folder.")
+    if any(output.exists() and one.exists() and output.samefile(one) for one in inputs):
+        raise click.UsageError("The output must be another file than the data.")
+    if output.exists() and not force:
+        raise click.UsageError(f"The output {output.name!r} exists; replace it with --force.")
+    if not output.parent.is_dir():
+        raise click.UsageError(f"There is no folder {str(output.parent)!r}: make it first.")
