@@ -189,11 +189,6 @@ class _Estimator:
         return found
 
     def _fit(self, x: Tensor, y: Tensor, *, course: Course) -> None:
-        if not 0 < self.learning_rate < _LARGEST or not 0 <= self.momentum < 1:
-            raise PlanError(
-                "learning_rate must be positive and finite, and momentum lie from 0 to 1.",
-                hint="1 and 0.9 suit a linear model on a table",
-            )
         self.inputs_ = int(x.shape[1])
         network = started(lambda: self._build(self.inputs_), self.plan.seed).to(self.device)
         optimizer = torch.optim.SGD(
@@ -231,10 +226,11 @@ class _Estimator:
                 "A table has no altered copies of its records.",
                 hint="plan without augmentations, or train with dpsgd.PrivateTraining",
             )
-        if not 0 < self.learning_rate < math.inf:
-            raise PlanError(f"learning_rate must be positive, not {self.learning_rate!r}.")
-        if not 0 <= self.momentum < 1:
-            raise PlanError(f"momentum must lie between 0 and 1, not {self.momentum!r}.")
+        if not 0 < self.learning_rate < _LARGEST or not 0 <= self.momentum < 1:
+            raise PlanError(
+                "learning_rate must be positive and finite, and momentum lie from 0 to 1.",
+                hint="1 and 0.9 suit a linear model on a table",
+            )
         if any(not hasattr(width, "__index__") or width < 1 for width in self.hidden):
             raise PlanError("hidden lists the widths of layers, from 1.", hint="hidden=[32]")
 
