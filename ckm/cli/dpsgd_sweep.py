@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 
     from ckm.cli.voice import Voice
     from ckm.config.training import TrainingJob
-    from dpsgd.sweep import Outcome, Sweep
+    from dpsgd import Plan
+    from dpsgd.sweep import Outcome
 
 __all__ = ["sweep"]
 
@@ -25,6 +28,13 @@ _CHOICES = (
     "batch_size", "noise_multiplier", "clipping_norm", "learning_rate", "epochs",
     "hidden_units", "image_factor",
 )  # fmt: skip
+_WAYS = {
+    "one": "one run, settled beforehand or on public data",
+    "sum": "all {runs} private runs counted",
+    "basic": "all {runs} private runs counted, plain sum",
+    "geometric": "{runs} runs on average, their number random (geometric law) and secret",
+    "logarithmic": "{runs} runs on average, their number random (logarithmic law) and secret",
+}
 
 
 class _Numbers(click.ParamType[Any]):
@@ -108,7 +118,7 @@ def sweep(
         raise click.UsageError("The output must end in .csv.")
     check_output(output, force=True, inputs=(source, test, plan_file))
     tried = Sweep(
-        values={name: listed for name, listed in choices.items() if listed},
+        values=_values(job, choices),
         repetitions=repetitions,
         one_at_a_time=one_at_a_time,
         with_plain=with_plain,
@@ -132,17 +142,39 @@ def sweep(
             )
     voice.step("sweep done", f"{done} runs, the others were there; keep the file inside")
     target: Any = job.schema.target
-    _show(voice, outcomes(output, classes=len(target.values)))
-    for line in _tuning(job, tried):
+    found = outcomes(output, classes=len(target.values))
+    _show(voice, found, asked=[name for name, listed in choices.items() if listed])
+    for line in _tuning(job, found):
         click.echo(line)
     click.echo(str(output))
 
 
-def _show(voice: Voice, found: Sequence[Outcome]) -> None:
+def _values(job: TrainingJob, choices: dict[str, list[float] | None]) -> dict[str, list[float]]:
+    """Return the values to try, and beside them the usual ones of the training file.
+
+    So the record says with what each run was made, and is not gone on with by another plan.
+    """
+    asked = {name: listed for name, listed in choices.items() if listed}
+    if not asked:
+        return {}
+    hidden = job.network["hidden"]
+    usual = {
+        **job.promise,
+        "learning_rate": job.network["learning_rate"],
+        "hidden_units": hidden[0] if len(hidden) == 1 else None,
+    }
+    if (usual["epochs"] or 0.5) % 1:  # a list has whole passes
+        usual["epochs"] = None
+    given = {name: usual.get(name) for name in _CHOICES if name not in asked}
+    return {**asked, **{n: [float(v)] for n, v in given.items() if v is not None}}
+
+
+def _show(voice: Voice, found: Sequence[Outcome], *, asked: Sequence[str]) -> None:
     from rich import box
     from rich.table import Table
 
-    names = [name for name in _CHOICES if any(name in one.choices for one in found)]
+    seen = {name: {one.choices.get(name) for one in found} - {None} for name in _CHOICES}
+    names = [name for name in _CHOICES if name in asked or len(seen[name]) > 1]
     table = Table(box=box.SIMPLE_HEAD, show_edge=False)
     for heading in (*names, "epsilon", "runs", "accuracy", "sd", "times chance"):
         table.add_column(heading.replace("_", " "), justify="right")
@@ -155,35 +187,35 @@ def _show(voice: Voice, found: Sequence[Outcome]) -> None:
     voice.out.print(table)
 
 
-def _tuning(job: TrainingJob, tried: Sweep) -> list[str]:
+def _tuning(job: TrainingJob, found: Sequence[Outcome]) -> list[str]:
     """Say what keeping the best costs, were the scores private."""
-    from dp import RenyiCurve
-    from dpsgd.tuning import best_of_random
+    from dpsgd.choosing import cost_of_choosing
+    from dpsgd.trials import changes_of
 
-    costs = []
-    for choices, is_private, _ in tried.runs():
-        if is_private:
-            costs.append(_plan_of(job, choices))
-    if len(costs) < 2:
+    runs = [one for one in found if one.is_private]
+    if sum(one.runs for one in runs) < 2:
         return []
-    delta = costs[0].delta
-    epsilon = sum(plan.cost().epsilon for plan in costs)
-    delta_of_all = f"{len(costs) * delta:.2g}"
-    kept = f"Keeping the best of these {len(costs)} private runs costs epsilon {epsilon:.4g}"
-    lines = [f"{kept} at delta {delta_of_all}, not that of one run."]
-    worst = max(costs, key=lambda plan: plan.cost().epsilon)
-    if worst.sampling == "poisson" and worst.adjacency == "add-remove":
-        curve = RenyiCurve.subsampled_gaussian(
-            sampling_rate=worst.sampling_rate, noise_multiplier=worst.noise_multiplier
-        )
-        best = best_of_random(curve * worst.steps, mean_trials=len(costs)).epsilon(delta)
-        drawn = "With as many on average, their number drawn at random and secret"
-        lines.append(f"{drawn}: epsilon {best.epsilon:.4g} at delta {delta:g}.")
-    lines.append("This holds only where the scores come from public records.")
+    plans = [job.plan(**changes_of(one.choices, is_private=True)) for one in runs]
+    known = [_with_choices(one, plan) for one, plan in zip(runs, plans, strict=True)]
+    is_usual = all(p.sampling == "poisson" and p.adjacency == "add-remove" for p in plans)
+    costs = cost_of_choosing(
+        known,
+        delta=plans[0].delta,
+        dataset_size=plans[0].dataset_size if is_usual else None,
+    )
+    lines = ["To keep the best of these runs costs, where the scores come from public records:"]
+    for cost in costs:
+        words = _WAYS[cost.way].format(runs=cost.runs)
+        lines.append(f"  epsilon {cost.epsilon:<8.4g} delta {cost.delta:<8.2g} {words}")
     return lines
 
 
-def _plan_of(job: TrainingJob, choices: dict[str, float]) -> Any:
-    from dpsgd.trials import changes_of
-
-    return job.plan(**changes_of(choices, is_private=True))
+def _with_choices(one: Outcome, plan: Plan) -> Outcome:
+    """Return the outcome with all that its account depends on."""
+    batches = math.ceil(1 / plan.sampling_rate - 1e-9)
+    choices = {
+        "batch_size": float(round(plan.expected_batch)),
+        "noise_multiplier": plan.noise_multiplier,
+        "epochs": float(math.ceil(plan.steps / batches)),
+    }
+    return replace(one, choices=choices)

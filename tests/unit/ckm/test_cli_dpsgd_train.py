@@ -516,11 +516,15 @@ def test_a_sweep_tells_means_and_what_keeping_the_best_costs(folder):
     assert len(lines) == 2 * 2 * 2 + 2 * 2
     assert lines["epsilon"].isna().sum() == 4
     assert "chance" in found.output
-    assert "best of these 4 private runs costs" in found.output
+    assert "all 4 private runs counted" in found.output
     before = Path("runs.csv").read_bytes()
     again = run(*SWEEP, *choices, "--with-plain", "--seed", 1)
     assert again.exit_code == 0
     assert Path("runs.csv").read_bytes() == before
+    assert set(lines["learning_rate"]) == {0.5}
+    Path("plan.toml").write_text(PLAN.replace("learning_rate = 0.5", "learning_rate = 0.7"))
+    assert run(*SWEEP, "--noise-multiplier", "8", "--epochs", 1).exit_code == 0
+    assert set(pd.read_csv("runs.csv")["learning_rate"]) == {0.5, 0.7}
 
 
 @pytest.mark.parametrize(
