@@ -6,6 +6,7 @@ row for each record. Norms and weighted sums follow from them by products.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
@@ -251,24 +252,25 @@ def _convolution(layer: Any, calls: Sequence[_Call], copies: int) -> Part:
 
 def _patches(layer: Any, inputs: Tensor) -> Tensor:
     """Return (rows, places, numbers under the kernel)."""
-    is_line = isinstance(layer, nn.Conv1d)
-    padding = layer.padding
-    if isinstance(padding, str):
-        total = [d * (k - 1) for d, k in zip(layer.dilation, layer.kernel_size, strict=True)]
-        total = [0] * len(total) if padding == "valid" else total
-        around = [side for t in reversed(total) for side in (t // 2, t - t // 2)]
-        inputs, padding = functional.pad(inputs, around), (0,) * len(total)
-
-    def pair(values: tuple[int, ...], blank: int) -> tuple[int, ...]:
-        return (blank, *values) if is_line else values
-
-    return functional.unfold(
-        inputs.unsqueeze(2) if is_line else inputs,
-        pair(layer.kernel_size, 1),
-        dilation=pair(layer.dilation, 1),
-        padding=pair(padding, 0),
-        stride=pair(layer.stride, 1),
-    ).transpose(1, 2)
+    spans = [d * (k - 1) for d, k in zip(layer.dilation, layer.kernel_size, strict=True)]
+    if layer.padding == "same":
+        around = [side for t in reversed(spans) for side in (t // 2, t - t // 2)]
+    else:
+        sides = [0] * len(spans) if layer.padding == "valid" else layer.padding
+        around = [side for side in reversed(sides) for _ in range(2)]
+    padded = functional.pad(inputs, around).contiguous()
+    places = [
+        (size - span - 1) // stride + 1
+        for size, span, stride in zip(padded.shape[2:], spans, layer.stride, strict=True)
+    ]
+    first, steps = padded.stride()[:2], padded.stride()[2:]
+    within = [d * step for d, step in zip(layer.dilation, steps, strict=True)]
+    between = [s * step for s, step in zip(layer.stride, steps, strict=True)]
+    # One copy of a view is several times as fast as functional.unfold.
+    view = padded.as_strided(
+        (*padded.shape[:2], *layer.kernel_size, *places), (*first, *within, *between)
+    )
+    return view.reshape(len(inputs), -1, math.prod(places)).transpose(1, 2)
 
 
 def _embedding(layer: Any, calls: Sequence[_Call], copies: int) -> Part:
