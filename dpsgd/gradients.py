@@ -76,25 +76,41 @@ def check_model(model: nn.Module) -> None:
     use torch.nn.GroupNorm, or LayerNorm for tables
     """
     for name, layer in model.named_modules():
-        where = f"The layer {name or 'itself'!r} ({type(layer).__name__})"
+        if _may_mix(layer):
+            _check_watched([(name, layer)])
         trains = any(p.requires_grad for p in layer.parameters())
-        if isinstance(layer, _BATCH_NORMS) and (trains or layer.training):
-            raise UnsupportedLayerError(
-                f"{where} mixes the records of a batch.",
-                hint="use torch.nn.GroupNorm, or LayerNorm for tables",
-            )
-        if getattr(layer, "track_running_stats", False) and layer.training:
-            raise UnsupportedLayerError(
-                f"{where} keeps statistics of the data.", hint="set track_running_stats=False"
-            )
         if trains and type(layer) in _REPLACEMENTS:
             raise UnsupportedLayerError(
-                f"{where} has no gradient for each record.",
+                f"{_where(name, layer)} has no gradient for each record.",
                 hint=f"use {_REPLACEMENTS[type(layer)]}",
             )
     _check_shared(model)
     if not any(p.requires_grad for p in model.parameters()):
         raise UnsupportedLayerError("The model has nothing to train.", hint="unfreeze a layer")
+
+
+def _may_mix(layer: nn.Module) -> bool:
+    """Return whether a layer's records mix as soon as it is set to training."""
+    return isinstance(layer, _BATCH_NORMS) or bool(getattr(layer, "track_running_stats", False))
+
+
+def _where(name: str, layer: nn.Module) -> str:
+    return f"The layer {name or 'itself'!r} ({type(layer).__name__})"
+
+
+def _check_watched(layers: list[tuple[str, nn.Module]]) -> None:
+    for name, layer in layers:
+        trains = any(p.requires_grad for p in layer.parameters())
+        if isinstance(layer, _BATCH_NORMS) and (trains or layer.training):
+            raise UnsupportedLayerError(
+                f"{_where(name, layer)} mixes the records of a batch.",
+                hint="use torch.nn.GroupNorm, or LayerNorm for tables",
+            )
+        if getattr(layer, "track_running_stats", False) and layer.training:
+            raise UnsupportedLayerError(
+                f"{_where(name, layer)} keeps statistics of the data.",
+                hint="set track_running_stats=False",
+            )
 
 
 def _check_shared(model: nn.Module) -> None:
@@ -132,6 +148,7 @@ class RecordGradients:
         check_model(model)
         self.model = model
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
+        self._watched = [pair for pair in model.named_modules() if _may_mix(pair[1])]
         self._calls: list[tuple[str, nn.Module, Tensor, GradientEdge, torch.Size]] = []
         self._handles: list[Any] = []
         self._opacus: Any = None
@@ -180,7 +197,7 @@ class RecordGradients:
                 f"Losses must be one for each row, not of shape {tuple(losses.shape)}.",
                 hint="take a criterion with reduction='none'",
             )
-        check_model(self.model)
+        _check_watched(self._watched)
         take = self._from_books if self.engine == "books" else self._from_opacus
         parts = take(losses, copies)
         lengths = _lengths(parts)

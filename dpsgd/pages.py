@@ -251,7 +251,8 @@ def sweep_facts(
         classes=classes,
         outcomes=tuple(_outcome(one, several) for one in several),
         tuning=tuple(
-            TuningFact(name=c.way, runs=c.runs, epsilon=c.epsilon, delta=c.delta) for c in costs
+            TuningFact(name=c.way, runs=c.runs, epsilon=_finite(c.epsilon), delta=c.delta)
+            for c in costs
         ),
     )
 

@@ -7,10 +7,14 @@ needs far less noise than a private network.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import torch
 from torch.nn import functional
+
+from dpsgd.errors import TrainingDataError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,12 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["scattering_features"]
 
 _SIDE = 32
+_HALF = _SIDE // 2
 _ANGLES = 8
-_CHANNELS = 1 + 2 * _ANGLES + _ANGLES**2
 _GROUPS = 27
+_AVERAGES = 64
+# Few enough for what lies between to stay near the processor.
+_PIECE = 16
 
 
-def scattering_features(images: Tensor, *, piece: int = 256) -> Tensor:
+def scattering_features(images: Tensor, *, piece: int = _PIECE) -> Tensor:
     """Return 5,184 features for each image, normed image by image.
 
     Parameters
@@ -49,44 +56,97 @@ def scattering_features(images: Tensor, *, piece: int = 256) -> Tensor:
     >>> found.shape, bool((found.norm(dim=1) - 1).abs().max() < 1e-3)
     (torch.Size([2, 5184]), True)
     """
-    fine = torch.stack([_wavelet(0, a) for a in range(_ANGLES)])
+    if images.dim() != 3 or max(images.shape[1:]) > _SIDE:
+        raise TrainingDataError(
+            f"Images must be (images, height, width) of at most {_SIDE} x {_SIDE}, not "
+            f"of shape {tuple(images.shape)[1:]}.",
+            hint="make them grey and smaller",
+        )
+    filters = _filters(images.device)
+    found = torch.empty(len(images), (1 + 2 * _ANGLES + _ANGLES**2) * _AVERAGES)
+    found = found.to(images.device)
+    with torch.no_grad():
+        for start in range(0, len(images), piece):
+            part = images[start : start + piece].float()
+            found[start : start + piece] = _features(part, filters)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Filters:
+    """The wavelets as spectra, the averages as matrices: on every fourth, every second."""
+
+    fine: Tensor
+    coarse: Tensor
+    quarter: Tensor
+    half: Tensor
+
+
+@cache
+def _filters(device: torch.device) -> _Filters:
     coarse = torch.stack([_wavelet(1, a) for a in range(_ANGLES)])
     low = _gauss(1.6)
-    with torch.no_grad():
-        found = [_maps(part, fine, coarse, low) for part in images.float().split(piece)]
-    return torch.cat(found)
+    half_low = _blocks(low, 2).mean((-4, -2)) * 4  # the filter on the coarser grid
+    return _Filters(
+        fine=torch.stack([_wavelet(0, a) for a in range(_ANGLES)]).to(device),
+        # Twice each, for real and imaginary parts; a mean over four blocks will be a sum.
+        coarse=_quarters(torch.complex(coarse, coarse) / 4).to(device),
+        quarter=_averages(low, 4).to(device),
+        half=_averages(half_low, 2).to(device),
+    )
 
 
-def _maps(images: Tensor, fine: Tensor, coarse: Tensor, low: Tensor) -> Tensor:
+def _features(images: Tensor, filters: _Filters) -> Tensor:
     high, wide = _SIDE - images.shape[1], _SIDE - images.shape[2]
     around = (wide // 2, wide - wide // 2, high // 2, high - high // 2)
-    spectrum = torch.fft.fft2(functional.pad(images, around))[:, None]
-    half_low = _folded(low, 2) * 4  # the spectrum of the filter on the coarser grid
-    first = torch.fft.fft2(torch.fft.ifft2(spectrum * fine).abs())
-    second = torch.fft.fft2(torch.fft.ifft2(_folded(spectrum * coarse, 2)).abs())
-    again = _folded(first[:, :, None] * coarse, 2).flatten(1, 2)
-    third = torch.fft.fft2(torch.fft.ifft2(again).abs())
+    square = functional.pad(images, around)[:, None]
+    spectrum = torch.fft.fft2(square)
+    first = _modulus(torch.fft.ifft2(spectrum * filters.fine))
+    spectra = torch.fft.fft2(first.to(torch.complex64))
+    second = _coarse(spectrum, filters.coarse)
+    third = _coarse(spectra, filters.coarse)
     maps = [
-        _smooth(spectrum * low, 4),
-        _smooth(first * low, 4),
-        _smooth(torch.cat([second, third], 1) * half_low, 2),
+        square.flatten(2) @ filters.quarter,
+        first.flatten(2) @ filters.quarter,
+        torch.cat([second, third], 1).flatten(2) @ filters.half,
     ]
     normed = functional.group_norm(torch.cat(maps, 1), _GROUPS, eps=1e-6)
-    scaled: Tensor = functional.normalize(normed.flatten(1))
-    return scaled
+    return functional.normalize(normed.flatten(1))
 
 
-def _smooth(spectrum: Tensor, factor: int) -> Tensor:
-    smooth: Tensor = torch.fft.ifft2(_folded(spectrum, factor)).real
-    return smooth
+def _coarse(spectra: Tensor, coarse: Tensor) -> Tensor:
+    """Return the moduli of coarse wavelet transforms on every second pixel."""
+    quarters = _quarters(spectra)[:, :, None]
+    total = quarters[..., 0, :] * coarse[:, 0]
+    for number in range(1, 4):
+        total.addcmul_(quarters[..., number, :], coarse[:, number])
+    folded = torch.view_as_complex(total.flatten(1, 2).unflatten(-1, (_HALF, _HALF, 2)))
+    return _modulus(torch.fft.ifft2(folded))
 
 
-def _folded(spectrum: Tensor, factor: int) -> Tensor:
-    """Return the spectrum of every factor-th pixel."""
-    side = spectrum.shape[-1] // factor
-    blocks = spectrum.unflatten(-1, (factor, side)).unflatten(-3, (factor, side))
-    folded: Tensor = blocks.mean((-4, -2))
-    return folded
+def _modulus(numbers: Tensor) -> Tensor:
+    parts = torch.view_as_real(numbers)
+    # Several times as fast as abs(), which guards against overflow.
+    return parts[..., 0].square().add_(parts[..., 1].square()).sqrt_()
+
+
+def _quarters(spectra: Tensor) -> Tensor:
+    """Return (…, 4 blocks of a spectrum, their numbers as pairs of reals)."""
+    blocks = _blocks(spectra, 2).transpose(-3, -2)
+    return torch.view_as_real(blocks.flatten(-2).flatten(-3, -2)).flatten(-2)
+
+
+def _blocks(spectra: Tensor, factor: int) -> Tensor:
+    side = spectra.shape[-1] // factor
+    return spectra.unflatten(-1, (factor, side)).unflatten(-3, (factor, side))
+
+
+def _averages(low: Tensor, step: int) -> Tensor:
+    """Return the matrix that smooths a map and keeps every step-th pixel."""
+    side = low.shape[-1]
+    points = torch.eye(side**2).unflatten(1, (side, side))
+    smooth = torch.fft.ifft2(torch.fft.fft2(points) * low).real
+    return smooth[:, ::step, ::step].flatten(1).contiguous()
 
 
 def _grid() -> tuple[Tensor, Tensor]:

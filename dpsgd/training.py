@@ -117,7 +117,7 @@ class PrivateTraining:
         self._rows_seen += len(losses)
         for name, value in found.gradients.items():
             held = self._sums.get(name)
-            self._sums[name] = value if held is None else held + value
+            self._sums[name] = value if held is None else held.add_(value)
         self._within += float(found.within.sum()) - len(found.within) / 2
 
     def step(self) -> None:
@@ -219,7 +219,7 @@ class PrivateTraining:
         size = self.micro_batch // copies
         for start in range(0, len(rows), size):
             index = torch.from_numpy(np.ascontiguousarray(rows[start : start + size]))
-            first, *rest = (values[index.to(values.device)].to(device) for values in data)
+            first, *rest = (v.index_select(0, index.to(v.device)).to(device) for v in data)
             if copies > 1:
                 first, *rest = (v.repeat_interleave(copies, 0) for v in (first, *rest))
             yield (augment(first) if augment else first, *rest)
@@ -242,16 +242,16 @@ class PrivateTraining:
         if self.plan.noise_multiplier:
             scale = self.plan.gradient_noise * self.clipping_norm
             noise = self.randomness.noise(sum(p.numel() for p in parameters.values()))
-            flat = torch.from_numpy(noise) * scale
+            flat = torch.from_numpy(noise).mul_(scale)
         start = 0
         for name, parameter in parameters.items():
             total = self._sums.get(name)
             total = torch.zeros_like(parameter) if total is None else total
             if flat is not None:
                 part = flat[start : start + parameter.numel()].view_as(parameter)
-                total = total + part.to(parameter)
+                total = total.add_(part.to(parameter))
                 start += parameter.numel()
-            parameter.grad = total / self.plan.expected_batch
+            parameter.grad = total.div_(self.plan.expected_batch)
 
     def _adapt(self) -> None:
         adaptive = self.plan.adaptive

@@ -207,12 +207,12 @@ class TuningFact:
     runs
         How many, or their mean where the number is drawn.
     epsilon, delta
-        The cost.
+        The cost; None where nothing bounds it.
     """
 
     name: str
     runs: int
-    epsilon: float
+    epsilon: float | None
     delta: float
 
 

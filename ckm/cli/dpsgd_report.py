@@ -266,9 +266,9 @@ def _read_json(file: Path) -> dict[str, Any]:
 
 
 def _unknown(file: Path) -> Exception:
-    from dpsgd.errors import TrainingDataError
+    from dpsgd.errors import DPSGDError
 
-    return TrainingDataError(
+    return DPSGDError(
         f"{file.name!r} is no plan, sweep, audit, model or privacy card.",
         hint="plans, audits and cards are JSON, sweeps CSV, models .safetensors",
     )

@@ -18,6 +18,7 @@ __all__ = ["Surface", "surface"]
 _WIDTH = 720.0
 _LEFT, _TOP, _HIGH = 84.0, 44.0, 34.0
 _FIRST_DARK = 4
+_LEAST = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +83,11 @@ def surface(words: Words, data: Surface, heights: Sequence[Sequence[float]]) -> 
     drawing = Drawing(data.id, size=(_WIDTH, low + 40))
     drawing.text((_LEFT, 14), data.across)
     drawing.text((4, _TOP - 8), data.down)
-    every = [math.log(height) for line in heights for height in line]
+    every = [_log(height) for line in heights for height in line]
     least, span = min(every), (max(every) - min(every)) or 1.0
     for row, line in enumerate(heights):
         for column, height in enumerate(line):
-            shade = min(len(SHADES), int((math.log(height) - least) / span * (len(SHADES) + 1)))
+            shade = min(len(SHADES), int((_log(height) - least) / span * (len(SHADES) + 1)))
             left, top = _LEFT + column * wide, _TOP + row * _HIGH
             drawing.rect((left, top, wide, _HIGH), css=f"s{shade}")
             css = "t inverse" if shade >= _FIRST_DARK else "t"
@@ -106,3 +107,7 @@ def surface(words: Words, data: Surface, heights: Sequence[Sequence[float]]) -> 
         low + 16, [(f"s{len(SHADES)}", f"{first} → {last}")], step=0, left=4 + 18 * len(SHADES)
     )
     return drawing.finish(data.title, data.description)
+
+
+def _log(height: float) -> float:
+    return math.log(max(height, _LEAST))

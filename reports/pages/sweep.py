@@ -9,7 +9,7 @@ from reports.catalogues.wording import written
 from reports.charts.curves import Curve, Curves, Spot, curves
 from reports.charts.marked import Marked, MarkedLine, marked_bars
 from reports.downloads import as_csv, as_json, download
-from reports.pages.private import delta, scheme
+from reports.pages.private import delta, epsilon, scheme
 from reports.parts import Cell, Figure, Table, numbers, texts
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _verdict(words: Words, facts: SweepFacts) -> str:
     private, plain = _best(facts, is_private=True), _best(facts, is_private=False)
     if private is None and plain is None:
         return words.say("No run is recorded.")
-    if private is None or private.epsilon is None:
+    if private is None:
         return words.say(
             "Without privacy the best setting reaches %(accuracy)s; no private run is "
             "recorded.",
@@ -86,7 +86,7 @@ def _verdict(words: Words, facts: SweepFacts) -> str:
     reached = words.say(
         "The best private setting reaches %(accuracy)s at ε = %(epsilon)s",
         accuracy=words.numbers.share(private.mean),
-        epsilon=words.numbers.amount(private.epsilon),
+        epsilon=epsilon(words, private.epsilon),
     )
     if plain is None:
         return words.say("%(reached)s.", reached=reached)
@@ -117,14 +117,14 @@ def _remarks(words: Words, facts: SweepFacts) -> list[str]:
         found.append(words.say("The δ, the sampler and the neighbours are not on record."))
     whole = {fact.name: fact for fact in facts.tuning}
     one, every = whole.get("one"), whole.get("sum") or whole.get("basic")
-    if one is not None and every is not None and every.runs > 1:
+    if one is not None and one.epsilon is not None and every is not None and every.runs > 1:
         found.append(
             words.say(
                 "Whoever runs all %(runs)s private runs on confidential records and keeps the "
                 "best owes ε = %(epsilon)s, not %(one)s.",
                 runs=words.numbers.count(every.runs),
-                epsilon=words.numbers.amount(every.epsilon),
-                one=words.numbers.amount(one.epsilon),
+                epsilon=epsilon(words, every.epsilon),
+                one=epsilon(words, one.epsilon),
             )
         )
     private, plain = _best(facts, is_private=True), _best(facts, is_private=False)
@@ -291,7 +291,7 @@ def _tuning(words: Words, facts: SweepFacts) -> Table:
             (
                 words.say(TUNING[fact.name][0]),
                 words.numbers.count(fact.runs),
-                words.numbers.amount(fact.epsilon),
+                epsilon(words, fact.epsilon),
                 delta(words, fact.delta),
             )
             for fact in facts.tuning
@@ -300,18 +300,11 @@ def _tuning(words: Words, facts: SweepFacts) -> Table:
 
 
 def _costs(words: Words, facts: SweepFacts) -> Figure | None:
-    if len(facts.tuning) < 2:
+    bounded = [(fact.name, fact.epsilon) for fact in facts.tuning if fact.epsilon is not None]
+    if len(bounded) < 2:
         return None
     title = words.say("ε of the model that is kept, by the way it was chosen")
-    lines = [
-        MarkedLine(
-            name=words.say(TUNING[fact.name][0]).partition(",")[2].strip()
-            if fact.name in {"geometric", "logarithmic"}
-            else words.say(TUNING[fact.name][0]),
-            value=fact.epsilon,
-        )
-        for fact in facts.tuning
-    ]
+    lines = [MarkedLine(name=_way(words, name), value=value) for name, value in bounded]
     data = Marked(
         id="costs",
         title=title,
@@ -331,6 +324,12 @@ def _costs(words: Words, facts: SweepFacts) -> Figure | None:
         rows=tuple((line.name, words.numbers.amount(line.value)) for line in lines),
     )
     return Figure(id="costs", title=title, svg=marked_bars(words, data, lines), data=table)
+
+
+def _way(words: Words, name: str) -> str:
+    """Name a way to choose; of drawn numbers, the law alone has room beside a bar."""
+    text = words.say(TUNING[name][0])
+    return text.partition(", ")[2] if name in {"geometric", "logarithmic"} else text
 
 
 def _downloads(facts: SweepFacts) -> list[Download]:

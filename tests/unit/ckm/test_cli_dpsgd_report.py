@@ -150,26 +150,25 @@ def test_a_card_is_read_from_json_and_from_the_head_of_a_model(tmp_path, place):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "code"),
+    ("name", "content"),
     [
-        ("a.json", "[1]", 3),
-        ("a.json", "{}", 3),
-        ("a.json", '{"accountant": 1}', 3),
-        ("a.json", '{"format": "ckm-dpsgd-audit", "version": 1}', 3),
-        ("a.json", '{"steps": 1, "sampling_rate": "x", "format": 1}', 2),
-        ("a.json", "[" * 100_000, 3),
-        ("a.csv", "x,y\n1,2\n", 3),
-        ("a.safetensors", "", 3),
-        ("a.safetensors", "\x02\0\0\0\0\0\0\0{}", 3),
-        ("a.safetensors", '\x16\0\0\0\0\0\0\0{"__metadata__": {}   }', 3),
+        ("a.json", "[1]"),
+        ("a.json", "{}"),
+        ("a.json", '{"accountant": 1}'),
+        ("a.json", '{"format": "ckm-dpsgd-audit", "version": 1}'),
+        ("a.json", '{"steps": 1, "sampling_rate": "x", "format": 1}'),
+        ("a.json", "[" * 100_000),
+        ("a.csv", "x,y\n1,2\n"),
+        ("a.safetensors", ""),
+        ("a.safetensors", "\x02\0\0\0\0\0\0\0{}"),
+        ("a.safetensors", '\x16\0\0\0\0\0\0\0{"__metadata__": {}   }'),
     ],
 )
-def test_any_other_file_is_refused_and_leaves_no_page(tmp_path, name, content, code):
+def test_any_other_file_is_refused_and_leaves_no_page(tmp_path, name, content):
     file, output = tmp_path / name, tmp_path / "page.html"
     file.write_text(content)
     result = run("report", file, "-o", output)
-    assert result.exit_code in {2, 3}, result.stderr
-    assert (result.exit_code, "a bug" in result.stderr) != (code, True)
+    assert result.exit_code == 2, result.stderr
     assert not output.exists()
 
 

@@ -182,6 +182,15 @@ def test_the_frontier_holds_what_nothing_cheaper_reaches():
     assert facts.tuning == ()
 
 
+def test_a_run_without_noise_costs_without_bound_and_the_page_says_so():
+    several = [outcome(0.0, 0.9, epsilon=math.inf), outcome(2.0, 0.8)]
+    facts = sweep_facts(several, version="1", delta=1e-5, dataset_size=10_000)
+    assert [fact.epsilon for fact in facts.tuning] == [None, None]
+    html = sweep_report(facts, language="en").html
+    assert "90.0\u00a0% at ε = ∞" in html
+    assert "owes" not in html
+
+
 def evidence(name="private", epsilon=1.0):
     generator = np.random.default_rng(1)
     members, others = generator.normal(0.2, 1, 400), generator.normal(0, 1, 400)

@@ -133,7 +133,7 @@ CHECKS = (
 )  # fmt: skip
 EXAMINED = {
     "seed": 20_270_301,
-    "generation": {"max-examples": 6, "deterministic": True, "database": "none"},
+    "generation": {"max-examples": 10, "deterministic": True, "database": "none"},
     "checks": {
         # What the words of a selection or a filter mean, no schema says: 400, never 422.
         "positive_data_acceptance": {

@@ -1,0 +1,119 @@
+"""Features that no private record shaped, for a private model on top of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch.nn import functional
+
+from dpsgd.errors import TrainingDataError
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+__all__ = ["centred", "frozen_features", "pretrained"]
+
+
+def frozen_features(network: nn.Module, inputs: Tensor, *, piece: int = 512) -> Tensor:
+    """Return what a network gives for each record, scaled to length one.
+
+    The network must have been trained on public records, or not at all. It is read, not
+    changed: parts that behave otherwise in training, such as batch norms, stand still.
+
+    Parameters
+    ----------
+    network
+        The network without its last layer.
+    inputs
+        A row for each record.
+    piece
+        Records in memory at once.
+
+    Examples
+    --------
+    >>> body = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU())
+    >>> found = frozen_features(body, torch.rand(10, 4))
+    >>> found.shape, found.requires_grad
+    (torch.Size([10, 8]), False)
+    """
+    parts = [*network.modules()]
+    were_training = [part.training for part in parts]
+    device = next((p.device for p in network.parameters()), inputs.device)
+    network.eval()
+    try:
+        with torch.no_grad():
+            found = [network(rows.to(device)).flatten(1) for rows in inputs.split(piece)]
+    finally:
+        for part, was in zip(parts, were_training, strict=True):
+            part.training = was
+    return functional.normalize(torch.cat(found).to(inputs.device).float())
+
+
+def centred(features: Tensor, *, public: Tensor) -> Tensor:
+    """Return features without what public records have in common, scaled to length one.
+
+    Most of the length of features lies along their mean, which tells no class from another;
+    without it the same clipping norm holds more of what does.
+
+    Parameters
+    ----------
+    features
+        A row for each record.
+    public
+        Features of public records, of a kind with the private ones.
+
+    Examples
+    --------
+    >>> public = torch.tensor([[0.9, 0.1], [0.9, -0.1]])
+    >>> centred(torch.tensor([[0.9, 0.5], [0.9, -0.2]]), public=public)
+    tensor([[ 0.,  1.],
+            [ 0., -1.]])
+    """
+    if not len(public) or public.shape[1:] != features.shape[1:]:
+        raise TrainingDataError(
+            "Public features must be of the width of the others, and at least one row.",
+            hint="make both by the same function",
+        )
+    return functional.normalize(features - public.float().mean(0).to(features))
+
+
+def pretrained(
+    network: nn.Module,
+    *data: Tensor,
+    epochs: int = 5,
+    batch_size: int = 64,
+    learning_rate: float = 0.05,
+    seed: int = 0,
+) -> nn.Module:
+    """Train a network on public records, without noise; return the network.
+
+    Parameters
+    ----------
+    network
+        The network, its last layer among it.
+    data
+        Public inputs and their classes, a row for each record.
+    epochs, batch_size, learning_rate, seed
+        Of stochastic gradient descent with momentum.
+
+    Examples
+    --------
+    >>> network = torch.nn.Linear(2, 2)
+    >>> x = torch.tensor([[0.0, 1.0], [1.0, 0.0]] * 50)
+    >>> found = pretrained(network, x, x.argmax(1), epochs=20)
+    >>> found(x[:2]).argmax(1)
+    tensor([1, 0])
+    """
+    inputs, classes = data
+    if len(inputs) != len(classes) or not len(inputs):
+        raise TrainingDataError("Public inputs and classes must be as many, and at least one.")
+    order = torch.Generator().manual_seed(seed)
+    optimizer = torch.optim.SGD(network.parameters(), lr=learning_rate, momentum=0.9)
+    network.train()
+    for _ in range(epochs):
+        for rows in torch.randperm(len(inputs), generator=order).split(batch_size):
+            optimizer.zero_grad()
+            functional.cross_entropy(network(inputs[rows]), classes[rows]).backward()
+            optimizer.step()
+    return network.eval()
