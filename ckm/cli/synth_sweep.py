@@ -166,8 +166,12 @@ def _measured(plan: SweepPlan) -> Plan:
     if given.get("sensitive") and not given.get("keys"):
         raise click.UsageError("[measure] sensitive needs keys.")
     groups = given.pop("only", None)
-    taken = {name: one if name == "learner" else tuple(one) for name, one in given.items()}
-    return Plan(**taken, **({"groups": tuple(groups)} if groups else {}))
+    taken: dict[str, Any] = {
+        name: one if name == "learner" else tuple(one) for name, one in given.items()
+    }
+    if groups:
+        taken["groups"] = tuple(groups)
+    return Plan(**taken)
 
 
 def _records(path: Path, schema: Schema) -> pd.DataFrame:
