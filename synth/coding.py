@@ -270,12 +270,12 @@ def distinct_values(values: pd.Series, name: str) -> tuple[NDArray[np.intp], Any
 
     try:
         if isinstance(values.dtype, pd.CategoricalDtype):
-            return values.cat.codes.to_numpy(np.intp), values.cat.categories
+            return np.asarray(values.cat.codes, np.intp), values.cat.categories
         places, found = pd.factorize(values, use_na_sentinel=True)
     except TypeError:
         raise DomainError(f"Column {name!r}: values that are no single values.") from None
     if values.dtype == object and pd.api.types.infer_dtype(values, skipna=True) not in _ALIKE:
-        places, found = _apart(values)
+        return _apart(values)
     return np.asarray(places, np.intp), found
 
 
@@ -389,7 +389,7 @@ def _plain_numbers(
             # Where the product may have been rounded across a half, decimals decide: a column
             # that holds one text as well comes as objects, and must get the same codes.
             is_near = np.abs(np.abs(scaled - np.trunc(scaled)) - 0.5) < 1e-6
-            for place in np.flatnonzero(is_near | (np.abs(scaled) > _CERTAIN)):
+            for place in np.flatnonzero(is_near | (np.abs(scaled) > _CERTAIN)).tolist():
                 numbers[place] = _on_grid(_decimal(exact[place].item()), column)
     for place, written in enumerate(column.missing.values()):
         if isinstance(written, int) and not isinstance(written, bool):
