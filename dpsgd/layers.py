@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Part", "part_of", "supported", "written"]
 
+_ROUNDING = 8.0
+
 #: What went into a layer and the gradient of what came out, at one call.
 _Call: TypeAlias = "tuple[Tensor, Tensor]"
 
@@ -80,7 +82,8 @@ class _Product(Part):
         elif self.has_weight:
             left = torch.bmm(self.inputs, self.inputs.transpose(1, 2))
             right = torch.bmm(self.outputs, self.outputs.transpose(1, 2))
-            total = total + (left * right).sum((1, 2)).clamp(min=0)
+            length = (self.inputs.norm(dim=2) * self.outputs.norm(dim=2)).sum(1)
+            total = total + _not_below((left * right).sum((1, 2)), length)
         if self.has_bias:
             total = total + self.outputs.sum(1).square().sum(1)
         return total
@@ -134,7 +137,7 @@ class _Rows(Part):
     def squares(self) -> Tensor:
         same = self.codes[:, :, None] == self.codes[:, None, :]
         gram = torch.bmm(self.outputs, self.outputs.transpose(1, 2))
-        return (gram * same).sum((1, 2)).clamp(min=0)
+        return _not_below((gram * same).sum((1, 2)), self.outputs.norm(dim=2).sum(1))
 
     def weighted(self, weights: Tensor) -> dict[str, Tensor]:
         table = torch.zeros_like(self.layer.weight)
@@ -143,6 +146,15 @@ class _Rows(Part):
 
     def keep(self, mask: Tensor) -> Part:
         return _Rows(self.layer, self.codes, _kept(self.outputs, mask))
+
+
+def _not_below(squares: Tensor, most: Tensor) -> Tensor:
+    """Return squares that rounding has not made smaller than they are.
+
+    Parts of a record that cancel leave a difference of large numbers. A length that came out
+    too small would let a record contribute a hundred thousand times the norm.
+    """
+    return squares.clamp(min=0) + _ROUNDING * torch.finfo(most.dtype).eps * most.square()
 
 
 def _kept(array: Tensor, mask: Tensor) -> Tensor:
