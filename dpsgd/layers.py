@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Part", "part_of", "supported", "written"]
 
+_ROUNDING = 8.0
+
 #: What went into a layer and the gradient of what came out, at one call.
 _Call: TypeAlias = "tuple[Tensor, Tensor]"
 
@@ -83,7 +85,8 @@ class _Product(Part):
         else:
             left = torch.bmm(self.inputs, self.inputs.transpose(1, 2))
             right = torch.bmm(self.outputs, self.outputs.transpose(1, 2))
-            total = left.mul_(right).sum((1, 2)).clamp_(min=0)
+            length = (self.inputs.norm(dim=2) * self.outputs.norm(dim=2)).sum(1)
+            total = _not_below(left.mul_(right).sum((1, 2)), length)
         return total if ends is None else total + _squares(ends)
 
     def weighted(self, weights: Tensor) -> dict[str, Tensor]:
@@ -135,7 +138,7 @@ class _Rows(Part):
     def squares(self) -> Tensor:
         same = self.codes[:, :, None] == self.codes[:, None, :]
         gram = torch.bmm(self.outputs, self.outputs.transpose(1, 2))
-        return (gram * same).sum((1, 2)).clamp(min=0)
+        return _not_below((gram * same).sum((1, 2)), self.outputs.norm(dim=2).sum(1))
 
     def weighted(self, weights: Tensor) -> dict[str, Tensor]:
         table = torch.zeros_like(self.layer.weight)
@@ -155,6 +158,15 @@ def _squares(array: Tensor) -> Tensor:
 def _joined(arrays: Sequence[Tensor]) -> Tensor:
     """Join the places of several calls; the usual single call is not copied."""
     return arrays[0] if len(arrays) == 1 else torch.cat([*arrays], 1)
+
+
+def _not_below(squares: Tensor, most: Tensor) -> Tensor:
+    """Return squares that rounding has not made smaller than they are.
+
+    Parts of a record that cancel leave a difference of large numbers. A length that came out
+    too small would let a record contribute a hundred thousand times the norm.
+    """
+    return squares.clamp(min=0) + _ROUNDING * torch.finfo(most.dtype).eps * most.square()
 
 
 def _kept(array: Tensor, mask: Tensor) -> Tensor:

@@ -314,3 +314,26 @@ def test_what_opacus_cannot_take_is_refused_by_name(name, words, monkeypatch):
     monkeypatch.setattr("dpsgd.gradients.supported", lambda _: False)
     with pytest.raises(UnsupportedLayerError, match=words):
         RecordGradients(made(name)[0])
+
+
+@pytest.mark.parametrize("layer", ["linear", "embedding"])
+@pytest.mark.parametrize("gap", [0.0, 1e-7, 1e-5, 1e-3])
+def test_parts_of_a_record_that_cancel_do_not_hide_its_length(layer, gap):
+    generator = torch.Generator().manual_seed(4)
+    worst = 0.0
+    for _ in range(20):
+        first, pull, bend = (torch.randn(64, generator=generator) for _ in range(3))
+        if layer == "linear":
+            model = nn.Linear(64, 64, bias=False)
+            out = torch.stack([first, first * (1 + gap * bend)])[None]
+            books = RecordGradients(model)
+            seen = model(out)
+            found = 1e10 * ((seen[:, 0] - seen[:, 1]) @ pull)
+        else:
+            model = nn.Embedding(3, 64)
+            books = RecordGradients(model)
+            weights = 1e10 * torch.stack([pull, -pull * (1 + gap * bend)])
+            found = (model(torch.tensor([[1, 1]])) * weights).sum((1, 2))
+        clipped = books.clipped_sum(found, norm=1.0)
+        worst = max(worst, float(clipped.gradients["weight"].double().norm()))
+    assert worst <= 1 + 1e-5
