@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from dpsgd.errors import BudgetEndedError, DPSGDError, PlanError, TrainingDataError
 from dpsgd.gradients import RecordGradients
@@ -18,7 +19,7 @@ from dpsgd.sampler import check_size, draws
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from torch import Tensor, nn
+    from torch import Tensor
     from torch.optim import Optimizer
 
     from dpsgd.cost import Cost
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PrivateTraining", "privatise"]
 
-_MICRO_BATCH = 256
+_MICRO_BATCH = 1024
+_MICRO_BATCH_OF_IMAGES = 256
 
 
 class PrivateTraining:
@@ -41,7 +43,8 @@ class PrivateTraining:
     model, optimizer
         What is trained, and how.
     micro_batch
-        Rows that go through the model at once; it changes memory, not the result.
+        Rows that go through the model at once; it changes memory, not the result. None takes
+        1024, or 256 where there are convolutions.
     average
         Weight of the past in a moving average of the parameters; 0 keeps none. It costs
         nothing.
@@ -69,11 +72,13 @@ class PrivateTraining:
         *,
         model: nn.Module,
         optimizer: Optimizer,
-        micro_batch: int = _MICRO_BATCH,
+        micro_batch: int | None = None,
         average: float = 0.0,
     ) -> None:
         plan.check_budget()
         _check_optimizer(model, optimizer)
+        if micro_batch is None:
+            micro_batch = max(_usual_micro_batch(model), plan.augmentations)
         if micro_batch < plan.augmentations:
             raise PlanError(
                 f"micro_batch must hold all copies of a record, {plan.augmentations}, "
@@ -332,7 +337,7 @@ def privatise(
     optimizer: Optimizer,
     criterion: nn.Module,
     data: tuple[Tensor, ...],
-    micro_batch: int = _MICRO_BATCH,
+    micro_batch: int | None = None,
     augment: Callable[[Tensor], Tensor] | None = None,
 ) -> tuple[Any, Callable[..., Any]]:
     """Turn a loop that exists into a private one: its loader and its criterion change.
@@ -394,6 +399,12 @@ def privatise(
         return _Loss(training, losses.flatten(1).mean(1) if losses.dim() > 1 else losses)
 
     return _Batches(training, data, augment), private
+
+
+def _usual_micro_batch(model: nn.Module) -> int:
+    """Return few enough rows for what lies between layers to stay near the processor."""
+    has_images = any(isinstance(layer, nn.Conv1d | nn.Conv2d) for layer in model.modules())
+    return _MICRO_BATCH_OF_IMAGES if has_images else _MICRO_BATCH
 
 
 def _check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:
