@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PrivateTraining", "privatise"]
 
+_PRECISIONS = ("float32", "bfloat16")
 _MICRO_BATCH = 1024
 _MICRO_BATCH_OF_IMAGES = 256
 
@@ -48,6 +49,9 @@ class PrivateTraining:
     average
         Weight of the past in a moving average of the parameters; 0 keeps none. It costs
         nothing.
+    precision
+        ``"bfloat16"`` lets `run` pass records through the model in 16 bits where that is
+        safe. Parameters, norms, sums and noise keep 32.
 
     Examples
     --------
@@ -74,6 +78,7 @@ class PrivateTraining:
         optimizer: Optimizer,
         micro_batch: int | None = None,
         average: float = 0.0,
+        precision: str = "float32",
     ) -> None:
         plan.check_budget()
         _check_optimizer(model, optimizer)
@@ -87,11 +92,20 @@ class PrivateTraining:
         if not 0 <= average < 1:
             raise PlanError(f"average must lie between 0 and 1, not {average!r}.")
         self.plan, self.model, self.optimizer = plan, model, optimizer
-        self.micro_batch, self.average = micro_batch, average
+        if precision not in _PRECISIONS:
+            raise PlanError(
+                f"Unknown precision {precision!r}.", hint=f"known: {', '.join(_PRECISIONS)}"
+            )
+        self.micro_batch, self.average, self.precision = micro_batch, average, precision
         self.steps_taken = 0
         self.clipping_norm = plan.clipping_norm
         self.randomness = Randomness(plan.seed)
         self._books = RecordGradients(model)
+        if precision != "float32" and self.engine != "books":
+            raise PlanError(
+                "A model that needs Opacus is trained in 32 bits.",
+                hint="precision='float32'",
+            )
         self._sums: dict[str, Tensor] = {}
         self._within = 0.0
         self.averages: dict[str, Tensor] | None = None
@@ -163,10 +177,14 @@ class PrivateTraining:
             Stop at this many steps; None for all.
         """
         self.model.train()
+        device = next(self.model.parameters()).device.type
+        is_short = self.precision == "bfloat16"
         last = self.plan.steps if until is None else min(until, self.plan.steps)
         for rows in self.draws(len(data[0]), until=last):
             for batch in self.pieces(rows, *data, augment=augment):
-                self.accumulate(criterion(self.model(batch[0]), *batch[1:]))
+                with torch.autocast(device, dtype=torch.bfloat16, enabled=is_short):
+                    losses = criterion(self.model(batch[0]), *batch[1:])
+                self.accumulate(losses)
             self.step()
 
     def draws(self, size: int, *, until: int | None = None) -> Iterator[Any]:
