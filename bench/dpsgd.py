@@ -100,8 +100,12 @@ def adult_schema(target: str) -> Schema:
     )
 
 
+# The less noise, the longer the steps; chosen on the last 6,561 training records.
+ADULT_RATES = {0.1: 1.0}
+
+
 def adult(
-    *, epsilons: list[float], seeds: int, rate: float, norm: float, hidden: list[int]
+    *, epsilons: list[float], seeds: int, rate: float | None, norm: float, hidden: list[int]
 ) -> None:
     frames = []
     for part in ("train", "test"):
@@ -128,7 +132,8 @@ def adult(
                 schema=schema,
                 seed=seed,
             )
-            model = DPClassifier(plan, learning_rate=rate, average=0.99, hidden=hidden)
+            chosen = rate or ADULT_RATES.get(epsilon, 4.0)
+            model = DPClassifier(plan, learning_rate=chosen, average=0.99, hidden=hidden)
             scores.append(model.fit(train).score(test))
         spent = (time.process_time() - start) / seeds
         print(
@@ -171,8 +176,9 @@ def features_of(part: str, cache: Path | None) -> tuple[torch.Tensor, np.ndarray
     return found, classes
 
 
-# (learning rate, steps) by epsilon, chosen on the last 10,000 training records.
-MNIST_CHOICES = {0.1: (0.5, 40), 1.0: (10.0, 60), 3.0: (30.0, 100)}
+# (learning rate, steps) by epsilon, chosen on the last 10,000 training records after training
+# on the others. Such a choice is not charged below; it would be in a release.
+MNIST_CHOICES = {0.1: (4.0, 60), 1.0: (20.0, 80), 3.0: (60.0, 100)}
 
 
 def mnist(*, epsilons: list[float], seeds: int, cache: Path | None, is_levelled: bool) -> None:
@@ -181,7 +187,7 @@ def mnist(*, epsilons: list[float], seeds: int, cache: Path | None, is_levelled:
     for part in ("train", "t10k"):
         rows, classes = features_of(part, cache)
         if public is not None:
-            rows = levelled(rows, public=public)
+            rows = levelled(rows, public=public, least=0.01)
         sets.append((rows.mul_(10).numpy(), classes))  # long, so that the bias weighs little
     for epsilon in epsilons:
         rate, steps = MNIST_CHOICES[epsilon]
@@ -195,7 +201,7 @@ def mnist(*, epsilons: list[float], seeds: int, cache: Path | None, is_levelled:
                 steps=steps,
                 seed=seed,
             )
-            model = DPClassifier(plan, learning_rate=rate, average=0.9, classes=range(10))
+            model = DPClassifier(plan, learning_rate=rate, average=0.96, classes=range(10))
             scores.append(model.fit(*sets[0]).score(*sets[1]))
         spent = (time.process_time() - start) / seeds
         print(
@@ -298,7 +304,7 @@ def speed(*, repeats: int, images: int) -> None:
     """An epoch each, in turn; the least CPU seconds and the most memory of the repeats."""
     cases = {
         "MLP 32,561 x 100, batch 256": (
-            table_network, torch.randn(32_561, 100), torch.randint(0, 2, (32_561,)), 256, 1024
+            table_network, torch.randn(32_561, 100), torch.randint(0, 2, (32_561,)), 256, 2048
         ),
         f"CNN {images:,} images, batch 2048": (
             image_network, torch.rand(images, 1, 28, 28), torch.randint(0, 10, (images,)),
@@ -366,7 +372,7 @@ if __name__ == "__main__":
     parser.add_argument("--only", nargs="+", choices=parts, default=["adult"])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[])
-    parser.add_argument("--rate", type=float, default=4.0)
+    parser.add_argument("--rate", type=float)
     parser.add_argument("--norm", type=float, default=0.5)
     parser.add_argument("--hidden", type=int, nargs="*", default=[])
     parser.add_argument("--cache", type=Path, help="folder that keeps the features of MNIST")

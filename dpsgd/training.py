@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["PrivateTraining", "privatise"]
 
 _PRECISIONS = ("float32", "bfloat16")
-_MICRO_BATCH = 1024
+_MICRO_BATCH = 2048
 _MICRO_BATCH_OF_IMAGES = 256
 
 
@@ -45,7 +45,7 @@ class PrivateTraining:
         What is trained, and how.
     micro_batch
         Rows that go through the model at once; it changes memory, not the result. None takes
-        1024, or 256 where there are convolutions.
+        2048, or 256 where there are convolutions.
     average
         Weight of the past in a moving average of the parameters; 0 keeps none. It costs
         nothing.
