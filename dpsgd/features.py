@@ -12,7 +12,7 @@ from dpsgd.errors import TrainingDataError
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["centred", "frozen_features", "pretrained"]
+__all__ = ["frozen_features", "levelled", "pretrained"]
 
 
 def frozen_features(network: nn.Module, inputs: Tensor, *, piece: int = 512) -> Tensor:
@@ -50,11 +50,14 @@ def frozen_features(network: nn.Module, inputs: Tensor, *, piece: int = 512) -> 
     return functional.normalize(torch.cat(found).to(inputs.device).float())
 
 
-def centred(features: Tensor, *, public: Tensor) -> Tensor:
-    """Return features without what public records have in common, scaled to length one.
+def levelled(
+    features: Tensor, *, public: Tensor, least: float = 1e-3, piece: int = 2048
+) -> Tensor:
+    """Return features in which no direction outweighs the others, scaled to length one.
 
-    Most of the length of features lies along their mean, which tells no class from another;
-    without it the same clipping norm holds more of what does.
+    Most of the length of features lies along their mean and few axes, which tell little of
+    classes; without them the same clipping norm holds more of what does. Both are taken from
+    public records.
 
     Parameters
     ----------
@@ -62,11 +65,20 @@ def centred(features: Tensor, *, public: Tensor) -> Tensor:
         A row for each record.
     public
         Features of public records, of a kind with the private ones.
+    least
+        Variance below which axes are left as they are.
+    piece
+        Records in memory at once.
+
+    Notes
+    -----
+    Each axis of the public covariance, of variance ``v``, is multiplied by
+    ``((v + least) / least) ** -0.5``.
 
     Examples
     --------
     >>> public = torch.tensor([[0.9, 0.1], [0.9, -0.1]])
-    >>> centred(torch.tensor([[0.9, 0.5], [0.9, -0.2]]), public=public)
+    >>> levelled(torch.tensor([[0.9, 0.5], [0.9, -0.2]]), public=public)
     tensor([[ 0.,  1.],
             [ 0., -1.]])
     """
@@ -75,7 +87,19 @@ def centred(features: Tensor, *, public: Tensor) -> Tensor:
             "Public features must be of the width of the others, and at least one row.",
             hint="make both by the same function",
         )
-    return functional.normalize(features - public.float().mean(0).to(features))
+    if not least > 0:
+        raise TrainingDataError("least must be positive.", hint="1e-3 suits unit length")
+    public = public.to(features)
+    mean = public.mean(0)
+    _, lengths, axes = torch.linalg.svd(public - mean, full_matrices=False)
+    kept = lengths.square() > least * len(public) / 10
+    scales = (1 + lengths[kept].square() / (least * len(public))).rsqrt() - 1
+    found = torch.empty_like(features)
+    for start in range(0, len(features), piece):
+        rows = features[start : start + piece] - mean
+        rows.addmm_((rows @ axes[kept].T) * scales, axes[kept])
+        found[start : start + piece] = functional.normalize(rows)
+    return found
 
 
 def pretrained(

@@ -240,7 +240,8 @@ class RecordGradients:
                     "each record.",
                     hint="keep records on the first axis",
                 )
-            by_layer.setdefault(name, (layer, []))[1].append((inputs, gradient))
+            pair = _in_full(layer, inputs), _in_full(layer, gradient)
+            by_layer.setdefault(name, (layer, []))[1].append(pair)
         return [
             (name, part_of(layer, pairs, copies=copies))
             for name, (layer, pairs) in by_layer.items()
@@ -266,6 +267,12 @@ class RecordGradients:
                 rows[:, padding] = 0.0
             parts.append((layer, written({short: rows})))
         return parts
+
+
+def _in_full(layer: nn.Module, array: Tensor) -> Tensor:
+    """Return numbers as precise as the parameters: half of their digits make no norm."""
+    precision = next(layer.parameters(recurse=False)).dtype
+    return array.to(precision) if array.is_floating_point() else array
 
 
 def _lengths(parts: list[tuple[str, Part]]) -> Tensor:

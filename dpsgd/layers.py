@@ -71,23 +71,24 @@ class _Product(Part):
         self.has_bias = layer.bias is not None and layer.bias.requires_grad
         self.written: Tensor | None = None
         places, width, height = inputs.shape[1], inputs.shape[2], outputs.shape[2]
+        self.is_one_place = places == 1
         if self.has_weight and places > 1 and 2 * places**2 > width * height:
             self.written = torch.bmm(outputs.transpose(1, 2), inputs)
 
     def squares(self) -> Tensor:
-        ends = self.outputs.sum(1) if self.has_bias else None
+        if self.is_one_place and self.has_weight:
+            # A bias is a weight of an input that is always one.
+            return _squares(self.outputs) * _squares(self.inputs).add_(float(self.has_bias))
         if self.written is not None:
             total = _squares(self.written)
         elif not self.has_weight:
             total = self.outputs.new_zeros(len(self.outputs))
-        elif self.inputs.shape[1] == 1:
-            total = _squares(self.inputs) * _squares(self.outputs)
         else:
             left = torch.bmm(self.inputs, self.inputs.transpose(1, 2))
             right = torch.bmm(self.outputs, self.outputs.transpose(1, 2))
             length = (self.inputs.norm(dim=2) * self.outputs.norm(dim=2)).sum(1)
             total = _not_below(left.mul_(right).sum((1, 2)), length)
-        return total if ends is None else total + _squares(ends)
+        return total + _squares(self._ends()) if self.has_bias else total
 
     def weighted(self, weights: Tensor) -> dict[str, Tensor]:
         found = {}
@@ -99,8 +100,11 @@ class _Product(Part):
             product = scaled.T @ self.inputs.flatten(0, 1)
             found["weight"] = product.view_as(self.layer.weight)
         if self.has_bias:
-            found["bias"] = weights @ self.outputs.sum(1)
+            found["bias"] = weights @ self._ends()
         return found
+
+    def _ends(self) -> Tensor:
+        return self.outputs[:, 0] if self.is_one_place else self.outputs.sum(1)
 
     def keep(self, mask: Tensor) -> Part:
         inputs, outputs = _kept(self.inputs, mask), _kept(self.outputs, mask)

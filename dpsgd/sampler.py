@@ -77,7 +77,9 @@ def draws(
     left = np.empty(0, dtype=np.intp)
     for number in range(done, plan.steps):
         if plan.sampling == Sampling.POISSON:
-            yield np.flatnonzero(coins.random(size) < plan.sampling_rate)
+            # As many as coins would give, all sets of that size alike: without all the coins.
+            count = coins.binomial(size, plan.sampling_rate)
+            yield np.sort(coins.choice(size, count, replace=False, shuffle=False))
         elif plan.sampling == Sampling.FIXED:
             yield coins.choice(size, batch, replace=False)
         else:

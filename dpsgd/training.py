@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from dpsgd.errors import BudgetEndedError, DPSGDError, PlanError, TrainingDataError
 from dpsgd.gradients import RecordGradients
@@ -18,7 +19,7 @@ from dpsgd.sampler import check_size, draws
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from torch import Tensor, nn
+    from torch import Tensor
     from torch.optim import Optimizer
 
     from dpsgd.cost import Cost
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PrivateTraining", "losses_of", "privatise"]
 
-_MICRO_BATCH = 256
+_PRECISIONS = ("float32", "bfloat16")
+_MICRO_BATCH = 2048
+_MICRO_BATCH_OF_IMAGES = 256
 
 
 class PrivateTraining:
@@ -41,10 +44,14 @@ class PrivateTraining:
     model, optimizer
         What is trained, and how.
     micro_batch
-        Rows that go through the model at once; it changes memory, not the result.
+        Rows that go through the model at once; it changes memory, not the result. None takes
+        2048, or 256 where there are convolutions.
     average
         Weight of the past in a moving average of the parameters; 0 keeps none. It costs
         nothing.
+    precision
+        ``"bfloat16"`` lets `run` pass records through the model in 16 bits where that is
+        safe. Parameters, norms, sums and noise keep 32.
 
     Examples
     --------
@@ -69,11 +76,14 @@ class PrivateTraining:
         *,
         model: nn.Module,
         optimizer: Optimizer,
-        micro_batch: int = _MICRO_BATCH,
+        micro_batch: int | None = None,
         average: float = 0.0,
+        precision: str = "float32",
     ) -> None:
         plan.check_budget()
         _check_optimizer(model, optimizer)
+        if micro_batch is None:
+            micro_batch = max(_usual_micro_batch(model), plan.augmentations)
         if micro_batch < plan.augmentations:
             raise PlanError(
                 f"micro_batch must hold all copies of a record, {plan.augmentations}, "
@@ -82,11 +92,20 @@ class PrivateTraining:
         if not 0 <= average < 1:
             raise PlanError(f"average must lie between 0 and 1, not {average!r}.")
         self.plan, self.model, self.optimizer = plan, model, optimizer
-        self.micro_batch, self.average = micro_batch, average
+        if precision not in _PRECISIONS:
+            raise PlanError(
+                f"Unknown precision {precision!r}.", hint=f"known: {', '.join(_PRECISIONS)}"
+            )
+        self.micro_batch, self.average, self.precision = micro_batch, average, precision
         self.steps_taken = 0
         self.clipping_norm = plan.clipping_norm
         self.randomness = Randomness(plan.seed)
         self._books = RecordGradients(model)
+        if precision != "float32" and self.engine != "books":
+            raise PlanError(
+                "A model that needs Opacus is trained in 32 bits.",
+                hint="precision='float32'",
+            )
         self._sums: dict[str, Tensor] = {}
         self._within = 0.0
         self._rows_due: int | None = None  # of the batch drawn last
@@ -168,10 +187,14 @@ class PrivateTraining:
             Stop at this many steps; None for all.
         """
         self.model.train()
+        device = next(self.model.parameters()).device.type
+        is_short = self.precision == "bfloat16"
         last = self.plan.steps if until is None else min(until, self.plan.steps)
         for rows in self.draws(len(data[0]), until=last):
             for batch in self.pieces(rows, *data, augment=augment):
-                self.accumulate(losses_of(criterion, self.model(batch[0]), *batch[1:]))
+                with torch.autocast(device, dtype=torch.bfloat16, enabled=is_short):
+                    losses = losses_of(criterion, self.model(batch[0]), *batch[1:])
+                self.accumulate(losses)
             self.step()
 
     def draws(self, size: int, *, until: int | None = None) -> Iterator[Any]:
@@ -349,7 +372,7 @@ def privatise(
     optimizer: Optimizer,
     criterion: nn.Module,
     data: tuple[Tensor, ...],
-    micro_batch: int = _MICRO_BATCH,
+    micro_batch: int | None = None,
     augment: Callable[[Tensor], Tensor] | None = None,
 ) -> tuple[Any, Callable[..., Any]]:
     """Turn a loop that exists into a private one: its loader and its criterion change.
@@ -435,6 +458,12 @@ def losses_of(criterion: Callable[..., Tensor], *values: Tensor) -> Tensor:
             "A label lies outside of the outputs of the model.",
             hint="labels are whole numbers from 0 to the number of outputs less 1",
         ) from None
+
+
+def _usual_micro_batch(model: nn.Module) -> int:
+    """Return few enough rows for what lies between layers to stay near the processor."""
+    has_images = any(isinstance(layer, nn.Conv1d | nn.Conv2d) for layer in model.modules())
+    return _MICRO_BATCH_OF_IMAGES if has_images else _MICRO_BATCH
 
 
 def _check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:

@@ -337,3 +337,53 @@ def test_optimizers_that_do_not_fit_are_refused():
 def test_a_run_that_costs_more_than_its_plan_says_does_not_start():
     with pytest.raises(PlanError, match="costs"):
         begun(plan(epsilon=0.1))
+
+
+def test_sixteen_bits_reach_neither_norms_nor_sums():
+    x, y = data()
+    found = []
+    for precision in ("float32", "bfloat16"):
+        settings = plan(sampling_rate=1, noise_multiplier=0.0, clipping_norm=0.3)
+        torch.manual_seed(1)
+        model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+        training = begun(settings, model=model, precision=precision)
+        seen = []
+
+        def watched(losses, training=training, model=model, seen=seen):
+            books = training._books
+            clipped = books.clipped_sum(losses, norm=0.3)
+            seen.append(clipped.gradients)
+            training._sums = {n: g.clone() for n, g in clipped.gradients.items()}
+
+        training.accumulate = watched
+        training.run(x, y, criterion=EACH)
+        assert all(g.dtype == torch.float32 for each in seen for g in each.values())
+        found.append(weights(training))
+    assert not torch.equal(*found)
+    assert torch.allclose(*found, atol=0.02)
+    with pytest.raises(PlanError, match="float16"):
+        begun(plan(), precision="float16")
+
+
+def test_a_record_in_sixteen_bits_contributes_no_more_than_the_norm():
+    x, y = data(20)
+    for row in range(20):
+        settings = plan(steps=1, sampling_rate=1, noise_multiplier=0.0, clipping_norm=0.01)
+        training = begun(settings, rate=1.0, precision="bfloat16")
+        before = weights(training)
+        training.run(x[row : row + 1] * 50, y[row : row + 1], criterion=EACH)
+        moved = (before - weights(training)).double() * settings.expected_batch
+        assert float(moved.norm()) <= 0.01 * (1 + 1e-3)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+def test_a_model_on_a_gpu_learns_what_one_on_the_processor_does():
+    x, y = data()
+    found = []
+    for device in ("cpu", "cuda"):
+        torch.manual_seed(1)
+        model = nn.Linear(3, 2).to(device)
+        training = begun(plan(), model=model)
+        training.run(x, y, criterion=EACH)
+        found.append(weights(training).cpu())
+    assert torch.allclose(*found, atol=1e-4)
