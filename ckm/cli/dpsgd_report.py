@@ -148,9 +148,10 @@ def _study(given: Any, about: dict[str, str]) -> tuple[Any, Callable[..., Report
     from dpsgd.plan import Plan
     from reports import study_report
 
-    if isinstance(given, Plan):
-        return study_facts(choices_of(given), plan=given, **about), study_report
-    return study_facts(given, **about), study_report
+    plan = given if isinstance(given, Plan) else None
+    base = given if plan is None else choices_of(plan)
+    facts = study_facts(base, plan=plan, title=about["title"], version=about["version"])
+    return facts, study_report
 
 
 def _choices(options: dict[str, Any]) -> Choices:

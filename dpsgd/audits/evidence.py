@@ -72,7 +72,8 @@ class Evidence:
     gradient: Rebuilt | None = None
 
     def __post_init__(self) -> None:
-        for text in (self.name, self.unit, *self.attacks):
+        names: tuple[Any, ...] = (self.name, self.unit, *self.attacks)
+        for text in names:
             is_line = isinstance(text, str) and text.isprintable() and text.strip()
             if not is_line or len(text) > _LONGEST:
                 raise DPSGDError(f"A name must be a line of at most {_LONGEST} characters.")

@@ -66,7 +66,7 @@ class Sentence:
         --------
         >>> from reports.languages import words_of
         >>> Sentence("at most %(most)s").say(words_of("fr"), {"most": 0.5}, of="a limit")
-        'at most 0,5'
+        'au plus 0,5'
         """
         missing = [place for place in self.places if place not in values]
         if missing:
