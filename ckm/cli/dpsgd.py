@@ -33,6 +33,7 @@ Examples:
   ckm dpsgd card model.safetensors                 what the model promises
   ckm dpsgd predict model.safetensors new.parquet -o predicted.csv
   ckm dpsgd audit scores.csv --epsilon 1           do an attacker's scores keep the promise?
+  ckm dpsgd report plan.toml -o study.html         its cost in pictures, beside other choices
 """,
 )
 def dpsgd() -> None:
