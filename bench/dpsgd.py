@@ -12,12 +12,14 @@ import os
 import resource
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -28,6 +30,8 @@ from dpsgd.networks import image_network, residual_network
 from dpsgd.scattering import scattering_features
 from dpsgd.training import PrivateTraining
 
+Build = Callable[[], nn.Module]
+Way = Callable[[Tensor, Tensor], None]
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 # Bounds, cuts and codes from the questionnaire of the census, not from the file.
@@ -143,7 +147,7 @@ def adult(
         )
 
 
-def digits(part: str) -> tuple[torch.Tensor, np.ndarray]:
+def digits(part: str) -> tuple[Tensor, np.ndarray]:
     """Return images from 0 to 1, and their classes."""
 
     def raw(kind: str, skip: int) -> np.ndarray:
@@ -154,8 +158,8 @@ def digits(part: str) -> tuple[torch.Tensor, np.ndarray]:
     return torch.from_numpy(images.astype(np.float32) / 255), raw("labels-idx1", 8)
 
 
-def public_digits() -> torch.Tensor:
-    """Return 1,797 handwritten digits of another collection, made as large as those of MNIST."""
+def public_digits() -> Tensor:
+    """Return 1,797 handwritten digits of another collection, as large as those of MNIST."""
     from sklearn.datasets import load_digits
 
     small = torch.from_numpy(load_digits().images / 16).float()[:, None]
@@ -163,7 +167,7 @@ def public_digits() -> torch.Tensor:
     return functional.pad(large[:, 0], (4, 4, 4, 4))
 
 
-def features_of(part: str, cache: Path | None) -> tuple[torch.Tensor, np.ndarray]:
+def features_of(part: str, cache: Path | None) -> tuple[Tensor, np.ndarray]:
     images, classes = digits(part)
     file = None if cache is None else cache / f"scattering_{part}.npy"
     if file is not None and file.exists():
@@ -231,7 +235,9 @@ def network_on_mnist(*, epochs: int) -> None:
         print(f"MNIST  network  {name}  {epochs} epochs{cost}  {score:.4f}  {spent:.0f} CPU s")
 
 
-def plain_epoch(model, x, y, *, batch, rate=0.05):
+def plain_epoch(
+    model: nn.Module, x: Tensor, y: Tensor, *, batch: int, rate: float = 0.05
+) -> None:
     optimizer, criterion = torch.optim.SGD(model.parameters(), lr=rate), nn.CrossEntropyLoss()
     for inputs, classes in DataLoader(TensorDataset(x, y), batch_size=batch, shuffle=True):
         optimizer.zero_grad()
@@ -239,7 +245,16 @@ def plain_epoch(model, x, y, *, batch, rate=0.05):
         optimizer.step()
 
 
-def private_epochs(model, x, y, *, batch, rate=0.05, epochs=1, micro_batch=256):
+def private_epochs(
+    model: nn.Module,
+    x: Tensor,
+    y: Tensor,
+    *,
+    batch: int,
+    rate: float = 0.05,
+    epochs: int = 1,
+    micro_batch: int = 256,
+) -> Plan:
     size = len(x)
     plan = Plan(
         dataset_size=size,
@@ -255,7 +270,7 @@ def private_epochs(model, x, y, *, batch, rate=0.05, epochs=1, micro_batch=256):
     return plan
 
 
-def opacus_epoch(model, x, y, *, batch, mode):
+def opacus_epoch(model: nn.Module, x: Tensor, y: Tensor, *, batch: int, mode: str) -> None:
     from opacus import PrivacyEngine
 
     criterion = nn.CrossEntropyLoss()
@@ -276,7 +291,7 @@ def opacus_epoch(model, x, y, *, batch, mode):
         optimizer.step()
 
 
-def in_a_child(work) -> tuple[float, float]:
+def in_a_child(work: Callable[[], None]) -> tuple[float, float]:
     """Return the CPU seconds of some work, and how far it raised the memory in MB."""
     out, back = os.pipe()
     child = os.fork()
@@ -300,42 +315,53 @@ def table_network() -> nn.Module:
     return nn.Sequential(widths[0], nn.ReLU(), widths[1], nn.ReLU(), widths[2])
 
 
+def ways(build: Build, *, batch: int, micro_batch: int) -> dict[str, Way]:
+    """Return what trains a new network for an epoch on given inputs and classes."""
+
+    def opacus(mode: str) -> Way:
+        return lambda x, y: opacus_epoch(build(), x, y, batch=min(batch, len(x)), mode=mode)
+
+    def private(x: Tensor, y: Tensor) -> None:
+        private_epochs(build(), x, y, batch=min(batch, len(x)), micro_batch=micro_batch)
+
+    return {
+        "plain": lambda x, y: plain_epoch(build(), x, y, batch=batch),
+        "ours": private,
+        "opacus hooks": opacus("hooks"),
+        "opacus ghost": opacus("ghost"),
+    }
+
+
 def speed(*, repeats: int, images: int) -> None:
-    """An epoch each, in turn; the least CPU seconds and the most memory of the repeats."""
+    """Take an epoch each, in turn; show the least CPU seconds and the most memory."""
+    classes = torch.randint(0, 2, (32_561,))
     cases = {
         "MLP 32,561 x 100, batch 256": (
-            table_network, torch.randn(32_561, 100), torch.randint(0, 2, (32_561,)), 256, 2048
+            ways(table_network, batch=256, micro_batch=2048),
+            (torch.randn(32_561, 100), classes),
         ),
         f"CNN {images:,} images, batch 2048": (
-            image_network, torch.rand(images, 1, 28, 28), torch.randint(0, 10, (images,)),
-            2048, 256,
+            ways(image_network, batch=2048, micro_batch=256),
+            (torch.rand(images, 1, 28, 28), torch.randint(0, 10, (images,))),
         ),
-    }  # fmt: skip
-    for case, (build, x, y, batch, micro) in cases.items():
-        ways = {
-            "plain": lambda x, y: plain_epoch(build(), x, y, batch=min(batch, len(x))),
-            "ours": lambda x, y: private_epochs(
-                build(), x, y, batch=min(batch, len(x)), micro_batch=micro
-            ),
-            "opacus hooks": lambda x, y: opacus_epoch(
-                build(), x, y, batch=min(batch, len(x)), mode="hooks"
-            ),
-            "opacus ghost": lambda x, y: opacus_epoch(
-                build(), x, y, batch=min(batch, len(x)), mode="ghost"
-            ),
-        }
-        found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
-        for way in ways.values():
-            way(x[:300], y[:300])  # imports and first calls do not count
+    }
+    for case, (known, data) in cases.items():
+        found: dict[str, list[tuple[float, float]]] = {name: [] for name in known}
+        for way in known.values():
+            way(*(values[:300] for values in data))  # imports and first calls do not count
         for _ in range(repeats):
-            for name, way in ways.items():
-                found[name].append(in_a_child(lambda way=way: way(x, y)))
+            for name, way in known.items():
+                found[name].append(in_a_child(partial(way, *data)))
         least = min(found["plain"])[0]
         for name, runs in found.items():
             spent, more = min(runs)[0], max(run[1] for run in runs)
             print(
                 f"{case}  {name:13} {spent:7.2f} CPU s  {spent / least:5.2f} x  +{more:.0f} MB"
             )
+
+
+def on_gpu(build: Build) -> nn.Module:
+    return build().cuda()
 
 
 def on_a_device(*, size: int = 20_000) -> None:
@@ -346,22 +372,17 @@ def on_a_device(*, size: int = 20_000) -> None:
         ("CNN", image_network, (1, 28, 28)),
         ("ResNet-20", residual_network, (3, 32, 32)),
     ):
-        x, y = torch.rand(size, *shape).cuda(), torch.randint(0, 10, (size,)).cuda()
-        ways = {
-            "plain": lambda: plain_epoch(build().cuda(), x, y, batch=2048),
-            "ours": lambda: private_epochs(build().cuda(), x, y, batch=2048, micro_batch=2048),
-            "opacus": lambda: opacus_epoch(build().cuda(), x, y, batch=2048, mode="hooks"),
-        }
-        base = None
-        for way, work in ways.items():
-            work()
+        data = torch.rand(size, *shape).cuda(), torch.randint(0, 10, (size,)).cuda()
+        known, base = ways(partial(on_gpu, build), batch=2048, micro_batch=2048), None
+        for way, work in known.items():
+            work(*data)
             torch.cuda.synchronize()
             start = time.perf_counter()
-            work()
+            work(*data)
             torch.cuda.synchronize()
-            speed_now = size / (time.perf_counter() - start)
-            base = base or speed_now
-            print(f"GPU  {name}  {way:8} {speed_now:9.0f} images/s  {base / speed_now:5.2f} x")
+            found = size / (time.perf_counter() - start)
+            base = base or found
+            print(f"GPU  {name}  {way:13} {found:9.0f} images/s  {base / found:5.2f} x")
 
 
 if __name__ == "__main__":

@@ -127,7 +127,8 @@ def _coarse(spectra: Tensor, coarse: Tensor) -> Tensor:
 def _modulus(numbers: Tensor) -> Tensor:
     parts = torch.view_as_real(numbers)
     # Several times as fast as abs(), which guards against overflow.
-    return parts[..., 0].square().add_(parts[..., 1].square()).sqrt_()
+    found: Tensor = parts[..., 0].square().add_(parts[..., 1].square()).sqrt_()
+    return found
 
 
 def _quarters(spectra: Tensor) -> Tensor:
@@ -138,7 +139,8 @@ def _quarters(spectra: Tensor) -> Tensor:
 
 def _blocks(spectra: Tensor, factor: int) -> Tensor:
     side = spectra.shape[-1] // factor
-    return spectra.unflatten(-1, (factor, side)).unflatten(-3, (factor, side))
+    found: Tensor = spectra.unflatten(-1, (factor, side)).unflatten(-3, (factor, side))
+    return found
 
 
 def _averages(low: Tensor, step: int) -> Tensor:
@@ -146,7 +148,8 @@ def _averages(low: Tensor, step: int) -> Tensor:
     side = low.shape[-1]
     points = torch.eye(side**2).unflatten(1, (side, side))
     smooth = torch.fft.ifft2(torch.fft.fft2(points) * low).real
-    return smooth[:, ::step, ::step].flatten(1).contiguous()
+    kept: Tensor = smooth[:, ::step, ::step].flatten(1).contiguous()
+    return kept
 
 
 def _grid() -> tuple[Tensor, Tensor]:
