@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpsgd.audits.rates import binomial_interval
+from dpsgd.audits.shares import MemberShares
 from dpsgd.errors import DPSGDError
 
 if TYPE_CHECKING:
@@ -21,19 +22,13 @@ __all__ = ["AttributeInversion", "attribute_inversion"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AttributeInversion:
+class AttributeInversion(MemberShares):
     """How often a hidden attribute was guessed.
 
     Parameters
     ----------
-    members, members_low, members_high
-        The share guessed right of records that were trained on, and its interval.
-    others, others_low, others_high
-        The same of records that were not: what the model tells about people like them.
     baseline
         The share that the most frequent value gets right, without a model.
-    ceiling
-        What the guarantee allows for members, given the share of the others.
 
     Examples
     --------
@@ -50,19 +45,7 @@ class AttributeInversion:
     True
     """
 
-    members: float
-    members_low: float
-    members_high: float
-    others: float
-    others_low: float
-    others_high: float
     baseline: float
-    ceiling: float | None
-
-    @property
-    def is_above(self) -> bool:
-        """Whether members are guessed more often than the guarantee allows."""
-        return self.ceiling is not None and self.members_low > self.ceiling
 
 
 def attribute_inversion(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsgd.audits.rates import binomial_interval
+from dpsgd.audits.shares import MemberShares
 from dpsgd.errors import DPSGDError
 
 if TYPE_CHECKING:
@@ -20,44 +21,16 @@ __all__ = ["Rebuilt", "rebuilt"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rebuilt:
-    """The share of records that some guess comes close to.
-
-    Parameters
-    ----------
-    members, members_low, members_high
-        Of records whose gradients were seen, with the interval.
-    others, others_low, others_high
-        Of records that were not there: how easy the guess is.
-    ceiling
-        What the guarantee allows for members, given the share of the others.
+class Rebuilt(MemberShares):
+    """The share of records that some guess comes close to; of others, how easy the guess is.
 
     Examples
     --------
-    >>> Rebuilt(
-    ...     members=1.0,
-    ...     members_low=0.9,
-    ...     members_high=1.0,
-    ...     others=0.0,
-    ...     others_low=0.0,
-    ...     others_high=0.1,
-    ...     ceiling=0.3,
-    ... ).is_above
+    >>> shares = {"members": 0.9, "members_low": 0.8, "members_high": 1.0}
+    >>> there_not = {"others": 0.0, "others_low": 0.0, "others_high": 0.1}
+    >>> Rebuilt(**shares, **there_not, ceiling=0.3).is_above
     True
     """
-
-    members: float
-    members_low: float
-    members_high: float
-    others: float
-    others_low: float
-    others_high: float
-    ceiling: float | None
-
-    @property
-    def is_above(self) -> bool:
-        """Whether members are rebuilt more often than the guarantee allows."""
-        return self.ceiling is not None and self.members_low > self.ceiling
 
 
 def rebuilt(
