@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ckm.cli.voice import Voice
     from dp import Guarantee, TrainingCost
 
-__all__ = ["dp"]
+__all__ = ["dp", "orders_of"]
 
 _PATH = click.Path(path_type=Path)
 _ADJACENCIES = ["add-remove", "replace", "zero-out", "local", "distance"]
@@ -95,7 +95,7 @@ def budget(
     from dp.rdp import CLASSIC_ORDERS, WIDE_ORDERS
     from dp.training import training_cost, weak_points
 
-    orders = _orders(alphas) or CLASSIC_ORDERS
+    orders = orders_of(alphas) or CLASSIC_ORDERS
     classic, tight = (
         training_cost(
             dataset_size,
@@ -107,7 +107,10 @@ def budget(
             conversion=conversion,
             strict=False,
         )
-        for grid, conversion in ((orders, "classic"), (_orders(alphas) or WIDE_ORDERS, "tight"))
+        for grid, conversion in (
+            (orders, "classic"),
+            (orders_of(alphas) or WIDE_ORDERS, "tight"),
+        )
     )
     rows = [
         ("records", f"{dataset_size:,}"),
@@ -369,7 +372,19 @@ def _guarantee(
     )
 
 
-def _orders(texts: Sequence[str]) -> list[float]:
+def orders_of(texts: Sequence[str]) -> list[float]:
+    """Return the Rényi orders that --alphas names; none for none.
+
+    Parameters
+    ----------
+    texts
+        Numbers, by commas or spaces.
+
+    Examples
+    --------
+    >>> orders_of(["2,4", "8 16"])
+    [2.0, 4.0, 8.0, 16.0]
+    """
     try:
         return sorted(
             {float(word) for text in texts for word in text.replace(",", " ").split()}

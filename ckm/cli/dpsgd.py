@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.dp import orders_of
 from ckm.cli.dpsgd_card import card
 from ckm.cli.dpsgd_memory import memory
 from ckm.cli.dpsgd_sweep import sweep
@@ -59,6 +60,7 @@ Examples:
 )
 @click.option("-e", "--epochs", type=int, required=True, help="Passes over the data.")
 @click.option("-d", "--delta", type=float, default=1e-5, show_default=True, help="The delta.")
+@click.option("-a", "--alphas", multiple=True, help="Rényi orders, in place of 1.1 … 63.")
 @click.option(
     "--sampling",
     type=click.Choice(["poisson", "fixed", "shuffled"]),
@@ -67,31 +69,38 @@ Examples:
     help="How batches are drawn.",
 )
 @common_options
+@click.pass_obj
 def budget(
+    voice: Voice,
+    /,
     *,
     dataset_size: int,
     batch_size: int,
     noise_multiplier: float,
     epochs: int,
     delta: float,
+    alphas: tuple[str, ...],
     sampling: str,
 ) -> None:
     """Tell what a run costs, with sampler and neighbours beside every epsilon."""
-    from dpsgd.budget import compute_dp_sgd_privacy, steps_of
+    from dp.rdp import CLASSIC_ORDERS
+    from dp.training import training_cost, weak_points
     from dpsgd.claims import claims
     from dpsgd.cost import Sampling
 
-    steps = steps_of(dataset_size, batch_size=batch_size, epochs=epochs)
     run: Any = {"noise_multiplier": noise_multiplier, "epochs": epochs, "delta": delta}
-    epsilon, order = compute_dp_sgd_privacy(dataset_size, batch_size=batch_size, **run)
+    orders = orders_of(alphas) or CLASSIC_ORDERS
+    cost = training_cost(
+        dataset_size, batch_size=batch_size, orders=orders, strict=False, **run
+    )
     found = claims(dataset_size, batch_size=batch_size, sampling=Sampling(sampling), **run)
     for name, value in (
         ("sampling rate", f"{100 * batch_size / dataset_size:.3g} %"),
         ("noise multiplier", f"{noise_multiplier:g}"),
-        ("steps", f"{steps:,}"),
-        ("epsilon", f"{epsilon:.3g}  (classic formula: Poisson batches, add-remove)"),
+        ("steps", f"{cost.steps:,}"),
+        ("epsilon", f"{cost.epsilon:.3g}  (classic formula: Poisson batches, add-remove)"),
         ("delta", f"{delta:g}"),
-        ("best order (alpha)", f"{order:g}"),
+        ("best order (alpha)", f"{cost.order:g}"),
     ):
         click.echo(f"{name:<20}{value}")
     click.echo(f"{'worth':<12}{'neighbours':<13}{'epsilon':>9}  account ({sampling} batches)")
@@ -99,6 +108,8 @@ def budget(
         click.echo(
             f"{claim.worth:<12}{claim.adjacency:<13}{claim.epsilon:>9.4g}  {claim.account}"
         )
+    for note in weak_points(cost, dataset_size=dataset_size, batch_size=batch_size):
+        voice.warn("weak point", note)
 
 
 @dpsgd.command(
