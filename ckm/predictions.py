@@ -82,7 +82,7 @@ def write_table(table: pa.Table, path: Path) -> None:
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "some.csv"
     >>> write_table(pa.table({"id": ["a"], "prediction": [0.25]}), file)
     >>> file.read_text()
-    'id,prediction\na,0.25\n'
+    '"id","prediction"\n"a",0.25\n'
     """
     sink = io.BytesIO()
     if path.suffix.lower() == ".parquet":
@@ -92,6 +92,5 @@ def write_table(table: pa.Table, path: Path) -> None:
     else:
         from pyarrow import csv
 
-        options = csv.WriteOptions(quoting_style="needed", quoting_header="needed")
-        csv.write_csv(table, sink, options)
+        csv.write_csv(table, sink)
     write_whole(path, sink.getvalue(), is_private=True)
