@@ -266,13 +266,19 @@ class _Parser:
                 count=count,
             )
             return None
-        if j is not None and abs(Fraction(j) - count - noise) > _print_error(j):
+        if j is not None and not _is_sum(j, count, noise):
             self.problems.add("'v' must be 'j' minus 'i'", line=line, count=count)
-        if count + noise < 0:
+        if noise < -count:
             self.problems.add(
                 f"count {count} would be published as {float(count + noise):g}", line=line
             )
         return noise
+
+
+def _is_sum(printed: Decimal, count: int, noise: Fraction) -> bool:
+    if noise.denominator == 1 and printed == count + noise.numerator:
+        return True  # the usual case, without fractions
+    return abs(Fraction(printed) - count - noise) <= _print_error(printed)
 
 
 def _printed_places(number: Decimal) -> int:

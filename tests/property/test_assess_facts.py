@@ -41,7 +41,7 @@ REPRODUCTION = ReproductionFacts(
 )
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(
     register=registers,
     ptable=st.sampled_from(TABLES),
