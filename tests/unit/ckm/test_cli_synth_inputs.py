@@ -83,7 +83,8 @@ def write_schema(folder, **unit):
 
 
 def test_weights_days_and_kinds_of_missing_come_back_as_they_were_written(households):
-    assert fit(households, *QUICK).exit_code == 0
+    # Seeded: under this much noise a share of 600 records may miss its band.
+    assert fit(households, *QUICK, "--simulate", 1).exit_code == 0
     made = drawn(households, 2000)
     assert list(made.columns) == ["region", "income", "moved", "weight"]
     shares = {
