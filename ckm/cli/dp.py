@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ckm.cli.voice import Voice
     from dp import Guarantee, TrainingCost
 
-__all__ = ["dp", "orders_of"]
+__all__ = ["dp", "noise_options", "orders_of", "run_options"]
 
 _PATH = click.Path(path_type=Path)
 _ADJACENCIES = ["add-remove", "replace", "zero-out", "local", "distance"]
@@ -37,7 +37,8 @@ def dp() -> None:
     """Work with differential privacy: costs, meaning, budgets."""
 
 
-def _run_options(command: Callable[..., None]) -> Callable[..., None]:
+def run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a training run: records, batch, passes, delta."""
     for option in (
         click.option(
             "-d",
@@ -59,6 +60,25 @@ def _run_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def noise_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the noise of a run, and the orders it is accounted with."""
+    for option in (
+        click.option(
+            "-a", "--alphas", multiple=True, help="Rényi orders, in place of 1.1 … 63."
+        ),
+        click.option(
+            "-n",
+            "--noise-multiplier",
+            "--noise_multiplier",
+            type=float,
+            required=True,
+            help="Standard deviation of the noise over the clipping norm.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 @dp.command(
     epilog="""\b
 Examples:
@@ -67,16 +87,8 @@ Examples:
   ckm dp budget -s 10000 -b 4 -n 2.6 -e 10 -a "8 16 32 64 128"
 """,
 )
-@_run_options
-@click.option(
-    "-n",
-    "--noise-multiplier",
-    "--noise_multiplier",
-    type=float,
-    required=True,
-    help="Standard deviation of the noise over the clipping norm.",
-)
-@click.option("-a", "--alphas", multiple=True, help="Rényi orders, in place of 1.1 … 63.")
+@run_options
+@noise_options
 @click.option("--pld", is_flag=True, help="Also the tightest account, by dp-accounting.")
 @common_options
 @click.pass_obj
@@ -141,7 +153,7 @@ Example:
   ckm dp noise -s 60000 -b 64 -e 15 --epsilon 1 -d 1e-6
 """,
 )
-@_run_options
+@run_options
 @click.option("--epsilon", type=float, required=True, help="What may be spent.")
 @common_options
 def noise(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.dp import orders_of
+from ckm.cli.dp import noise_options, orders_of, run_options
 from ckm.cli.dpsgd_card import card
 from ckm.cli.dpsgd_memory import memory
 from ckm.cli.dpsgd_sweep import sweep
@@ -48,19 +48,8 @@ Examples:
   ckm dpsgd budget -s 60000 -b 240 -n 1.3 -e 15 --sampling shuffled
 """,
 )
-@click.option("-s", "--dataset-size", type=int, required=True, help="Number of records.")
-@click.option("-b", "--batch-size", type=int, required=True, help="Records in a batch.")
-@click.option(
-    "-n",
-    "--noise-multiplier",
-    "--noise_multiplier",
-    type=float,
-    required=True,
-    help="Standard deviation of the noise over the clipping norm.",
-)
-@click.option("-e", "--epochs", type=int, required=True, help="Passes over the data.")
-@click.option("-d", "--delta", type=float, default=1e-5, show_default=True, help="The delta.")
-@click.option("-a", "--alphas", multiple=True, help="Rényi orders, in place of 1.1 … 63.")
+@run_options
+@noise_options
 @click.option(
     "--sampling",
     type=click.Choice(["poisson", "fixed", "shuffled"]),

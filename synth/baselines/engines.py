@@ -16,7 +16,10 @@ import numpy as np
 
 from dp import Adjacency, DiscreteGaussian, Sensitivity
 from synth.baselines.margins import kendall
-from synth.baselines.published import refuse_others
+from synth.baselines.published import (
+    refuse_conditions,
+    refuse_others,
+)
 from synth.copulas.gaussian import nearest_correlation
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
@@ -87,11 +90,7 @@ class CopulaModel:
         """
         from scipy.special import ndtr
 
-        if conditions:
-            raise SynthError(
-                "This method cannot draw given the values of columns.",
-                hint="where=\"sex == 'F'\" draws again until records fit",
-            )
+        refuse_conditions(conditions)
         values, vectors = np.linalg.eigh(self.correlation)
         root = vectors * np.sqrt(values.clip(min=0))
         u = ndtr(rng.standard_normal((number, len(self.margins))) @ root.T)

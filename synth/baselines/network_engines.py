@@ -18,7 +18,13 @@ from synth.baselines.network import (
     measured_places,
     tables_of,
 )
-from synth.baselines.published import account_record, as_frame, refuse_others, seeded_by
+from synth.baselines.published import (
+    account_record,
+    as_frame,
+    refuse_conditions,
+    refuse_others,
+    seeded_by,
+)
 from synth.baselines.settings import NetworkSettings
 from synth.errors import SynthError
 from synth.measuring import Clerk, Neighbours
@@ -93,11 +99,7 @@ class NetworkModel:
         conditions
             Refused: use ``where``, which draws again.
         """
-        if conditions:
-            raise SynthError(
-                "This method cannot draw given the values of columns.",
-                hint="where=\"sex == 'F'\" draws again until records fit",
-            )
+        refuse_conditions(conditions)
         sizes = tuple(int(one.max()) + 1 for one in self.bins)
         nobody = np.zeros((0, len(sizes)), np.int64)
         binned = Binned(codes=nobody, sizes=sizes, members=self.bins)

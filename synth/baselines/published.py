@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from synth.baselines.account import Account
     from synth.noise import NoiseSource
 
-__all__ = ["CodedRecords", "account_record", "as_frame", "refuse_others", "seeded_by"]
+__all__ = [
+    "CodedRecords",
+    "account_record",
+    "as_frame",
+    "refuse_conditions",
+    "refuse_others",
+    "seeded_by",
+]
 
 _NAMES = {
     "workload": "workload",
@@ -139,6 +146,25 @@ def seeded_by(noise: NoiseSource | None) -> np.random.Generator | None:
     (True, False)
     """
     return noise.rng if isinstance(noise, SimulatedNoise) else None
+
+
+def refuse_conditions(conditions: Mapping[int, int] | None) -> None:
+    """Refuse conditions, where a method draws all columns together.
+
+    Parameters
+    ----------
+    conditions
+        Codes by column.
+
+    Examples
+    --------
+    >>> refuse_conditions(None)
+    """
+    if conditions:
+        raise SynthError(
+            "This method cannot draw given the values of columns.",
+            hint="where=\"sex == 'F'\" draws again until records fit",
+        )
 
 
 def refuse_others(others: Mapping[str, Any]) -> None:

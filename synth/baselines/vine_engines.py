@@ -16,7 +16,13 @@ from synth.baselines.ceiling import vine_without_privacy
 from synth.baselines.copula_shirley import copula_shirley
 from synth.baselines.drawing import drawn_frame
 from synth.baselines.layout import Layout
-from synth.baselines.published import account_record, as_frame, refuse_others, seeded_by
+from synth.baselines.published import (
+    account_record,
+    as_frame,
+    refuse_conditions,
+    refuse_others,
+    seeded_by,
+)
 from synth.baselines.settings import ThesisSettings, VineSettings
 from synth.copulas.margins import Margin
 from synth.copulas.vine import FittedVine
@@ -99,11 +105,7 @@ class VineModel:
         conditions
             Refused: use ``where``, which draws again.
         """
-        if conditions:
-            raise SynthError(
-                "This method cannot draw given the values of columns.",
-                hint="where=\"sex == 'F'\" draws again until records fit",
-            )
+        refuse_conditions(conditions)
         if number == 0:
             return np.zeros((0, len(self.parts)), np.int32)
         layout = Layout(
