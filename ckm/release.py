@@ -36,7 +36,13 @@ from ckm.manifest import (
     versions,
     write_manifest,
 )
-from ckm.opening import load_noises, load_ptable, open_engine, opened_ledger
+from ckm.opening import (
+    load_noises,
+    load_ptable,
+    open_engine,
+    opened_ledger,
+    zero_sums_caution,
+)
 from ckm.placement import refuse_foreign, refuse_overlap
 from ckm.report import write_report
 from ckm.table_files import TableFiles, in_formats
@@ -233,6 +239,9 @@ class _Run:
             inputs = self._record_inputs()
         quality = engine.check_keys()
         self._note(quality.problems)
+        caution = zero_sums_caution(self.job, ptable)
+        if caution is not None:
+            self._note([caution])
         assessor = Assessor(
             ptable,
             is_mixed=self.job.keys.mix,

@@ -191,7 +191,7 @@ class _Run:
             originals.cells(progress=self.tell),
             self.job.tables,
             rules=_rules(self.job),
-            populations=[repr(request.where) for request in originals.requests.values()],
+            groups=originals.groups(),
             whole=originals.whole(),
             progress=self.tell,
         )
@@ -300,12 +300,20 @@ def _require_safe(choice: Choice, audits: Mapping[str, Audit]) -> None:
         failed = choice.unproven()
         reason = "the protection of {} cells is not proven"
     else:
-        failed = sum(len(a.under_protected) + len(a.exposed) for a in audits.values())
+        failed = np.unique(
+            np.concatenate(
+                [
+                    system.cells[np.append(audit.under_protected, audit.exposed).astype(int)]
+                    for system in choice.systems
+                    for audit in [audits[system.measure]]
+                ]
+            )
+        )
         reason = "{} cells are not protected as demanded"
-    if failed:
+    if failed.size:
         raise CheckFailedError(
-            f"The audit of the suppression failed: {reason.format(failed)}; nothing was "
-            "published.",
+            f"The audit of the suppression failed: {reason.format(failed.size)}; nothing was "
+            f"published. They are {choice.names(failed)}.",
             hint='try another method, such as method = "sequential", and report this message',
         )
 

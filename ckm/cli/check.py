@@ -43,7 +43,7 @@ def check(
     voice: Voice, *, job: Path, quick: bool, memory_limit: str | None, threads: int | None
 ) -> None:
     """Check a job or a service: its text, its noise, its columns, its keys."""
-    from ckm.opening import load_noises, open_engine, opened_ledger
+    from ckm.opening import load_noises, open_engine, opened_ledger, zero_sums_caution
 
     plan, ledger, wanted = _read(voice, job)
     if plan.suppression is not None:
@@ -51,6 +51,9 @@ def check(
         return
     ptable, failure = _noise(voice, plan)
     noises = load_noises(plan)
+    caution = zero_sums_caution(plan, ptable)
+    if caution is not None and failure is None:
+        voice.warn("caution", caution)
     if noises:
         voice.step("noise of sums ready", f"p-tables are there for {', '.join(noises)}")
     with (
