@@ -283,7 +283,7 @@ def choose_hidden(
     {'area': ['Total', 'A', 'B', 'C'], 'count': [10, None, None, 5]}
     >>> choice.audits(), choice.unproven().size
     ({'count': Audit(2 hidden, 0 exact, 0 under-protected, 0 exposed)}, 0)
-    >>> choice.names(np.array([1, 2]))
+    >>> choice.names(np.array([0, 1]))
     "'areas' (area A) and 'areas' (area B)"
     """
     tell = progress or (lambda _stage, _done, _total: None)

@@ -65,9 +65,11 @@ def same_cells(grids: Sequence[Grid], leaves: Sequence[Places]) -> list[Places]:
         is_in = leaf >= 0
         np.add.at(own, leaf[is_in], mark[is_in])
         sums.append(roll_up(grid, np.unique(leaf[is_in])) @ own)
-    _, number = np.unique(np.concatenate(sums), return_inverse=True)
+    _, first, number = np.unique(np.concatenate(sums), return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))  # whatever the order of groups is
     ends = np.cumsum([len(part) for part in sums])[:-1]
-    return np.split(number.ravel().astype(np.int64), ends)
+    return np.split(rank[number.ravel()], ends)
 
 
 def roll_up(grid: Grid, leaves: Places) -> Any:
