@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckm.errors import ConfigError
+from ckm.errors import ConfigError, InternalError
 from ckm.methods.suppression.grid import Grid
 from ckm.methods.suppression.linked import same_cells, sums_between
 
@@ -304,4 +304,6 @@ def additive_relations(
     linked = Relations.of_grids(grids, numbers=numbers)
     counts = linked.join([cells.count for cells in tables])
     between = sums_between(grids, leaves, numbers)
+    if any(weight @ counts[cell] for cell, weight in between):
+        raise InternalError("A sum between tables does not hold.")
     return Relations.of_grids(grids, numbers=numbers, values=counts, between=between)

@@ -169,6 +169,18 @@ def test_tables_of_all_of_men_and_of_women_do_not_give_a_hidden_count_away(
     assert pd.isna(both) or pd.isna(men), f"{both} - {men} = 1"
 
 
+def test_a_grand_total_beside_the_finest_cells_does_not_give_a_hidden_one_away(
+    tmp_path, monkeypatch
+):
+    counts = {"aF": 1, "aM": 8, "bF": 9, "bM": 7}
+    rows = [tuple(cell) for cell, n in counts.items() for _ in range(n)]
+    frame = pd.DataFrame(rows, columns=["area", "sex"])
+    tables = [table("t", ["area", "sex"], [[]])]
+    done, found = suppressed(tmp_path, monkeypatch, frame, tables)
+    assert done.exit_code == 0, done.stderr
+    assert found["t"]["count"].isna().sum() == 2
+
+
 def test_counts_that_nobody_can_be_out_of_are_not_left_as_a_total_alone(tmp_path, monkeypatch):
     """A reader knows that a hidden count is not 0: three of them in a total of 3 are 1 each."""
     frame = pd.DataFrame({"area": [*"abcdddddddddeeeeeeee"], "half": [*"1112222222222222222" "2"]})

@@ -237,6 +237,56 @@ def test_sums_with_weights_other_than_one_are_found():
     assert np.abs(relations.signs).max() > 1
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_every_combination_of_cells_follows_from_the_relations(seed):
+    """As many relations are independent as cells are, seen as sets of records."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 120))
+    region = rng.integers(0, 6, n)
+    columns = {
+        "region": region,
+        "county": rng.integers(0, 3, 6)[region],
+        "group": rng.integers(0, 4, 6)[region],
+        "sex": rng.integers(0, 2, n),
+        "age": rng.integers(0, 4, n),
+    }
+    records = pa.table(columns | {"key": pa.array(range(n))})
+    geo = {"geo": Hierarchy(columns=("county", "region"))}
+    requests = []
+    for _ in range(int(rng.integers(2, 5))):
+        chosen = rng.choice(["geo", "county", "group", "sex", "age"], 2, replace=False).tolist()
+        chosen = chosen[: int(rng.integers(1, 3))]
+        if {"geo", "county"} <= {*chosen}:
+            continue
+        where = [None, "sex = 0", "sex = 1", "age > 0", "county = 1"][int(rng.integers(0, 5))]
+        requests.append(Request(dimensions=chosen, hierarchies=geo, where=where))
+    with open_source(records) as source:
+        cells = cube(source, StoredKeys(column="key", key_range=2**16), requests)
+        groups = record_groups(source, requests, most=n)
+    relations = additive_relations(*cells, groups=groups)
+    found = np.zeros((relations.n_cells, len(groups[0][0])))
+    for table, number, (is_in, ranks) in zip(cells, relations.numbers, groups, strict=True):
+        for row, cell in enumerate(number):
+            inside = is_in.copy()
+            for axis, rank, own in zip(table.axes, ranks, table.ranks, strict=True):
+                inside &= is_or_lies_below(axis, rank, own[row])
+            found[cell] = inside
+    assert not (relations.matrix @ found).any()
+    rank = np.linalg.matrix_rank(found)
+    assert np.linalg.matrix_rank(relations.matrix.toarray()) == relations.n_cells - rank
+    assert len(np.unique(found, axis=0)) == relations.n_cells
+
+
+def is_or_lies_below(axis, ranks, wanted):
+    found = np.zeros(len(ranks), bool)
+    for level, above in zip(axis.levels, (*axis.levels[1:], None), strict=True):
+        found |= ranks == wanted
+        if above is not None:
+            up = dict(zip(level.ranks.tolist(), above.ranks[level.up].tolist(), strict=True))
+            ranks = np.array([up.get(rank, rank) for rank in ranks.tolist()])
+    return found
+
+
 def test_tables_without_the_groups_of_their_records_are_not_linked():
     first, second = tabulated(Request(dimensions=["sex"]), Request(dimensions=["age"]))
     with pytest.raises(ConfigError, match="groups of their records"):
@@ -447,6 +497,29 @@ def test_a_contributor_alone_in_a_cell_sees_the_other_one_of_two():
     found = suppress(wary)
     assert found.audit().is_safe
     assert found.hidden[4:8].sum() >= 3
+
+
+def test_counts_of_one_beside_published_zeros_are_exact_where_their_total_says_so():
+    relations, counts = with_margins([1, 1, 1])
+    primary = primary_cells([Frequency(least=3)], counts=counts)
+    problem = Problem(relations=relations, values=counts, primary=primary)
+    seen = audit(problem, counts == 1)
+    assert seen.is_exact.all()
+    assert sorted(seen.under_protected) == [1, 2, 3]
+    found = suppress(problem)
+    assert found.hidden.all()
+    assert found.audit().is_safe
+    blind = Problem(
+        relations=relations, values=counts, primary=replace(primary, floor=0.0)
+    )
+    assert not audit(blind, counts == 1).is_exact.any()
+
+
+def test_a_large_number_elsewhere_does_not_hide_how_near_a_small_one_is_known():
+    relations, values = with_margins([[3e9, 5e9], [10.0, 12.0]])
+    primary = needing(values, 7, 1e-3, 1e-3)
+    problem = Problem(relations=relations, values=values, primary=primary)
+    assert not audit(problem, np.isin(np.arange(9), [6, 7])).under_protected.tolist() == []
 
 
 def test_a_change_proves_nothing_if_it_moves_a_sum_or_a_published_cell():
