@@ -153,7 +153,7 @@ def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
         return None
     listed = ", ".join(f"{share:.2f} for {count}" for count, share in sorted(kept.items()))
     return (
-        f"[[table]] {' and '.join(map(repr, names))}: a sum is 0 where the noisy count is 0, so "
+        f"[[table]] {' and '.join(map(repr, names))}: a sum is 0 where the noisy count is, so "
         "that sums of small cells are too low on average. The mean of published over true, by "
         f"records of the cell: {listed}."
     )

@@ -125,8 +125,8 @@ class Originals:
         if found is None:
             names = " and ".join(map(repr, self.requests))
             raise CheckFailedError(
-                f"How the tables {names} are linked cannot be settled: their columns and filters "
-                f"tell more than {_MOST_GROUPS:,} groups of records apart.",
+                f"How the tables {names} are linked cannot be settled: their columns and "
+                f"filters tell more than {_MOST_GROUPS:,} groups of records apart.",
                 hint="release fewer tables together, or tables of fewer categories",
             )
         return found

@@ -171,7 +171,9 @@ def record_groups(
     """
     require_fit(requests, source)
     parameters: dict[str, object] = {}
-    columns = {c: f"d{i}" for i, c in enumerate(dict.fromkeys(c for r in requests for c in r.columns))}
+    columns = {
+        c: f"d{i}" for i, c in enumerate(dict.fromkeys(c for r in requests for c in r.columns))
+    }
     filters = list(dict.fromkeys(r.where for r in requests if isinstance(r.where, Filter)))
     flags = {condition: f"f{i}" for i, condition in enumerate(filters)}
     listed = [f"{quote(column)} AS {alias}" for column, alias in columns.items()]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ckm.config import Job
     from ckm.config.job import JobLedger
     from ckm.config.service import Service
+    from ckm.magnitudes import MagnitudeNoise
     from ckm.request import TableRequest
     from ptable import Feasibility, PTable
 
@@ -43,19 +44,14 @@ def check(
     voice: Voice, *, job: Path, quick: bool, memory_limit: str | None, threads: int | None
 ) -> None:
     """Check a job or a service: its text, its noise, its columns, its keys."""
-    from ckm.opening import load_noises, open_engine, opened_ledger, zero_sums_caution
+    from ckm.opening import open_engine, opened_ledger
 
     plan, ledger, wanted = _read(voice, job)
     if plan.suppression is not None:
         _check_suppression(voice, plan, quick=quick, memory_limit=memory_limit, threads=threads)
         return
     ptable, failure = _noise(voice, plan)
-    noises = load_noises(plan)
-    caution = zero_sums_caution(plan, ptable)
-    if caution is not None and failure is None:
-        voice.warn("caution", caution)
-    if noises:
-        voice.step("noise of sums ready", f"p-tables are there for {', '.join(noises)}")
+    noises = _noises(voice, plan, ptable if failure is None else None)
     with (
         voice.progress() as tell,
         open_engine(
@@ -154,6 +150,19 @@ def _noise(voice: Voice, plan: Job) -> tuple[PTable, Exception | None]:
         return solve(NoiseSpec(max_noise=2, variance=1.0)), error
     voice.step("p-table ready", "the p-table exists and its certificate holds")
     return ptable, None
+
+
+def _noises(voice: Voice, plan: Job, ptable: PTable | None) -> dict[str, MagnitudeNoise]:
+    """Return the noise of sums, and tell which sums are too low on average."""
+    from ckm.opening import load_noises, zero_sums_caution
+
+    noises = load_noises(plan)
+    caution = None if ptable is None else zero_sums_caution(plan, ptable)
+    if caution is not None:
+        voice.warn("caution", caution)
+    if noises:
+        voice.step("noise of sums ready", f"p-tables are there for {', '.join(noises)}")
+    return noises
 
 
 def show_feasibility(voice: Voice, answer: Feasibility) -> None:

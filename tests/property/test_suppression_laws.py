@@ -93,7 +93,7 @@ def test_the_audit_holds_the_truth(problem):
 
 REGIONS, SEXES, AGES = "abcd", "FM", "123"
 FILTERS = {
-    "": lambda group: True,
+    "": lambda _group: True,
     "sex = 'F'": lambda group: group["sex"] == "F",
     "sex = 'M'": lambda group: group["sex"] == "M",
     "age <> '1'": lambda group: group["age"] != "1",
@@ -106,8 +106,8 @@ DIMENSIONS = ["region", "county", "group", "geo", "sex", "age"]
 @st.composite
 def jobs(draw):
     """Draw people, whose county and group their region tells, and two or three tables."""
-    county = dict(zip(REGIONS, draw(st.lists(st.sampled_from("XY"), min_size=4, max_size=4))))
-    group = dict(zip(REGIONS, draw(st.lists(st.sampled_from("PQR"), min_size=4, max_size=4))))
+    county = {region: draw(st.sampled_from("XY")) for region in REGIONS}
+    group = {region: draw(st.sampled_from("PQR")) for region in REGIONS}
     groups = [
         {"region": r, "county": county[r], "group": group[r], "sex": s, "age": a}
         for r, s, a in itertools.product(REGIONS, SEXES, AGES)
@@ -120,7 +120,9 @@ def jobs(draw):
     tables = draw(
         st.lists(
             st.tuples(
-                st.lists(st.sampled_from(DIMENSIONS), min_size=1, max_size=2, unique=True).filter(
+                st.lists(
+                    st.sampled_from(DIMENSIONS), min_size=1, max_size=2, unique=True
+                ).filter(
                     lambda names: "geo" not in names or not {"region", "county"} & {*names}
                 ),
                 st.sampled_from(list(FILTERS)),

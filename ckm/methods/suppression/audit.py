@@ -125,8 +125,8 @@ def audit(problem: Problem, hidden: ArrayLike) -> Audit:
     Notes
     -----
     The interval of cell ``i`` is ``min x_i .. max x_i`` over all ``x``, none below its floor,
-    that satisfy every relation and equal the published values where these are. Hidden cells that no chain of
-    relations links are looked at apart.
+    that satisfy every relation and equal the published values where these are. Hidden cells
+    that no chain of relations links are looked at apart.
 
     Examples
     --------

@@ -34,7 +34,7 @@ _TRIES = 3
 
 
 def same_cells(grids: Sequence[Grid], leaves: Sequence[Places]) -> list[Places]:
-    """Number the cells of some tables, those of the same records alike.
+    """Give the cells of some tables numbers, those of the same records the same.
 
     Parameters
     ----------
@@ -200,9 +200,7 @@ def _needed(leaves: Sequence[Places], numbers: Sequence[Places]) -> list[int]:
     return chosen
 
 
-def _shortened(
-    number: Places, up: Any, leaves: Places, vectors: Any, row: int
-) -> Sum:
+def _shortened(number: Places, up: Any, leaves: Places, vectors: Any, row: int) -> Sum:
     """Write a sum over finest cells with as few cells of the table as a greedy choice finds."""
     part = slice(vectors.indptr[row], vectors.indptr[row + 1])
     place, weight = leaves[vectors.indices[part]], vectors.data[part]
@@ -306,7 +304,9 @@ def _modular_null_space(matrix: Any) -> Any:
     found = csr_array((data, (rows, columns)), shape=(n, solved.shape[1] + len(free)))
     for out, keep, across in reversed(stages):
         part = (across @ found[keep]).tocoo()
-        added = csr_array((-part.data, (out[part.coords[0]], part.coords[1])), shape=found.shape)
+        added = csr_array(
+            (-part.data, (out[part.coords[0]], part.coords[1])), shape=found.shape
+        )
         found = _reduced(found + added)
     return found
 

@@ -146,7 +146,7 @@ class Problem:
             elif not (np.isfinite(part) & (part >= 0)).all():
                 problems.append(f"primary.{name} must be finite and not negative")
         floor = np.asarray(self.primary.floor)
-        if not problems and (floor.shape not in {(), (n,)} or not (0 <= floor).all()):
+        if not problems and (floor.shape not in {(), (n,)} or not (floor >= 0).all()):
             problems.append("primary.floor must be one number, or one for each cell, from 0 up")
         if not problems and (floor > value).any():
             problems.append("primary.floor must not be above the values")

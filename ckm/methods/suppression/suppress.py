@@ -270,7 +270,7 @@ def _require_met(problem: Problem, failed: NDArray[np.int64]) -> None:
         cells = np.unique(problem.demands.cell[failed])
         raise UnprotectedError(
             cells,
-            f"{len(cells):,} primary cells cannot be protected as demanded, even if every cell that may"
-            " be hidden is.",
+            f"{len(cells):,} primary cells cannot be protected as demanded, even if every cell"
+            " that may be hidden is.",
             hint="keep fewer cells, hide fewer levels of detail, or ask for less protection",
         )

@@ -363,7 +363,9 @@ def test_a_choice_that_fails_its_audit_is_not_published(folder, monkeypatch):
     monkeypatch.setattr(
         ckm.suppressed.Choice, "audits", lambda *_args, **_named: {"count": failed}
     )
-    with pytest.raises(CheckFailedError, match=r"1 cells are not protected.*'(places|jobs)' \("):
+    with pytest.raises(
+        CheckFailedError, match=r"1 cells are not protected.*'(places|jobs)' \("
+    ):
         release_true_numbers(read_job("job.toml"), "out")
     assert not (folder / "out").exists()
     assert run("suppress", "job.toml", "-o", "out").exit_code == 1

@@ -112,7 +112,9 @@ def suppressed(tmp_path, monkeypatch, frame, tables, *, rules="threshold = 3", m
     done = CliRunner().invoke(app, ["suppress", "job.toml", "-o", "out"])
     if done.exit_code:
         assert not (tmp_path / "out").exists()
-    return done, {path.stem: pd.read_parquet(path) for path in tmp_path.glob("out/public/*.parquet")}
+    return done, {
+        path.stem: pd.read_parquet(path) for path in tmp_path.glob("out/public/*.parquet")
+    }
 
 
 def of(table, **categories):
@@ -154,7 +156,10 @@ def test_tables_of_all_of_men_and_of_women_do_not_give_a_hidden_count_away(
 ):
     counts = {"a": (10, 1), "b": (12, 15), "c": (14, 13), "d": (9, 16)}
     rows = [
-        (area, sex) for area, pair in counts.items() for sex, n in zip("MF", pair) for _ in range(n)
+        (area, sex)
+        for area, pair in counts.items()
+        for sex, n in zip("MF", pair, strict=False)
+        for _ in range(n)
     ]
     frame = pd.DataFrame(rows, columns=["area", "sex"])
     tables = [
@@ -183,7 +188,7 @@ def test_a_grand_total_beside_the_finest_cells_does_not_give_a_hidden_one_away(
 
 def test_counts_that_nobody_can_be_out_of_are_not_left_as_a_total_alone(tmp_path, monkeypatch):
     """A reader knows that a hidden count is not 0: three of them in a total of 3 are 1 each."""
-    frame = pd.DataFrame({"area": [*"abcdddddddddeeeeeeee"], "half": [*"1112222222222222222" "2"]})
+    frame = pd.DataFrame({"area": [*"abcdddddddddeeeeeeee"], "half": [*"11122222222222222222"]})
     more = "hierarchies = { geo = ['half', 'area'] }\n"
     done, found = suppressed(tmp_path, monkeypatch, frame, [table("t", ["geo"])], more=more)
     assert done.exit_code == 0, done.stderr

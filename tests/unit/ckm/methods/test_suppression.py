@@ -509,9 +509,7 @@ def test_counts_of_one_beside_published_zeros_are_exact_where_their_total_says_s
     found = suppress(problem)
     assert found.hidden.all()
     assert found.audit().is_safe
-    blind = Problem(
-        relations=relations, values=counts, primary=replace(primary, floor=0.0)
-    )
+    blind = Problem(relations=relations, values=counts, primary=replace(primary, floor=0.0))
     assert not audit(blind, counts == 1).is_exact.any()
 
 
@@ -519,7 +517,7 @@ def test_a_large_number_elsewhere_does_not_hide_how_near_a_small_one_is_known():
     relations, values = with_margins([[3e9, 5e9], [10.0, 12.0]])
     primary = needing(values, 7, 1e-3, 1e-3)
     problem = Problem(relations=relations, values=values, primary=primary)
-    assert not audit(problem, np.isin(np.arange(9), [6, 7])).under_protected.tolist() == []
+    assert audit(problem, np.isin(np.arange(9), [6, 7])).under_protected.tolist() != []
 
 
 def test_a_change_proves_nothing_if_it_moves_a_sum_or_a_published_cell():
