@@ -369,9 +369,10 @@ def _intervals(choice: Choice, number: int, system: System, audit: Audit) -> Any
     """Yield a line for each hidden cell of a table: inside use only."""
     cells = list(choice.tables.values())[number]
     ends = np.full((choice.relations.n_cells, 2), np.nan)
-    ends[system.cells[audit.cells]] = np.stack([audit.low, audit.high], axis=1)
+    own = system.is_shown[audit.cells]
+    ends[system.cells[audit.cells[own]]] = np.stack([audit.low, audit.high], axis=1)[own]
     values = np.zeros(choice.relations.n_cells)
-    values[system.cells] = system.problem.value
+    values[system.cells[system.is_shown]] = system.problem.value[system.is_shown]
     place = choice.relations.numbers[number]
     labels = [
         texts[rank]

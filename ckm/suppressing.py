@@ -157,7 +157,8 @@ class Choice:
         found = {}
         for done, system in enumerate(self.systems):
             tell("audit", done, len(self.systems))
-            found[system.measure] = audit(system.problem, self.hidden[system.cells])
+            hidden = self.hidden[system.cells] & system.is_shown
+            found[system.measure] = audit(system.problem, hidden)
         tell("audit", len(self.systems), len(self.systems))
         return found
 
@@ -368,14 +369,17 @@ def _solved(
     n_shown = len(names)
     chosen = [tables[m] for m in members]
     own, number = links.of(members), np.concatenate(links.of(members).numbers)
-    cells = np.zeros(own.n_cells, np.int64)
+    cells = np.full(own.n_cells, -1)  # remainders have no place in any table
     cells[number] = np.concatenate([links.of(range(len(tables))).numbers[m] for m in members])
     is_shown = np.isin(np.arange(len(cells)), np.concatenate(own.numbers[:n_shown]))
 
     def laid_out(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
         return _laid_out(len(cells), number, np.concatenate(values))
 
-    values = laid_out([_numbers(c, measure) for c in chosen])
+    def completed(values: NDArray[Any]) -> NDArray[Any]:
+        return own.with_remainders(values[: own.n_cells - len(own.left)])
+
+    values = completed(laid_out([_numbers(c, measure) for c in chosen]))
     contributors = laid_out([_contributors(c, measure) for c in chosen])
     try:
         amounts = _joined(measure, chosen, laid_out, values, contributors)

@@ -6,6 +6,7 @@ of groups, and a relation between cells one between these sets.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     #: Cells and their weights, whose sum is 0.
     Sum = tuple[Places, Places]
 
-__all__ = ["roll_up", "same_cells", "sums_between"]
+__all__ = ["remainders", "roll_up", "same_cells", "sums_between"]
 
 #: Sums of 2**15 products stay below 2**63.
 _PRIME = 2**24 - 3
@@ -188,6 +189,81 @@ def sums_between(
             seen.add(key)
             found.append((cell, weight))
     return found
+
+
+def remainders(
+    grids: Sequence[Grid], leaves: Sequence[Places], numbers: Sequence[Places]
+) -> list[Sum]:
+    """Find what is left of the cells of a table without those of another that lie in them.
+
+    Parameters
+    ----------
+    grids, leaves, numbers
+        As for `sums_between`.
+
+    Returns
+    -------
+    list
+        The cell, those within it and, last, the remainder, with a number of its own; and
+        their weights. No table shows a remainder, but a reader knows that it is not negative:
+        there are no more women than people.
+
+    Examples
+    --------
+    >>> from ckm.methods.suppression import Grid
+    >>> grid = Grid.full([[-1, 0, 0]])
+    >>> leaves = [np.array([1, 1, 2, 2]), np.array([1, -1, 2, -1])]
+    >>> found = remainders([grid, grid], leaves, same_cells([grid, grid], leaves))
+    >>> [(cells.tolist(), weights.tolist()) for cells, weights in found]
+    [([0, 3, 6], [1, -1, -1]), ([1, 4, 7], [1, -1, -1]), ([2, 5, 8], [1, -1, -1])]
+    """
+    n_cells = 1 + max((int(number.max(initial=-1)) for number in numbers), default=-1)
+    chosen = _needed(leaves, numbers)
+    if len(chosen) < 2 or not leaves[0].size:
+        return []
+    groups = np.unique(np.stack([leaves[t] for t in chosen]), axis=1)
+    rng = np.random.default_rng(1)
+    mark = rng.integers(0, 2**62, groups.shape[1], np.int64)
+    inside = [_by_group(grids[t], leaf) for t, leaf in zip(chosen, groups, strict=True)]
+    marks = [matrix @ mark for matrix in inside]
+    seen = {int(m) for part in marks for m in part}
+    found: list[Sum] = []
+    for t, u in itertools.permutations(range(len(chosen)), 2):
+        sizes, wanted = inside[u].sum(axis=1), numbers[chosen[u]]
+        both = (inside[t] @ inside[u].T).tocsr()
+        for cell in range(both.shape[0]):
+            part = slice(both.indptr[cell], both.indptr[cell + 1])
+            within = both.indices[part][both.data[part] == sizes[both.indices[part]]]
+            taken = _disjoint(inside[u], within[np.argsort(-sizes[within], kind="stable")])
+            left = int((marks[t][[cell]] - marks[u][taken].sum())[0])  # arrays wrap around
+            if not taken or left == 0 or left in seen:
+                continue
+            seen.add(left)
+            new = [numbers[chosen[t]][cell], *wanted[taken], n_cells + len(found)]
+            found.append((np.array(new), np.array([1] + [-1] * (len(new) - 1))))
+    return found
+
+
+def _by_group(grid: Grid, leaf: Places) -> Any:
+    """Return a sparse matrix of a table's cells by groups, 1 where a group is in a cell."""
+    from scipy.sparse import csr_array
+
+    is_in = np.flatnonzero(leaf >= 0)
+    own = csr_array(
+        (np.ones(len(is_in), np.int64), (leaf[is_in], is_in)), shape=(len(grid), len(leaf))
+    )
+    return (roll_up(grid, np.unique(leaf[is_in])).astype(np.int64) @ own).tocsr()
+
+
+def _disjoint(inside: Any, cells: Places) -> list[int]:
+    """Take cells one after another that share no group with those before."""
+    taken, covered = [], np.zeros(inside.shape[1], bool)
+    for cell in cells.tolist():
+        own = inside.indices[inside.indptr[cell] : inside.indptr[cell + 1]]
+        if len(own) and not covered[own[0]]:
+            covered[own] = True
+            taken.append(cell)
+    return taken
 
 
 def _needed(leaves: Sequence[Places], numbers: Sequence[Places]) -> list[int]:

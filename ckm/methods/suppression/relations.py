@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ckm.errors import ConfigError, InternalError
 from ckm.methods.suppression.grid import Grid
-from ckm.methods.suppression.linked import same_cells, sums_between
+from ckm.methods.suppression.linked import remainders, same_cells, sums_between
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +41,8 @@ class Relations:
         The tables.
     numbers
         For each table, the number of each of its cells.
+    left
+        The relations whose last cell is a remainder, which no table shows, see `remainders`.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class Relations:
     n_cells: int
     grids: tuple[Grid, ...]
     numbers: tuple[Places, ...]
+    left: tuple[Sum, ...] = ()
 
     @classmethod
     def of_grids(
@@ -87,7 +90,8 @@ class Relations:
         if numbers is None:
             ends = np.cumsum([0, *map(len, grids)])
             numbers = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
-        n_cells = int(max((n.max(initial=-1) for n in numbers), default=-1)) + 1
+        used = [*numbers, *(cell for cell, _ in between)]
+        n_cells = int(max((n.max(initial=-1) for n in used), default=-1)) + 1
         rows, cells, signs, n_rows = [], [], [], 0
         for grid, number in zip(grids, numbers, strict=True):
             for axis in range(len(grid.parents)):
@@ -148,6 +152,7 @@ class Relations:
             n_cells=self.n_cells,
             grids=self.grids,
             numbers=self.numbers,
+            left=self.left,
         )
 
     @property
@@ -223,7 +228,8 @@ class Relations:
         given = [np.asarray(part) for part in values]
         if [len(part) for part in given] != [len(number) for number in self.numbers]:
             raise ConfigError("Every cell of every table needs one value.")
-        joined = np.zeros(self.n_cells, np.result_type(*given) if given else np.float64)
+        kind = np.result_type(*given) if given else np.dtype(np.float64)
+        joined = np.zeros(self.n_cells - len(self.left), kind)
         for number, part in zip(self.numbers, given, strict=True):
             joined[number] = part
         if any((joined[n] != p).any() for n, p in zip(self.numbers, given, strict=True)):
@@ -231,7 +237,24 @@ class Relations:
                 "Linked tables disagree about a cell that they share.",
                 hint="make them from the same records, or give them different populations",
             )
-        return joined
+        return self.with_remainders(joined)
+
+    def with_remainders(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Append the values of the remainders, which no table has.
+
+        Parameters
+        ----------
+        values
+            Of all other cells.
+
+        Examples
+        --------
+        >>> Relations.of_grids([Grid.full([[-1, 0]])]).with_remainders(np.array([3, 3]))
+        array([3, 3])
+        """
+        found = [-(weight[:-1] @ values[cell[:-1]]) * weight[-1] for cell, weight in self.left]
+        rest = np.maximum(np.array(found, values.dtype), 0)  # floats may miss by an ulp
+        return np.concatenate([values, rest])
 
     def __repr__(self) -> str:
         return (
@@ -303,7 +326,11 @@ def additive_relations(
     numbers = same_cells(grids, leaves)
     linked = Relations.of_grids(grids, numbers=numbers)
     counts = linked.join([cells.count for cells in tables])
-    between = sums_between(grids, leaves, numbers)
+    between, left = sums_between(grids, leaves, numbers), remainders(grids, leaves, numbers)
     if any(weight @ counts[cell] for cell, weight in between):
         raise InternalError("A sum between tables does not hold.")
-    return Relations.of_grids(grids, numbers=numbers, values=counts, between=between)
+    linked = replace(linked, n_cells=linked.n_cells + len(left), left=tuple(left))
+    found = Relations.of_grids(
+        grids, numbers=numbers, values=linked.with_remainders(counts), between=between + left
+    )
+    return replace(found, left=tuple(left))

@@ -193,3 +193,24 @@ def test_counts_that_nobody_can_be_out_of_are_not_left_as_a_total_alone(tmp_path
     done, found = suppressed(tmp_path, monkeypatch, frame, [table("t", ["geo"])], more=more)
     assert done.exit_code == 0, done.stderr
     assert pd.isna(of(found["t"], half="1", area="Total"))
+
+
+def test_a_table_of_women_bounds_a_hidden_region_of_all(tmp_path, monkeypatch):
+    """No region has more women than people: of 5 in c and d, 3 are women of c."""
+    counts = {"aF": 13, "aM": 11, "bF": 13, "bM": 10, "cF": 3, "cM": 1, "dF": 1}
+    rows = [tuple(cell) for cell, n in counts.items() for _ in range(n)]
+    frame = pd.DataFrame(rows, columns=["region", "sex"])
+    tables = [
+        table("every", ["region"]),
+        table("women", ["region"], "none") + "where = \"sex = 'F'\"\n",
+    ]
+    done, found = suppressed(tmp_path, monkeypatch, frame, tables)
+    assert done.exit_code == 0, done.stderr
+    every = found["every"].set_index("region")["count"]
+    women = found["women"].set_index("region")["count"]
+    assert pd.isna(every["d"])
+    hidden = [r for r in "abcd" if pd.isna(every[r])]
+    if len(hidden) == 2 and not pd.isna(every["Total"]):
+        (other,) = {*hidden} - {"d"}
+        most = every["Total"] - every.sum() + every["Total"]
+        assert pd.isna(women[other]) or most - women[other] >= 3
