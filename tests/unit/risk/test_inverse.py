@@ -195,6 +195,17 @@ def test_the_worst_posterior_leaves_out_what_the_prior_rules_out(table):
     assert found.set_probability == found.probabilities[0]
 
 
+def test_only_what_was_published_is_judged(inverse):
+    seen = [0, 4, 9, 30]
+    found = worst_posterior(inverse, range(1, 5), published=seen)
+    matrix = inverse.probability(np.arange(1, 5)[:, None], np.array(seen)[None, :])
+    assert found.probabilities == pytest.approx(matrix.max(axis=1), abs=1e-15)
+    assert found.set_probability == pytest.approx(matrix.sum(axis=0).max(), abs=1e-15)
+    assert {*found.published.tolist(), found.set_published} <= set(seen)
+    with pytest.raises(RiskError, match="that one of originals can become"):
+        worst_posterior(inverse, [1], published=[30])
+
+
 def test_what_the_prior_rules_out_reaches_nothing(table):
     inverse = Inverse(table=table, prior=Prior.two_points(3, 40))
     assert inverse.reachable([40]).tolist() == list(range(35, 46))
