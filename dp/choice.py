@@ -63,6 +63,7 @@ class Exponential:
     def __post_init__(self) -> None:
         checked_epsilon(self.epsilon)
         checked_positive(self.sensitivity, "sensitivity")
+        object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
         if self.kind not in _LAWS:
             raise DPError(f"Unknown kind {self.kind!r}.", hint=f"known: {', '.join(_LAWS)}")
         if self.is_monotonic and self.adjacency != Adjacency.ADD_REMOVE:

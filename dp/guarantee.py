@@ -52,13 +52,7 @@ class Guarantee:
         for name in ("epsilon", "rho"):
             object.__setattr__(self, name, checked_loss(getattr(self, name), name))
         object.__setattr__(self, "delta", checked_delta(self.delta, may_be_zero=True))
-        try:
-            object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
-        except ValueError:
-            known = ", ".join(Adjacency)
-            raise DPError(
-                f"Unknown adjacency {self.adjacency!r}.", hint=f"known: {known}"
-            ) from None
+        object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
         if not self.unit.strip():
             raise DPError("unit must name who is protected.", hint="for example 'person'")
 

@@ -126,7 +126,10 @@ def test_parts_never_cost_more_than_the_whole(parts):
     whole, apart = basic(parts), parallel(parts)
     assert apart.epsilon <= whole.epsilon
     assert apart.rho <= whole.rho
-    assert parallel(parts, adjacency=Adjacency.REPLACE).epsilon <= whole.epsilon
+    replaced = parallel(parts, adjacency=Adjacency.REPLACE)
+    worst = [one.for_group(2) for one in parts]
+    assert replaced.epsilon == max(one.epsilon for one in worst) >= apart.epsilon
+    assert replaced.rho >= apart.rho
 
 
 @given(epsilons, st.integers(1, 200), deltas)
