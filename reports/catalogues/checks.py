@@ -108,7 +108,8 @@ CHECKS: Mapping[str, CheckWords] = MappingProxyType(
             rule=Sentence(
                 mark(
                     "A bound on the p-value of the noise against its design is %(p)s or more. "
-                    "It holds for any number of cells, and allows for the number of rows tested."
+                    "It holds for any number of cells, and allows for the number of rows "
+                    "tested."
                 ),
                 MappingProxyType({"p": "tiny"}),
             ),
