@@ -30,10 +30,8 @@ def test_the_reference_run_of_the_calculator():
     assert found["sampling rate"] == "0.107 %"
     assert found["noise multiplier"] == "1"
     assert found["steps"] == "14,070"
-    assert found["epsilon"] == "1.17"
+    assert found["epsilon"].startswith("0.6112 ")
     assert found["delta"] == "1e-05"
-    assert found["best order (alpha)"] == "13"
-    assert found["epsilon, tight formula"] == "0.873"
 
 
 def test_the_spelling_of_the_first_calculator_is_understood():
@@ -43,16 +41,10 @@ def test_the_spelling_of_the_first_calculator_is_understood():
     assert found["steps"] == "10"
 
 
-def test_the_tightest_account_comes_on_demand():
-    found = cells(run("budget", "-s", 100, "-b", 10, "-n", 2, "-e", 1, "-d", 1e-3, "--pld"))
-    loss = float(found["epsilon, loss distribution"])
-    assert 0 < loss < float(found["epsilon, tight formula"]) < float(found["epsilon"])
-
-
 def test_orders_can_be_given():
     run_ = ("budget", "-s", 60000, "-b", 64, "-n", 1, "-e", 15)
-    assert cells(run(*run_, "-a", "8 13 20"))["best order (alpha)"] == "13"
-    assert cells(run(*run_, "-a", "8", "-a", "9"))["best order (alpha)"] == "9"
+    assert "(order 13)" in run(*run_, "-a", "8 13 20").stdout
+    assert "(order 9)" in run(*run_, "-a", "8", "-a", "9").stdout
     refused = run(*run_, "-a", "many")
     assert refused.exit_code == 2
     assert run(*run_, "-a", "0.5 2").exit_code == 2
@@ -66,7 +58,9 @@ def test_weak_points_are_told_on_stderr():
 
 
 def test_no_noise_is_no_privacy():
-    assert cells(run("budget", "-s", 100, "-b", 10, "-n", 0, "-e", 1))["epsilon"] == "inf"
+    assert cells(run("budget", "-s", 100, "-b", 10, "-n", 0, "-e", 1))["epsilon"].startswith(
+        "inf "
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,8 +85,7 @@ def test_the_noise_for_a_budget_brings_the_budget():
     run_ = ("-s", 1000, "-b", 100, "-e", 2)
     noise = cells(run("noise", *run_, "--epsilon", 2))["noise multiplier"]
     back = cells(run("budget", *run_, "-n", noise))
-    assert float(back["epsilon, tight formula"]) <= 2
-    assert float(back["epsilon, tight formula"]) > 1.99
+    assert 1.99 < float(back["epsilon"].split()[0]) <= 2
 
 
 def test_meaning_in_both_languages():
