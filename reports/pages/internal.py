@@ -123,7 +123,11 @@ def _found(words: Words, check: CheckFact) -> str:
         return words.say("nothing: it was not computed")
     if check.outcome == "no limit" and not check.found:
         return words.say("its figures stand in a part of their own")
-    return CHECKS[check.name].found.say(words, check.found, of=f"the check {check.name!r}")
+    says = CHECKS[check.name]
+    sentence = says.found
+    if says.found_otherwise and not set(sentence.places) <= set(check.found):
+        sentence = says.found_otherwise
+    return sentence.say(words, check.found, of=f"the check {check.name!r}")
 
 
 def _where(words: Words, check: CheckFact) -> str:

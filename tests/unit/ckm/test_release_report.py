@@ -296,7 +296,7 @@ def test_figures_without_a_limit_are_shown_inside_and_no_checks_in_public(folder
     assert open_ones == {"posterior", "posterior-set", "attacks", "utility"}
     shown = [check for check in facts.checks if check.name in open_ones - {"attacks"}]
     assert all(check.found and not check.allowed for check in shown)
-    inside = (out / "internal" / "report.html").read_text(encoding="utf-8")
+    inside = (out / "internal" / "report-internal.en.html").read_text(encoding="utf-8")
     assert "4 figures are shown without a limit." in inside
     page = (out / "public" / "report.en.html").read_text(encoding="utf-8")
     made_ones = len(facts.checks) - len(open_ones)
