@@ -148,8 +148,8 @@ def conditions_of(
         return _Among.of(places[node.column], ~holds & ~unknown if is_negated else holds)
 
     tree = code(where.tree, is_negated=False)
-    is_split = isinstance(tree, _Join) and tree.word == "and"
-    return frozenset(Condition(part) for part in (tree.parts if is_split else (tree,)))
+    parts = tree.parts if isinstance(tree, _Join) and tree.word == "and" else (tree,)
+    return frozenset(Condition(part) for part in parts)
 
 
 def members(dimension: str, axis: Axis, ranks: Iterable[int]) -> Condition | None:

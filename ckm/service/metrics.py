@@ -84,8 +84,12 @@ class Metrics:
         is_total
             Whether processes that ended count, too.
         """
-        mode = "sum" if is_total else "livesum"
-        gauge = Gauge(name, text, registry=self._registry, multiprocess_mode=mode)
+        gauge = Gauge(
+            name,
+            text,
+            registry=self._registry,
+            multiprocess_mode="sum" if is_total else "livesum",
+        )
         self._gauges.append((gauge, figure))
         gauge.set(figure())
 

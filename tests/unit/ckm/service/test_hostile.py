@@ -96,7 +96,7 @@ def test_the_judge_of_answers_finds_what_is_wrong(given, wrong):
     assert not any("record" in text for text in judge.wrong(echo, given))
 
 
-RECORDS, AREAS, PERMITTED, CACHE_BYTES = 400_000, 35_000, 33, 64_000_000
+RECORDS, AREAS, PERMITTED, CACHE_BYTES = 400_000, 35_000, 1000, 64_000_000
 # What is under way beside caches: one request at a time here, and what allocators keep.
 UNDER_WAY = 200_000_000
 
