@@ -123,7 +123,7 @@ def many_areas(folder):
         keys = {{ secret = "secret.key" }}
         ptable = {{ path = "pt.parquet" }}
         access = {{ filters = "public", tokens = "tokens.json", audit = "audit.log" }}
-        limits = {{ requests_per_hour = 1000000, cache_bytes = {CACHE_BYTES} }}
+        limits = {{ seconds = 6000, requests_per_hour = 1000000, cache_bytes = {CACHE_BYTES} }}
         rules = {{ judge_filters = false, sparsity_a = false, sparsity_b = false,
                   mean_cell_size = false, minimum_population = false }}
         [[variable]]
