@@ -115,8 +115,10 @@ def test_a_check_that_was_not_computed_needs_no_numbers():
         ),
         (
             ["failed", "no limit", "not computed"],
-            "Of the checks made, 1 in all, 1 failed; 1 figure is shown without a limit; "
-            "1 check was not computed.",
+            (
+                "Of the checks made, 1 in all, 1 failed; 1 figure is shown without a limit; "
+                "1 check was not computed."
+            ),
         ),
     ],
 )
