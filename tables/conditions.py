@@ -106,7 +106,7 @@ class Condition:
 def conditions_of(
     where: Filter,
     places: Mapping[str, tuple[str, int]],
-    kinds: Mapping[str, str],
+    types: Mapping[str, str],
     judge: Callable[[str, str, Mapping[str, object]], tuple[Iterable[int], Iterable[int]]],
 ) -> frozenset[Condition]:
     """Code a filter; parts joined by ``and`` at the top become conditions of their own.
@@ -117,8 +117,8 @@ def conditions_of(
         The filter.
     places
         Column → a dimension and a level that determine it.
-    kinds
-        Column → kind, see `tables.filters`.
+    types
+        Column → DuckDB's type.
     judge
         Called with a column, an SQL expression over it and its parameters; gives the
         categories of the column's place for which it holds, and those for which it is unknown.
@@ -131,7 +131,7 @@ def conditions_of(
             case Not(part=part):
                 return _Not(code(part))
         parameters: dict[str, object] = {}
-        sql = Filter(node).sql(kinds, parameters)
+        sql = Filter(node).sql(types, parameters)
         holds, unknown = judge(node.column, sql, parameters)
         return _Among(*places[node.column], holds=frozenset(holds), unknown=frozenset(unknown))
 

@@ -167,7 +167,7 @@ class _Plan:
     def __init__(
         self, source: Source, keys: RecordKeys, requests: Sequence[Request], *, sketch: int = 0
     ) -> None:
-        kinds = self._kinds = source.kinds
+        types = self._types = source.types
         self.sketch = sketch
         self.parameters: dict[str, object] = {}
         self.orders = source.orders
@@ -183,7 +183,7 @@ class _Plan:
         for request in requests:
             if isinstance(request.where, Filter) and request.where not in filters:
                 filters.append(request.where)
-        conditions = [f.sql(kinds, self.parameters) for f in filters]
+        conditions = [f.sql(types, self.parameters) for f in filters]
         everything = any(r.where is None for r in requests)
         # A filter that all requests share is the statement's own; it needs no column.
         shared = not everything and len(filters) == 1
@@ -255,7 +255,7 @@ class _Plan:
         beside = pa.table({"row": pa.array(wanted), **columns})
         parameters = dict(self._key_parameters)
         where = (
-            f"WHERE {request.where.sql(self._kinds, parameters)}"
+            f"WHERE {request.where.sql(self._types, parameters)}"
             if isinstance(request.where, Filter)
             else ""
         )
