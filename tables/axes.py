@@ -126,7 +126,7 @@ def _encode(values: pa.ChunkedArray, column: str) -> tuple[list[str], Codes]:
     else:
         array = values.dictionary_encode().combine_chunks()
         order = pc.sort_indices(array.dictionary).to_numpy()
-    codes = pc.fill_null(array.indices, -1).to_numpy(zero_copy_only=False)
+    codes = pc.fill_null(array.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
     place = np.empty(len(order) + 1, np.int32)
     place[order] = np.arange(len(order))
     place[-1] = -1

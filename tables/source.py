@@ -218,7 +218,9 @@ class Source:
         progress: Callable[[float], None] | None = None,
     ) -> None:
         """Stream the answer of a query into a Parquet file."""
-        copy = f"COPY ({sql}) TO {sql_text(path)} (FORMAT parquet, COMPRESSION zstd)"
+        # A temporary file of DuckDB's own is for all to read, and stays after a kill.
+        options = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
+        copy = f"COPY ({sql}) TO {sql_text(path)} ({options})"
         self._run(lambda: self._connection.execute(copy, parameters), progress)
 
     def prepare_grouping(self, *, has_sums: bool = False) -> None:

@@ -7,6 +7,7 @@ A column whose type or values cannot keep that promise is refused by name.
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import math
 import re
 import uuid
@@ -43,7 +44,7 @@ _UNITS = {  # nanoseconds in a unit
 }
 _CLOCKS = {"TIME": 10**3, "TIME_NS": 1}
 _EPOCH = dt.date(1970, 1, 1).toordinal()
-_LAST_DAY = dt.date.max.toordinal() - _EPOCH
+_LIMITS = ((1 - _EPOCH) * _DAY, (dt.date.max.toordinal() - _EPOCH + 1) * _DAY - 1)
 _NANOSECONDS = (-(2**63) + 1, 2**63 - 1)  # what 64 bits of them reach; the rest is missing
 _MOST_DIGITS = 38
 _HUGE = 400  # a number of more digits is beyond every type
@@ -219,30 +220,33 @@ def _exactly(value: object) -> Bounds:
 
 def _text_bounds(literal: str, kind: str, sql_type: str) -> Bounds | None:
     if kind == "text":
-        if sql_type == "UUID":
-            try:
-                return _exactly(str(uuid.UUID(literal)))
-            except ValueError:
-                return _exactly(literal)  # equal to none, and somewhere among them
-        return _exactly(literal)
+        return _exactly(_uuid(literal) if sql_type == "UUID" else literal)
     if sql_type in _FLOATS and literal in {"inf", "-inf"}:
         return _exactly(float(literal))
     if kind == "time":
-        clock, units = _clock(literal), _CLOCKS[sql_type]
-        if clock is None:
-            return None
-        limits = (0, _DAY // units - 1)
-        return _whole_bounds(clock / units, limits, lambda n: _clock_text(n * units))
-    moment = _instant(literal) if kind == "date" else None
-    if moment is None:
+        return _between(_clock(literal), sql_type, _CLOCKS[sql_type], (0, _DAY - 1))
+    if kind == "date":
+        return _between(_instant(literal), sql_type, _UNITS[sql_type], _LIMITS)
+    return None
+
+
+def _between(
+    at: Fraction | None, sql_type: str, units: int, limits: tuple[int, int]
+) -> Bounds | None:
+    """Place a moment, in nanoseconds, among those of some units."""
+    if at is None:
         return None
-    units = _UNITS[sql_type]
-    limits = ((1 - _EPOCH) * _DAY // units, (_LAST_DAY + 1) * _DAY // units - 1)
-    return _whole_bounds(
-        moment / units,
-        _NANOSECONDS if units == 1 else limits,
-        lambda n: _instant_text(n * units, sql_type),
-    )
+    low, high = limits if units > 1 or sql_type in _CLOCKS else _NANOSECONDS
+    write = _clock_text if sql_type in _CLOCKS else functools.partial(_instant_text, sql_type)
+    return _whole_bounds(at / units, (low // units, high // units), lambda n: write(n * units))
+
+
+def _uuid(text: str) -> str:
+    """Write an identifier as it is printed; another text is equal to none."""
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        return text
 
 
 def _whole_bounds(at: Fraction, limits: tuple[int, int], write: Callable[[int], str]) -> Bounds:
@@ -326,7 +330,7 @@ def _clock_text(nanoseconds: int) -> str:
 
 
 def _instant(text: str) -> Fraction | None:
-    """Read a date or a moment, in UTC where it names no other zone, in nanoseconds from 1970."""
+    """Read a date or a moment, by default of UTC, in nanoseconds from 1970."""
     try:
         if len(text) <= 10:
             return Fraction((dt.date.fromisoformat(text).toordinal() - _EPOCH) * _DAY)
@@ -339,7 +343,7 @@ def _instant(text: str) -> Fraction | None:
     return microseconds * 1000 + _beyond(text)
 
 
-def _instant_text(nanoseconds: int, sql_type: str) -> str:
+def _instant_text(sql_type: str, nanoseconds: int) -> str:
     days, rest = divmod(nanoseconds, _DAY)
     date = dt.date.fromordinal(days + _EPOCH).isoformat()
     if sql_type == "DATE":

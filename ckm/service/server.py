@@ -33,7 +33,6 @@ __all__ = ["grace_s", "open_desk", "require_private", "run", "serve_desk"]
 
 logger = logging.getLogger(__name__)
 
-_OTHERS = 0o077
 _HEADER_BYTES = 32_768
 _BACKLOG = 512
 _MORE_S = 5.0
@@ -59,13 +58,8 @@ def require_private(service: Service) -> None:
         "ledger": ledger if isinstance(ledger, Path) else None,
     }
     for kind, path in files.items():
-        if path is None or os.name != "posix" or not path.exists():
-            continue
-        if path.stat().st_mode & _OTHERS:
-            raise ConfigError(
-                f"The {kind} {path.name!r} can be read by others; the service does not start.",
-                hint=f"run: chmod 600 {path.name}",
-            )
+        if path is not None:
+            require_private(path, kind, error=ConfigError)
 
 
 @contextlib.contextmanager

@@ -126,7 +126,10 @@ def require_texts_and_filters_agree(data, table=None):
         assert len(set(labels)) == len(labels)
         if not labels:
             return
-        wanted = dict(conditions(labels, source.kinds["x"]))
+        kind = source.kinds["x"]
+        if kind == "text":  # also those that the table shows in an order of their own
+            labels.sort(key=str.encode)
+        wanted = dict(conditions(labels, kind))
         found = cube(source, KEYS, [Request(dimensions=["x"], where=where) for where in wanted])
         ready = prepare(source, KEYS, requests={"x": Request(dimensions=["x"])})
         for (where, kept), one in zip(wanted.items(), found, strict=True):
@@ -195,7 +198,7 @@ def test_a_number_in_single_precision_is_the_one_that_is_printed(where, kept):
         (pa.array([1, 2], pa.uint8()), "x <> 1.5 and x < 1e300", {"1", "2"}),
         (pa.array([1e308, np.inf]), "x < 1e999", {"1e+308"}),
         (pa.array([0.0, 5e-324]), "x >= 1e-999", {"5e-324"}),
-        (pa.array([dt.date(2020, 1, 1), dt.date(2020, 1, 2)]), "x > '2020-01-01 12:00'", {"2020-01-02"}),
+        (pa.array([dt.date(2020, 1, 1)]), "x < '2020-01-01 12:00'", {"2020-01-01"}),
         (pa.array([dt.time(9), dt.time(9, 0, 0, 1)]), "x <= '09:00'", {"09:00:00"}),
         (
             pa.array([dt.datetime(2020, 1, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC")),
@@ -246,3 +249,16 @@ def test_a_time_of_day_that_is_none_is_told():
     ):
         cube(source, KEYS, [Request(dimensions=["x"], where="x > '25:00'")])
     assert "09:30:00" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_dimension_that_no_record_is_left_of_gives_an_empty_table(name, is_empty):
+    column = pa.array([] if is_empty else [None], TYPES[name][1])
+    people = pa.table({"x": column, "key": pa.array([0] * len(column), pa.uint8())})
+    with open_source(people) as source:
+        (cells,) = cube(source, KEYS, [Request(dimensions=["x"], where="key > 5")])
+        assert len(cells) == 0
+        ready = prepare(source, KEYS, requests={"x": Request(dimensions=["x"])})
+        found = ready.scan({"x": 0}, where=ready.conditions("x is not missing"))
+        assert len(ready.cells(found, ["x"], level_sets=[(0,), (1,)])) == 0
