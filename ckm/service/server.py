@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
 from ckm.service.logs import quiet_others
+from footing import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,14 +53,14 @@ def require_private(service: Service) -> None:
         If a file is readable by the group or by all.
     """
     ledger = None if service.ledger is None else service.ledger.target
-    files = {
+    kept = {
         "secret file": service.job.keys.secret,
         "audit log": service.access.audit,
         "ledger": ledger if isinstance(ledger, Path) else None,
     }
-    for kind, path in files.items():
+    for kind, path in kept.items():
         if path is not None:
-            require_private(path, kind, error=ConfigError)
+            files.require_private(path, kind, error=ConfigError)
 
 
 @contextlib.contextmanager
