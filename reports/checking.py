@@ -13,7 +13,7 @@ from reports.catalogues.checks import CHECKS
 from reports.catalogues.decoding import CORRECTIONS, PARAMETERS, SUSPICIONS
 from reports.catalogues.findings import FINDINGS
 from reports.catalogues.methods import CRITERIA, DETAILS, DRAWN, METHODS
-from reports.catalogues.priors import PRIORS
+from reports.catalogues.priors import OWN_PRIORS, PRIORS
 from reports.catalogues.synthesis import CONCLUSIONS, CONTROLS, REASONS
 from reports.catalogues.synthesis import FIGURES as SYNTHESIS_FIGURES
 from reports.catalogues.training import (
@@ -170,6 +170,7 @@ def _unknown_names(
         yield from _unknown("outcome", [check.outcome for check in facts.checks], _OUTCOMES)
         yield from _unknown("attack", [attack.name for attack in facts.risk.attacks], ATTACKS)
         yield from _unknown("prior", [facts.risk.prior], PRIORS)
+        yield from _unknown("prior", [fact.prior for fact in facts.risk.worst], OWN_PRIORS)
         yield from _unknown("measure", [fact.name for fact in facts.utility], DEFINITIONS)
     else:
         yield from _unknown_of_methods(facts)

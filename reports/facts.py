@@ -297,7 +297,7 @@ class PosteriorFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorstFact:
-    """The most that a single published count of a table tells.
+    """The most that one of the counts that a table publishes tells.
 
     Parameters
     ----------
@@ -307,6 +307,8 @@ class WorstFact:
         The largest P(X = original | X' = published) over sensitive originals.
     set_published, set_probability
         The largest P(X is sensitive | X' = set_published).
+    prior
+        Whose cells the prior counts: a name of the catalogue of priors of one table.
     """
 
     table: str
@@ -315,6 +317,7 @@ class WorstFact:
     probability: float
     set_published: int
     set_probability: float
+    prior: str = "table-counts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.assess.agreement import mean_test, share_limit, share_p_value, variance_test
+from ckm.assess.agreement import (
+    mean_test,
+    share_fit,
+    share_limit,
+    share_p_value,
+    variance_test,
+)
 from ckm.assess.sample import repeats
 from reports.facts import CheckFact
 
@@ -152,8 +158,22 @@ def noise_checks(cells: ObservedCells, design: Design) -> Iterator[CheckFact]:
             "noise-distribution",
             _outcome(p_value >= share_limit()),
             allowed={"p": share_limit()},
-            found={"p": p_value, "cells": n},
+            found={"bound": p_value, "cells": n, **_fit(cells, design)},
         )
+
+
+def _fit(cells: ObservedCells, design: Design) -> dict[str, float]:
+    """Give a reader the χ² test that everybody knows; the bound decides."""
+    fit = share_fit(cells, design)
+    if fit is None:
+        return {}
+    return {
+        "chi2": fit.statistic,
+        "df": fit.degrees,
+        "p": fit.p_value,
+        "rows": fit.rows,
+        "least": fit.least,
+    }
 
 
 def _tested(name: str, test: SumTest | None, *, found: Mapping[str, float]) -> CheckFact:

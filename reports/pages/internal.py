@@ -119,7 +119,11 @@ def _rule(words: Words, check: CheckFact) -> str:
 def _found(words: Words, check: CheckFact) -> str:
     if check.outcome == "not computed":
         return words.say("nothing: it was not computed")
-    return CHECKS[check.name].found.say(words, check.found, of=f"the check {check.name!r}")
+    says = CHECKS[check.name]
+    sentence = says.found
+    if says.found_otherwise and not set(sentence.places) <= set(check.found):
+        sentence = says.found_otherwise
+    return sentence.say(words, check.found, of=f"the check {check.name!r}")
 
 
 def _where(words: Words, check: CheckFact) -> str:
