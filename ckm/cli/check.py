@@ -112,6 +112,8 @@ def _read(voice: Voice, file: Path) -> tuple[Job, JobLedger | None, Mapping[str,
         voice.step("service read", f"{file.name} is a sound service; {_offered(service)}")
         for caution in service.cautions:
             voice.warn("caution", caution)
+        for job in service.official:
+            _check_official(voice, job)
         return service.job, service.ledger, _variables(service)
     plan = read_job(file)
     voice.step("job read", f"{file.name} is a sound job; {_names(plan)}")
@@ -119,6 +121,16 @@ def _read(voice: Voice, file: Path) -> tuple[Job, JobLedger | None, Mapping[str,
     formats = ", ".join(plan.output.formats)
     voice.step("formats checked", f"names and words fit into every format: {formats}")
     return plan, plan.ledger, plan.tables
+
+
+def _check_official(voice: Voice, job: Job) -> None:
+    """Check that the tables that a service records at its start can be made."""
+    from ckm.opening import load_noises, load_ptable, open_engine
+
+    with open_engine(job, load_ptable(job), noises=load_noises(job)) as engine:
+        engine.validate(job.tables, sketch=job.ledger.threshold if job.ledger else 0)
+    text = f"the data have what the official {job.path.name} needs; {_names(job)}"
+    voice.step("official tables checked", text)
 
 
 def _variables(service: Service) -> dict[str, TableRequest]:

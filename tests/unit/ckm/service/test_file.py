@@ -220,6 +220,18 @@ def test_what_is_wrong_with_an_official_job_is_told_with_the_rest(file, job, tol
     assert any(told in line for line in problems(file, more=more))
 
 
+def test_check_looks_at_official_tables_too(file, capsys):
+    more = '[ledger]\npath = "ledger.db"\nofficial = ["job.toml"]\n'
+    path = _written(file, file.read_text() + more)
+    for text, code, told in (
+        (OFFICE, 0, "needs; tables: batch"),
+        (OFFICE.replace('"category"]', '"catgory"]'), 2, "catgory"),
+    ):
+        (file.parent / "job.toml").write_text(text)
+        assert run("check", path, "--quick", "--log-format", "text") == code
+        assert told in " ".join(capsys.readouterr().err.split())
+
+
 def _written(file, text):
     path = file.parent / "changed.toml"
     path.write_text(text)
