@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Advice", "Goal", "advise", "conflicts"]
 
 _MOST = 12
+_PER_ROW = "one variance per row"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +121,9 @@ def _serve(goal: Goal, prior: float, *, free: bool) -> list[Advice]:
             spec=spec,
             figures=risk,
             missed=_missed(goal, spec, risk),
-            idea=idea,
+            idea=idea.replace("one variance", _PER_ROW)
+            if isinstance(spec.variance, tuple) and _PER_ROW not in idea
+            else idea,
             miss=0.0
             if goal.p_stay is None
             else max(abs(p - goal.p_stay) for p in risk.p_stay_range),
