@@ -333,13 +333,12 @@ def name_few_outcomes(
     more = f"; and {len(rows) - _MOST_NAMED} more rows" if len(rows) > _MOST_NAMED else ""
     way = "Take a smaller variance in these rows."
     other = None if isinstance(spec, StackedSpec) else smaller_variance(spec)
-    if other is not None and not isinstance(other.variance, tuple):
-        way = f"A variance of {other.variance:g} is the nearest smaller one where no row is so."
-    elif other is not None:
+    smaller = None if other is None else other.variance
+    if smaller is not None and not isinstance(smaller, tuple):
+        way = f"A variance of {smaller:g} is the nearest smaller one where no row is so."
+    elif other is not None and isinstance(smaller, tuple):
         counts = {row.count for row in rows}
-        values = zip(
-            (row.count for row in other.rows() if row.count), other.variance, strict=True
-        )
+        values = zip((row.count for row in other.rows() if row.count), smaller, strict=True)
         said = ", ".join(f"{v:g} for count {c}" for c, v in values if c in counts)
         way = f"With one variance per row, {said} is the nearest smaller one that is not so."
     return f"The noise has two outcomes or hardly more: {named}{more}. {way}"
