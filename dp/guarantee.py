@@ -23,9 +23,10 @@ class Guarantee:
     Parameters
     ----------
     epsilon
-        Bound of the privacy loss.
+        ``P(S) <= exp(epsilon) P'(S) + delta`` for every set S of outcomes of two neighbours.
     delta
-        Chance that the bound may fail.
+        As above. The privacy loss may exceed epsilon with a chance far above delta: see
+        `dp.tail_bound`.
     rho
         Zero-concentrated loss.
     adjacency
@@ -95,7 +96,7 @@ class Guarantee:
         Parameters
         ----------
         delta
-            The chance that the bound may fail.
+            The delta.
 
         Examples
         --------

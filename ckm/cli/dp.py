@@ -53,7 +53,7 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
             type=float,
             default=1e-5,
             show_default=True,
-            help="Chance that the bound may fail.",
+            help="Delta of (epsilon, delta).",
         ),
         click.option("-e", "--epochs", type=int, required=True, help="Passes over the data."),
         click.option(
@@ -415,11 +415,18 @@ def orders_of(texts: Sequence[str]) -> list[float]:
 def _belief_table() -> None:
     from dp.belief import TABLE_EPSILONS, TABLE_PRIORS, belief_table
 
-    click.echo("Most that can be believed after, in %; rows: before, columns: epsilon")
+    click.echo(
+        "Most that can be believed after of who is in the data, in %; rows: before, columns: "
+        "epsilon"
+    )
     click.echo("  before" + "".join(f"{epsilon:>8g}" for epsilon in TABLE_EPSILONS))
-    for prior, row in zip(TABLE_PRIORS, belief_table(), strict=True):
+    for prior, row in zip(TABLE_PRIORS, belief_table(about="membership"), strict=True):
         cells = "".join(f"{100 * value:8.2f}" for value in row)
         click.echo(f"{100 * prior:6g} %{cells}")
+    click.echo(
+        "For any other statement about one person, where epsilon is add-remove or zero-out:\n"
+        "the column of twice epsilon"
+    )
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> None:

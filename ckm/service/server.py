@@ -115,7 +115,9 @@ def open_desk(
             ) as opened,
         ):
             if opened is not None and service.ledger is not None:
-                ledger = Recorder(opened, service.ledger, name=service.id)
+                ledger = Recorder(
+                    opened, service.ledger, name=service.id, most_sets=limits.ledger_sets
+                )
             desk = Desk(
                 service,
                 Answerer(service, engine, ledger=ledger),

@@ -91,8 +91,15 @@ def test_the_noise_for_a_budget_brings_the_budget():
 def test_meaning_in_both_languages():
     english = run("meaning", "--epsilon", 1, "--delta", 1e-5)
     assert english.exit_code == 0
-    assert "73.11 %" in english.stdout
-    assert "2.72" in english.stdout
+    assert (
+        "the odds that one person is in the data change by a factor of 5.44" in english.stdout
+    )
+    assert "but for a chance of" in english.stdout
+    pure = run("meaning", "--epsilon", 1).stdout
+    assert "the odds that one person is in the data change by a factor of 2.72" in pure
+    assert "the odds of any statement about one person change by a factor of 7.39" in pure
+    assert "50 % becomes 73.11 % at most" in pure
+    assert "50 % becomes 88.08 % at most" in pure
     french = run("meaning", "--epsilon", 1, "--lang", "fr", "--adjacency", "replace")
     assert "73,11 %" in french.stdout
     assert "personne" in french.stdout
@@ -107,7 +114,8 @@ def test_the_meaning_of_rho_is_at_a_delta():
 
 def test_the_table_of_beliefs():
     lines = run("meaning", "--table").stdout.splitlines()
-    assert len(lines) == 13
+    assert len(lines) == 15
+    assert "twice epsilon" in lines[-1]
     printed = "50 % 50.25 51.25 52.50 54.98 62.25 73.11 88.08 95.26"
     assert " ".join(lines[7].split()) == printed
 
@@ -134,6 +142,9 @@ def test_every_kind_of_guarantee_can_be_said(language, adjacency):
     lines = explained(facts, adjacency=adjacency, unit="metre", language=language)
     assert all(lines)
     assert not any("{" in line for line in lines)
+    assert any("any statement" in line or "toute affirmation" in line for line in lines)
+    twice = any("counts twice" in line or "compte double" in line for line in lines)
+    assert twice == (adjacency in {"add-remove", "zero-out"})
     is_about_members = any("members" in line or "membres" in line for line in lines)
     assert is_about_members == (adjacency not in {"local", "distance"})
 
