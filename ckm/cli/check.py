@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from ckm.config.job import JobLedger
     from ckm.config.service import Service
     from ckm.request import TableRequest
-    from ptable import Feasibility, PTable
+    from ptable import Certificate, Feasibility, NoiseSpec, PTable
+    from ptable.stack import StackedSpec
 
-__all__ = ["check", "show_feasibility"]
+__all__ = ["check", "show_feasibility", "tell_few_outcomes"]
 
 _SHOWN_TABLES = 12
 
@@ -163,6 +164,16 @@ def _noise(voice: Voice, plan: Job) -> tuple[PTable, Exception | None]:
         return solve(NoiseSpec(max_noise=2, variance=1.0)), error
     voice.step("p-table ready", "the p-table exists and its certificate holds")
     return ptable, None
+
+
+def tell_few_outcomes(
+    voice: Voice, spec: NoiseSpec | StackedSpec, *, proof: Certificate | None = None
+) -> None:
+    """Warn of rows whose noise is nearly a law on two points."""
+    from ptable.figures import name_few_outcomes
+
+    if text := name_few_outcomes(spec, proof=proof):
+        voice.warn("few outcomes", text)
 
 
 def show_feasibility(voice: Voice, answer: Feasibility) -> None:
