@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
 from reports.catalogues.attacks import ATTACKS
 from reports.catalogues.checks import CHECKS
@@ -27,7 +27,7 @@ from reports.catalogues.training import (
 )
 from reports.decoding import DecodingFacts
 from reports.errors import ReportError
-from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
+from reports.facts import ComparisonFacts, Outcome, PublicFacts, ReleaseFacts
 from reports.synthesis_facts import SynthesisFacts
 from reports.training_facts import AuditFacts, CardFacts, StudyFacts, SweepFacts
 
@@ -51,7 +51,7 @@ Facts: TypeAlias = (
     | CardFacts
 )
 
-_OUTCOMES = ("passed", "failed", "not computed")
+_OUTCOMES = get_args(Outcome)
 _MOST_PROBLEMS = 10
 _LARGEST = 10**30 - 1
 _BROKEN = re.compile("[\ud800-\udfff]")

@@ -161,7 +161,10 @@ CHECKS: Mapping[str, CheckWords] = MappingProxyType(
         ),
         "posterior": CheckWords(
             name=mark("Certainty about one count"),
-            public=mark("No published count reveals a small true count with near certainty."),
+            public=mark(
+                "What a published count tells of a small true count stays within the limit of "
+                "the office."
+            ),
             rule=Sentence(
                 mark("P(X = i | X′ = j) is at most %(probability)s for every sensitive i."),
                 _CHANCE,
@@ -171,7 +174,8 @@ CHECKS: Mapping[str, CheckWords] = MappingProxyType(
         "posterior-set": CheckWords(
             name=mark("Certainty about the sensitive counts"),
             public=mark(
-                "No published count reveals near certainly that a true count is small."
+                "How surely a published count tells that a true count is small stays within "
+                "the limit of the office."
             ),
             rule=Sentence(
                 mark("P(X is sensitive | X′ = j) is at most %(probability)s for every j."),
