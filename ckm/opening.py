@@ -26,8 +26,6 @@ __all__ = ["load_noises", "load_ptable", "load_secret", "open_engine", "opened_l
 
 logger = logging.getLogger(__name__)
 
-_OTHERS_MAY_READ = 0o077
-
 
 def load_ptable(job: Job) -> PTable:
     """Read the p-table of a job, or solve it. Only solving loads a solver.
@@ -52,7 +50,17 @@ def load_ptable(job: Job) -> PTable:
             f"The job {job.path.name!r} has no noise: it is one for suppression.",
             hint="ckm suppress takes it; ckm release needs [ptable] instead of [suppression]",
         )
-    return _read_or_solve(job.ptable)
+    from ptable import NoiseSpec
+    from ptable.stack import StackedSpec
+
+    table = _read_or_solve(job.ptable)
+    proof, spec = table.certificate, table.spec
+    if proof is not None and isinstance(spec, NoiseSpec | StackedSpec):
+        from ptable.figures import name_few_outcomes
+
+        if text := name_few_outcomes(spec, proof=proof):
+            logger.warning("%s", text, extra={"event": "noise of few outcomes"})
+    return table
 
 
 def load_noises(job: Job) -> dict[str, MagnitudeNoise]:
@@ -143,13 +151,6 @@ def load_secret(job: Job) -> Secret | None:
     try:
         if path is None:
             return Secret.from_env(SECRET_VARIABLE)
-        if os.name == "posix" and path.stat().st_mode & _OTHERS_MAY_READ:
-            logger.warning(
-                "The secret file %r can be read by others; run: chmod 600 %s",
-                path.name,
-                path.name,
-                extra={"event": "secret file readable by others", "file": path.name},
-            )
         return Secret.from_file(path)
     except SourceError as error:
         raise ConfigError(error.problem, hint=error.hint) from None

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from ckm.config.job import JobLedger
     from ckm.config.service import Service
     from ckm.request import TableRequest
-    from ptable import Feasibility, PTable
+    from ptable import Certificate, Feasibility, NoiseSpec, PTable
+    from ptable.stack import StackedSpec
 
-__all__ = ["check", "show_feasibility"]
+__all__ = ["check", "show_feasibility", "tell_few_outcomes"]
 
 _SHOWN_TABLES = 12
 
@@ -112,6 +113,8 @@ def _read(voice: Voice, file: Path) -> tuple[Job, JobLedger | None, Mapping[str,
         voice.step("service read", f"{file.name} is a sound service; {_offered(service)}")
         for caution in service.cautions:
             voice.warn("caution", caution)
+        for job in service.official:
+            _check_official(voice, job)
         return service.job, service.ledger, _variables(service)
     plan = read_job(file)
     voice.step("job read", f"{file.name} is a sound job; {_names(plan)}")
@@ -119,6 +122,16 @@ def _read(voice: Voice, file: Path) -> tuple[Job, JobLedger | None, Mapping[str,
     formats = ", ".join(plan.output.formats)
     voice.step("formats checked", f"names and words fit into every format: {formats}")
     return plan, plan.ledger, plan.tables
+
+
+def _check_official(voice: Voice, job: Job) -> None:
+    """Check that the tables that a service records at its start can be made."""
+    from ckm.opening import load_noises, load_ptable, open_engine
+
+    with open_engine(job, load_ptable(job), noises=load_noises(job)) as engine:
+        engine.validate(job.tables, sketch=job.ledger.threshold if job.ledger else 0)
+    text = f"the data have what the official {job.path.name} needs; {_names(job)}"
+    voice.step("official tables checked", text)
 
 
 def _variables(service: Service) -> dict[str, TableRequest]:
@@ -151,6 +164,16 @@ def _noise(voice: Voice, plan: Job) -> tuple[PTable, Exception | None]:
         return solve(NoiseSpec(max_noise=2, variance=1.0)), error
     voice.step("p-table ready", "the p-table exists and its certificate holds")
     return ptable, None
+
+
+def tell_few_outcomes(
+    voice: Voice, spec: NoiseSpec | StackedSpec, *, proof: Certificate | None = None
+) -> None:
+    """Warn of rows whose noise is nearly a law on two points."""
+    from ptable.figures import name_few_outcomes
+
+    if text := name_few_outcomes(spec, proof=proof):
+        voice.warn("few outcomes", text)
 
 
 def show_feasibility(voice: Voice, answer: Feasibility) -> None:
