@@ -112,9 +112,9 @@ def write_records(*names: str, has_classes: bool) -> None:
     for number, name in enumerate(names):
         table = people(first=600 * number)
         if has_classes:
-            place = table.column_names.index("income")
             classes = np.where(table["income"].to_numpy() > 3000, "high", "low")
-            table = table.set_column(place, "income", pa.array(classes))
+            table = table.select(["sex", "category", "age", "occupation"])
+            table = table.append_column("income", pa.array(classes))
         write = pa.csv.write_csv if name.endswith(".csv") else pq.write_table
         write(table, name)
 
@@ -132,7 +132,7 @@ def write_schema(*, has_classes: bool) -> None:
         else Whole(name="income", low=0, high=6000, bins=6, declared_by="code book"),
     ]
     named = {column.name for column in columns}
-    ignored = [name for name in people(2).column_names if name not in named]
+    ignored = [] if has_classes else [n for n in people(2).column_names if n not in named]
     Schema(columns=columns, ignored=ignored).write("schema.json")
 
 
@@ -148,7 +148,7 @@ def write_settings() -> None:
         ("methods.toml", "docs/criteria.md", "[methods."),
     ):
         Path(name).write_text(toml(page, word), encoding="utf-8")
-    # The page's sweep takes hours of a reader's patience: two folds of its first method do here.
+    # The page's sweep takes hours: two folds of its first method do here.
     sweep = Path("sweep.toml").read_text(encoding="utf-8").replace("folds = 5", "folds = 2")
     first = '[[ways]]\nmethod = "copula-shirley"'
     assert first in sweep
