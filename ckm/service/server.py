@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
+from ckm.opening import opened_job, silent_step
 from ckm.service.logs import quiet_others
 
 if TYPE_CHECKING:
@@ -26,10 +27,19 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from ckm.config.service import Service
+    from ckm.opening import Step
+    from ckm.service.answer import Answerer
     from ckm.service.desk import Desk
     from ckm.service.ledger_hook import Ledger
 
-__all__ = ["grace_s", "open_desk", "require_private", "run", "serve_desk"]
+__all__ = [
+    "grace_s",
+    "open_desk",
+    "rehearse_service",
+    "require_private",
+    "run",
+    "serve_desk",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -88,9 +98,34 @@ def open_desk(
     ConfigError, tables.TablesError
         If the service cannot start: with the reason.
     """
-    from ckm.opening import load_ptable, open_engine, opened_ledger
-    from ckm.service.answer import Answerer
     from ckm.service.desk import Desk
+
+    own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
+    try:
+        with _opened(service, ledger=ledger) as answerer:
+            desk = Desk(service, answerer(), folder=(own or Path(str(folder))) / "jobs")
+            try:
+                yield desk
+            finally:
+                desk.close()
+    finally:
+        if own is not None:
+            shutil.rmtree(own, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _opened(
+    service: Service,
+    *,
+    ledger: Ledger | None = None,
+    is_kept: bool = True,
+    step: Step = silent_step,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Iterator[Callable[[], Answerer]]:
+    """Open the data of a service; what is yielded reads them and answers."""
+    from ckm.request import TableRequest
+    from ckm.service.answer import Answerer
     from ckm.service.recorder import Recorder
 
     require_private(service)
@@ -100,34 +135,76 @@ def open_desk(
             "does not.",
             hint='serve with engine = "duckdb"; release large tables with ckm release',
         )
-    limits, ptable = service.limits, load_ptable(service.job)
-    own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
-    try:
-        with (
-            open_engine(
-                service.job,
-                ptable,
-                memory_limit=limits.memory_limit,
-                threads=limits.threads,
-            ) as engine,
-            opened_ledger(
-                None if ledger else service.ledger, service.job, ptable=ptable
-            ) as opened,
-        ):
-            if opened is not None and service.ledger is not None:
-                ledger = Recorder(opened, service.ledger, name=service.id)
-            desk = Desk(
-                service,
-                Answerer(service, engine, ledger=ledger),
-                folder=(own or Path(str(folder))) / "jobs",
+    limits = service.limits
+    # A table of each variable shows whether the data have it.
+    wanted = {n: TableRequest(dimensions=[n], margins="none") for n in service.variables}
+    with opened_job(
+        service.job,
+        tables=wanted,
+        ledger=None if ledger else service.ledger,
+        is_kept=is_kept,
+        step=step,
+        memory_limit=memory_limit or limits.memory_limit,
+        threads=threads or limits.threads,
+    ) as opened:
+        if opened.ledger is not None and service.ledger is not None:
+            ledger = Recorder(opened.ledger, service.ledger, name=service.id)
+        yield lambda: Answerer(service, opened.engine, ledger=ledger)
+
+
+def rehearse_service(
+    service: Service,
+    *,
+    quick: bool = False,
+    step: Step = silent_step,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> None:
+    """Open a service as `run` does, and answer nobody.
+
+    Parameters
+    ----------
+    service
+        The service.
+    quick
+        Stop before the first row of the data is read.
+    step
+        Called with an event and a sentence when a part is found right.
+    memory_limit, threads
+        Limits instead of those of the service.
+
+    Raises
+    ------
+    ConfigError, tables.TablesError
+        If the service cannot start: with the reason.
+    """
+    with _opened(
+        service, is_kept=False, step=step, memory_limit=memory_limit, threads=threads
+    ) as answerer:
+        _require_access(service)
+        if not quick:
+            answerer()
+            step("records checked", "the records and their keys are sound")
+
+
+def _require_access(service: Service) -> None:
+    """Refuse files of tokens, budgets and requests that cannot be used; make none."""
+    from ckm.service.access import TokenFile
+    from ckm.service.audit import Audit
+
+    access = service.access
+    if access.tokens is not None:
+        TokenFile(access.tokens).read()
+    if access.budgets is not None and access.budgets.exists():
+        _require_budgets(service)
+    if access.audit is not None and access.audit.exists():
+        Audit(access.audit).close()
+    for path in (access.budgets, access.audit):
+        if path is not None and not os.access(path.parent, os.W_OK | os.X_OK):
+            raise ConfigError(
+                f"{path.name!r} cannot be made: its folder is not there or not yours.",
+                hint="make the folder, or choose another",
             )
-            try:
-                yield desk
-            finally:
-                desk.close()
-    finally:
-        if own is not None:
-            shutil.rmtree(own, ignore_errors=True)
 
 
 def run(service: Service, *, ready: Callable[[str], None]) -> None:
