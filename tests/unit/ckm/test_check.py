@@ -17,8 +17,12 @@ import pytest
 from click.testing import CliRunner
 
 from ckm.cli import app
+from ckm.cli.failure import explain
 from ckm.config.model import known_keys
+from ckm.config.service import read_service
 from ckm.ledger import Ledger
+from ckm.service.server import open_desk
+from footing.errors import ExplainedError
 from ptable import NoiseSpec, solve
 from tables import Secret
 
@@ -32,6 +36,8 @@ INF = math.inf
 NAN = math.nan
 GONE = object()
 RELEASE = ("release", "job.toml", "-o", "out")
+SUPPRESS = ("suppress", "job.toml", "-o", "out")
+SWAP = ("swap", "swap.toml", "-o", "swapped.parquet")
 
 
 # --- a sound job, and what is done to it -----------------------------------------------------
@@ -106,16 +112,15 @@ class Case:
     options: tuple[str, ...] = ()
     is_seen_without_output: bool = True
 
-    def write(self, folder: Path) -> None:
-        if self.data != people() or not (folder / "people.parquet").exists():
-            pq.write_table(pa.table(self.data), folder / "people.parquet")
+    def write(self, folder: Path, *, file: str = "job.toml") -> None:
+        pq.write_table(pa.table(self.data), folder / "people.parquet")
         for name, content in self.files.items():
             if callable(content):
                 content(folder / name)
             else:
                 (folder / name).write_text(content)
         lines = (f"{key} = {toml(value)}\n" for key, value in self.job.items())
-        (folder / "job.toml").write_text("".join(lines))
+        (folder / file).write_text("".join(lines))
 
 
 # --- the defects -----------------------------------------------------------------------------
@@ -698,15 +703,15 @@ def names(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-def agreement(case: Case, folder: Path) -> Told:
+def agreement(case: Case, folder: Path, command: tuple[str, ...] = RELEASE) -> Told:
     """Run all three; return what the release said, once the others said the same."""
-    case.write(folder)
+    case.write(folder, file=command[1])
     before = names(folder)
     limits = case.options if "--memory-limit" in case.options else ()
-    check = told("check", "job.toml", *limits)
-    dry = told(*RELEASE, *case.options, "--dry-run")
+    check = told("check", command[1], *limits)
+    dry = told(*command, *case.options, "--dry-run")
     assert names(folder) == before
-    release = told(*RELEASE, *case.options)
+    release = told(*command, *case.options)
     assert dry == release
     assert check == (release if case.is_seen_without_output else Told(0, None, check.warnings))
     return release
@@ -718,12 +723,17 @@ def test_check_and_a_dry_run_name_what_stops_the_release(case, folder):
     assert not (folder / "out" / "public").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", TYPES, ids=lambda case: case.name)
 def test_check_and_a_dry_run_judge_every_type_in_every_role_as_the_release_does(case, folder):
     assert agreement(case, folder).exit in {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("case", GOOD, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [*GOOD[:6], *(pytest.param(case, marks=pytest.mark.slow) for case in GOOD[6:])],
+    ids=lambda case: case.name,
+)
 def test_check_and_a_dry_run_let_pass_what_the_release_publishes(case, folder):
     assert agreement(case, folder).exit == 0
     assert (folder / "out" / "public").exists()
@@ -732,3 +742,212 @@ def test_check_and_a_dry_run_let_pass_what_the_release_publishes(case, folder):
 def test_there_are_three_hundred_kinds_of_defects_and_more():
     assert len({case.name for case in BAD}) == len(BAD) >= 300
     assert len({case.name for case in GOOD}) == len(GOOD) >= 20
+
+
+# --- the other kinds of files ---------------------------------------------------------------
+
+
+def suppressed(**more: Any) -> dict[str, Any]:
+    return document(ptable=GONE, suppression={"threshold": 3}, **more)
+
+
+SUPPRESSIONS = [
+    Case("columns", suppressed(table__0__dimensions=["sexe"])),
+    Case("identifiers", suppressed(data__id="nobody")),
+    Case("identifiers twice", suppressed(), people(person_id=(7, "p8"))),
+    Case("identifiers missing", suppressed(), people(person_id=(7, None))),
+    Case("categories", suppressed(categories={"sex": ["F"]})),
+    Case("a list without categories", suppressed(categories={"sex": []})),
+    Case("a category called Total", suppressed(), people(sex=(3, "Total"))),
+    Case("amounts missing", suppressed(table=[SUMS]), people(income=(7, None))),
+    Case("amounts infinite", suppressed(table=[SUMS]), people(income=(7, INF))),
+    Case("weights missing", suppressed(table=[WEIGHTED]), people(w=(7, None))),
+    Case("weights negative", suppressed(table=[WEIGHTED]), people(w=(7, -1.0))),
+    Case("filters", suppressed(table__0__where="age = 'x'")),
+    Case("rules", document(ptable=GONE, suppression={"p_percent": 10.0})),
+    Case("a code list", suppressed(variable=[{"name": "sex", "codelist": "codes-of-f.csv"}]),
+         files=BESIDE),
+    Case("a control character in PX", suppressed(output__formats=["px"]),
+         people(sex=(3, "a\x01b"))),
+]  # fmt: skip
+
+
+def swapping(**more: Any) -> dict[str, Any]:
+    """Return a sound swap, with other keys."""
+    found = {"household": "home", "geography": ["region", "town"], "risk": ["age"], "k": 2}
+    place = {"data": {"path": "people.parquet"}, "keys": {"secret": "secret.key"}}
+    found |= {key: value for key, value in more.items() if key not in place}
+    place |= {key: value for key, value in more.items() if key in place}
+    return {"schema": 1, **place, "swap": {k: v for k, v in found.items() if v is not GONE}}
+
+
+def homes(**columns: Any) -> dict[str, Any]:
+    """Return records of households in places."""
+    found = people(
+        home=[f"h{i // 2}" for i in range(N)],
+        region=[f"R{(i // 2) % 3}" for i in range(N)],
+        town=[f"R{(i // 2) % 3}T{(i // 2) % 6}" for i in range(N)],
+    )
+    for name, value in columns.items():
+        found[name][value[0]] = value[1]
+    return found
+
+
+SWAPS = [
+    Case("columns", swapping(risk=["agee"]), homes()),
+    Case("places", swapping(geography=["county"]), homes()),
+    Case("no household", swapping(household=GONE), homes()),
+    Case("households", swapping(household="house"), homes()),
+    Case("households missing", swapping(), homes(home=(3, None))),
+    Case("places missing", swapping(), homes(town=(3, None))),
+    Case("a home in two towns", swapping(), homes(town=(3, "R9T9"))),
+    Case("rates", swapping(rate=2.0), homes()),
+    Case("profiles", swapping(similar=[["tenure"]]), homes()),
+    Case("no places", swapping(geography=[]), homes()),
+    Case("secrets", swapping(keys={"secret": "nowhere.key"}), homes()),
+    Case("data", swapping(data={"path": "nowhere.parquet"}), homes()),
+    Case("no secret", swapping(keys={}), homes()),
+    Case("no records", swapping(), {name: column[:0] for name, column in homes().items()}),
+]
+
+SERVICE = {"title": "People"}
+
+
+def service(**more: Any) -> dict[str, Any]:
+    """Return a sound service, with other keys."""
+    found = document(table=GONE, output=GONE, report=GONE, service=SERVICE)
+    found["variable"] = [{"name": "sex"}, {"name": "region"}]
+    return found | more
+
+
+SERVICES = [
+    Case("variables", service(variable=[{"name": "sexe"}])),
+    Case("columns of persons", service(variable=[{"name": "person_id"}])),
+    Case("categories", service(categories={"sex": ["F"]})),
+    Case("categories of nothing", service(categories={"age": ["F"]})),
+    Case("a category called Total", service(), people(sex=(3, "Total"))),
+    Case("identifiers twice", service(), people(person_id=(7, "p8"))),
+    Case("weights missing", service(), people(w=(7, None))),
+    Case("weights negative", service(), people(w=(7, -1.0))),
+    Case("code trees", service(hierarchies={"sex": "others.csv"}), files=BESIDE),
+    Case("a ledger of another secret", service(ledger={"path": "other-secret.db"}),
+         files=BESIDE),
+    Case("a file that is no ledger", service(ledger={"path": "other.db"}), files=BESIDE),
+    Case("p-tables", service(ptable={"path": "people.parquet"})),
+    Case("noise", service(ptable={"max_noise": 2, "variance": 3.0})),
+    Case("budgets in no file of budgets", service(access={"budgets": "other.db"}),
+         files=BESIDE),
+    Case("tokens", service(access={"mode": "tokens"})),
+    Case("modes", service(access={"mode": "closed"})),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SUPPRESSIONS, ids=lambda case: case.name)
+def test_check_and_a_dry_run_name_what_stops_a_suppression(case, folder):
+    assert agreement(case, folder, SUPPRESS).exit in {1, 2, 3}
+    assert agreement(Case("sound", suppressed()), folder, SUPPRESS).exit == 0
+
+
+@pytest.mark.parametrize("case", SWAPS, ids=lambda case: case.name)
+def test_check_and_a_dry_run_name_what_stops_a_swap(case, folder):
+    assert agreement(case, folder, SWAP).exit in {1, 2, 3}
+    assert agreement(Case("sound", swapping(), homes()), folder, SWAP).exit == 0
+
+
+def start(file: str) -> Told:
+    """Start a service as ``ckm serve`` does, without a socket."""
+    try:
+        plan = read_service(file)
+        with open_desk(plan):
+            return Told(0, None, frozenset())
+    except ExplainedError as error:
+        failure = explain(error)
+        fields = {"level": "error", "event": "error", **failure.fields()}
+        return Told(failure.exit, json.loads(json.dumps(fields)), frozenset())
+
+
+@pytest.mark.parametrize("case", SERVICES, ids=lambda case: case.name)
+def test_check_and_a_dry_run_name_what_stops_a_service(case, folder):
+    for one in (case, Case("sound", service())):
+        one.write(folder, file="service.toml")
+        (folder / "secret.key").chmod(0o600)
+        for path in folder.glob("*.db"):
+            path.chmod(0o600)
+        before = names(folder)
+        check = told("check", "service.toml")
+        dry = told("serve", "service.toml", "--dry-run")
+        assert names(folder) == before
+        begun = start("service.toml")
+        assert (check.exit, check.error) == (dry.exit, dry.error) == (begun.exit, begun.error)
+        assert (begun.exit == 0) == (one is not case)
+
+
+# --- what the messages say ------------------------------------------------------------------
+
+
+def said(*words: str) -> str:
+    return CliRunner().invoke(app, [*words, "--log-format", "text"]).stderr
+
+
+def test_a_check_says_which_cells_a_list_of_margins_publishes(folder):
+    margins = [["sex"], []]
+    table = {"name": "t", "dimensions": ["region", "sex"], "margins": margins}
+    Case("margins", document(table=[table, TABLE])).write(folder)
+    text = said("check", "job.toml", "--quick")
+    assert "table 't' publishes region by sex, sex, the total" in text
+    assert "table 'people' publishes" not in text
+
+
+def test_text_that_was_asked_for_is_text_also_where_the_words_are_wrong(folder):
+    for words in (("check", "--fast"), ("chekc",), ("check", "job.toml", "--fast")):
+        assert said(*words).startswith("error: No such "), words
+    assert CliRunner().invoke(app, ["chekc"]).stderr.startswith("{")
+
+
+@pytest.mark.parametrize(
+    ("measure", "way"),
+    [
+        ("median:income", "of a variable there are 'sum:income' and 'mean:income'"),
+        ("max:income", "of a variable there are 'sum:income' and 'mean:income'"),
+        ("means:income", "did you mean 'mean:income'?"),
+        ("sums:income", "did you mean 'sum:income'?"),
+        ("counts", "did you mean 'count'?"),
+    ],
+)
+def test_another_statistic_is_not_taken_for_a_slip(folder, measure, way):
+    Case("measure", document(table__0__measures=[measure])).write(folder)
+    assert way in said("check", "job.toml")
+
+
+DEFECTS = [
+    (document(categories={"sex": ["F"]}), people(), "1 category that is not declared", "'M'"),
+    (
+        document(categories={"age": list(range(50))}, table__0__dimensions=["age"]),
+        people(),
+        "40 categories that are not declared",
+        "'50', '51', '52', '53', '54', …",
+    ),
+    (document(table=[WEIGHTED]), people(w=(7, None)), "no weight", "1 of 120 records"),
+    (document(table=[WEIGHTED]), people(w=(7, -1.0)), "Some weights", "1 of 120 records"),
+    (document(), people(person_id=(7, "p8")), "repeat", "1 of 120 keys that repeat another"),
+    (document(), people(person_id=(7, None)), "have no 'person_id'", "1 of 120 records"),
+]
+
+
+@pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect[2])
+def test_what_is_wrong_in_the_data_is_named_on_a_terminal_alone(folder, monkeypatch, defect):
+    job, data, message, inside = defect
+    Case("defect", job, data).write(folder)
+    for words in (("check", "job.toml"), RELEASE):
+        text = said(*words)
+        assert message in text
+        assert inside not in text
+        assert inside not in CliRunner().invoke(app, [*words, "--log-format", "json"]).stderr
+        with monkeypatch.context() as terminal:
+            terminal.setattr("ckm.cli.voice._is_terminal", lambda _stream: True)
+            assert f"in the data: {inside}" in said(*words)
+
+
+def test_the_hint_about_negative_amounts_is_one_for_job_files(folder):
+    Case("negative", document(table=[SUMS]), people(income=(7, -1.0))).write(folder)
+    assert "signed = true in its [[magnitude]]" in said("check", "job.toml")
