@@ -13,7 +13,7 @@ from footing.errors import ExplainedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["new_file", "write_whole"]
+__all__ = ["locked", "new_file", "write_whole"]
 
 
 @contextlib.contextmanager
@@ -117,6 +117,53 @@ def _exists(target: Path, error: type[ExplainedError]) -> ExplainedError:
         f"The file {target.name!r} exists already.",
         hint="take another name, or ask to overwrite it",
     )
+
+
+@contextlib.contextmanager
+def locked(
+    path: str | os.PathLike[str], *, error: type[ExplainedError] = ExplainedError
+) -> Iterator[None]:
+    """Let one process or thread at a time read, change and write a file.
+
+    The lock is held on an empty file beside it, which stays: the file itself is replaced.
+
+    Parameters
+    ----------
+    path
+        The file; it need not exist.
+    error
+        What to raise, with a problem and a hint.
+
+    Raises
+    ------
+    ExplainedError
+        The given kind of it, if there is no folder for the file to lie in.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "list.txt"
+    >>> with locked(file):
+    ...     write_whole(file, "one of many")
+    """
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.lock")
+    try:
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
+    except FileNotFoundError:
+        raise error(f"There is no folder '{target.parent}'.", hint="make it first") from None
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)  # which ends the lock
 
 
 def write_whole(

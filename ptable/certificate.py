@@ -447,10 +447,7 @@ def _stay_excess(problem: RowProblem, ordered: Sequence[int], total: int) -> Fra
 
 def _wrong_way(problem: RowProblem, ordered: Sequence[int]) -> int:
     """Give the largest number of units by which a row breaks its shape."""
-    size = len(ordered)
-    pairs = [(place, place + 1) for place in range(problem.n_left - 1)]
-    pairs += [(place, place - 1) for place in range(size - problem.n_right + 1, size)]
-    worst = max((ordered[low] - ordered[high] for low, high in pairs), default=0)
+    worst = max((ordered[low] - ordered[high] for low, high in problem.rising_pairs), default=0)
     if problem.symmetric:
         worst = max(worst, _uneven(ordered))
     if problem.unimodal:

@@ -74,8 +74,10 @@ class WorstPosterior:
         )
 
 
-def worst_posterior(inverse: Inverse, originals: ArrayLike) -> WorstPosterior:
-    """Search all published counts for the one that gives most away.
+def worst_posterior(
+    inverse: Inverse, originals: ArrayLike, *, published: ArrayLike | None = None
+) -> WorstPosterior:
+    """Search published counts for the one that gives most away.
 
     Parameters
     ----------
@@ -83,6 +85,9 @@ def worst_posterior(inverse: Inverse, originals: ArrayLike) -> WorstPosterior:
         The p-table and the prior; `Prior.tilted` makes it the worst prior near it.
     originals
         The sensitive counts, such as ``range(1, threshold)``.
+    published
+        The counts that were published, at least one of which a sensitive count can become; by
+        default all that one can.
 
     Notes
     -----
@@ -107,6 +112,13 @@ def worst_posterior(inverse: Inverse, originals: ArrayLike) -> WorstPosterior:
             hint="smooth the prior with Prior.from_counts(..., added=0.5)",
         )
     seen = inverse.reachable(suspects)
+    if published is not None:
+        seen = np.intersect1d(seen, require_counts(published, name="published"))
+    if not seen.size:
+        raise RiskError(
+            "published must list a count that one of originals can become.",
+            hint="Inverse.reachable() lists them",
+        )
     matrix = inverse.probability(suspects[:, None], seen[None, :])
     together = np.minimum(matrix.sum(axis=0), 1.0)
     places = np.argmax(np.round(matrix, 12), axis=1)

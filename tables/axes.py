@@ -398,7 +398,7 @@ def _tree_axis(
     names = [name for name, _ in nodes]
     leaf_names = list(tree.leaves)
     column = request.columns_of(dimension)[0]
-    codes = _match(labels, leaf_names, column, what="leaves of the code tree")[codes]
+    codes = _match(labels, leaf_names, column, what="among the leaves of the code tree")[codes]
     _refuse_reserved(names, request, dimension)
     leaf_labels, codes = _with_missing(leaf_names, codes, request)
     depth_of = dict(nodes)

@@ -39,6 +39,7 @@ _EXITS = {
     "CheckFailedError": CHECK_FAILED,
     "ThinDifferenceError": CHECK_FAILED,
     "BudgetSpentError": CHECK_FAILED,
+    "CapError": CHECK_FAILED,
     "SourceError": WRONG_DATA,
     "DataError": WRONG_DATA,
     "MagnitudeError": WRONG_DATA,

@@ -50,6 +50,7 @@ class ServiceLimits:
     job_seconds: float
     job_hours: float
     job_bytes: int
+    ledger_sets: int
     connections: int
     memory_limit: str | None
     threads: int | None

@@ -155,6 +155,9 @@ class LimitsModel(_Section):
     job_bytes: int = Field(
         default=1_000_000_000, ge=1, description="Bytes of all results together."
     )
+    ledger_sets: int = Field(
+        default=5_000_000, ge=1, description="Sets of records in the ledger; then no new table."
+    )
     connections: int = Field(default=512, ge=1, description="Connections of one process.")
     memory_limit: _Name | None = Field(default=None, description='DuckDB memory: "2GB".')
     threads: _Count | None = Field(default=None, description="DuckDB threads; all by default.")

@@ -66,6 +66,11 @@ class Histories:
     def __repr__(self) -> str:
         return f"Histories({self._last} entries)"
 
+    @property
+    def sets(self) -> int:
+        """How many sets of records are in memory."""
+        return sum(len(index) for index in list(self._indexes.values()))
+
     def refresh(self) -> bool:
         """Take in what was recorded since the last look, by whomever; tell if there was any."""
         before = self._last

@@ -90,7 +90,10 @@ class Edge:
             mistake = error if isinstance(error, Mistake) else _noted(error)
             if not status:
                 language = language_of(scope, self._languages)
-                await problem_of_mistake(mistake, language)(scope, receive, sending)
+                # Where the next request begins may be told differently by a proxy.
+                headers = {"Connection": "close"} if _is_ambiguous(scope) else {}
+                answer = problem_of_mistake(mistake, language, headers=headers)
+                await answer(scope, receive, sending)
         finally:
             self._note(scope, status, time.perf_counter() - started)
 
@@ -100,6 +103,8 @@ class Edge:
                 "bad_request",
                 detail=Phrase(key="many_headers", filled={"limit": _MOST_HEADERS}),
             )
+        if _is_ambiguous(scope):
+            raise Mistake("bad_request", detail=Phrase(key="two_lengths"))
         for name, text in scope["headers"]:
             if name == b"content-length":
                 if not text.isdigit():
@@ -150,6 +155,13 @@ class Edge:
 
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+
+
+def _is_ambiguous(scope: Scope) -> bool:
+    """Tell whether the length of a body is given in two ways, or in one that its HTTP lacks."""
+    names = {name for name, _ in scope["headers"]}
+    is_old = scope.get("http_version", "1.1") < "1.1"
+    return b"transfer-encoding" in names and (is_old or b"content-length" in names)
 
 
 def language_of(scope: Scope, languages: tuple[str, ...]) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Requests"]
 
-_PLAIN = ("too_slow", "internal", "busy", "no_weight", "stopping")
+_PLAIN = ("too_slow", "internal", "busy", "no_weight", "stopping", "ledger_full")
 
 
 class Requests:

@@ -148,7 +148,12 @@ def _opened(
         threads=threads or limits.threads,
     ) as opened:
         if opened.ledger is not None and service.ledger is not None:
-            ledger = Recorder(opened.ledger, service.ledger, name=service.id)
+            ledger = Recorder(
+                opened.ledger,
+                service.ledger,
+                name=service.id,
+                most_sets=limits.ledger_sets,
+            )
         yield lambda: Answerer(service, opened.engine, ledger=ledger)
 
 

@@ -289,12 +289,20 @@ def test_warnings_of_the_release_stand_in_its_report(folder):
     assert facts.warnings[0].startswith("Table 'none' publishes nothing but zeros")
 
 
-def test_a_check_that_was_not_computed_is_nowhere(folder):
+def test_figures_without_a_limit_are_shown_inside_and_no_checks_in_public(folder):
     out = made(folder)
     facts = read_facts(out / "internal" / "report.json")
-    skipped = [check for check in facts.checks if check.outcome == "not computed"]
-    assert "utility" in [check.name for check in skipped]
-    assert {check.where for check in skipped} == {""}
+    open_ones = {check.name for check in facts.checks if check.outcome == "no limit"}
+    assert open_ones == {"posterior", "posterior-set", "attacks", "utility"}
+    shown = [check for check in facts.checks if check.name in open_ones - {"attacks"}]
+    assert all(check.found and not check.allowed for check in shown)
+    inside = (out / "internal" / "report-internal.en.html").read_text(encoding="utf-8")
+    assert "4 figures are shown without a limit." in inside
+    page = (out / "public" / "report.en.html").read_text(encoding="utf-8")
+    made_ones = len(facts.checks) - len(open_ones)
+    assert f"All {made_ones} checks passed." in page
+    assert "no limit set" not in page
+    assert "without a limit" not in page
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from risk.credible import credible_intervals, credible_set
 from risk.errors import RiskError
 from risk.inverse import Inverse
 from risk.inverse_matrix import inverse_matrix
+from risk.law import Law
 from risk.prior import Prior
 from risk.sets import deviation_set, possible_set
 from risk.worst import worst_posterior
@@ -192,6 +193,35 @@ def test_the_worst_posterior_leaves_out_what_the_prior_rules_out(table):
     found = worst_posterior(inverse, [1, 2])
     assert found.originals.tolist() == [2]
     assert found.set_probability == found.probabilities[0]
+
+
+def test_only_what_was_published_is_judged(inverse):
+    seen = [0, 4, 9, 30]
+    found = worst_posterior(inverse, range(1, 5), published=seen)
+    matrix = inverse.probability(np.arange(1, 5)[:, None], np.array(seen)[None, :])
+    assert found.probabilities == pytest.approx(matrix.max(axis=1), abs=1e-15)
+    assert found.set_probability == pytest.approx(matrix.sum(axis=0).max(), abs=1e-15)
+    assert {*found.published.tolist(), found.set_published} <= set(seen)
+    with pytest.raises(RiskError, match="that one of originals can become"):
+        worst_posterior(inverse, [1], published=[30])
+
+
+def test_what_the_prior_rules_out_reaches_nothing(table):
+    inverse = Inverse(table=table, prior=Prior.two_points(3, 40))
+    assert inverse.reachable([40]).tolist() == list(range(35, 46))
+    assert inverse.reachable([3, 20]).tolist() == deviation_set(table, 3).tolist()
+    assert inverse.reachable([20]).size == 0
+
+
+@pytest.mark.parametrize("off", [2e-9, -2e-9, 5e-4])
+def test_laws_and_priors_must_sum_to_one(off):
+    near, wrong = [0.5, 0.5 + 5e-10], [0.5, 0.5 + off]
+    assert Law(lowest=0, probabilities=near).support.tolist() == [0, 1]
+    assert Prior(probabilities=near).at([1]) == near[1]
+    with pytest.raises(RiskError, match="sum to 1 within 1e-9"):
+        Law(lowest=0, probabilities=wrong)
+    with pytest.raises(RiskError, match="sum to 1 within 1e-9"):
+        Prior(probabilities=wrong)
 
 
 def test_credible_sets_are_the_smallest_that_hold_the_level(inverse):

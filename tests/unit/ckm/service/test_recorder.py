@@ -308,7 +308,7 @@ def test_a_refusal_over_http_names_no_cell_and_is_noted(folder, opened):
 def test_a_remembered_answer_was_recorded_before(folder, opened):
     desk = opened()
     query = query_of_request(desk.variables, dimensions=["sex"])
-    caller = desk.identify(token=None, address="203.0.113.9")
+    caller = desk.recognise(token=None, address="203.0.113.9")
     for kind in ("csv", "csv", "json-stat2"):
         made = desk.serve(query, format=kind, language="en", caller=caller)
         assert not isinstance(made, Refusal)
@@ -337,3 +337,18 @@ def test_an_entry_names_no_category_that_it_does_not_show(folder, opened):
     ((_, labels),) = sets.axes
     assert {text for texts in labels for text in texts} == {"01", "Total"}
     assert Definition.read(entry.definition.text).name == "jobseekers"
+
+
+def test_a_full_ledger_takes_no_new_table_and_serves_those_it_has(opened):
+    path = "/tables/jobseekers/data?valuecodes[sex]=F,M"
+    desk = opened()
+    web = Web(make_app(desk))
+    first = web.get(path)
+    assert first.status_code == 200
+    limits = replace(desk.service.limits, ledger_sets=2)
+    web = Web(make_app(opened(limits=limits)))
+    assert web.get(path).content == first.content
+    answer = web.get("/tables/jobseekers/data?valuecodes[category]=A,B")
+    assert answer.status_code == 503
+    assert answer.json()["type"] == "urn:ckm:problem:ledger_full"
+    assert web.get(path).status_code == 200
