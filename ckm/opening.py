@@ -70,7 +70,17 @@ def load_ptable(job: Job) -> PTable:
             f"The job {job.path.name!r} has no noise: it is one for suppression.",
             hint="ckm suppress takes it; ckm release needs [ptable] instead of [suppression]",
         )
-    return _read_or_solve(job.ptable)
+    from ptable import NoiseSpec
+    from ptable.stack import StackedSpec
+
+    table = _read_or_solve(job.ptable)
+    proof, spec = table.certificate, table.spec
+    if proof is not None and isinstance(spec, NoiseSpec | StackedSpec):
+        from ptable.figures import name_few_outcomes
+
+        if text := name_few_outcomes(spec, proof=proof):
+            logger.warning("%s", text, extra={"event": "noise of few outcomes"})
+    return table
 
 
 def load_noises(job: Job) -> dict[str, MagnitudeNoise]:

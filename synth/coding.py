@@ -269,6 +269,8 @@ def distinct_values(values: pd.Series, name: str) -> tuple[NDArray[np.intp], Any
     """
     import pandas as pd
 
+    places: Any
+    found: Any
     try:
         if isinstance(values.dtype, pd.CategoricalDtype):
             places, found = values.cat.codes, values.cat.categories

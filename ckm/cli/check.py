@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from ckm.cli.voice import Voice
     from ckm.config import Job
     from ckm.config.service import Service
-    from ptable import Feasibility
+    from ptable import Certificate, Feasibility, NoiseSpec
+    from ptable.stack import StackedSpec
 
-__all__ = ["check", "show_feasibility"]
+__all__ = ["check", "show_feasibility", "tell_few_outcomes"]
 
 _SHOWN_TABLES = 12
 
@@ -113,6 +114,16 @@ def _margins(plan: Job) -> dict[str, str]:
             shown = ", ".join(dict.fromkeys([" by ".join(request.dimensions), *parts]))
             found[name] = f"table {name!r} publishes {shown}"
     return found
+
+
+def tell_few_outcomes(
+    voice: Voice, spec: NoiseSpec | StackedSpec, *, proof: Certificate | None = None
+) -> None:
+    """Warn of rows whose noise is nearly a law on two points."""
+    from ptable.figures import name_few_outcomes
+
+    if text := name_few_outcomes(spec, proof=proof):
+        voice.warn("few outcomes", text)
 
 
 def show_feasibility(voice: Voice, answer: Feasibility) -> None:
