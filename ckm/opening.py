@@ -44,8 +44,6 @@ Step: TypeAlias = "Callable[[str, str], None]"
 
 logger = logging.getLogger(__name__)
 
-_OTHERS_MAY_READ = 0o077
-
 
 def load_ptable(job: Job) -> PTable:
     """Read the p-table of a job, or solve it. Only solving loads a solver.
@@ -171,13 +169,6 @@ def load_secret(job: Job) -> Secret | None:
     try:
         if path is None:
             return Secret.from_env(SECRET_VARIABLE)
-        if os.name == "posix" and path.stat().st_mode & _OTHERS_MAY_READ:
-            logger.warning(
-                "The secret file %r can be read by others; run: chmod 600 %s",
-                path.name,
-                path.name,
-                extra={"event": "secret file readable by others", "file": path.name},
-            )
         return Secret.from_file(path)
     except SourceError as error:
         raise ConfigError(error.problem, hint=error.hint) from None

@@ -43,8 +43,9 @@ class TableRequest:
     dimensions
         Columns or hierarchies; none gives the grand total.
     margins
-        ``"all"``, ``"none"``, or the wanted margins, each a list of dimensions. The cells of
-        all dimensions together are published whatever margins are.
+        ``"all"``, ``"none"``, or the wanted margins, each a list of dimensions. They stand
+        beside the finest cells, which every table has: ``[["a"]]`` over dimensions ``a`` and
+        ``b`` publishes the cross of both too. For ``a`` alone ask for a table of ``a``.
     where
         A filter, see `tables.filters`.
     measures
