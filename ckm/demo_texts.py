@@ -101,9 +101,11 @@ small_areas = ["commune"]      # fewer variables where they are asked for
 
 [access]
 tokens = "tokens.json"         # made by: ckm token add
+filters = "officer"            # who may filter can reconstruct the true counts: docs/service.md
 
 # [ledger]                     # remembers what was published, and refuses tables that differ
-# path = "ledger.db"           # from it by a person or two
+# path = "ledger.db"           # from it by a person or two; job.toml has to name it as well,
+# official = ["job.toml"]      # as its tables are recorded before any caller's
 """
 
 #: The release job.

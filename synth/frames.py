@@ -141,12 +141,12 @@ def write_records(records: Any, path: str | os.PathLike[str]) -> None:
     if file.suffix.lower() == ".parquet":
         import pyarrow.parquet as pq
 
-        with new_file(file, error=SynthError, overwrite=True) as draft:
+        with new_file(file, error=SynthError, overwrite=True, is_private=False) as draft:
             pq.write_table(table.replace_schema_metadata(), draft)
     elif file.suffix.lower() == ".csv":
         from pyarrow import csv as arrow_csv
 
-        with new_file(file, error=SynthError, overwrite=True) as draft:
+        with new_file(file, error=SynthError, overwrite=True, is_private=False) as draft:
             arrow_csv.write_csv(_plain_text(table), draft)
     else:
         raise DomainError(

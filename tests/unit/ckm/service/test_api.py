@@ -16,6 +16,7 @@ from ckm.service.access import TokenFile
 from ckm.service.api import make_app
 from ckm.service.asking import address_of, is_local
 from ckm.service.desk import Desk
+from tables import SourceError
 from tests.unit.ckm.service.conftest import Web, cells_of
 
 DATA = "/tables/jobseekers/data"
@@ -420,6 +421,16 @@ def test_a_format_that_cannot_hold_a_table_is_the_callers_to_change(special, mon
     while (told := web.get(job.headers["location"]).json())["status"] in {"queued", "running"}:
         time.sleep(0.01)
     assert (told["status"], told["error"]) == ("failed", "unfit_format")
+
+
+def test_a_scan_without_enough_memory_is_answered_as_busy(special, served, monkeypatch, caplog):
+    def fail(*_args, **_kwargs):
+        raise SourceError("The work does not fit into the memory.")
+
+    monkeypatch.setattr(served.answerer.cubes._prepared, "scan", fail)
+    url = f"{DATA}?valuecodes[age_tree]=*&valuecodes[zone_2024]=*&filter=category in ('A', 'D')"
+    problem(special().get(url), 503, "busy")
+    assert "scan failed" in caplog.text
 
 
 def test_a_fault_of_ours_says_nothing_of_itself(special, served, monkeypatch, caplog):
