@@ -10,47 +10,74 @@ from reports.numbers import Numbers
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dp import Meaning
+    from dp import Meaning, Shift
 
 __all__ = ["LANGUAGES", "explained"]
 
 _ENGLISH = {
-    "promise": "Epsilon {epsilon}: whatever is published, and whatever else somebody knows, "
-    "the odds of any statement about one {unit} change by a factor of {odds} at most.",
-    "delta": "With a chance of {delta} at most this may fail (delta).",
-    "belief": "Who held a statement about one {unit} to be {prior} likely can hold it to be "
-    "{most} likely at most afterwards, and {least} at least.",
+    "promise": "Epsilon {epsilon}: any set of results is at most {odds} times as likely with "
+    "one of the data compared below as with the other.",
+    "promise-delta": "Epsilon {epsilon}, delta {delta}: the chance of any set of results "
+    "with one of the data compared below is at most {odds} times that with the other, plus "
+    "{delta}.",
+    "and": "; ",
+    "but": ", but for a chance of {chance}",
+    "who": "For somebody who knows all other data, or whose belief about them does not "
+    "depend on this one:",
+    "member-add-remove": "the odds that one {unit} is in the data",
+    "member-replace": "the odds that it is one {unit} and not another that is in the data",
+    "member-zero-out": "the odds that the values of one {unit} were used",
+    "about": "the odds of any statement about one {unit}",
+    "shift": "- {what} change by a factor of {factor} at most{but}. A belief of {beliefs}.",
+    "belief": "{prior} becomes {most} at most and {least} at least",
+    "twice": "A value that is changed is taken out and another put in: that counts twice.",
     "rate": "Who tells members from others and is wrong about {wrong} of the others finds "
     "{right} of the members at most.",
-    "advantage": "Right and wrong alarms lie {advantage} apart at most; 0 would be guessing, "
-    "100 % knowing.",
-    "premium": "An insurer who learns from the results can raise the premium of one {unit}, "
-    "2,000 without its answer, to {premium} at most by reason of that answer.",
+    "advantage": "The rates of right and of wrong alarms lie {advantage} apart at most; 0 "
+    "would be guessing, 100 % knowing.",
+    "premium": "An insurer who sets premiums by the results asks {premium} at most of one "
+    "{unit}, on average over the noise, where it would ask 2,000 with the other of the data "
+    "compared.",
     "facts": "Facts about the population are not hidden: what holds of most people can be "
-    "learnt without any one of them.",
+    "learnt without any one of them, and what follows about one {unit} from the others as "
+    "well.",
     "repeat": "Each further release on the same data adds to epsilon.",
     "add-remove": "Compared are data with and without the {unit}.",
-    "replace": "Compared are data with the {unit} and with another in its place; their number "
+    "replace": "Compared are data with the {unit} and with another in its place; their "
+    "number is public.",
+    "zero-out": "Compared are data with the {unit} and with its values blank; their number "
     "is public.",
-    "zero-out": "Compared are data with the {unit} and with its values blank; their number is "
-    "public.",
     "local": "Compared are any two values of one respondent.",
     "distance": "Compared are two places; epsilon counts per {unit} between them.",
 }
 _FRENCH = {
-    "promise": "Epsilon {epsilon} : quoi qu'on publie, et quoi que l'on sache par ailleurs, la "
-    "cote de toute affirmation sur une unité ({unit}) change au plus d'un facteur {odds}.",
-    "delta": "Avec une probabilité d'au plus {delta}, cela peut ne pas tenir (delta).",
-    "belief": "Qui tenait une affirmation sur une unité pour probable à {prior} peut ensuite "
-    "la tenir pour probable à {most} au plus, et à {least} au moins.",
+    "promise": "Epsilon {epsilon} : tout ensemble de résultats est au plus {odds} fois plus "
+    "probable avec l'un des jeux de données comparés ci-dessous qu'avec l'autre.",
+    "promise-delta": "Epsilon {epsilon}, delta {delta} : la probabilité de tout ensemble de "
+    "résultats avec l'un des jeux de données comparés ci-dessous vaut au plus {odds} fois "
+    "celle avec l'autre, plus {delta}.",
+    "and": " ; ",
+    "but": ", sauf avec une probabilité d'au plus {chance}",
+    "who": "Pour qui connaît toutes les autres données, ou dont l'opinion sur elles ne "
+    "dépend pas de celles-ci :",
+    "member-add-remove": "la cote de la présence d'une unité ({unit}) dans les données",
+    "member-replace": "la cote de la présence d'une unité ({unit}) plutôt que d'une autre",
+    "member-zero-out": "la cote de l'utilisation des valeurs d'une unité ({unit})",
+    "about": "la cote de toute affirmation sur une unité ({unit})",
+    "shift": "- {what} change au plus d'un facteur {factor}{but}. Une croyance de {beliefs}.",
+    "belief": "{prior} devient {most} au plus et {least} au moins",
+    "twice": "Changer une valeur, c'est la retirer et en mettre une autre : cela compte "
+    "double.",
     "rate": "Qui distingue les membres des autres en se trompant sur {wrong} des autres "
     "retrouve au plus {right} des membres.",
     "advantage": "Les taux d'alertes justes et fausses diffèrent d'au plus {advantage} ; 0 "
     "serait deviner, 100 % savoir.",
-    "premium": "Un assureur qui lit les résultats peut, du fait de la réponse d'une unité, "
-    "porter sa prime de 2 000 à {premium} au plus.",
+    "premium": "Un assureur qui fixe ses primes d'après les résultats demande à une unité, "
+    "en moyenne sur le bruit, {premium} au plus là où il demanderait 2 000 avec l'autre des "
+    "jeux de données comparés.",
     "facts": "Les faits sur la population ne sont pas cachés : ce qui vaut pour la plupart "
-    "s'apprend sans aucune personne en particulier.",
+    "s'apprend sans aucune personne en particulier, de même que ce qui découle des autres "
+    "sur une unité.",
     "repeat": "Toute autre publication sur les mêmes données s'ajoute à epsilon.",
     "add-remove": "On compare les données avec et sans l'unité ({unit}).",
     "replace": "On compare les données avec l'unité ({unit}) et avec une autre à sa place ; "
@@ -62,6 +89,7 @@ _FRENCH = {
 }
 LANGUAGES = {"en": _ENGLISH, "fr": _FRENCH}
 _PREMIUM = 2000
+_LARGEST = 700.0
 _FRENCH_UNITS = {
     "answer": "réponse",
     "enterprise": "entreprise",
@@ -71,8 +99,8 @@ _FRENCH_UNITS = {
     "person": "personne",
     "record": "enregistrement",
 }
-#: With these neighbours there are no members to be found.
-_NO_MEMBERS = {"local", "distance"}
+#: Neighbours between which a value that changes counts twice.
+_TWICE = {"add-remove", "zero-out"}
 
 
 def explained(meaning: Meaning, *, adjacency: str, unit: str, language: str) -> list[str]:
@@ -87,15 +115,18 @@ def explained(meaning: Meaning, *, adjacency: str, unit: str, language: str) -> 
     language
         ``"en"`` or ``"fr"``.
 
+    Notes
+    -----
+    Each sentence is a theorem; docs/dp.md has the proofs.
+
     Examples
     --------
     >>> from dp import Guarantee
     >>> from dp import meaning as meaning_of
-    >>> facts = meaning_of(Guarantee(epsilon=1, adjacency="replace"))
-    >>> lines = explained(facts, adjacency="replace", unit="person", language="en")
-    >>> lines[1]
-    'Who held a statement about one person to be 1 % likely can hold it to be 2.67 % likely at \
-most afterwards, and 0.37 % at least.'
+    >>> facts = meaning_of(Guarantee(epsilon=1, adjacency="add-remove"))
+    >>> lines = explained(facts, adjacency="add-remove", unit="person", language="en")
+    >>> lines[3][:74]
+    '- the odds of any statement about one person change by a factor of 7.39 at'
     """
     words, numbers = LANGUAGES[language], Numbers(language)
     unit = _FRENCH_UNITS.get(unit, unit) if language == "fr" else unit
@@ -103,30 +134,45 @@ most afterwards, and 0.37 % at least.'
     def share(value: float) -> str:
         return f"{numbers.plain(round(100 * value, 2))} %"
 
+    def factor(value: float) -> str:
+        return _finite(value, lambda finite: numbers.plain(round(finite, 2)))
+
+    def shifted(shift: Shift, what: str) -> str:
+        chance = numbers.tiny(shift.chance)
+        return words["shift"].format(
+            what=words[what].format(unit=unit),
+            factor=factor(shift.factor),
+            but=words["but"].format(chance=chance) if shift.chance else "",
+            beliefs=words["and"].join(
+                words["belief"].format(prior=share(p), most=share(most), least=share(least))
+                for p, least, most in shift.beliefs
+            ),
+        )
+
+    lift = math.exp(meaning.epsilon) if meaning.epsilon <= _LARGEST else math.inf
     lines = [
-        words["promise"].format(
+        words["promise-delta" if meaning.delta else "promise"].format(
             epsilon=numbers.plain(meaning.epsilon),
-            unit=unit,
-            odds=_finite(meaning.odds_factor, lambda odds: numbers.plain(round(odds, 2))),
-        )
+            delta=numbers.tiny(meaning.delta),
+            odds=factor(lift),
+        ),
+        words["who"],
     ]
-    if meaning.delta:
-        lines.append(words["delta"].format(delta=numbers.tiny(meaning.delta)))
-    lines += [
-        words["belief"].format(prior=share(p), most=share(most), least=share(least), unit=unit)
-        for p, least, most in meaning.beliefs
-    ]
-    rates = () if adjacency in _NO_MEMBERS else meaning.rates
-    lines += [
-        words["rate"].format(wrong=share(wrong), right=share(right)) for wrong, right in rates
-    ]
+    if meaning.membership:
+        lines.append(shifted(meaning.membership, f"member-{adjacency}"))
+    lines.append(shifted(meaning.value, "about"))
+    if adjacency in _TWICE:
+        lines.append(words["twice"])
+    if meaning.membership:
+        lines += [
+            words["rate"].format(wrong=share(wrong), right=share(right))
+            for wrong, right in meaning.rates
+        ]
     lines.append(words["advantage"].format(advantage=share(meaning.advantage)))
-    lines.append(
-        words["premium"].format(
-            premium=_finite(_PREMIUM * meaning.odds_factor, numbers.count), unit=unit
-        )
-    )
-    lines += [words["facts"], words["repeat"], words[adjacency].format(unit=unit)]
+    if not meaning.delta:
+        premium = _finite(_PREMIUM * lift, numbers.count)
+        lines.append(words["premium"].format(premium=premium, unit=unit))
+    lines += [words[name].format(unit=unit) for name in ("facts", "repeat", adjacency)]
     return lines
 
 

@@ -8,12 +8,14 @@ from dp.adjacency import Adjacency
 from dp.auditor import Audit, audit, one_run_bound
 from dp.belief import (
     Meaning,
+    Shift,
     advantage_bound,
     belief_bounds,
     belief_table,
     distance_bound,
     meaning,
     premium_bound,
+    tail_bound,
     true_positive_bound,
 )
 from dp.check import Loss, exact_delta, exact_epsilon
@@ -83,6 +85,7 @@ __all__ = [
     "RenyiCurve",
     "Sensitivity",
     "Shares",
+    "Shift",
     "Spent",
     "TrainingCost",
     "UnboundedError",
@@ -116,6 +119,7 @@ __all__ = [
     "premium_bound",
     "renyi_divergence",
     "rho_of_epsilon",
+    "tail_bound",
     "together",
     "training_cost",
     "true_positive_bound",

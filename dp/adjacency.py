@@ -10,7 +10,7 @@ from dp.errors import DPError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Adjacency", "common", "parts_touched"]
+__all__ = ["Adjacency", "common", "units_changed"]
 
 
 class Adjacency(StrEnum):
@@ -32,6 +32,10 @@ class Adjacency(StrEnum):
     ZERO_OUT = "zero-out"
     LOCAL = "local"
     DISTANCE = "distance"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Adjacency:
+        raise DPError(f"Unknown adjacency {value!r}.", hint=f"known: {', '.join(cls)}")
 
 
 def common(sides: Iterable[tuple[Adjacency, str]]) -> tuple[Adjacency, str]:
@@ -70,8 +74,11 @@ def common(sides: Iterable[tuple[Adjacency, str]]) -> tuple[Adjacency, str]:
     return found[0]
 
 
-def parts_touched(stated: Adjacency, wanted: Adjacency, *, is_fixed: bool) -> int:
-    """Return how many disjoint parts of the data neighbours may differ in.
+def units_changed(stated: Adjacency, wanted: Adjacency, *, is_fixed: bool) -> int:
+    """Return how many units, as the parts are stated, a neighbour of the whole changes.
+
+    A unit replaced is removed and another added. Both may happen in one part, the most costly
+    one: a unit that changes part costs the sum of two parts, which is never more.
 
     Parameters
     ----------
@@ -89,17 +96,17 @@ def parts_touched(stated: Adjacency, wanted: Adjacency, *, is_fixed: bool) -> in
 
     Examples
     --------
-    >>> parts_touched(Adjacency.ADD_REMOVE, Adjacency.REPLACE, is_fixed=False)
+    >>> units_changed(Adjacency.ADD_REMOVE, Adjacency.REPLACE, is_fixed=False)
     2
     """
-    if stated == wanted and stated in {Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT}:
+    if stated == wanted == Adjacency.ADD_REMOVE:
         return 1
-    if stated == wanted == Adjacency.REPLACE and is_fixed:
+    if stated == wanted and is_fixed and stated in {Adjacency.REPLACE, Adjacency.ZERO_OUT}:
         return 1
     if stated == Adjacency.ADD_REMOVE and wanted == Adjacency.REPLACE:
         return 2
     raise DPError(
         f"For parts stated {stated} nothing follows for the whole under {wanted}.",
-        hint="a unit that is replaced may leave one part for another: state the parts for "
+        hint="a unit whose values change may leave one part for another: state the parts for "
         "add-remove, or say that the part of a unit is public and fixed",
     )

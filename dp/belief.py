@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from dp.adjacency import Adjacency
 from dp.checking import checked_delta, checked_epsilon, checked_positive, checked_probability
 from dp.errors import DPError
 
@@ -25,12 +26,14 @@ __all__ = [
     "TABLE_EPSILONS",
     "TABLE_PRIORS",
     "Meaning",
+    "Shift",
     "advantage_bound",
     "belief_bounds",
     "belief_table",
     "distance_bound",
     "meaning",
     "premium_bound",
+    "tail_bound",
     "true_positive_bound",
 ]
 
@@ -38,39 +41,65 @@ TABLE_EPSILONS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0)
 TABLE_PRIORS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99)
 _RATES = (0.001, 0.01, 0.1)
 _PRIORS = (0.01, 0.5)
+#: How many units, as neighbours have them, two data sets differ in between which somebody
+#: decides. A value that is changed is taken out, and another put in.
+_CHANGES = {
+    "membership": {Adjacency.ADD_REMOVE: 1, Adjacency.REPLACE: 1, Adjacency.ZERO_OUT: 1},
+    "value": {
+        Adjacency.ADD_REMOVE: 2,
+        Adjacency.ZERO_OUT: 2,
+        Adjacency.REPLACE: 1,
+        Adjacency.LOCAL: 1,
+        Adjacency.DISTANCE: 1,
+    },
+}
 
 
-def belief_bounds(prior: float, *, epsilon: float) -> tuple[float, float]:
-    """Return the least and the most that somebody can believe after an answer.
+def belief_bounds(
+    prior: float,
+    *,
+    epsilon: float,
+    about: Literal["value", "membership"] = "value",
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+) -> tuple[float, float]:
+    """Return the least and the most that somebody can believe of one unit after an answer.
 
     Parameters
     ----------
     prior
-        The chance given to the statement before, that a person is in the data for instance.
+        The chance given to the statement before.
     epsilon
         Of the mechanism that answered; pure.
+    about
+        ``"value"``: any statement about the unit; ``"membership"``: that it, and not nothing,
+        blank values or another unit, is in the data.
+    adjacency
+        The neighbours for which epsilon is stated.
 
     Notes
     -----
-    ``p / (p + exp(epsilon) (1 - p))`` and ``p / (p + exp(-epsilon) (1 - p))``.
+    ``p / (p + exp(k epsilon) (1 - p))`` and ``p / (p + exp(-k epsilon) (1 - p))``, with k = 2
+    for a value where units are added and removed or blank, otherwise 1. It holds for whoever
+    knows all other units, or whose belief about them does not depend on this one.
 
     Examples
     --------
-    >>> [round(bound, 4) for bound in belief_bounds(0.5, epsilon=1)]
+    >>> [round(b, 4) for b in belief_bounds(0.5, epsilon=1, about="membership")]
     [0.2689, 0.7311]
+    >>> [round(b, 4) for b in belief_bounds(0.5, epsilon=1)]
+    [0.1192, 0.8808]
     """
     prior = checked_probability(prior, "prior")
-    epsilon = checked_epsilon(epsilon, may_be_zero=True)
-    if prior in {0.0, 1.0}:
-        return prior, prior
-    odds = math.log(prior) - math.log1p(-prior)
-    return _logistic(odds - epsilon), _logistic(odds + epsilon)
+    loss = _changes(about, adjacency) * checked_epsilon(epsilon, may_be_zero=True)
+    return _moved(prior, loss)
 
 
 def belief_table(
     *,
     priors: Sequence[float] = TABLE_PRIORS,
     epsilons: Sequence[float] = TABLE_EPSILONS,
+    about: Literal["value", "membership"] = "value",
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
 ) -> NDArray[np.float64]:
     """Return the most that can be believed, by prior (rows) and epsilon (columns).
 
@@ -78,13 +107,49 @@ def belief_table(
     ----------
     priors, epsilons
         The rows and the columns.
+    about, adjacency
+        As for `belief_bounds`.
 
     Examples
     --------
-    >>> belief_table(priors=[0.5], epsilons=[0.1, 1]).round(4)
+    >>> belief_table(priors=[0.5], epsilons=[0.1, 1], about="membership").round(4)
     array([[0.525 , 0.7311]])
     """
-    return np.array([[belief_bounds(p, epsilon=e)[1] for e in epsilons] for p in priors])
+    return np.array(
+        [
+            [belief_bounds(p, epsilon=e, about=about, adjacency=adjacency)[1] for e in epsilons]
+            for p in priors
+        ]
+    )
+
+
+def tail_bound(loss: float, *, epsilon: float, delta: float) -> float:
+    """Return how likely the odds of one of two neighbours change by more than a loss, at most.
+
+    Parameters
+    ----------
+    loss
+        Logarithm of the factor by which the odds change, up or down.
+    epsilon, delta
+        Of the mechanism.
+
+    Notes
+    -----
+    ``delta (1 + exp(-loss)) / (1 - exp(epsilon - loss))`` for a loss above epsilon, otherwise
+    1. Delta itself is no such bound: at the loss epsilon the chance may be far above delta.
+
+    Examples
+    --------
+    >>> tail_bound(1, epsilon=1, delta=1e-6)
+    1.0
+    >>> round(tail_bound(1 + math.log(2), epsilon=1, delta=1e-6) * 1e6, 3)
+    2.368
+    """
+    epsilon = checked_epsilon(epsilon, may_be_zero=True)
+    delta = checked_delta(delta, may_be_zero=True)
+    if math.isnan(loss) or loss <= epsilon:
+        return 1.0 if delta or not loss >= epsilon else 0.0
+    return min(1.0, delta * (1 + math.exp(-loss)) / -math.expm1(epsilon - loss))
 
 
 def true_positive_bound(
@@ -155,14 +220,15 @@ def distance_bound(epsilon: float) -> float:
 
 
 def premium_bound(premium: float, *, epsilon: float) -> float:
-    """Return how high a fair premium can rise by one person's taking part, at most.
+    """Return how high a premium set by the answer can be on average by one change of the data.
 
     Parameters
     ----------
     premium
-        What it would be, had the person not taken part.
+        What it is on average, over the noise, for a neighbour: without the person's data for
+        instance. So too for any number from 0 that follows from the answer.
     epsilon
-        Of the study.
+        Of the study; pure.
 
     Examples
     --------
@@ -174,6 +240,31 @@ def premium_bound(premium: float, *, epsilon: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shift:
+    """How far the odds of a kind of statement about one unit can change.
+
+    Parameters
+    ----------
+    factor
+        By how much, up or down; infinite where nothing is promised.
+    chance
+        How likely they change by more, at most; 0 without a delta.
+    beliefs
+        Prior, and the least and the most that can be believed after, within the factor.
+
+    Examples
+    --------
+    >>> from dp.guarantee import Guarantee
+    >>> round(meaning(Guarantee(epsilon=1, adjacency="add-remove")).value.factor, 3)
+    7.389
+    """
+
+    factor: float
+    chance: float
+    beliefs: tuple[tuple[float, float, float], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
     """The meaning of an epsilon and a delta in numbers.
 
@@ -181,10 +272,10 @@ class Meaning:
     ----------
     epsilon, delta
         What is explained.
-    odds_factor
-        By how much the odds of any statement about one unit can change.
-    beliefs
-        Prior, and the least and the most that can be believed after.
+    membership
+        Of the statement that the unit is in the data; none for a respondent or a place.
+    value
+        Of any statement about the unit.
     rates
         False positive rate, and the highest true positive rate.
     advantage
@@ -193,14 +284,14 @@ class Meaning:
     Examples
     --------
     >>> from dp.guarantee import Guarantee
-    >>> round(meaning(Guarantee(epsilon=1, adjacency="replace")).odds_factor, 3)
+    >>> round(meaning(Guarantee(epsilon=1, adjacency="add-remove")).membership.factor, 3)
     2.718
     """
 
     epsilon: float
     delta: float
-    odds_factor: float
-    beliefs: tuple[tuple[float, float, float], ...]
+    membership: Shift | None
+    value: Shift
     rates: tuple[tuple[float, float], ...]
     advantage: float
 
@@ -211,7 +302,8 @@ def meaning(guarantee: Guarantee) -> Meaning:
     Parameters
     ----------
     guarantee
-        With a finite epsilon; its delta is the chance that beliefs and odds go beyond.
+        With a finite epsilon. With a delta, the factors are twice those of epsilon alone, and
+        hold but for a small multiple of delta, by `tail_bound`.
 
     Examples
     --------
@@ -226,16 +318,50 @@ def meaning(guarantee: Guarantee) -> Meaning:
             "Without an epsilon there is nothing to explain.",
             hint="state rho at a delta first: guarantee.at(1e-6)",
         )
+    has_members = guarantee.adjacency in _CHANGES["membership"]
     return Meaning(
         epsilon=epsilon,
         delta=delta,
-        odds_factor=_grown(epsilon),
-        beliefs=tuple((p, *belief_bounds(p, epsilon=epsilon)) for p in _PRIORS),
+        membership=_shift(guarantee, "membership") if has_members else None,
+        value=_shift(guarantee, "value"),
         rates=tuple(
             (rate, true_positive_bound(rate, epsilon=epsilon, delta=delta)) for rate in _RATES
         ),
         advantage=advantage_bound(epsilon, delta=delta),
     )
+
+
+def _shift(guarantee: Guarantee, about: str) -> Shift:
+    both = guarantee.for_group(_changes(about, guarantee.adjacency))
+    loss, chance = both.epsilon, 0.0
+    if both.delta:
+        loss += math.log(2)
+        chance = tail_bound(loss, epsilon=both.epsilon, delta=both.delta)
+    if chance >= 1:
+        loss, chance = math.inf, 0.0
+    return Shift(
+        factor=_grown(loss),
+        chance=chance,
+        beliefs=tuple((prior, *_moved(prior, loss)) for prior in _PRIORS),
+    )
+
+
+def _changes(about: str, adjacency: Adjacency) -> int:
+    known, adjacency = _CHANGES.get(about), Adjacency(adjacency)
+    if known is None:
+        raise DPError(f"Unknown kind of statement {about!r}.", hint="'value' or 'membership'")
+    if adjacency not in known:
+        raise DPError(
+            f"Nobody is a member of the data under {adjacency}.", hint="take about='value'"
+        )
+    return known[adjacency]
+
+
+def _moved(prior: float, loss: float) -> tuple[float, float]:
+    if prior in {0.0, 1.0}:
+        return prior, prior
+    odds = math.log(prior) - math.log1p(-prior)
+    return _logistic(odds - loss), _logistic(odds + loss)
 
 
 def _grown(epsilon: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from dp.adjacency import Adjacency
 from dp.checking import checked_count, checked_epsilon, checked_positive, checked_probability
 from dp.errors import DPError
-from dp.exact import choose_largest
+from dp.exact import check_scores, choose_largest
 from dp.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Exponential:
     def __post_init__(self) -> None:
         checked_epsilon(self.epsilon)
         checked_positive(self.sensitivity, "sensitivity")
+        object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
         if self.kind not in _LAWS:
             raise DPError(f"Unknown kind {self.kind!r}.", hint=f"known: {', '.join(_LAWS)}")
         if self.is_monotonic and self.adjacency != Adjacency.ADD_REMOVE:
@@ -117,6 +118,35 @@ class Exponential:
         """
         return choose_largest(_scores(scores), scale=self.scale, law=_LAWS[self.kind])
 
+    def check(self, answer: ArrayLike) -> None:
+        """Raise what `release` would raise, and choose nothing.
+
+        Parameters
+        ----------
+        answer
+            The scores.
+
+        Examples
+        --------
+        >>> Exponential(epsilon=1, sensitivity=1, adjacency="replace").check([0, 9])
+        """
+        check_scores(_scores(answer))
+
+    def release(self, answer: ArrayLike) -> int:
+        """Choose: `choose` by the name that a ledger knows.
+
+        Parameters
+        ----------
+        answer
+            The scores.
+
+        Examples
+        --------
+        >>> Exponential(epsilon=50, sensitivity=1, adjacency="replace").release([0, 9, 3])
+        1
+        """
+        return self.choose(answer)
+
     def probabilities(self, scores: ArrayLike) -> NDArray[np.float64]:
         """Return the chance of each candidate. They are as secret as the scores.
 
@@ -165,7 +195,10 @@ class Exponential:
 
 
 def _scores(scores: ArrayLike) -> NDArray[Any]:
-    values = np.asarray(scores, dtype=np.float64)
+    try:
+        values = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DPError("Scores must be numbers.") from None
     if values.ndim != 1 or not values.size:
         raise DPError("A choice needs a list of at least one score.")
     if not np.isfinite(values).all():

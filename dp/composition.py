@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dp.adjacency import Adjacency, common, parts_touched
+from dp.adjacency import Adjacency, common, units_changed
 from dp.checking import checked_count, checked_delta
 from dp.errors import DPError
 from dp.guarantee import Guarantee
@@ -99,8 +99,9 @@ def parallel(
 
     Notes
     -----
-    A unit added, removed or blank is in one part: the largest loss. A unit replaced leaves one
-    part and enters another: the two largest losses, stated for adding and removing, add up.
+    A unit added or removed is in one part: the largest loss. A unit replaced is removed and
+    another added, at worst both in the part of the largest loss: what that part promises to
+    two units. A unit that changes part costs the sum of two losses, which is never more.
 
     Examples
     --------
@@ -109,25 +110,22 @@ def parallel(
     >>> parallel([small, large, small]).epsilon
     1.0
     >>> parallel([small, large, small], adjacency=Adjacency.REPLACE).epsilon
-    1.5
+    2.0
     """
     found = list(guarantees)
     stated, unit = common((g.adjacency, g.unit) for g in found)
     wanted = stated if adjacency is None else Adjacency(adjacency)
-    touched = parts_touched(stated, wanted, is_fixed=is_fixed)
-    epsilon = _worst((g.epsilon for g in found), touched)
+    changed = units_changed(stated, wanted, is_fixed=is_fixed)
+    parts = [g.for_group(changed) for g in found]
+    epsilon = max(g.epsilon for g in parts)
     is_new = any(math.isfinite(g.rho) for g in found)
     return Guarantee(
         epsilon=epsilon,
-        delta=_worst((g.delta for g in found), touched) if math.isfinite(epsilon) else 0.0,
-        rho=_worst((g.concentrated for g in found), touched) if is_new else math.inf,
+        delta=max(g.delta for g in parts) if math.isfinite(epsilon) else 0.0,
+        rho=max(g.concentrated for g in parts) if is_new else math.inf,
         adjacency=wanted,
         unit=unit,
     )
-
-
-def _worst(values: Iterable[float], touched: int) -> float:
-    return math.fsum(sorted(values, reverse=True)[:touched])
 
 
 def advanced(guarantee: Guarantee, *, times: int, slack: float) -> Guarantee:

@@ -23,9 +23,10 @@ class Guarantee:
     Parameters
     ----------
     epsilon
-        Bound of the privacy loss.
+        ``P(S) <= exp(epsilon) P'(S) + delta`` for every set S of outcomes of two neighbours.
     delta
-        Chance that the bound may fail.
+        As above. The privacy loss may exceed epsilon with a chance far above delta: see
+        `dp.tail_bound`.
     rho
         Zero-concentrated loss.
     adjacency
@@ -52,13 +53,7 @@ class Guarantee:
         for name in ("epsilon", "rho"):
             object.__setattr__(self, name, checked_loss(getattr(self, name), name))
         object.__setattr__(self, "delta", checked_delta(self.delta, may_be_zero=True))
-        try:
-            object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
-        except ValueError:
-            known = ", ".join(Adjacency)
-            raise DPError(
-                f"Unknown adjacency {self.adjacency!r}.", hint=f"known: {known}"
-            ) from None
+        object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
         if not self.unit.strip():
             raise DPError("unit must name who is protected.", hint="for example 'person'")
 
@@ -101,7 +96,7 @@ class Guarantee:
         Parameters
         ----------
         delta
-            The chance that the bound may fail.
+            The delta.
 
         Examples
         --------

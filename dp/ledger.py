@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -40,18 +40,21 @@ _COLUMNS = "number, at, who, what, epsilon, delta, rho, spent_first, spent_secon
 
 
 class Releasing(Protocol):
-    """What a ledger can charge and run: every noise of this package.
+    """What a ledger can charge and run: every noise and choice of this package, and places.
 
     Examples
     --------
     >>> from dp.noise import Laplace
-    >>> hasattr(Laplace, "release") and hasattr(Laplace, "guarantee")
+    >>> all(hasattr(Laplace, name) for name in ("guarantee", "check", "release"))
     True
     """
 
     @property
     def guarantee(self) -> Guarantee:
         """What a release costs."""
+
+    def check(self, answer: Any, /) -> None:
+        """Raise what `release` would raise."""
 
     def release(self, answer: Any, /) -> Any:
         """Make the release."""
@@ -90,6 +93,8 @@ class BudgetLedger:
 
     path: Path
     settings: Settings
+    #: Digest of the last entry seen: entries that were there may not go.
+    _seen: list[str] = field(default_factory=list, init=False, compare=False, repr=False)
 
     @classmethod
     def create(
@@ -131,6 +136,7 @@ class BudgetLedger:
         target = Path(path)
         draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
         try:
+            os.close(os.open(draft, os.O_RDWR | os.O_CREAT, 0o600))
             with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
                 db.execute(f"PRAGMA application_id = {_APPLICATION}")
                 db.execute("PRAGMA synchronous = EXTRA")
@@ -209,6 +215,8 @@ class BudgetLedger:
         ------
         BudgetSpentError
             If it costs more than what is left; then nothing is charged.
+        LedgerFileError
+            If the file was changed by other means since it was opened; nothing is charged.
 
         Examples
         --------
@@ -223,7 +231,7 @@ class BudgetLedger:
         price = self.settings.price(guarantee)
         with _database(self.path) as db:
             db.execute("BEGIN IMMEDIATE")
-            number, before, digest = _last(db)
+            number, before, digest = self._verified(db)
             spent = _added(before, price)
             self._refuse(price, before, spent)
             entry = Entry(
@@ -237,19 +245,20 @@ class BudgetLedger:
                 spent=(str(spent[0]), str(spent[1])),
                 digest="",
             )
-            entry = chained(entry, digest or self.settings.digest)
+            entry = chained(entry, digest)
             marks = ", ".join("?" * 10)
             db.execute(f"INSERT INTO dp_entry ({_COLUMNS}) VALUES ({marks})", entry.row)  # noqa: S608
             db.execute("COMMIT")
+        self._seen[:] = [entry.digest]
         return entry
 
     def release(self, mechanism: Releasing, answer: Any, /, *, who: str, what: str) -> Any:
-        """Charge a mechanism, then run it.
+        """Check an answer, charge the mechanism, then run it.
 
         Parameters
         ----------
         mechanism
-            A noise.
+            A noise, a choice, or noise on a place.
         answer
             The true answer.
         who, what
@@ -266,6 +275,13 @@ class BudgetLedger:
         >>> isinstance(ledger.release(noise, 28, who="Ada", what="over 50"), int)
         True
         """
+        if not all(callable(getattr(mechanism, name, None)) for name in ("check", "release")):
+            raise DPError(
+                f"A ledger cannot release {type(mechanism).__name__}.",
+                hint="take a noise, dp.Exponential or dp.PlanarLaplace, or charge its "
+                "guarantee with spend",
+            )
+        mechanism.check(answer)
         self.spend(mechanism.guarantee, who=who, what=what)
         return mechanism.release(answer)
 
@@ -280,8 +296,7 @@ class BudgetLedger:
         ()
         """
         with _database(self.path) as db:
-            rows = db.execute(f"SELECT {_COLUMNS} FROM dp_entry ORDER BY number")  # noqa: S608
-            return tuple(Entry.from_row(row) for row in rows)
+            return _entries(db)
 
     @property
     def spent(self) -> Guarantee:
@@ -316,9 +331,22 @@ class BudgetLedger:
         >>> len(BudgetLedger.create(file, epsilon=1, adjacency="replace").verify())
         64
         """
+        with _database(self.path) as db:
+            return self._verified(db, head=head)[2]
+
+    def _verified(
+        self, db: sqlite3.Connection, *, head: str | None = None
+    ) -> tuple[int, tuple[Decimal, Decimal], str]:
+        """Check settings, every entry and all sums; return number, sums, digest of the last."""
+        row = db.execute("SELECT content FROM dp_ledger WHERE name = 'settings'").fetchone()
+        if row is None or row[0] != self.settings.text:
+            raise LedgerFileError(
+                f"The settings of {self.path.name!r} are not what was written.",
+                hint="restore the file from a copy; publish nothing on it until then",
+            )
         digest, known = self.settings.digest, {self.settings.digest}
-        sums = Decimal(0), Decimal(0)
-        for number, entry in enumerate(self.entries(), start=1):
+        number, sums = 0, (Decimal(0), Decimal(0))
+        for number, entry in enumerate(_entries(db), start=1):
             price = self.settings.price(self._charged(entry))
             sums = _added(sums, price)
             is_right = (
@@ -334,16 +362,17 @@ class BudgetLedger:
                 )
             digest = entry.digest
             known.add(digest)
-        if head is not None and head not in known:
+        if not known.issuperset([*self._seen, *([] if head is None else [head])]):
             raise LedgerFileError(
-                f"{self.path.name!r} does not hold the entry of the digest given.",
+                f"{self.path.name!r} does not hold the entry of a digest noted before.",
                 hint="entries were removed, or it is another ledger",
             )
-        return digest
+        self._seen[:] = [digest]
+        return number, sums, digest
 
     def _sums(self) -> tuple[Decimal, Decimal]:
         with _database(self.path) as db:
-            return _last(db)[1]
+            return self._verified(db)[1]
 
     def _charged(self, entry: Entry) -> Guarantee:
         try:
@@ -383,13 +412,9 @@ def _added(
     return ARITHMETIC.add(sums[0], price[0]), ARITHMETIC.add(sums[1], price[1])
 
 
-def _last(db: sqlite3.Connection) -> tuple[int, tuple[Decimal, Decimal], str]:
-    """Return number, sums and digest of the last entry."""
-    number, first, second, digest = db.execute(
-        "SELECT number, spent_first, spent_second, digest FROM dp_entry "
-        "ORDER BY number DESC LIMIT 1"
-    ).fetchone() or (0, "0", "0", "")
-    return number, (exact(first), exact(second)), digest
+def _entries(db: sqlite3.Connection) -> tuple[Entry, ...]:
+    rows = db.execute(f"SELECT {_COLUMNS} FROM dp_entry ORDER BY number")  # noqa: S608
+    return tuple(Entry.from_row(row) for row in rows)
 
 
 @contextlib.contextmanager

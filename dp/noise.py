@@ -17,12 +17,12 @@ from dp.checking import (
 )
 from dp.concentrated import rho_of_epsilon
 from dp.errors import DPError
-from dp.exact import add_noise, noise_loss
+from dp.exact import add_noise, noise_loss, numbers_of
 from dp.gaussian import gaussian_epsilon, gaussian_scale
 from dp.guarantee import Guarantee
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from dp.sensitivity import Sensitivity
 
@@ -67,7 +67,8 @@ class Noise:
         Parameters
         ----------
         answer
-            The true answer; all its numbers together have the stated sensitivity.
+            The true answer; all its numbers together have the stated sensitivity, and are as
+            many as it says.
 
         Examples
         --------
@@ -75,7 +76,39 @@ class Noise:
         >>> isinstance(Geometric.calibrated(count(), epsilon=1).release(28), int)
         True
         """
+        values = self._values(answer)
+        noisy = add_noise(self.law, values, scale=self.scale)
+        return noisy.item() if values.ndim == 0 else noisy
+
+    def check(self, answer: ArrayLike) -> None:
+        """Raise what `release` would raise, and release nothing.
+
+        Parameters
+        ----------
+        answer
+            The true answer.
+
+        Examples
+        --------
+        >>> from dp.sensitivity import count
+        >>> Geometric.calibrated(count(), epsilon=1).check([28, 3])
+        Traceback (most recent call last):
+        ...
+        dp.errors.DPError: The sensitivity is that of 1 number; the answer has 2.
+          hint: state that of all numbers together: dp.histogram(), dp.counts(2), dp.together
+        """
+        numbers_of(self._values(answer))
+
+    def _values(self, answer: ArrayLike) -> NDArray[Any]:
         values = np.asarray(answer)
+        stated = self.sensitivity.numbers
+        if stated is not None and values.size != stated:
+            raise DPError(
+                f"The sensitivity is that of {stated:,} number{'s' * (stated != 1)}; the "
+                f"answer has {values.size:,}.",
+                hint="state that of all numbers together: dp.histogram(), "
+                f"dp.counts({max(1, values.size)}), dp.together",
+            )
         if self.is_integer and values.dtype.kind not in "iu":
             raise DPError(
                 f"{type(self).__name__} noise goes on integers, not on {values.dtype}.",
@@ -83,8 +116,7 @@ class Noise:
             )
         if not self.is_integer and values.dtype.kind in "iu":
             values = values.astype(np.float64)
-        noisy = add_noise(self.law, values, scale=self.scale)
-        return noisy.item() if values.ndim == 0 else noisy
+        return values
 
     def accuracy(self, confidence: float = 0.95, *, numbers: int = 1) -> float:
         """Return how far the noise stays from 0, at a confidence.

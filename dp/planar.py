@@ -230,6 +230,41 @@ class PlanarLaplace:
         west, south, east, north = self.box
         return np.asarray(np.clip(grid, [west, south], [east, north]))
 
+    def check(self, answer: ArrayLike) -> None:
+        """Raise what `release` would raise, and report nothing.
+
+        Parameters
+        ----------
+        answer
+            One place.
+
+        Examples
+        --------
+        >>> PlanarLaplace(epsilon=0.1, spacing=1, reach=1e3).check([25, 40])
+        """
+        if np.shape(answer) != (2,):
+            raise DPError(
+                "A release is the report of one place, of two coordinates.",
+                hint="release each place by itself: each report costs epsilon",
+            )
+        self._places(np.asarray(answer)[None])
+
+    def release(self, answer: ArrayLike) -> NDArray[np.float64]:
+        """Return the report of one place: what a ledger charges epsilon for.
+
+        Parameters
+        ----------
+        answer
+            One place.
+
+        Examples
+        --------
+        >>> PlanarLaplace(epsilon=0.1, spacing=1, reach=1e3).release([25, 40]).shape
+        (2,)
+        """
+        self.check(answer)
+        return np.asarray(self.perturb(np.asarray(answer)[None])[0])
+
     def _excess(self, epsilon: float) -> float:
         """Return what rounding adds to an epsilon; infinite where digits do not suffice."""
         error, side = self.reach * _ERROR, self.spacing
@@ -239,7 +274,10 @@ class PlanarLaplace:
         return math.log1p(8 * side * error * spread / (side - 2 * error) ** 2) / side
 
     def _places(self, places: ArrayLike) -> NDArray[np.float64]:
-        true = np.asarray(places, dtype=np.float64)
+        try:
+            true = np.asarray(places, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DPError("The coordinates of a place must be numbers.") from None
         if true.size == 0:
             return true.reshape(0, 2)
         if true.ndim != 2 or true.shape[1] != 2:

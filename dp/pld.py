@@ -63,6 +63,7 @@ class PrivacyLoss:
     grid: float = 1e-4
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
         if self.adjacency not in _RELATIONS:
             raise DPError(
                 f"No account is kept of neighbours {self.adjacency!r}.",

@@ -102,6 +102,7 @@ class RenyiCurve:
         losses.flags.writeable = False
         object.__setattr__(self, "orders", orders)
         object.__setattr__(self, "losses", losses)
+        object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
 
     @classmethod
     def subsampled_gaussian(

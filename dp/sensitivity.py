@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dp.adjacency import Adjacency, common, parts_touched
+from dp.adjacency import Adjacency, common, units_changed
 from dp.checking import checked_count, checked_positive
 from dp.errors import DPError, UnboundedError
 
@@ -43,6 +43,12 @@ class Sensitivity:
         What the neighbours are.
     unit
         Who is protected.
+    numbers
+        How many numbers the answer has: 1 for a count. Nothing here says any number of them,
+        whose differences `l1` and `l2` cover all together.
+    covers_missing
+        Under replacement, whether a record that one of two data sets lacks moves the answer no
+        farther than one that is replaced. It always does no more under `add-remove`.
 
     Examples
     --------
@@ -54,6 +60,8 @@ class Sensitivity:
     l2: float = math.nan
     adjacency: Adjacency
     unit: str = "record"
+    numbers: int | None = None
+    covers_missing: bool = False
 
     def __post_init__(self) -> None:
         for name in ("l1", "l2"):
@@ -73,6 +81,8 @@ class Sensitivity:
             raise DPError(
                 "Neighbours at a distance have no sensitivity.", hint="use dp.PlanarLaplace"
             )
+        if self.numbers is not None:
+            object.__setattr__(self, "numbers", checked_count(self.numbers, "numbers"))
 
     def for_units(self, records: int, *, unit: str) -> Sensitivity:
         """Return the sensitivity when a unit stands behind several records.
@@ -84,12 +94,26 @@ class Sensitivity:
         unit
             What it is, a person or an enterprise for instance.
 
+        Raises
+        ------
+        DPError
+            If units are replaced and may have fewer records than others, and nothing is known
+            of what a missing record moves.
+
         Examples
         --------
         >>> count().for_units(4, unit="person").l1
         4.0
         """
         times = checked_count(records, "records")
+        is_replaced = self.adjacency in {Adjacency.REPLACE, Adjacency.LOCAL}
+        if times > 1 and is_replaced and not self.covers_missing:
+            raise DPError(
+                "A unit may be replaced by one with fewer records, and a record that is "
+                "missing may move the answer farther than one that is replaced.",
+                hint="state the sensitivity for add-remove, and take dp.disjoint of it alone "
+                "with adjacency='replace'",
+            )
         return replace(self, l1=times * self.l1, l2=times * self.l2, unit=unit)
 
 
@@ -106,7 +130,7 @@ def count(adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Sensitivity:
     >>> count().l1
     1.0
     """
-    return Sensitivity(l1=1, adjacency=adjacency)
+    return Sensitivity(l1=1, adjacency=adjacency, numbers=1, covers_missing=True)
 
 
 def counts(number: int, *, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Sensitivity:
@@ -127,7 +151,13 @@ def counts(number: int, *, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Sensi
     2.0
     """
     number = checked_count(number, "number")
-    return Sensitivity(l1=number, l2=math.sqrt(number), adjacency=adjacency)
+    return Sensitivity(
+        l1=number,
+        l2=math.sqrt(number),
+        adjacency=adjacency,
+        numbers=number,
+        covers_missing=True,
+    )
 
 
 def histogram(adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Sensitivity:
@@ -136,7 +166,8 @@ def histogram(adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Sensitivity:
     Parameters
     ----------
     adjacency
-        What the neighbours are; a record replaced may leave one cell and enter another.
+        What the neighbours are; a record replaced may leave one cell and enter another. A
+        record that is blank is in no cell.
 
     Examples
     --------
@@ -144,7 +175,7 @@ def histogram(adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Sensitivity:
     (1.0, 2.0)
     """
     moved = 1 if adjacency in _BLANK else 2
-    return Sensitivity(l1=moved, l2=math.sqrt(moved), adjacency=adjacency)
+    return Sensitivity(l1=moved, l2=math.sqrt(moved), adjacency=adjacency, covers_missing=True)
 
 
 def bounded_sum(
@@ -152,7 +183,8 @@ def bounded_sum(
 ) -> Sensitivity:
     """Sum values clamped to public bounds.
 
-    Sum integers, or floats with `math.fsum`: a running sum of floats can move farther.
+    Sum integers, or floats with `math.fsum`: a running sum of floats can move farther. A
+    record that is blank adds 0.
 
     Parameters
     ----------
@@ -171,7 +203,12 @@ def bounded_sum(
     >>> bounded_sum(20, 100).l1, bounded_sum(20, 100, adjacency=Adjacency.REPLACE).l1
     (100.0, 80.0)
     """
-    return Sensitivity(l1=_move(lower, upper, adjacency, "A sum"), adjacency=adjacency)
+    return Sensitivity(
+        l1=_move(lower, upper, adjacency, "A sum"),
+        adjacency=adjacency,
+        numbers=1,
+        covers_missing=lower <= 0 <= upper,
+    )
 
 
 def mean(
@@ -215,7 +252,7 @@ def mean(
         moved = _width(lower, upper, "A mean") / (records + 1)
     else:
         moved = _move(lower, upper, adjacency, "A mean") / records
-    return Sensitivity(l1=moved, adjacency=adjacency)
+    return Sensitivity(l1=moved, adjacency=adjacency, numbers=1)
 
 
 def maximum(
@@ -229,7 +266,7 @@ def maximum(
     Parameters
     ----------
     lower, upper
-        The bounds.
+        The bounds; the answer on no data must lie between them as well.
     adjacency
         What the neighbours are.
 
@@ -243,7 +280,10 @@ def maximum(
     >>> maximum(0, 120).l1
     120.0
     """
-    return Sensitivity(l1=_width(lower, upper, "A maximum"), adjacency=adjacency)
+    moved = _width(lower, upper, "A maximum")
+    if adjacency == Adjacency.ZERO_OUT:  # a blank value counts as 0, which may lie outside
+        moved = max(upper, 0.0) - min(lower, 0.0)
+    return Sensitivity(l1=moved, adjacency=adjacency, numbers=1, covers_missing=True)
 
 
 def disjoint(
@@ -265,24 +305,28 @@ def disjoint(
 
     Notes
     -----
-    Added or removed, a unit is in one part: the largest. Replaced, it leaves one part and
-    enters another: the two largest together, stated for adding and removing.
+    Added or removed, a unit is in one part: the largest. Replaced, it is removed and another
+    added, at worst both in the part that moves farthest: twice the largest. A unit that leaves
+    one part for another moves both, which is never more.
 
     Examples
     --------
     >>> disjoint([count(), counts(3)]).l1
     3.0
     >>> disjoint([count(), counts(3)], adjacency=Adjacency.REPLACE).l1
-    4.0
+    6.0
     """
     found = list(parts)
     stated, unit = common((part.adjacency, part.unit) for part in found)
     wanted = stated if adjacency is None else Adjacency(adjacency)
-    touched = parts_touched(stated, wanted, is_fixed=is_fixed)
-    l1 = sorted((part.l1 for part in found), reverse=True)
-    l2 = sorted((part.l2 for part in found), reverse=True)
+    changed = units_changed(stated, wanted, is_fixed=is_fixed)
     return Sensitivity(
-        l1=sum(l1[:touched]), l2=math.hypot(*l2[:touched]), adjacency=wanted, unit=unit
+        l1=changed * max(part.l1 for part in found),
+        l2=changed * max(part.l2 for part in found),
+        adjacency=wanted,
+        unit=unit,
+        numbers=_numbers(found),
+        covers_missing=_cover_missing(found),
     )
 
 
@@ -306,7 +350,19 @@ def together(parts: Iterable[Sensitivity]) -> Sensitivity:
         l2=math.hypot(*(part.l2 for part in found)),
         adjacency=adjacency,
         unit=unit,
+        numbers=_numbers(found),
+        covers_missing=_cover_missing(found),
     )
+
+
+def _numbers(parts: list[Sensitivity]) -> int | None:
+    """How many numbers the answers of all parts have."""
+    known = [part.numbers for part in parts if part.numbers is not None]
+    return sum(known) if len(known) == len(parts) else None
+
+
+def _cover_missing(parts: list[Sensitivity]) -> bool:
+    return all(p.covers_missing or p.adjacency == Adjacency.ADD_REMOVE for p in parts)
 
 
 def _move(lower: float, upper: float, adjacency: Adjacency, query: str) -> float:

@@ -19,7 +19,7 @@ from dpsgd.history import strong_composition
 from dpsgd.shuffling import shuffled_lower_bound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from dp.guarantee import Guarantee
 
@@ -104,6 +104,7 @@ def claims(
     epochs: int,
     delta: float = 1e-5,
     sampling: Sampling = Sampling.POISSON,
+    orders: Sequence[float] | None = None,
 ) -> tuple[Claim, ...]:
     """Return all that can be said of a run, the promises first, the least epsilon first.
 
@@ -121,6 +122,8 @@ def claims(
         The delta.
     sampling
         How batches are really drawn.
+    orders
+        Orders of the Rényi formulas; None for 1.1 to 63 in the classic one, more in the other.
 
     Notes
     -----
@@ -148,7 +151,7 @@ def claims(
         raise DPError(
             f"Unknown sampling {sampling!r}.", hint=f"known: {', '.join(Sampling)}"
         ) from None
-    run = _Run(dataset_size, batch_size, noise_multiplier, epochs, delta)
+    run = _Run(dataset_size, batch_size, noise_multiplier, epochs, delta, orders)
     found = {"poisson": _poisson, "fixed": _fixed, "shuffled": _shuffled}[drawn]
     order = {worth: place for place, worth in enumerate(get_args(Worth))}
     return tuple(sorted(found(run), key=lambda claim: (order[claim.worth], claim.epsilon)))
@@ -161,6 +164,7 @@ class _Run:
     sigma: float
     epochs: int
     delta: float
+    orders: Sequence[float] | None = None
 
     @property
     def rate(self) -> float:
@@ -179,7 +183,7 @@ class _Run:
             noise_multiplier=self.sigma,
             epochs=self.epochs,
             delta=self.delta,
-            orders=CLASSIC_ORDERS if conversion == "classic" else WIDE_ORDERS,
+            orders=self.orders or (CLASSIC_ORDERS if conversion == "classic" else WIDE_ORDERS),
             conversion=conversion,
             strict=False,
         ).epsilon

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dp.belief import belief_bounds, meaning
+from dp.belief import meaning
 from dp.guarantee import Guarantee
 from dpsgd.audits.bounds import Ceiling
 from dpsgd.budget import steps_of
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 __all__ = ["audit_facts", "card_facts", "choices_of", "study_facts", "sweep_facts"]
 
-_PRIORS = (0.01, 0.1, 0.5)
 _CURVE = tuple(10 ** (place / 10 - 4) for place in range(41))
 
 
@@ -420,14 +419,15 @@ def card_facts(card: PrivacyCard, *, title: str = "", version: str) -> CardFacts
     ...     steps=1000,
     ...     expected_batch=320,
     ... )
-    >>> round(card_facts(card, version="1").odds, 3)
-    2.718
+    >>> [round(factor, 3) for factor in card_facts(card, version="1").odds]
+    [5.437, 14.778]
     """
     means = meaning(
         Guarantee(
             epsilon=card.epsilon, delta=card.delta, adjacency=card.adjacency, unit=card.unit
         )
     )
+    member = means.membership or means.value
     return CardFacts(
         title=title,
         version=version,
@@ -453,8 +453,12 @@ def card_facts(card: PrivacyCard, *, title: str = "", version: str) -> CardFacts
         randomness=card.randomness,
         limits=card.limits,
         doubts=card.doubts,
-        odds=_finite(means.odds_factor),
-        beliefs=tuple((p, *belief_bounds(p, epsilon=card.epsilon)) for p in _PRIORS),
+        odds=(_finite(member.factor), _finite(means.value.factor)),
+        chances=(member.chance, means.value.chance),
+        beliefs=tuple(
+            (*one, *other[1:])
+            for one, other in zip(member.beliefs, means.value.beliefs, strict=True)
+        ),
         rates=means.rates,
         advantage=means.advantage,
     )

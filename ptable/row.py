@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-__all__ = ["RowProblem", "Rule"]
+__all__ = ["RowProblem", "Rule", "rising_pairs"]
 
 Rule: TypeAlias = Literal["exact", "at-least", "at-most"]
 
@@ -109,3 +109,35 @@ class RowProblem:
         (2, 2)
         """
         return replace(self, unimodal=False, n_left=place + 1, n_right=len(self.noise) - place)
+
+    @property
+    def rising_pairs(self) -> tuple[tuple[int, int], ...]:
+        """The neighbouring places of which the first may not be the likelier.
+
+        Examples
+        --------
+        >>> row = RowProblem(count=1, noise=(-1, 0, 1), variance=Fraction(1, 2), n_left=2)
+        >>> row.rising_pairs, row.with_peak(1).rising_pairs
+        (((0, 1),), ((0, 1), (2, 1)))
+        """
+        return rising_pairs(len(self.noise), self.n_left, self.n_right)
+
+
+def rising_pairs(size: int, n_left: int, n_right: int) -> tuple[tuple[int, int], ...]:
+    """List the neighbouring places of which the first may not be the likelier.
+
+    Parameters
+    ----------
+    size
+        How many noise values there are.
+    n_left, n_right
+        Over how many leading values the probabilities may not fall, and trailing ones not rise.
+
+    Examples
+    --------
+    >>> rising_pairs(3, 2, 2)
+    ((0, 1), (2, 1))
+    """
+    left = ((place, place + 1) for place in range(n_left - 1))
+    right = ((place, place - 1) for place in range(size - n_right + 1, size))
+    return (*left, *right)

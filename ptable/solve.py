@@ -343,11 +343,7 @@ def _shapes(problems: Sequence[RowProblem], starts: Sequence[int], law: Any) -> 
     pairs: list[tuple[int, int]] = []
     constraints: list[Any] = []
     for start, row in zip(starts, problems, strict=True):
-        size = len(row.noise)
-        pairs += [(start + place, start + place + 1) for place in range(row.n_left - 1)]
-        pairs += [
-            (start + place, start + place - 1) for place in range(size - row.n_right + 1, size)
-        ]
+        pairs += [(start + low, start + high) for low, high in row.rising_pairs]
         if row.stays_at is not None and row.p_stay is not None:
             stay, asked = law[start + row.stays_at], float(row.p_stay)
             constraints.append(

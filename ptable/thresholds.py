@@ -18,6 +18,7 @@ from ptable.errors import InternalError
 from ptable.exchange import approach, exchange
 from ptable.grids import grid
 from ptable.mirrored import apportion_symmetric
+from ptable.row import rising_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,6 +92,18 @@ class UnitRow:
     symmetric: bool = False
     held: tuple[int, int] | None = None
 
+    @property
+    def rising_pairs(self) -> tuple[tuple[int, int], ...]:
+        """The neighbouring places of which the first may not have more units.
+
+        Examples
+        --------
+        >>> half = Fraction(1, 2)
+        >>> UnitRow(noise=(0, 1), law=(half, half), variance=half, n_left=2).rising_pairs
+        ((0, 1),)
+        """
+        return rising_pairs(len(self.noise), self.n_left, self.n_right)
+
     def held_units(self, total: int, *, parity: bool = False) -> int | None:
         """Give the units of the value whose probability is prescribed.
 
@@ -155,21 +168,27 @@ def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
 
 
 def _repaired(row: UnitRow, units: tuple[int, ...], total: int) -> tuple[int, ...]:
-    """Mend a variance that is off by moving units of equal probabilities too, a few each."""
+    """Mend a variance or shape that is off, moving a few units of equal probabilities too."""
     tilt = sum(n * v for n, v in zip(units, row.noise, strict=True))
     goal = even_target(row.variance * total, tilt, at_most=row.at_most)
-    if sum(n * v * v for n, v in zip(units, row.noise, strict=True)) == goal:
+    fall = max((units[low] - units[high] for low, high in row.rising_pairs), default=0)
+    keeps_shape = fall * _MICRO <= 2 * _WORST_ERROR
+    moment = sum(n * v * v for n, v in zip(units, row.noise, strict=True))
+    if moment == goal and keeps_shape:
         return units
     least = math.floor(row.floor * total)
     exact = [round(p * total * _MICRO) for p in row.law]
+    start: Sequence[int] = units
+    if not keeps_shape:  # one value carried every repair: share it from the beginning
+        start = [max(least, (x + _MICRO // 2) // _MICRO) for x in exact]
     order, _ = _by_ease(row, exact, least)
     heavy = [place for place in order if exact[place] >= (_LIGHT + least) * _MICRO]
     if len(heavy) < _FEWEST_MOVED:
         return units
     wanted = total, tilt, goal
-    mended = exchange(row.noise, exact, units, heavy, wanted)
+    mended = exchange(row.noise, exact, start, heavy, wanted)
     if mended is None:
-        nearer = approach(row.noise, exact, units, _sample(heavy), wanted)
+        nearer = approach(row.noise, exact, start, _sample(heavy), wanted)
         mended = exchange(row.noise, exact, nearer, heavy, wanted)
     return mended or units
 
@@ -377,10 +396,7 @@ class _Settler:
         """Count the units by which the left falls and the right rises where they may not."""
         falls = np.zeros(len(trial), dtype=np.int64)
         place = {index: column for column, index in enumerate(order)}
-        size = len(self.row.noise)
-        pairs = [(index, index + 1) for index in range(self.row.n_left - 1)]
-        pairs += [(index, index - 1) for index in range(size - self.row.n_right + 1, size)]
-        for low, high in pairs:
+        for low, high in self.row.rising_pairs:
             if low in place or high in place:
                 pair = [
                     trial[:, place[i]] if i in place else np.int64(units[i])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rappor.parameters import Parameters
     from rappor.permanent import SecretKey
 
-__all__ = ["Client", "bloom_filter", "encode", "encode_stream"]
+__all__ = ["Client", "bloom_filter", "encode", "encode_stream", "identifiers"]
 
 _CHUNK_BITS = 2**20  # work in pieces that stay near the processor
 
@@ -226,7 +226,7 @@ def encode_stream(
     step = max(1, _CHUNK_BITS // parameters.n_bits)
     for start in range(0, len(values), step):
         part = slice(start, start + step)
-        names = _identifiers(clients[part])
+        names = identifiers(clients[part])
         places = (
             cohorts_of(names, secret=secret, n_cohorts=parameters.n_cohorts)
             if cohorts is None
@@ -278,7 +278,19 @@ def _instantaneous(
     return Reports.from_bits(answers, cohorts, parameters=parameters)
 
 
-def _identifiers(clients: Sequence[Any] | NDArray[np.generic]) -> list[bytes]:
+def identifiers(clients: Sequence[Any] | NDArray[np.generic]) -> list[bytes]:
+    """Give clients as bytes: a whole number is its text.
+
+    Parameters
+    ----------
+    clients
+        Texts, bytes or whole numbers.
+
+    Examples
+    --------
+    >>> identifiers([7, "ann"])
+    [b'7', b'ann']
+    """
     listed = clients.tolist() if isinstance(clients, np.ndarray) else clients
     kinds = set(map(type, listed))
     if kinds == {int}:

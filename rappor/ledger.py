@@ -1,11 +1,16 @@
-"""What one client has spent: its distinct values and their reports."""
+"""What clients have spent: their distinct values and the reports of each."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import math
-from typing import TYPE_CHECKING, Any, NoReturn
+import os
+import sqlite3
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -13,13 +18,17 @@ from rappor.accounting import epsilon_after
 from rappor.errors import CapError, MismatchError, RapporError, ReportFileError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from rappor.parameters import Parameters
+    from rappor.permanent import SecretKey
 
-__all__ = ["ValueLedger"]
+__all__ = ["ClientLedger", "ValueLedger", "usual_cap"]
+
+_SLACK = 1 + 1e-12
+_HELD = 32766  # places for values in a statement of SQLite
 
 
 class ValueLedger:
@@ -128,7 +137,7 @@ class ValueLedger:
         This report would bring the loss to 4.394, above the cap of 2.5.
         """
         cost = self.would_cost(value, cohort=cohort)
-        if self.cap is not None and cost > self.cap * (1 + 1e-12):
+        if self.cap is not None and cost > self.cap * _SLACK:
             raise CapError(
                 f"This report would bring the loss to {cost:.4g}, above the cap of "
                 f"{self.cap:g}.",
@@ -203,3 +212,182 @@ class ValueLedger:
 
     def _total(self, reports: Mapping[str, int]) -> float:
         return math.fsum(epsilon_after(self.parameters, reports=t) for t in reports.values())
+
+
+def usual_cap(parameters: Parameters) -> float:
+    """Give the loss that a design means for a client: one value for ever, or one report.
+
+    Parameters
+    ----------
+    parameters
+        The parameters of the collection.
+
+    Examples
+    --------
+    >>> from rappor.parameters import Parameters
+    >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
+    >>> round(usual_cap(paper), 3)
+    4.394
+    """
+    permanent = parameters.epsilon_permanent
+    return permanent if math.isfinite(permanent) else parameters.epsilon_one
+
+
+class ClientLedger:
+    """What the reports of many clients have cost each of them, for whoever encodes for all.
+
+    All metrics and parameters of one secret add up. Clients and values are keyed hashes: the
+    file names nobody to whoever lacks the secret. Use it in a ``with`` block, which holds the
+    file alone; what was charged is undone unless `commit` was called.
+
+    Parameters
+    ----------
+    path
+        A file, made with mode 0600 if there is none; None keeps the ledger in memory.
+    secret
+        The secret that the permanent responses derive from.
+
+    Examples
+    --------
+    >>> from tables.secret import Secret
+    >>> from rappor.parameters import Parameters
+    >>> coin = Parameters.basic(3, f=0.5, p=0.0, q=1.0)
+    >>> with ClientLedger(None, secret=Secret(bytes(16))) as ledger:
+    ...     for value in (0, 1, 1, 2):
+    ...         kept = ledger.charge([value], ["ann"], parameters=coin, metric="a", cap=4.4)
+    ...         print(kept.tolist(), len(ledger.over))
+    [True] 0
+    [True] 0
+    [True] 0
+    [False] 1
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, *, secret: SecretKey) -> None:
+        self._path, self._secret = path, secret
+        self._key = secret.derive("rappor ledger of clients")
+        self._db: sqlite3.Connection | None = None
+        #: Clients for whom a report was beyond the cap, and the most that any has spent.
+        self.over: set[bytes] = set()
+        self.most = 0.0
+
+    def __enter__(self) -> Self:
+        if self._path is not None:
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        try:
+            self._db = sqlite3.connect(
+                self._path or ":memory:", timeout=60, isolation_level=None
+            )
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute("CREATE TABLE IF NOT EXISTS kept (secret BLOB PRIMARY KEY)")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS spent (client BLOB, value BLOB, reports INTEGER, "
+                "loss REAL, PRIMARY KEY (client, value)) WITHOUT ROWID"
+            )
+            mark = self._hash(b"secret")
+            known = [row[0] for row in self._db.execute("SELECT secret FROM kept")]
+            if not known:
+                self._db.execute("INSERT INTO kept VALUES (?)", (mark,))
+        except sqlite3.DatabaseError:
+            self._close()
+            raise ReportFileError(
+                f"The ledger of clients {self._name()!r} cannot be read, or another process "
+                "holds it.",
+                hint="wait for the other command, or name another file",
+            ) from None
+        if known not in ([], [mark]):
+            self._close()
+            raise MismatchError(
+                f"The ledger of clients {self._name()!r} was kept with another secret.",
+                hint="use that secret; a new one costs every client its loss again",
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def charge(
+        self,
+        values: Sequence[object] | NDArray[np.generic],
+        clients: Sequence[str | bytes | int] | NDArray[np.generic],
+        *,
+        parameters: Parameters,
+        metric: str,
+        cap: float,
+    ) -> NDArray[np.bool_]:
+        """Count a report of each value; tell which keep their client within the cap.
+
+        Parameters
+        ----------
+        values, clients, parameters, metric
+            As for `rappor.client.encode`.
+        cap
+            Largest loss of a client by all its reports. One beyond it is not counted.
+        """
+        from rappor.client import bloom_filter, identifiers
+        from rappor.permanent import cohorts_of
+
+        names = identifiers(clients)
+        places = cohorts_of(names, secret=self._secret, n_cohorts=parameters.n_cohorts)
+        rows = np.packbits(bloom_filter(values, places, parameters=parameters), axis=1)
+        about = f"{metric}\0{parameters.fingerprint}\0".encode()
+        who = {name: self._hash(b"client" + name) for name in set(names)}
+        spent, counts = self._held([*who.values()])
+
+        @cache
+        def loss_of(reports: int) -> float:
+            return epsilon_after(parameters, reports=reports)
+
+        kept, changed = np.ones(len(names), bool), {}
+        for place, (name, row) in enumerate(zip(names, rows, strict=True)):
+            client = who[name]
+            one = (client, self._hash(b"value" + about + row.tobytes()))
+            before = counts.get(one, 0)
+            after = spent[client] + loss_of(before + 1) - loss_of(before)
+            if after > cap * _SLACK:
+                self.over.add(client)
+                kept[place] = False
+                continue
+            spent[client], counts[one] = after, before + 1
+            changed[one] = (*one, before + 1, loss_of(before + 1))
+            self.most = max(self.most, after)
+        self._opened().executemany(
+            "INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?)", sorted(changed.values())
+        )
+        return kept
+
+    def commit(self) -> None:
+        """Keep what was charged: before the reports leave, so that no failure hides one."""
+        self._opened().execute("COMMIT")
+        self._opened().execute("BEGIN IMMEDIATE")
+
+    def _held(
+        self, clients: list[bytes]
+    ) -> tuple[dict[bytes, float], dict[tuple[bytes, bytes], int]]:
+        """Return what some clients have spent, and the reports of each of their values."""
+        spent, counts = dict.fromkeys(clients, 0.0), {}
+        for start in range(0, len(clients), _HELD):
+            part = clients[start : start + _HELD]
+            marks = ",".join("?" * len(part))
+            query = f"SELECT * FROM spent WHERE client IN ({marks})"  # noqa: S608 (no value)
+            for client, value, reports, loss in self._opened().execute(query, part):
+                spent[client] += loss
+                counts[client, value] = reports
+        return spent, counts
+
+    def _hash(self, text: bytes) -> bytes:
+        return hashlib.blake2b(text, key=self._key, digest_size=16).digest()
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._db is None:
+            raise RapporError("A ledger of clients is used in a with block.")
+        return self._db
+
+    def _close(self) -> None:
+        if self._db is not None:
+            with contextlib.suppress(sqlite3.DatabaseError):
+                self._db.execute("ROLLBACK")
+            self._db.close()
+            self._db = None
+
+    def _name(self) -> str:
+        return "in memory" if self._path is None else Path(self._path).name

@@ -6,14 +6,14 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
 from reports.catalogues.attacks import ATTACKS
 from reports.catalogues.checks import CHECKS
 from reports.catalogues.decoding import CORRECTIONS, PARAMETERS, SUSPICIONS
 from reports.catalogues.findings import FINDINGS
 from reports.catalogues.methods import CRITERIA, DETAILS, DRAWN, METHODS
-from reports.catalogues.priors import PRIORS
+from reports.catalogues.priors import OWN_PRIORS, PRIORS
 from reports.catalogues.synthesis import CONCLUSIONS, CONTROLS, REASONS
 from reports.catalogues.synthesis import FIGURES as SYNTHESIS_FIGURES
 from reports.catalogues.training import (
@@ -27,7 +27,7 @@ from reports.catalogues.training import (
 )
 from reports.decoding import DecodingFacts
 from reports.errors import ReportError
-from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
+from reports.facts import ComparisonFacts, Outcome, PublicFacts, ReleaseFacts
 from reports.synthesis_facts import SynthesisFacts
 from reports.training_facts import AuditFacts, CardFacts, StudyFacts, SweepFacts
 
@@ -51,7 +51,7 @@ Facts: TypeAlias = (
     | CardFacts
 )
 
-_OUTCOMES = ("passed", "failed", "not computed")
+_OUTCOMES = get_args(Outcome)
 _MOST_PROBLEMS = 10
 _LARGEST = 10**30 - 1
 _BROKEN = re.compile("[\ud800-\udfff]")
@@ -170,6 +170,7 @@ def _unknown_names(
         yield from _unknown("outcome", [check.outcome for check in facts.checks], _OUTCOMES)
         yield from _unknown("attack", [attack.name for attack in facts.risk.attacks], ATTACKS)
         yield from _unknown("prior", [facts.risk.prior], PRIORS)
+        yield from _unknown("prior", [fact.prior for fact in facts.risk.worst], OWN_PRIORS)
         yield from _unknown("measure", [fact.name for fact in facts.utility], DEFINITIONS)
     else:
         yield from _unknown_of_methods(facts)

@@ -40,8 +40,11 @@ __all__ = [
     "WorstFact",
 ]
 
-#: How a check ended. Not computed is no failure, and no success.
-Outcome: TypeAlias = Literal["passed", "failed", "not computed"]
+#: How a check ended. Without a limit its figure is shown and nothing is judged; one that was
+#: not computed has no figure either. Neither is a failure, or a success.
+Outcome: TypeAlias = Literal["passed", "failed", "no limit", "not computed"]
+#: The outcomes of checks that were made: those that the public edition tells.
+MADE: tuple[Outcome, ...] = ("passed", "failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,7 +300,7 @@ class PosteriorFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorstFact:
-    """The most that a single published count of a table tells.
+    """The most that one of the counts that a table publishes tells.
 
     Parameters
     ----------
@@ -307,6 +310,8 @@ class WorstFact:
         The largest P(X = original | X' = published) over sensitive originals.
     set_published, set_probability
         The largest P(X is sensitive | X' = set_published).
+    prior
+        Whose cells the prior counts: a name of the catalogue of priors of one table.
     """
 
     table: str
@@ -315,6 +320,7 @@ class WorstFact:
     probability: float
     set_published: int
     set_probability: float
+    prior: str = "table-counts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -553,7 +559,9 @@ class ReleaseFacts:
             contact=self.contact,
             version=self.version,
             ptable_label=self.ptable_label,
-            checks={check.name: check.outcome for check in self.checks},
+            checks={
+                check.name: check.outcome for check in self.checks if check.outcome in MADE
+            },
             tables=tuple(
                 PublicTableFact(
                     name=table.name,

@@ -391,9 +391,13 @@ released, data, touches, trials, tuning, randomness, limits
     doubts
         Names of the catalogue of doubts.
     odds
-        By how much the odds of any statement can change; None where that is beyond numbers.
+        By how much the odds that the unit is in the data, and those of any statement about it,
+        can change; None where that is beyond numbers.
+    chances
+        How likely each of the two changes by more, at most.
     beliefs
-        Belief before, and the least and the most after.
+        Belief before, the least and the most after that the unit is in the data, and the same
+        of any statement about it.
     rates
         False positive rate, and the highest true positive rate.
     advantage
@@ -424,7 +428,8 @@ released, data, touches, trials, tuning, randomness, limits
     randomness: str
     limits: tuple[str, ...]
     doubts: tuple[str, ...]
-    odds: float | None
-    beliefs: tuple[tuple[float, float, float], ...]
+    odds: tuple[float | None, float | None]
+    chances: tuple[float, float]
+    beliefs: tuple[tuple[float, float, float, float, float], ...]
     rates: tuple[tuple[float, float], ...]
     advantage: float

@@ -163,7 +163,7 @@ class Histogram:
         """
         return np.repeat(self.counts, self.cells)
 
-    def prior(self, up_to: int) -> Prior | None:
+    def prior(self, up_to: int, *, added: float = 0.0) -> Prior | None:
         """Take the shares of the counts up to one; None where there are none.
 
         Posteriors given a published count ask for the counts in its reach only, and they are
@@ -173,17 +173,22 @@ class Histogram:
         ----------
         up_to
             The largest count within reach of what is asked.
+        added
+            Cells added to every count from 1 on; 0.5 is Jeffreys' rule. Zeros stay as they are.
 
         Examples
         --------
         >>> Histogram.of([4, 1, 1, 900]).prior(4).probabilities.round(3)
         array([0.   , 0.667, 0.   , 0.   , 0.333])
+        >>> Histogram.of([4, 1, 1, 900]).prior(4, added=0.5).probabilities
+        array([0. , 0.5, 0.1, 0.1, 0.3])
         """
         near = self.counts <= up_to
         if not near.any():
             return None
         weights = np.zeros(up_to + 1)
         weights[self.counts[near]] = self.cells[near]
+        weights[1:] += added
         return Prior.supplied(weights)
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from risk.errors import RiskError
+from risk.sets import NEGLIGIBLE
 from risk.wellformed import require_counts
 
 if TYPE_CHECKING:
@@ -74,8 +75,10 @@ class WorstPosterior:
         )
 
 
-def worst_posterior(inverse: Inverse, originals: ArrayLike) -> WorstPosterior:
-    """Search all published counts for the one that gives most away.
+def worst_posterior(
+    inverse: Inverse, originals: ArrayLike, *, published: ArrayLike | None = None
+) -> WorstPosterior:
+    """Search published counts for the one that gives most away.
 
     Parameters
     ----------
@@ -83,6 +86,9 @@ def worst_posterior(inverse: Inverse, originals: ArrayLike) -> WorstPosterior:
         The p-table and the prior; `Prior.tilted` makes it the worst prior near it.
     originals
         The sensitive counts, such as ``range(1, threshold)``.
+    published
+        The counts that were published, at least one of which a sensitive count can become; by
+        default all that one does with a probability of at least `risk.sets.NEGLIGIBLE`.
 
     Notes
     -----
@@ -106,7 +112,14 @@ def worst_posterior(inverse: Inverse, originals: ArrayLike) -> WorstPosterior:
             "originals must list a count that the prior does not rule out.",
             hint="smooth the prior with Prior.from_counts(..., added=0.5)",
         )
-    seen = inverse.reachable(suspects)
+    seen = inverse.reachable(suspects, floor=NEGLIGIBLE if published is None else 0.0)
+    if published is not None:
+        seen = np.intersect1d(seen, require_counts(published, name="published"))
+    if not seen.size:
+        raise RiskError(
+            "published must list a count that one of originals can become.",
+            hint="Inverse.reachable() lists them",
+        )
     matrix = inverse.probability(suspects[:, None], seen[None, :])
     together = np.minimum(matrix.sum(axis=0), 1.0)
     places = np.argmax(np.round(matrix, 12), axis=1)

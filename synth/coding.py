@@ -258,7 +258,8 @@ def distinct_values(values: pd.Series, name: str) -> tuple[NDArray[np.intp], Any
     Notes
     -----
     Values that are equal and not alike stay apart: 1 and True, one moment in two time zones.
-    Otherwise the first of them would stand for all, and one record change others.
+    Otherwise the first of them would stand for all, and one record change others. NaN is null
+    in every type, those included that tell the two apart.
 
     Examples
     --------
@@ -268,15 +269,37 @@ def distinct_values(values: pd.Series, name: str) -> tuple[NDArray[np.intp], Any
     """
     import pandas as pd
 
+    places: Any
+    found: Any
     try:
         if isinstance(values.dtype, pd.CategoricalDtype):
-            return np.asarray(values.cat.codes, np.intp), values.cat.categories
-        places, found = pd.factorize(values, use_na_sentinel=True)
+            places, found = values.cat.codes, values.cat.categories
+        else:
+            places, found = pd.factorize(values, use_na_sentinel=True)
     except TypeError:
         raise DomainError(f"Column {name!r}: values that are no single values.") from None
     if values.dtype == object and pd.api.types.infer_dtype(values, skipna=True) not in _ALIKE:
         return _apart(values)
-    return np.asarray(places, np.intp), found
+    places, found = np.array(places, np.intp), _as_numpy(found)
+    if found.dtype.kind == "f":
+        is_null = np.append(np.isnan(found), True)  # the last for place -1
+        places[is_null[places]] = -1
+    return places, found
+
+
+def _as_numpy(found: Any) -> NDArray[Any]:
+    """Return values of any type of pandas or Arrow as NumPy numbers, moments or objects."""
+    import pandas as pd
+
+    kind = found.dtype
+    if isinstance(kind, np.dtype):
+        return np.asarray(found)
+    if pd.api.types.is_integer_dtype(kind):
+        is_unsigned = pd.api.types.is_unsigned_integer_dtype(kind)
+        return np.asarray(found.to_numpy(np.uint64 if is_unsigned else np.int64))
+    if pd.api.types.is_float_dtype(kind):
+        return np.asarray(found.to_numpy(np.float64, na_value=np.nan))
+    return np.asarray(found, object)
 
 
 def _apart(values: pd.Series) -> tuple[NDArray[np.intp], NDArray[np.object_]]:
@@ -297,21 +320,34 @@ def _apart(values: pd.Series) -> tuple[NDArray[np.intp], NDArray[np.object_]]:
 
 
 def _codes_of_categories(found: Any, column: Category) -> NDArray[np.int64]:
+    """Return codes that follow from what a value says, not from the type of its column.
+
+    A text stands for a declared number that it writes. A number does not stand for a text, as
+    ``01`` and ``1`` are one number: where texts of digits are declared, numbers are refused.
+    """
     written = [*column.known, *column.missing.values()]
     known: dict[tuple[str, object], int] = {
         key_of(value): place for place, value in enumerate(written) if value is not None
     }
-    if not any(kind == "text" for kind, _ in known):
-        # A file of text holds whole numbers and truth values as text.
-        known |= {("text", str(value)): place for (_, value), place in list(known.items())}
-        for truth in (True, False):
-            if ("truth", truth) in known:
-                known["text", str(truth).lower()] = known["truth", truth]
+    texts = [str(value) for kind, value in known if kind == "text"]
+    refused = {"unknown"}
+    if any(_NUMBER.fullmatch(text.strip()) for text in texts):
+        refused.add("number")
+    for truth in (True, False):
+        if ("truth", truth) in known:
+            for text in (str(truth), str(truth).lower()):
+                known.setdefault(("text", text), known["truth", truth])
+        elif {str(truth), str(truth).lower()} & {*texts}:
+            refused.add("truth")
     default = _OUTSIDE if column.other is None else known[key_of(column.other)]
     codes = np.empty(len(found), np.int64)
     for place, value in enumerate(_python(found)):
         key = key_of(value)
-        codes[place] = _STRANGE if key[0] == "unknown" else known.get(key, default)
+        code = known.get(key)
+        if code is None and key[0] == "text":
+            code = known.get(("number", _exact(key)))
+        unknown = _STRANGE if key[0] in refused else default
+        codes[place] = unknown if code is None else code
     return codes
 
 
@@ -407,8 +443,11 @@ def _each_number(
         if key in coded:
             codes[place] = coded[key]
             continue
-        exact = _exact(key) if not isinstance(value, Decimal) else value
-        if exact is None or exact.is_nan():
+        exact = _exact(key)
+        if ("number", exact) in coded:  # a text, -8.0 for -8
+            codes[place] = coded["number", exact]
+            continue
+        if exact is None:
             codes[place] = _OUTSIDE if key[0] == "text" else _STRANGE
             continue
         if isinstance(column, Whole) and exact != exact.to_integral_value():
@@ -440,7 +479,7 @@ def _missing_keys(column: Column) -> dict[tuple[str, object], int]:
 def _exact(key: tuple[str, object]) -> Decimal | None:
     kind, value = key
     if kind == "number":
-        return Decimal(repr(value))
+        return value if isinstance(value, Decimal) else Decimal(repr(value))
     if kind == "text" and _NUMBER.fullmatch(str(value).strip()):
         try:
             return Decimal(str(value).strip())

@@ -136,6 +136,13 @@ class Category(Column):
             raise SchemaError("values is a list of at least one value.")
         object.__setattr__(self, "values", tuple(self.values))
         known = _unlike([*self.values, *self.missing.values()])
+        _check_whole(self.values)
+        if {("text", str(value)) for kind, value in known if kind != "text"} & {*known}:
+            raise SchemaError(
+                "A value, or a code for missing, is declared as a number and as its text; no "
+                "file tells the two apart.",
+                hint="declare both as texts, or one of them only",
+            )
         if any(value is None or not _is_plain(value) for value in self.values):
             raise SchemaError(
                 "values are texts, whole numbers or truth values.",
@@ -260,6 +267,14 @@ class Numeric(Column):
     def ends(self) -> tuple[float | str | None, float | str | None]:
         """The bounds as declared."""
         raise NotImplementedError
+
+    @property
+    def has_bounds_alone(self) -> bool:
+        """Whether a wide range is cut evenly, as nothing but its bounds is declared."""
+        if self.bins is not None or self.edges or self.points:
+            return False
+        low, high = self.bounds
+        return high - low >= _SINGLE
 
     @property
     def is_declared(self) -> bool:
@@ -518,7 +533,7 @@ def key_of(value: object) -> tuple[str, object]:
     item = value.item() if hasattr(value, "item") else value
     if isinstance(item, bool):
         return "truth", item
-    if isinstance(item, (int, float)):
+    if isinstance(item, (int, float, Decimal)):
         return ("null", None) if item != item else ("number", item)  # noqa: PLR0124 (NaN)
     if isinstance(item, str):
         return "text", item
@@ -568,6 +583,16 @@ def _check_missing(missing: object) -> None:
         raise SchemaError(
             "missing says how each kind is written, as text, a whole number or null.",
             hint='for example {"refused": -8, "unknown": null}',
+        )
+    _check_whole(missing.values())
+
+
+def _check_whole(values: Iterable[object]) -> None:
+    """Refuse numbers that a float may round: one record with a fraction turns all to floats."""
+    if any(_is_whole(value) and abs(value) >= _LARGEST for value in values):  # type: ignore[arg-type]
+        raise SchemaError(
+            "A number of 16 digits or more is no category and no code for missing.",
+            hint="declare it as a text",
         )
 
 

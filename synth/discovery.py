@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ __all__ = ["Discovery", "discover"]
 _FOUND = "found in the records, at a price"
 _CHANCE = 0.01
 _LARGEST = 2**53
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,14}")
+_READ: dict[Any, tuple[str, Any]] = {str(truth): ("truth", truth) for truth in (True, False)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,12 +189,16 @@ def _counted(values: pd.Series, name: str) -> dict[tuple[str, object], int]:
         if not count:  # a type may know values that none has
             continue
         key: tuple[str, Any] = key_of(value)
-        if key[0] == "number" and isinstance(key[1], float) and key[1].is_integer():
+        if key[0] == "text":  # one record decides whether a file is read as texts
+            key = _READ.get(key[1], key)
+            if _WHOLE.fullmatch(str(key[1])):
+                key = ("number", int(key[1]))
+        if key[0] == "number" and abs(key[1]) < _LARGEST and key[1] == int(key[1]):
             key = ("number", int(key[1]))
-        if key[0] == "unknown" or isinstance(key[1], float):
+        elif key[0] in ("number", "unknown"):
             raise DomainError(
                 f"Column {name!r}: values that are no text, whole numbers or truth values.",
-                hint="declare it as Real",
+                hint="declare it as Real; numbers of 16 digits or more are given as texts",
             )
         found[key] = found.get(key, 0) + int(count)
     return found

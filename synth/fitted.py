@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,7 +15,7 @@ from synth.coding import draw_numbers, encode_column
 from synth.columns import Numeric, Plain
 from synth.constraints import constraints_of, judge_records
 from synth.errors import DomainError, RuleError, SynthError
-from synth.frames import Shape, from_codes
+from synth.frames import CONTAINERS, from_codes
 from synth.methods import is_unprotected
 from synth.rules import EditRule, parse_rule
 from synth.sampling import Drawn, draw_kept
@@ -81,8 +81,8 @@ class Model:
         Where the noise came from.
     priors
         The published tables that were used.
-    shape
-        How records came.
+    container
+        Whether records came in a pandas, Arrow or polars frame, and go so.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Model:
     adjacency: str
     noise: str
     priors: tuple[dict[str, Any], ...] = ()
-    shape: Shape = field(default_factory=Shape)
+    container: str = "pandas"
 
     @property
     def account(self) -> dict[str, Any] | None:
@@ -153,13 +153,13 @@ class Model:
         Returns
         -------
         frame
-            Of the kind that was fitted, with the same types.
+            Of the kind that was fitted; its types follow from the schema.
         """
         drawn = self.draw(
             number, rng=rng, conditions=conditions, where=where, progress=progress
         )
         return from_codes(
-            drawn.codes, numbers=drawn.numbers, schema=self.schema, shape=self.shape
+            drawn.codes, numbers=drawn.numbers, schema=self.schema, container=self.container
         )
 
     def draw(
@@ -334,7 +334,7 @@ class Model:
             "adjacency": self.adjacency,
             "noise": self.noise,
             "priors": list(self.priors),
-            "shape": {"container": self.shape.container, "types": dict(self.shape.types)},
+            "container": self.container,
         }
 
     @classmethod
@@ -350,7 +350,10 @@ class Model:
             raise SynthError("The model does not fit its schema.")
         if is_unprotected(found["method"]) != (getattr(engine, "account", None) is not None):
             raise SynthError("The model does not say what it cost.")
-        shape = found["shape"]
+        # Files of earlier versions hold types besides, which one record may have set: not read.
+        container = str(found["shape"]["container"] if "shape" in found else found["container"])
+        if container not in CONTAINERS:
+            raise SynthError("The model does not say what its records come in.")
         return cls(
             schema=schema,
             asked=str(found["asked"]),
@@ -361,10 +364,7 @@ class Model:
             adjacency=str(found["adjacency"]),
             noise=str(found["noise"]),
             priors=tuple(dict(prior) for prior in found["priors"]),
-            shape=Shape(
-                container=str(shape["container"]),
-                types={str(name): str(kind) for name, kind in shape["types"].items()},
-            ),
+            container=container,
         )
 
     def _rules(self) -> list[ParsedRule]:

@@ -6,13 +6,11 @@ Text is read as text and understood by the schema; no type is guessed from the r
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from footing.files import new_file
 from synth.coding import decode_column
-from synth.columns import Category, Numeric
 from synth.errors import DomainError, SynthError
 
 if TYPE_CHECKING:
@@ -27,41 +25,15 @@ if TYPE_CHECKING:
     from synth.schema import Schema
 
 __all__ = [
-    "Shape",
+    "CONTAINERS",
     "from_codes",
     "names_of",
     "read_records",
-    "settled",
     "to_records",
     "write_records",
 ]
 
-
-# Types that pandas and Arrow choose by the values: by null, infinity, text among numbers.
-_UNSETTLED = {
-    "bool", "double", "float64", "int64", "large_string", "null", "object", "str", "string",
-}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """How records came, so that synthetic ones go the same way.
-
-    Parameters
-    ----------
-    container
-        ``"pandas"``, ``"arrow"`` or ``"polars"``.
-    types
-        The type of each column, as the container names it.
-
-    Examples
-    --------
-    >>> Shape().container
-    'pandas'
-    """
-
-    container: str = "pandas"
-    types: Mapping[str, str] = field(default_factory=dict)
+CONTAINERS = ("pandas", "arrow", "polars")
 
 
 def read_records(path: str | os.PathLike[str]) -> Any:
@@ -169,12 +141,12 @@ def write_records(records: Any, path: str | os.PathLike[str]) -> None:
     if file.suffix.lower() == ".parquet":
         import pyarrow.parquet as pq
 
-        with new_file(file, error=SynthError, overwrite=True) as draft:
+        with new_file(file, error=SynthError, overwrite=True, is_private=False) as draft:
             pq.write_table(table.replace_schema_metadata(), draft)
     elif file.suffix.lower() == ".csv":
         from pyarrow import csv as arrow_csv
 
-        with new_file(file, error=SynthError, overwrite=True) as draft:
+        with new_file(file, error=SynthError, overwrite=True, is_private=False) as draft:
             arrow_csv.write_csv(_plain_text(table), draft)
     else:
         raise DomainError(
@@ -193,8 +165,10 @@ def _plain_text(table: Any) -> Any:
     return table.cast(pa.schema(fields))
 
 
-def to_records(frame: Any) -> tuple[pd.DataFrame, Shape]:
-    """Return a frame as pandas, and how it came.
+def to_records(frame: Any) -> tuple[pd.DataFrame, str]:
+    """Return a frame as pandas, and which of `CONTAINERS` it came in.
+
+    Its types are not returned: most follow from the values of all records.
 
     Parameters
     ----------
@@ -204,9 +178,8 @@ def to_records(frame: Any) -> tuple[pd.DataFrame, Shape]:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> records, shape = to_records(pa.table({"age": [4, None]}))
-    >>> shape.container, shape.types
-    ('arrow', {'age': 'int64'})
+    >>> to_records(pa.table({"age": [4, None]}))[1]
+    'arrow'
     """
     import pandas as pd
 
@@ -216,8 +189,7 @@ def to_records(frame: Any) -> tuple[pd.DataFrame, Shape]:
                 "The frame has an index that is not a plain range.",
                 hint="frame.reset_index(drop=True), or keep it as a column",
             )
-        types = {str(name): str(frame.dtypes.iloc[at]) for at, name in enumerate(frame.columns)}
-        return frame, Shape(types=types)
+        return frame, "pandas"
     if not hasattr(frame, "__arrow_c_stream__"):
         raise DomainError(
             f"Records come as a pandas or Arrow frame, not as {type(frame).__name__}."
@@ -230,68 +202,9 @@ def to_records(frame: Any) -> tuple[pd.DataFrame, Shape]:
         for name in table.column_names
     }
     is_polars = type(frame).__module__.partition(".")[0] == "polars"
-    types = {name: str(table.schema.field(name).type) for name in table.column_names}
-    container = "polars" if is_polars else "arrow"
-    return pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows)), Shape(
-        container=container, types=types
+    return pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows)), (
+        "polars" if is_polars else "arrow"
     )
-
-
-def settled(shape: Shape, schema: Schema) -> Shape:
-    """Return a shape that tells nothing of which values occur in the records.
-
-    Parameters
-    ----------
-    shape
-        How records came. Their types may follow from one value: a null makes floats of whole
-        numbers, a text among numbers makes objects, the number of values sets the width of a
-        dictionary.
-    schema
-        The declaration, from which the types follow here.
-
-    Examples
-    --------
-    >>> from synth.columns import Whole
-    >>> from synth.schema import Schema
-    >>> schema = Schema(columns=[Whole(name="age", low=0, high=9, missing={"unknown": None})])
-    >>> settled(Shape(types={"age": "int64"}), schema).types
-    {'age': 'float64'}
-    """
-    types = {
-        column.name: _settled(shape.types.get(column.name, ""), column, shape.container)
-        for column in schema.columns
-    }
-    known = {name: kind for name, kind in types.items() if kind}
-    return Shape(container=shape.container, types=known)
-
-
-def _settled(came: str, column: Column, container: str) -> str:
-    if came.startswith("dictionary"):
-        return "dictionary"
-    if came.startswith("decimal"):
-        return ""
-    if came in _UNSETTLED:
-        return _type_of(column) if container == "pandas" else ""
-    return came
-
-
-def _type_of(column: Column) -> str:
-    if column.kind == "date":
-        return "object"
-    if column.kind == "real":
-        declared: set[type] = {float}
-    else:
-        declared = (
-            {type(one) for one in column.known} if isinstance(column, Category) else {int}
-        )
-    kinds = declared | {type(one) for one in column.missing.values() if one is not None}
-    if str in kinds:
-        return "str"
-    if kinds == {bool}:
-        return "object" if column.has_null else "bool"
-    if kinds <= {int, float}:
-        return "float64" if column.has_null or float in kinds else "int64"
-    return "object"
 
 
 def from_codes(
@@ -299,9 +212,9 @@ def from_codes(
     *,
     numbers: Mapping[str, NDArray[np.int64]],
     schema: Schema,
-    shape: Shape | None = None,
+    container: str = "pandas",
 ) -> Any:
-    """Return codes as a frame like the one that came.
+    """Return codes as a frame, whose types follow from the schema alone.
 
     Parameters
     ----------
@@ -311,17 +224,13 @@ def from_codes(
         The numbers of each column of numbers.
     schema
         The declaration.
-    shape
-        How records came.
-
-    Notes
-    -----
-    Whether a type can hold null follows from the schema, never from whether the records
-    happened to hold one.
+    container
+        One of `CONTAINERS`.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from synth.columns import Category
     >>> from synth.schema import Schema
     >>> schema = Schema(columns=[Category(name="sex", values=["F", "M"])])
     >>> from_codes(np.array([[1], [0]]), numbers={}, schema=schema)["sex"].tolist()
@@ -329,79 +238,32 @@ def from_codes(
     """
     import pyarrow as pa
 
-    shape = shape or Shape()
     columns = {
         column.name: decode_column(codes[:, place], column, numbers=numbers.get(column.name))
         for place, column in enumerate(schema.columns)
     }
-    if shape.container == "pandas":
-        return _pandas(columns, schema, shape)
-    arrays = {name: _cast(array, shape.types.get(name)) for name, array in columns.items()}
-    table = pa.table(arrays)
-    if shape.container == "polars":
+    if container == "pandas":
+        import pandas as pd
+
+        return pd.DataFrame(
+            {column.name: _series(columns[column.name], column) for column in schema.columns}
+        )
+    table = pa.table(columns)
+    if container == "polars":
         import polars as pl
 
         return pl.from_arrow(table)
     return table
 
 
-def _cast(array: Any, wanted: str | None) -> Any:
-    """Return an array of the type that came, where every declared value fits it."""
-    import pyarrow as pa
-
-    if wanted is None:
-        return array
-    if wanted.startswith("dictionary"):
-        return array.dictionary_encode()
-    try:
-        return array.cast(pa.type_for_alias(wanted))
-    except (ValueError, pa.ArrowException):
-        return array
-
-
-def _pandas(columns: Mapping[str, Any], schema: Schema, shape: Shape) -> Any:
-    import pandas as pd
-
-    return pd.DataFrame(
-        {
-            column.name: _series(columns[column.name], column, shape.types.get(column.name))
-            for column in schema.columns
-        }
-    )
-
-
-def _series(array: Any, column: Column, wanted: str | None) -> Any:
-    """Return a pandas column of the type that came, where every declared value fits it."""
-    import pandas as pd
-
-    if wanted == "category" and isinstance(column, Category):
-        written = [*column.known, *(one for one in column.missing.values() if one is not None)]
-        values = array.to_pandas(integer_object_nulls=True)
-        return pd.Series(pd.Categorical(values, categories=written, ordered=column.is_ordered))
-    if wanted is not None and wanted.startswith("datetime64"):
-        return pd.to_datetime(array.to_pandas(date_as_object=False)).astype(wanted)
-    is_whole = isinstance(column, Numeric) and column.kind == "whole"
-    if wanted in (None, "int64", "float64") and is_whole and str(array.type) == "int64":
-        values = array.to_pandas()
-        return values.astype("float64" if column.has_null or wanted == "float64" else "int64")
-    values = array.to_pandas(integer_object_nulls=True, date_as_object=True)
-    if wanted is None:
-        return values
-    try:
-        cast = values.astype(wanted)
-    except (TypeError, ValueError, OverflowError):
-        return values
-    # A narrow type may not hold all that is declared.
-    return cast if (cast.isna() == values.isna()).all() and _same(cast, values) else values
-
-
-def _same(cast: Any, values: Any) -> bool:
-    import pandas as pd
-
-    if pd.api.types.is_integer_dtype(cast.dtype):
-        there = values.notna()
-        return bool((cast[there].astype("object") == values[there].astype("object")).all())
-    return True
+def _series(array: Any, column: Column) -> Any:
+    """Return a pandas column; whether its type holds null follows from the declaration."""
+    values = array.to_pandas(date_as_object=True)
+    if column.has_null:
+        return values.astype(
+            {"int64": "float64", "bool": "object"}.get(str(array.type), values.dtype)
+        )
+    return values
 
 
 def _arrow(frame: Any) -> Any:

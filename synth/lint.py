@@ -92,6 +92,16 @@ def _of_column(column: Column) -> list[Finding]:
         found.append(say("note", "only one value is possible"))
     if not column.missing:
         found.append(say("note", "no kind of missing is declared: null will be refused"))
+    if isinstance(column, Numeric) and column.has_bounds_alone:
+        cells = column.domain_size
+        found.append(
+            say(
+                "warning",
+                f"bounds alone: {cells} even cells, in which values that many share (0, 40) "
+                "are spread; the records may be worse than with independent columns. "
+                "Declare bins, edges and points from a code book",
+            )
+        )
     if isinstance(column, Numeric) and column.outside == "clip":
         found.append(say("note", "values out of bounds are put on the bounds"))
     if isinstance(column, Category) and column.other is not None:

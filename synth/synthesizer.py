@@ -17,7 +17,7 @@ from synth.constraints import constraints_of
 from synth.discovery import Discovery, discover
 from synth.errors import DomainError, SchemaError, SynthError
 from synth.fitted import Model
-from synth.frames import settled, to_records
+from synth.frames import to_records
 from synth.measuring import Neighbours
 from synth.methods import fitter_of, is_unprotected
 from synth.noise import SecureNoise
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from synth.budget import Budget
     from synth.calls import Call
-    from synth.frames import Shape
     from synth.noise import NoiseSource
     from synth.priors import Prior
     from synth.schema import Schema
@@ -149,7 +148,7 @@ class Synthesizer:
             self.schema.require_declared()
         tell("encode", 0, 3)
         neighbours = self._neighbours(budget.adjacency)
-        records, shape = self._taken(frame)
+        records, container = self._taken(frame)
         schema, found, aside = self._declared(records, budget, discovery, neighbours, noise)
         schema = schema.cut_at_rules()
         codes = encode(records, schema)
@@ -189,7 +188,7 @@ class Synthesizer:
             adjacency=str(budget.adjacency),
             noise=noise.label,
             priors=tuple(prior.record() for prior in priors),
-            shape=settled(shape, schema),
+            container=container,
         )
 
     def _claim(
@@ -223,7 +222,7 @@ class Synthesizer:
         """Fit a method that spends more than it claims."""
         self.schema.require_declared()
         tell("encode", 0, 3)
-        records, shape = self._taken(frame)
+        records, container = self._taken(frame)
         schema = self.schema.cut_at_rules()
         codes = encode(records, schema)
         tell("fit", 1, 3)
@@ -249,16 +248,16 @@ class Synthesizer:
             budget={},
             adjacency=str(Adjacency.REPLACE),
             noise=noise.label,
-            shape=settled(shape, schema),
+            container=container,
         )
 
-    def _taken(self, frame: Any) -> tuple[pd.DataFrame, Shape]:
-        """Return the records within the bound of their units, and how they came."""
-        records, shape = to_records(frame)
+    def _taken(self, frame: Any) -> tuple[pd.DataFrame, str]:
+        """Return the records within the bound of their units, and what they came in."""
+        records, container = to_records(frame)
         records = within_bound(records, self.schema.unit, rng=np.random.default_rng())
         if not len(records):
             raise DomainError("There are no records.", hint="give a table with records in it")
-        return records, shape
+        return records, container
 
     def _neighbours(self, adjacency: Adjacency) -> Neighbours:
         unit = self.schema.unit

@@ -11,6 +11,7 @@ from tables.cube import cube, record_groups
 from tables.deadline import Deadline
 from tables.errors import (
     DataError,
+    DataWarning,
     FilterError,
     KeyQualityError,
     KeyQualityWarning,
@@ -36,6 +37,7 @@ __all__ = [
     "CodeTree",
     "Condition",
     "DataError",
+    "DataWarning",
     "Deadline",
     "Filter",
     "FilterError",

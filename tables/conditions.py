@@ -8,8 +8,7 @@ well as from records.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,26 +22,36 @@ if TYPE_CHECKING:
     from tables.axes import Axis
     from tables.filters import Node
 
-    Truths = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+    Mask = NDArray[np.bool_]
 
 __all__ = ["Condition", "conditions_of", "members"]
 
 _MOST_RANGES = 32
+_LEAF_BYTES, _JOIN_BYTES = 320, 160  # of the objects, without the categories
+_FLIPPED: dict[str, Literal["and", "or"]] = {"and": "or", "or": "and"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Among:
-    """Categories of a level for which a predicate holds, and for which it is unknown."""
+    """Categories of a level, a bit for each."""
 
     dimension: str
     level: int
-    holds: frozenset[int]
-    unknown: frozenset[int]
+    size: int
+    bits: bytes
 
+    @staticmethod
+    def of(place: tuple[str, int], inside: Mask) -> _Among:
+        return _Among(*place, size=len(inside), bits=np.packbits(inside).tobytes())
 
-@dataclass(frozen=True, slots=True)
-class _Not:
-    part: _Tree
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.dimension, self.level
+
+    @property
+    def inside(self) -> Mask:
+        packed = np.frombuffer(self.bits, np.uint8)
+        return np.unpackbits(packed, count=self.size).astype(bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +60,7 @@ class _Join:
     parts: tuple[_Tree, ...]
 
 
-_Tree = _Among | _Not | _Join
+_Tree = _Among | _Join
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -61,7 +70,7 @@ class Condition:
     Parameters
     ----------
     tree
-        Sets of categories, joined by ``and``, ``or`` and ``not``.
+        Sets of categories, joined by ``and`` and ``or``.
     """
 
     tree: _Tree
@@ -69,14 +78,12 @@ class Condition:
     @property
     def places(self) -> frozenset[tuple[str, int]]:
         """The dimensions and levels that the condition looks at."""
-        return frozenset((leaf.dimension, leaf.level) for leaf in _leaves(self.tree))
+        return frozenset(leaf.place for leaf in _leaves(self.tree))
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the condition takes, about."""
-        return sum(
-            64 * (len(leaf.holds) + len(leaf.unknown) + 4) for leaf in _leaves(self.tree)
-        )
+        """Bytes of memory that the condition takes."""
+        return _nbytes(self.tree)
 
     def sql(self, column: Callable[[str, int], str]) -> str:
         """Return the condition's SQL expression.
@@ -88,7 +95,7 @@ class Condition:
         """
         return _sql(self.tree, column)
 
-    def holds(self, codes: Callable[[str, int], NDArray[np.int32]]) -> NDArray[np.bool_]:
+    def holds(self, codes: Callable[[str, int], NDArray[np.int32]]) -> Mask:
         """Return for which cells the condition holds.
 
         Parameters
@@ -96,7 +103,7 @@ class Condition:
         codes
             Gives the cells' categories of a dimension at a level.
         """
-        return _truths(self.tree, codes)[0]
+        return _holds(self.tree, codes)
 
     def __repr__(self) -> str:
         places = ", ".join(f"{name}@{level}" for name, level in sorted(self.places))
@@ -106,10 +113,14 @@ class Condition:
 def conditions_of(
     where: Filter,
     places: Mapping[str, tuple[str, int]],
-    kinds: Mapping[str, str],
-    judge: Callable[[str, str, Mapping[str, object]], tuple[Iterable[int], Iterable[int]]],
+    types: Mapping[str, str],
+    judge: Callable[[str, str, Mapping[str, object]], tuple[Mask, Mask]],
 ) -> frozenset[Condition]:
     """Code a filter; parts joined by ``and`` at the top become conditions of their own.
+
+    Comparisons with columns of one place that are joined by one word become one set of
+    categories. ``not`` is moved to the comparisons, as de Morgan has it; there it lets
+    through what neither holds nor is unknown.
 
     Parameters
     ----------
@@ -117,25 +128,28 @@ def conditions_of(
         The filter.
     places
         Column → a dimension and a level that determine it.
-    kinds
-        Column → kind, see `tables.filters`.
+    types
+        Column → DuckDB's type.
     judge
-        Called with a column, an SQL expression over it and its parameters; gives the
-        categories of the column's place for which it holds, and those for which it is unknown.
+        Called with a column, an SQL expression over it and its parameters; tells for which
+        categories of the column's place it holds, and for which it is unknown.
     """
 
-    def code(node: Node) -> _Tree:
+    def code(node: Node, *, is_negated: bool) -> _Tree:
         match node:
             case Join(word=word, parts=parts):
-                return _Join(word, tuple(code(part) for part in parts))
+                coded = (code(part, is_negated=is_negated) for part in parts)
+                return _joined(_FLIPPED[word] if is_negated else word, coded)
             case Not(part=part):
-                return _Not(code(part))
+                return code(part, is_negated=not is_negated)
         parameters: dict[str, object] = {}
-        sql = Filter(node).sql(kinds, parameters)
+        sql = Filter(node).sql(types, parameters)
         holds, unknown = judge(node.column, sql, parameters)
-        return _Among(*places[node.column], holds=frozenset(holds), unknown=frozenset(unknown))
+        return _Among.of(places[node.column], ~holds & ~unknown if is_negated else holds)
 
-    return frozenset(Condition(code(node)) for node in _conjuncts(where.tree))
+    tree = code(where.tree, is_negated=False)
+    parts = tree.parts if isinstance(tree, _Join) and tree.word == "and" else (tree,)
+    return frozenset(Condition(part) for part in parts)
 
 
 def members(dimension: str, axis: Axis, ranks: Iterable[int]) -> Condition | None:
@@ -158,72 +172,64 @@ def members(dimension: str, axis: Axis, ranks: Iterable[int]) -> Condition | Non
         inside = inside[up] | wanted[level.ranks]
     if inside.all():
         return None
-    leaves = frozenset(np.flatnonzero(inside).tolist())
-    return Condition(_Among(dimension, 0, leaves, frozenset()))
+    return Condition(_Among.of((dimension, 0), inside))
 
 
-def _conjuncts(node: Node) -> Iterator[Node]:
-    if isinstance(node, Join) and node.word == "and":
-        for part in node.parts:
-            yield from _conjuncts(part)
-    else:
-        yield node
+def _joined(word: str, parts: Iterable[_Tree]) -> _Tree:
+    """Join parts by a word: sets of categories of one place become one set."""
+    sets: dict[tuple[str, int], _Among] = {}
+    others: dict[_Tree, None] = {}
+    for part in parts:
+        flat = part.parts if isinstance(part, _Join) and part.word == word else (part,)
+        for one in flat:
+            if isinstance(one, _Join):
+                others[one] = None
+                continue
+            known = sets.get(one.place)
+            if known is not None:
+                both = (known.inside, one.inside)
+                inside = both[0] & both[1] if word == "and" else both[0] | both[1]
+                one = _Among.of(one.place, inside)  # noqa: PLW2901
+            sets[one.place] = one
+    joined = (*sets.values(), *others)
+    return joined[0] if len(joined) == 1 else _Join(word, joined)
 
 
 def _leaves(tree: _Tree) -> Iterator[_Among]:
-    match tree:
-        case _Join(parts=parts):
-            for part in parts:
-                yield from _leaves(part)
-        case _Not(part=part):
+    if isinstance(tree, _Join):
+        for part in tree.parts:
             yield from _leaves(part)
-        case _:
-            yield tree
+    else:
+        yield tree
 
 
-def _truths(tree: _Tree, codes: Callable[[str, int], NDArray[np.int32]]) -> Truths:
-    """Return where a tree holds and where it is unknown, by Kleene's logic as in SQL."""
-    match tree:
-        case _Not(part=part):
-            holds, unknown = _truths(part, codes)
-            return ~holds & ~unknown, unknown
-        case _Join(word=word, parts=parts):
-            found = [_truths(part, codes) for part in parts]
-            every = [holds if word == "and" else ~holds & ~unknown for holds, unknown in found]
-            some = [~holds & ~unknown if word == "and" else holds for holds, unknown in found]
-            sure, against = np.logical_and.reduce(every), np.logical_or.reduce(some)
-            return (sure if word == "and" else against), ~sure & ~against
-    code = codes(tree.dimension, tree.level)
-    return _in(code, tree.holds), _in(code, tree.unknown)
+def _nbytes(tree: _Tree) -> int:
+    if isinstance(tree, _Join):
+        return _JOIN_BYTES + sum(8 + _nbytes(part) for part in tree.parts)
+    return _LEAF_BYTES + len(tree.bits)
 
 
-def _in(codes: NDArray[np.int32], categories: frozenset[int]) -> NDArray[np.bool_]:
-    among = np.zeros(max(int(codes.max(initial=0)), max(categories, default=0)) + 1, bool)
-    among[list(categories)] = True
-    return among[codes]
+def _holds(tree: _Tree, codes: Callable[[str, int], NDArray[np.int32]]) -> Mask:
+    if isinstance(tree, _Join):
+        found = [_holds(part, codes) for part in tree.parts]
+        join: Any = np.logical_and if tree.word == "and" else np.logical_or
+        return np.asarray(join.reduce(found))
+    return tree.inside[codes(tree.dimension, tree.level)]
 
 
 def _sql(tree: _Tree, column: Callable[[str, int], str]) -> str:
-    match tree:
-        case _Not(part=part):
-            return f"(NOT {_sql(part, column)})"
-        case _Join(word=word, parts=parts):
-            return "(" + f" {word.upper()} ".join(_sql(part, column) for part in parts) + ")"
-    name = column(tree.dimension, tree.level)
-    holds = _among_sql(name, tree.holds)
-    if not tree.unknown:
-        return holds
-    return f"(CASE WHEN {_among_sql(name, tree.unknown)} THEN NULL ELSE {holds} END)"
+    if isinstance(tree, _Join):
+        return "(" + f" {tree.word.upper()} ".join(_sql(p, column) for p in tree.parts) + ")"
+    return _among_sql(column(tree.dimension, tree.level), tree.inside)
 
 
-def _among_sql(column: str, categories: frozenset[int]) -> str:
+def _among_sql(column: str, inside: Mask) -> str:
     """Write a set of categories as ranges where they are few: neighbours are kept together."""
-    if not categories:
+    edges = np.flatnonzero(np.diff(inside, prepend=False, append=False))
+    first, last = edges[::2].tolist(), (edges[1::2] - 1).tolist()
+    if not first:
         return "false"
-    ordered: list[Any] = sorted(categories)
-    cuts = [place for place, (a, b) in enumerate(pairwise(ordered), start=1) if b > a + 1]
-    if len(cuts) >= _MOST_RANGES:
-        return f"({column} IN ({', '.join(map(str, ordered))}))"
-    edges = [0, *cuts, len(ordered)]
-    ranges = [(ordered[a], ordered[b - 1]) for a, b in pairwise(edges)]
+    if len(first) > _MOST_RANGES:
+        return f"(get_bit('{''.join(np.where(inside, '1', '0'))}'::BIT, {column}) = 1)"
+    ranges = zip(first, last, strict=True)
     return "(" + " OR ".join(f"{column} BETWEEN {a} AND {b}" for a, b in ranges) + ")"

@@ -15,7 +15,7 @@ import numpy as np
 from tables.axes import build_axis
 from tables.blocks import Block, group, lay_out, roll_up, shown_cells
 from tables.errors import DataError
-from tables.exact import require_addable
+from tables.exact import LARGEST_SUM, LEAST, require_addable, warn_of_zeros
 from tables.filters import Filter, quote
 from tables.keys import RecordKeys, require_sound
 from tables.limbs import WEIGHT_DECIMALS, limbs_of, modulo_sql
@@ -236,7 +236,7 @@ class _Plan:
     def __init__(
         self, source: Source, keys: RecordKeys, requests: Sequence[Request], *, sketch: int = 0
     ) -> None:
-        kinds = self._kinds = source.kinds
+        types = self._types = source.types
         self.sketch = sketch
         self.parameters: dict[str, object] = {}
         self.orders = source.orders
@@ -252,7 +252,7 @@ class _Plan:
         for request in requests:
             if isinstance(request.where, Filter) and request.where not in filters:
                 filters.append(request.where)
-        conditions = [f.sql(kinds, self.parameters) for f in filters]
+        conditions = [f.sql(types, self.parameters) for f in filters]
         everything = any(r.where is None for r in requests)
         # A filter that all requests share is the statement's own; it needs no column.
         shared = not everything and len(filters) == 1
@@ -324,7 +324,7 @@ class _Plan:
         beside = pa.table({"row": pa.array(wanted), **columns})
         parameters = dict(self._key_parameters)
         where = (
-            f"WHERE {request.where.sql(self._kinds, parameters)}"
+            f"WHERE {request.where.sql(self._types, parameters)}"
             if isinstance(request.where, Filter)
             else ""
         )
@@ -457,17 +457,28 @@ def _require_weights(source: Source, weight: str) -> None:
     if mark in source.sound:
         return
     column = quote(weight)
-    is_missing, is_bad = source.fetch(
-        f"SELECT count(*) > count({column}), coalesce(min({column}) < 0, false) OR "
-        f"coalesce(NOT isfinite(max({column})::DOUBLE), false) FROM {source.relation}"
+    total, missing, bad, largest = source.fetch(
+        f"SELECT count(*), count(*) - count({column}), count(*) FILTER ({column} < 0 OR "
+        f"NOT isfinite({column}::DOUBLE)), coalesce(max({column})::DOUBLE, 0) "
+        f"FROM {source.relation}"
     )[0]
-    if is_missing or is_bad:
+    if missing or bad:
         what = (
             "Some records have no weight"
-            if is_missing
+            if missing
             else "Some weights are not finite and non-negative"
         )
         raise DataError(
-            f"{what} in {weight!r}.", hint="repair them, or filter the records out beforehand"
+            f"{what} in {weight!r}.",
+            hint="repair them, or filter the records out beforehand",
+            inside=f"{missing or bad:,} of {total:,} records",
         )
+    if largest * total >= LARGEST_SUM:
+        raise DataError(
+            f"The weights in {weight!r} are too large to be added up exactly: the largest, "
+            "times the number of records, must be less than 10**22.",
+            hint="give them in a larger unit, such as thousands",
+        )
+    if 0 < largest < LEAST:
+        warn_of_zeros("weights", weight)
     source.sound.add(mark)

@@ -34,6 +34,7 @@ __all__ = ["CODED", "LEVEL", "Prepared", "PreparedCells"]
 
 CODED = "ckm_prepared"
 _MOST_COMPARISONS = 100
+_OBJECT_BYTES, _ARRAY_BYTES = 1_200, 128  # beside what arrays hold
 LEVEL = "ckm level "  # what the level of a coding is called, beside data columns
 
 
@@ -57,11 +58,13 @@ class PreparedCells:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the cells take."""
+        """Bytes of memory that the cells take, their conditions among them."""
         block = self.block
         arrays: list[NDArray[Any]] = [*block.codes, block.count, block.key, *block.weight]
-        sketch = 0 if block.sketch is None else block.sketch.nbytes
-        return sum(array.nbytes for array in arrays) + sketch
+        if block.sketch is not None:
+            arrays += block.sketch.arrays
+        found = sum(array.nbytes + _ARRAY_BYTES for array in arrays)
+        return _OBJECT_BYTES + found + sum(condition.nbytes for condition in self.where)
 
     def covers(self, levels: Mapping[str, int], where: frozenset[Condition]) -> bool:
         """Whether other cells can be rolled up from these.
@@ -71,11 +74,11 @@ class PreparedCells:
         levels, where
             What the other cells are.
         """
+        if not self.where <= where:
+            return False
         needed = [*levels.items()]
         needed += [place for condition in where - self.where for place in condition.places]
-        return self.where <= where and all(
-            self.levels.get(name, level + 1) <= level for name, level in needed
-        )
+        return all(self.levels.get(name, level + 1) <= level for name, level in needed)
 
     def without_sketch(self) -> PreparedCells:
         """Return the same cells, quicker to roll up."""
@@ -129,6 +132,7 @@ class Prepared:
         self._aliases = {name: f"a{place}" for place, name in enumerate(self.axes)}
         self._places = _coarsest(columns, self.axes)
         self.kinds = {column: source.kinds[column] for column in self._places}
+        self._types = {column: source.types[column] for column in self._places}
 
     def conditions(self, where: str | Filter | None) -> frozenset[Condition]:
         """Parse a filter and code it; conditions joined by ``and`` stand by themselves.
@@ -153,9 +157,9 @@ class Prepared:
                 reason="comparisons",
                 limit=_MOST_COMPARISONS,
             )
-        for error in parsed.errors(self.kinds):
+        for error in parsed.errors(self._types):
             raise error
-        return conditions_of(parsed, self._places, self.kinds, self._judge)
+        return conditions_of(parsed, self._places, self._types, self._judge)
 
     def members(self, dimension: str, ranks: Iterable[int]) -> Condition | None:
         """Return the condition that records lie in some categories; None for no condition.
@@ -213,11 +217,11 @@ class Prepared:
         answer = self._source.aside(sql, **limits)
         weight: tuple[Any, ...] = ()
         if self.is_weighted:
-            weight = (*limbs_of(answer["w"]), answer["m"].to_numpy())
+            weight = (*limbs_of(answer["w"]), _owned(answer["m"]))
         block = Block(
             tuple(answer[column].to_numpy().astype(np.int32) for column in columns),
-            answer["n"].to_numpy(),
-            answer["k"].to_numpy(),
+            _owned(answer["n"]),
+            _owned(answer["k"]),
             weight,
             self._sketch(answer, columns, records, limits) if self._width else None,
         )
@@ -366,7 +370,7 @@ class Prepared:
 
     def _judge(
         self, column: str, sql: str, parameters: Mapping[str, object]
-    ) -> tuple[list[int], list[int]]:
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Tell for which categories of a column's place an expression holds, or is unknown."""
         dimension, level = self._places[column]
         coding = f"{self._table}_{self._aliases[dimension]}"
@@ -375,9 +379,15 @@ class Prepared:
             f"SELECT DISTINCT {place} AS place, {sql} AS holds FROM {coding}", parameters
         )
         places, holds = found["place"].to_numpy(), found["holds"]
-        is_unknown = holds.is_null().to_numpy()
-        is_true = holds.fill_null(False).to_numpy()  # noqa: FBT003
-        return places[is_true].tolist(), places[is_unknown].tolist()
+        masks = np.zeros((2, self.axes[dimension].levels[level].size), bool)
+        masks[0, places[holds.fill_null(False).to_numpy()]] = True  # noqa: FBT003
+        masks[1, places[holds.is_null().to_numpy()]] = True
+        return masks[0], masks[1]
+
+
+def _owned(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return numbers without the whole answer of which they are a column."""
+    return np.array(column.to_numpy())
 
 
 def _finest(axis: Axis, levels: Sequence[int]) -> NDArray[np.int64]:

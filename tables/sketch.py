@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -65,10 +65,9 @@ class Sketch:
         return np.asarray((self.lanes == 0).any(axis=1))
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of memory that the sketches take."""
-        arrays = (self.lanes, self.powers, self.member_cell, self.member_key)
-        return sum(array.nbytes for array in arrays)
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """All that the sketches hold."""
+        return self.lanes, self.powers, self.member_cell, self.member_key
 
     def __len__(self) -> int:
         return len(self.lanes)

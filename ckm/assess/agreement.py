@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FAMILY",
+    "ShareFit",
     "SumTest",
     "mean_test",
+    "share_fit",
     "share_limit",
     "share_p_value",
     "variance_test",
@@ -31,6 +33,8 @@ __all__ = [
 #: The chance that any of the tests rejects noise that is what the p-table says.
 FAMILY = 1e-6
 _SHARE = FAMILY / 3
+#: Fewest expected cells of a class of Pearson's test.
+_EXPECTED = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +206,88 @@ def share_p_value(cells: ObservedCells, design: Design) -> float | None:
     together = _gamma_bound(float(statistics[free].sum()), int(shapes.sum()))
     single = min(_gamma_bound(float(statistics[row]), int(shapes[row])) for row in free)
     return min(1.0, 2 * min(together, single * len(free)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareFit:
+    """Pearson's test of the drawn shares of noise, for a reader; the bound decides.
+
+    Parameters
+    ----------
+    statistic, degrees, p_value
+        χ² over all rows of the p-table, its degrees of freedom and its plain p-value.
+    rows, least
+        How many rows have classes enough, and the smallest p-value among them, as it is.
+    """
+
+    statistic: float
+    degrees: int
+    p_value: float
+    rows: int
+    least: float
+
+
+def share_fit(cells: ObservedCells, design: Design) -> ShareFit | None:
+    """Test the shares of noise by Pearson's χ²; None where it does not apply.
+
+    Neighbouring noise values of a row share a class until five cells are expected in it. Rows
+    without two such classes are left out. The expectation of χ² is then exactly the degrees of
+    freedom; its p-value is that of a continuous law, and approximate.
+
+    Parameters
+    ----------
+    cells
+        Cells with independent noise.
+    design
+        The p-table.
+
+    Examples
+    --------
+    >>> from ckm.assess.applied import Design
+    >>> from ckm.assess.observed import ObservedCells
+    >>> from ptable import PTable
+    >>> design = Design.of(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
+    >>> fit = share_fit(ObservedCells.of([4] * 100, noise=[-1] * 40 + [1] * 60), design)
+    >>> fit.statistic, fit.degrees, round(fit.p_value, 4)
+    (4.0, 1, 0.0455)
+    """
+    from scipy.stats import chi2
+
+    tests = []
+    rows, column = design.rows(cells.count), cells.noise - design.lowest
+    n_columns = design.probabilities.shape[1]
+    if ((column < 0) | (column >= n_columns)).any():
+        return None
+    for row in np.unique(rows).tolist():
+        seen = np.bincount(column[rows == row], minlength=n_columns)
+        expected = design.probabilities[row] * seen.sum()
+        ends = _class_ends(expected)
+        if len(ends) > 1:
+            starts = [0, *ends[:-1]]
+            drawn = np.add.reduceat(seen, starts).astype(float)
+            wanted = np.add.reduceat(expected, starts)
+            tests.append((float(((drawn - wanted) ** 2 / wanted).sum()), len(ends) - 1))
+    if not tests:
+        return None
+    statistic, degrees = (sum(column) for column in zip(*tests, strict=True))
+    return ShareFit(
+        statistic=statistic,
+        degrees=int(degrees),
+        p_value=float(chi2.sf(statistic, degrees)),
+        rows=len(tests),
+        least=min(float(chi2.sf(*test)) for test in tests),
+    )
+
+
+def _class_ends(expected: NDArray[np.float64]) -> list[int]:
+    """Cut values into classes of enough expected cells; the last takes the rest."""
+    ends, held = [], 0.0
+    for place, number in enumerate(expected.tolist(), start=1):
+        held += number
+        if held >= _EXPECTED:
+            ends.append(place)
+            held = 0.0
+    return [*ends[:-1], len(expected)] if ends else []
 
 
 def _gamma_bound(statistic: float, shape: int) -> float:

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.assess.agreement import mean_test, share_limit, share_p_value, variance_test
+from ckm.assess.agreement import (
+    mean_test,
+    share_fit,
+    share_limit,
+    share_p_value,
+    variance_test,
+)
 from ckm.assess.sample import repeats
 from reports.facts import CheckFact
 
@@ -152,8 +158,22 @@ def noise_checks(cells: ObservedCells, design: Design) -> Iterator[CheckFact]:
             "noise-distribution",
             _outcome(p_value >= share_limit()),
             allowed={"p": share_limit()},
-            found={"p": p_value, "cells": n},
+            found={"bound": p_value, "cells": n, **_fit(cells, design)},
         )
+
+
+def _fit(cells: ObservedCells, design: Design) -> dict[str, float]:
+    """Give a reader the χ² test that everybody knows; the bound decides."""
+    fit = share_fit(cells, design)
+    if fit is None:
+        return {}
+    return {
+        "chi2": fit.statistic,
+        "df": fit.degrees,
+        "p": fit.p_value,
+        "rows": fit.rows,
+        "least": fit.least,
+    }
 
 
 def _tested(name: str, test: SumTest | None, *, found: Mapping[str, float]) -> CheckFact:
@@ -228,7 +248,7 @@ def limit_checks(
     >>> from ckm.config import JobLimits
     >>> limits = JobLimits(posterior=0.9)
     >>> [check.outcome for check in limit_checks(limits, worst=[], attacks=[], utility=[])]
-    ['passed', 'not computed', 'not computed', 'not computed']
+    ['passed', 'no limit', 'no limit', 'not computed']
     """
     tables = [fact for fact in worst if fact.table] or list(worst)
     single = {fact.table: fact.probability for fact in tables}
@@ -238,7 +258,7 @@ def limit_checks(
     over = [fact.name for fact in attacks if _is_over(fact)]
     yield _check(
         "attacks",
-        _outcome(not over) if limits.attacks else "not computed",
+        _outcome(not over) if limits.attacks else "no limit",
         found={"over": len(over)} if limits.attacks else {},
         where=", ".join(over),
     )
@@ -256,20 +276,19 @@ def limit_checks(
 def _limited(name: str, unit: str, found: dict[str, float], allowed: float | None) -> CheckFact:
     where = max(found, key=lambda table: found[table]) if found else ""
     most = {unit: found[where]} if found else {}
-    if allowed is not None and not found and name.startswith("posterior"):
+    limit = {} if allowed is None else {unit: allowed}
+    if not found and name.startswith("posterior"):
         # No table has a sensitive cell: none can be told.
-        return _check(name, "passed", allowed={unit: allowed}, found={unit: 0.0})
-    if allowed is None or not found:
-        return _check(
-            name,
-            "not computed",
-            allowed={} if allowed is None else {unit: allowed},
-            found=most,
-        )
+        most = {unit: 0.0}
+        return _check(name, "passed" if limit else "no limit", allowed=limit, found=most)
+    if not found:
+        return _check(name, "not computed", allowed=limit)
+    if allowed is None:
+        return _check(name, "no limit", found=most, where=where)
     return _check(
         name,
         _outcome(found[where] <= allowed + _SLACK),
-        allowed={unit: allowed},
+        allowed=limit,
         found=most,
         where=where,
     )

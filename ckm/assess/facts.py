@@ -116,13 +116,13 @@ def _drawn(assessor: Assessor, quality: KeyQuality | None) -> ObservedCells:
 
 def _risk(assessor: Assessor, limits: Mapping[str, float]) -> RiskFacts:
     table, sensitive = assessor.design.table, assessor.sensitive
-    tally = assessor.tally
-    everything = {"": tally.together} if len(tally.tables) > 1 else {}
+    tally, tables = assessor.tally, list(assessor.tables.values())
+    prior, small = posteriors(table, tally, tables, sensitive=sensitive)
     return RiskFacts(
         sensitive=sensitive,
-        prior="table-counts",
-        posteriors=posteriors(table, tally.together, sensitive=sensitive),
-        worst=worst(table, {**everything, **tally.tables}, sensitive=sensitive),
+        prior=prior,
+        posteriors=small,
+        worst=worst(table, tally, tables, sensitive=sensitive),
         attacks=attack_facts(table, is_mixed=assessor.is_mixed, limits=limits),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,11 +15,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ckm.cli.voice import Voice
-    from dp import Guarantee, TrainingCost
+    from dp import Guarantee
 
-__all__ = ["dp", "noise_options", "orders_of", "run_options"]
+__all__ = ["budget", "dp", "orders_of", "run_options"]
 
 _PATH = click.Path(path_type=Path)
+_ASSUMED = {
+    "poisson": "Holds where each record joins each batch by its own coin; batches cut from a "
+    "shuffled file\nmay cost far more: --sampling shuffled.",
+    "fixed": "Holds where each batch has as many records, drawn afresh without replacement.",
+    "shuffled": "Holds where each pass cuts the shuffled file into batches: nothing is proved "
+    "of shuffling,\nso that the noise alone counts. A customary figure is no promise.",
+}
 _ADJACENCIES = ["add-remove", "replace", "zero-out", "local", "distance"]
 
 
@@ -46,7 +53,7 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
             type=float,
             default=1e-5,
             show_default=True,
-            help="Chance that the bound may fail.",
+            help="Delta of (epsilon, delta).",
         ),
         click.option("-e", "--epochs", type=int, required=True, help="Passes over the data."),
         click.option(
@@ -60,36 +67,33 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def noise_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the noise of a run, and the orders it is accounted with."""
-    for option in (
-        click.option(
-            "-a", "--alphas", multiple=True, help="Rényi orders, in place of 1.1 … 63."
-        ),
-        click.option(
-            "-n",
-            "--noise-multiplier",
-            "--noise_multiplier",
-            type=float,
-            required=True,
-            help="Standard deviation of the noise over the clipping norm.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
 @dp.command(
     epilog="""\b
 Examples:
   ckm dp budget -s 60000 -b 64 -n 1.0 -e 15
-  ckm dp budget -s 6552 -b 63 -n 1.1 -e 120 -d 1e-4 --pld
+  ckm dp budget -s 60000 -b 240 -n 1.3 -e 15 --sampling shuffled
   ckm dp budget -s 10000 -b 4 -n 2.6 -e 10 -a "8 16 32 64 128"
 """,
 )
 @run_options
-@noise_options
-@click.option("--pld", is_flag=True, help="Also the tightest account, by dp-accounting.")
+@click.option(
+    "-n",
+    "--noise-multiplier",
+    "--noise_multiplier",
+    type=float,
+    required=True,
+    help="Standard deviation of the noise over the clipping norm.",
+)
+@click.option(
+    "-a", "--alphas", multiple=True, help="Orders of the Rényi formulas, in place of theirs."
+)
+@click.option(
+    "--sampling",
+    type=click.Choice(["poisson", "fixed", "shuffled"]),
+    default="poisson",
+    show_default=True,
+    help="How batches are drawn.",
+)
 @common_options
 @click.pass_obj
 def budget(
@@ -101,48 +105,52 @@ def budget(
     epochs: int,
     delta: float,
     alphas: tuple[str, ...],
-    pld: bool,
+    sampling: str,
 ) -> None:
-    """Tell what a training run with noisy gradients costs, before it starts."""
-    from dp.rdp import CLASSIC_ORDERS, WIDE_ORDERS
-    from dp.training import training_cost, weak_points
+    """Tell what a training run with noisy gradients costs, before it starts.
 
-    orders = orders_of(alphas) or CLASSIC_ORDERS
-    classic, tight = (
-        training_cost(
-            dataset_size,
-            batch_size=batch_size,
-            noise_multiplier=noise_multiplier,
-            epochs=epochs,
-            delta=delta,
-            orders=grid,
-            conversion=conversion,
-            strict=False,
-        )
-        for grid, conversion in (
-            (orders, "classic"),
-            (orders_of(alphas) or WIDE_ORDERS, "tight"),
-        )
+    The first epsilon is the least that is proved for batches drawn so. Below it stand those for
+    other neighbours and by older formulas.
+    """
+    from dp.rdp import CLASSIC_ORDERS
+    from dp.training import training_cost, weak_points
+    from dpsgd.claims import claims
+    from dpsgd.cost import Sampling
+
+    orders = orders_of(alphas) or None
+    run: Any = {"batch_size": batch_size, "noise_multiplier": noise_multiplier}
+    run |= {"epochs": epochs, "delta": delta}
+    classic = training_cost(dataset_size, orders=orders or CLASSIC_ORDERS, strict=False, **run)
+    found = claims(dataset_size, sampling=Sampling(sampling), orders=orders, **run)
+    best, formulas = (
+        found[0],
+        {
+            "renyi": "Rényi orders",
+            "renyi-classic": f"Rényi orders, classic formula (order {classic.order:g})",
+        },
     )
-    rows = [
-        ("records", f"{dataset_size:,}"),
-        ("batch size", f"{batch_size:,}"),
-        ("epochs", f"{epochs:,}"),
-        ("sampling rate", f"{100 * classic.sampling_rate:.3g} %"),
-        ("noise multiplier", f"{noise_multiplier:g}"),
-        ("steps", f"{classic.steps:,}"),
-        ("epsilon", f"{classic.epsilon:.3g}"),
-        ("delta", f"{delta:g}"),
-        ("best order (alpha)", f"{classic.order:g}"),
-        ("epsilon, tight formula", f"{tight.epsilon:.3g}"),
-    ]
-    if pld:
-        rows.append(("epsilon, loss distribution", _by_distribution(classic)))
-    _table(rows)
+    _table(
+        [
+            ("records", f"{dataset_size:,}"),
+            ("batch size", f"{batch_size:,}"),
+            ("epochs", f"{epochs:,}"),
+            ("sampling rate", f"{100 * classic.sampling_rate:.3g} %"),
+            ("noise multiplier", f"{noise_multiplier:g}"),
+            ("steps", f"{classic.steps:,}"),
+            ("delta", f"{delta:g}"),
+            (
+                "epsilon",
+                f"{best.epsilon:.4g}  ({sampling} batches, {best.adjacency} neighbours)",
+            ),
+        ]
+    )
     click.echo(
-        "Holds for the addition or removal of one record, and batches that every record "
-        "joins by its own coin;\nbatches cut from a shuffled file may cost far more."
+        f"\n{'worth':<11}{'neighbours':<12}{'epsilon':>9}  account of {sampling} batches"
     )
+    for claim in found:
+        account = formulas.get(claim.account, claim.account)
+        click.echo(f"{claim.worth:<11}{claim.adjacency:<12}{claim.epsilon:>9.4g}  {account}")
+    click.echo(_ASSUMED[sampling])
     for note in weak_points(classic, dataset_size=dataset_size, batch_size=batch_size):
         voice.warn("weak point", note)
 
@@ -159,8 +167,9 @@ Example:
 def noise(
     *, dataset_size: int, batch_size: int, epochs: int, delta: float, epsilon: float
 ) -> None:
-    """Tell how much noise a training run needs to keep a budget."""
-    from dp.training import noise_for_training, training_cost
+    """Tell how much noise a training run needs to keep a budget; for Poisson batches."""
+    from dp.training import training_cost
+    from dpsgd.cost import noise_for
 
     # The cost of any noise checks the numbers and counts the steps.
     plan = training_cost(
@@ -171,9 +180,7 @@ def noise(
         delta=delta,
         strict=False,
     )
-    found = noise_for_training(
-        epsilon, delta=delta, sampling_rate=plan.sampling_rate, steps=plan.steps
-    )
+    found = noise_for(epsilon, delta=delta, sampling_rate=plan.sampling_rate, steps=plan.steps)
     rounded = math.ceil(found * 1e4) / 1e4
     _table(
         [
@@ -405,23 +412,21 @@ def orders_of(texts: Sequence[str]) -> list[float]:
         raise click.UsageError("--alphas are numbers above 1: -a '2 4 8 16'.") from None
 
 
-def _by_distribution(cost: TrainingCost) -> str:
-    from dp import PrivacyLoss
-
-    if not cost.noise_multiplier:
-        return "inf"
-    step = PrivacyLoss.gaussian(cost.noise_multiplier, sampling_rate=cost.sampling_rate)
-    return f"{(step * cost.steps).epsilon(cost.delta):.3g}"
-
-
 def _belief_table() -> None:
     from dp.belief import TABLE_EPSILONS, TABLE_PRIORS, belief_table
 
-    click.echo("Most that can be believed after, in %; rows: before, columns: epsilon")
+    click.echo(
+        "Most that can be believed after of who is in the data, in %; rows: before, columns: "
+        "epsilon"
+    )
     click.echo("  before" + "".join(f"{epsilon:>8g}" for epsilon in TABLE_EPSILONS))
-    for prior, row in zip(TABLE_PRIORS, belief_table(), strict=True):
+    for prior, row in zip(TABLE_PRIORS, belief_table(about="membership"), strict=True):
         cells = "".join(f"{100 * value:8.2f}" for value in row)
         click.echo(f"{100 * prior:6g} %{cells}")
+    click.echo(
+        "For any other statement about one person, where epsilon is add-remove or zero-out:\n"
+        "the column of twice epsilon"
+    )
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> None:

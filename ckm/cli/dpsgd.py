@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.dp import noise_options, orders_of, run_options
+from ckm.cli.dp import budget
 from ckm.cli.dpsgd_card import card
 from ckm.cli.dpsgd_memory import memory
 from ckm.cli.dpsgd_sweep import sweep
@@ -39,66 +39,6 @@ Examples:
 )
 def dpsgd() -> None:
     """Train on confidential data: cost, models, audits."""
-
-
-@dpsgd.command(
-    epilog="""\b
-Examples:
-  ckm dpsgd budget -s 60000 -b 64 -n 1.0 -e 15
-  ckm dpsgd budget -s 60000 -b 240 -n 1.3 -e 15 --sampling shuffled
-""",
-)
-@run_options
-@noise_options
-@click.option(
-    "--sampling",
-    type=click.Choice(["poisson", "fixed", "shuffled"]),
-    default="poisson",
-    show_default=True,
-    help="How batches are drawn.",
-)
-@common_options
-@click.pass_obj
-def budget(
-    voice: Voice,
-    /,
-    *,
-    dataset_size: int,
-    batch_size: int,
-    noise_multiplier: float,
-    epochs: int,
-    delta: float,
-    alphas: tuple[str, ...],
-    sampling: str,
-) -> None:
-    """Tell what a run costs, with sampler and neighbours beside every epsilon."""
-    from dp.rdp import CLASSIC_ORDERS
-    from dp.training import training_cost, weak_points
-    from dpsgd.claims import claims
-    from dpsgd.cost import Sampling
-
-    run: Any = {"noise_multiplier": noise_multiplier, "epochs": epochs, "delta": delta}
-    orders = orders_of(alphas) or CLASSIC_ORDERS
-    cost = training_cost(
-        dataset_size, batch_size=batch_size, orders=orders, strict=False, **run
-    )
-    found = claims(dataset_size, batch_size=batch_size, sampling=Sampling(sampling), **run)
-    for name, value in (
-        ("sampling rate", f"{100 * batch_size / dataset_size:.3g} %"),
-        ("noise multiplier", f"{noise_multiplier:g}"),
-        ("steps", f"{cost.steps:,}"),
-        ("epsilon", f"{cost.epsilon:.3g}  (classic formula: Poisson batches, add-remove)"),
-        ("delta", f"{delta:g}"),
-        ("best order (alpha)", f"{cost.order:g}"),
-    ):
-        click.echo(f"{name:<20}{value}")
-    click.echo(f"{'worth':<12}{'neighbours':<13}{'epsilon':>9}  account ({sampling} batches)")
-    for claim in found:
-        click.echo(
-            f"{claim.worth:<12}{claim.adjacency:<13}{claim.epsilon:>9.4g}  {claim.account}"
-        )
-    for note in weak_points(cost, dataset_size=dataset_size, batch_size=batch_size):
-        voice.warn("weak point", note)
 
 
 @dpsgd.command(
@@ -205,5 +145,5 @@ def _scores(file: Path):  # type: ignore[no-untyped-def]  # noqa: ANN202
     return table[:, 0], table[:, 1] == 1
 
 
-for _command in (train, predict, card, sweep, memory):
+for _command in (budget, train, predict, card, sweep, memory):
     dpsgd.add_command(_command)

@@ -34,7 +34,7 @@ _PATH = click.Path(path_type=Path)
 _PLAIN: dict[str, tuple[str, str, Any, str]] = {
     "epsilon": ("plan", "epsilon", float, "What may be spent."),
     "noise_multiplier": ("plan", "noise_multiplier", float, "Noise, in place of epsilon."),
-    "delta": ("plan", "delta", float, "Chance that the bound may fail."),
+    "delta": ("plan", "delta", float, "Delta of (epsilon, delta)."),
     "unit": ("plan", "unit", str, "Who is protected."),
     "adjacency": (
         "plan",

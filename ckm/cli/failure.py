@@ -39,6 +39,7 @@ _EXITS = {
     "CheckFailedError": CHECK_FAILED,
     "ThinDifferenceError": CHECK_FAILED,
     "BudgetSpentError": CHECK_FAILED,
+    "CapError": CHECK_FAILED,
     "SourceError": WRONG_DATA,
     "DataError": WRONG_DATA,
     "MagnitudeError": WRONG_DATA,
@@ -70,9 +71,10 @@ class Failure:
     message: str
     hint: str | None = None
     problems: tuple[dict[str, str | None], ...] = ()
+    inside: str = ""
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the JSON line."""
+        """Return the fields of the JSON line; what stays inside is no part of it."""
         fields: dict[str, Any] = {
             "code": self.code,
             "exit": self.exit,
@@ -145,7 +147,12 @@ def _our(error: ExplainedError) -> Failure:
         if hasattr(p, "where")
     )
     return Failure(
-        exit=code, code=str(error.code), message=error.problem, hint=hint, problems=problems
+        exit=code,
+        code=str(error.code),
+        message=error.problem,
+        hint=hint,
+        problems=problems,
+        inside=error.inside,
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import math
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from ckm.cli.voice import Voice
     from rappor.encoded import Reports
+    from rappor.ledger import ClientLedger
     from rappor.parameters import Parameters
     from tables.secret import Secret
 
@@ -68,6 +71,11 @@ Example:
 
 The reports hold no client, no value and no secret. Encoding again with the same secret and
 metric repeats the permanent responses, so that a value costs its permanent loss once.
+
+A ledger adds up what each client sends, over all files and metrics of the secret, and no
+client sends more than the cap: by default the permanent loss of one value, or one report where
+that has no bound. If one would, nothing is written and the exit code is 1. The ledger is
+rappor-clients.db beside the output; it names neither clients nor values. Keep it.
 """
 )
 @click.argument("data", type=_PATH)
@@ -77,6 +85,15 @@ metric repeats the permanent responses, so that a value costs its permanent loss
 @parameter_options
 @click.option("--secret", "secret_file", type=_PATH, help="Secret file; else CKM_SECRET.")
 @click.option("-o", "--output", required=True, type=_PATH, help="A .rappor or .csv file.")
+@click.option(
+    "--ledger", type=_PATH, help="What clients have sent, else rappor-clients.db beside it."
+)
+@click.option(
+    "--cap",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Most epsilon of a client for ever; 'inf' for none.",
+)
+@click.option("--skip", is_flag=True, help="Leave out reports beyond the cap.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--dry-run", is_flag=True, help="Encode everything, write nothing.")
 @common_options
@@ -92,11 +109,15 @@ def encode(
     hash_name: Any,
     secret_file: Path | None,
     output: Path,
+    ledger: Path | None,
+    cap: float | None,
+    skip: bool,
     force: bool,
     dry_run: bool,
 ) -> None:
     """Turn true values of a .csv or .parquet file into reports."""
     from ckm.cli.rappor_records import answers
+    from rappor.ledger import ClientLedger, usual_cap
     from rappor.reportfiles import write_reports
 
     if value == client:
@@ -107,22 +128,43 @@ def encode(
     secret = _secret(secret_file)
     if output.exists() and data.exists() and output.samefile(data):
         raise click.UsageError("The output must be another file than the data.")
-    with voice.progress() as tell:
+    most = usual_cap(parameters) if cap is None else cap
+    if cap is None and math.isinf(most):
+        raise click.UsageError("These parameters protect nobody; say --cap inf if meant so.")
+    file = ledger or output.with_name("rappor-clients.db")
+    kept = None if dry_run and not file.exists() else file
+    with voice.progress() as tell, ClientLedger(kept, secret=secret) as clients:
         pieces = _pieces(
             answers(data, value=value, client=client, parameters=parameters),
             parameters,
             secret=secret,
             metric=metric,
+            clients=clients,
+            cap=most,
+            skip=skip,
             tell=tell,
         )
         if dry_run:
             for _ in pieces:
                 pass
-            voice.step("dry run complete", f"dry run: {output} would be written")
-            return
-        write_reports(pieces, output, parameters=parameters, overwrite=force)
-    voice.step("reports written", f"written to {output.name}")
+        else:
+            write_reports(
+                _charged(pieces, clients), output, parameters=parameters, overwrite=force
+            )
+    told = f"no client has sent more than epsilon {clients.most:.4g}, the cap is {most:.4g}"
+    if clients.over:
+        voice.warn("beyond the cap", f"left out reports of {len(clients.over):,} clients")
+    if dry_run:
+        voice.step("dry run complete", f"dry run: {output} would be written; {told}")
+        return
+    voice.step("reports written", f"written to {output.name}; {told}")
     click.echo(str(output))
+
+
+def _charged(pieces: Iterable[Reports], clients: ClientLedger) -> Iterator[Reports]:
+    """Give the reports, and charge for good before the file gets its name."""
+    yield from pieces
+    clients.commit()
 
 
 def _pieces(
@@ -131,17 +173,33 @@ def _pieces(
     *,
     secret: Secret,
     metric: str,
+    clients: ClientLedger,
+    cap: float,
+    skip: bool,
     tell: Callable[[str, int, int], None],
 ) -> Iterator[Reports]:
     from rappor.client import encode_stream
+    from rappor.errors import CapError
 
     done = 0
-    for values, clients in answers:
+    for values, names in answers:
+        kept = clients.charge(values, names, parameters=parameters, metric=metric, cap=cap)
         yield from encode_stream(
-            values, clients, parameters=parameters, secret=secret, metric=metric
+            list(compress(values, kept)),
+            list(compress(names, kept)),
+            parameters=parameters,
+            secret=secret,
+            metric=metric,
         )
         done += len(values)
         tell("encoding", done, 0)
+    if clients.over and not skip:
+        raise CapError(
+            f"{len(clients.over):,} clients would send more than the cap of epsilon {cap:.4g} "
+            "allows them for ever.",
+            hint="ask less often or for coarser values; --skip leaves these reports out, and "
+            "--cap allows more",
+        )
 
 
 def _secret(file: Path | None) -> Secret:

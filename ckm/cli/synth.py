@@ -16,7 +16,7 @@ from ckm.cli.root import Group, common_options
 from ckm.cli.synth_evaluate import compare, evaluate
 from ckm.cli.synth_report import report
 from ckm.cli.synth_sweep import sweep
-from footing.files import new_file
+from footing.files import new_file, require_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -111,7 +111,8 @@ def schema(
     default="tables",
     show_default=True,
     help="tables; to compare with: copula, histogram, priv-bayes; and, NOT differentially "
-    "private as claimed: copula-shirley, priv-bayes-legacy, vine.",
+    "private as claimed: copula-shirley, priv-bayes-legacy, vine. priv-bayes and "
+    "copula-shirley are weaker here than they could be.",
 )
 @click.option(
     "--set",
@@ -158,7 +159,7 @@ def fit(
     from synth import Discovery, Schema, SimulatedNoise, Synthesizer, draw_structure
     from synth.claims import words_of
     from synth.frames import names_of, read_records
-    from synth.methods import settings_of
+    from synth.methods import WEAKER, settings_of
 
     if picture is not None and method != "tables":
         raise click.UsageError(f"There is no picture of the method {method!r}.")
@@ -173,6 +174,8 @@ def fit(
     )
     if discovery is None:
         synthesizer.schema.require_declared()
+    if method in WEAKER:
+        voice.warn("weak baseline", f"{method} is a weak baseline here: {WEAKER[method]}")
     if dry_run:
         names_of(data)
         voice.step("dry run complete", f"dry run: a model would go to {output}")
@@ -252,7 +255,7 @@ def sample(
                 progress=tell,
             )
         frame = from_codes(
-            drawn.codes, numbers=drawn.numbers, schema=model.schema, shape=model.shape
+            drawn.codes, numbers=drawn.numbers, schema=model.schema, container=model.container
         )
         write_records(frame, draft)
         made = Certificate.of(
@@ -337,6 +340,7 @@ def _written(target: Path, *, force: bool, dry_run: bool) -> Iterator[Path]:
 
 
 def _secret(file: Path) -> bytes:
+    require_private(file, "secret file")
     try:
         return file.read_bytes().strip()
     except OSError:

@@ -173,7 +173,8 @@ class TableModel(_Section):
         description='"count", "weighted", and "sum:income", "mean:income" of a variable.',
     )
     margins: Literal["all", "none"] | list[list[str]] = Field(
-        default="all", description="Which totals to publish beside the finest cells."
+        default="all",
+        description="Which totals to publish beside the finest cells, which every table has.",
     )
     where: str | None = Field(
         default=None, min_length=1, description="Which rows count, for example: age >= 15"

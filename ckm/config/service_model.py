@@ -16,6 +16,7 @@ from ckm.config.model import (
     TextModel,
 )
 from ckm.config.section import Section as _Section
+from ckm.config.service_facts import Reconstruction, Role  # noqa: TC001  (pydantic looks)
 
 __all__ = ["ServiceModel", "known_service_keys"]
 
@@ -155,6 +156,9 @@ class LimitsModel(_Section):
     job_bytes: int = Field(
         default=1_000_000_000, ge=1, description="Bytes of all results together."
     )
+    ledger_sets: int = Field(
+        default=5_000_000, ge=1, description="Sets of records in the ledger; then no new table."
+    )
     connections: int = Field(default=512, ge=1, description="Connections of one process.")
     memory_limit: _Name | None = Field(default=None, description='DuckDB memory: "2GB".')
     threads: _Count | None = Field(default=None, description="DuckDB threads; all by default.")
@@ -174,9 +178,13 @@ class AccessModel(_Section):
     trusted_proxies: list[_Name] = Field(
         default=[], description="Addresses whose X-Forwarded-For is believed."
     )
-    filters: Literal["public", "researcher", "officer"] = Field(
-        default="public",
+    filters: Role = Field(
+        default="officer",
         description="The least role that may filter, or count some categories alone.",
+    )
+    accepts_reconstruction: Reconstruction | None = Field(
+        default=None,
+        description="What the office has to say where the mode is open and the public filters.",
     )
     origins: list[_Name] = Field(
         default=[], description='Web sites whose scripts may ask (CORS); ["*"] for all.'
@@ -187,6 +195,9 @@ class ServiceLedgerModel(LedgerModel):
     """The record of what was published, by this service and by batch jobs."""
 
     smallest: int = Field(default=10, ge=1, description="Smaller cells are not compared.")
+    official: list[_Name] = Field(
+        default=[], description="Job files whose tables are recorded before callers are heard."
+    )
 
 
 class ServiceModel(_Section):
@@ -229,7 +240,7 @@ def known_service_keys() -> dict[str, tuple[str, ...]]:
     Examples
     --------
     >>> known_service_keys()["ledger"]
-    ('path', 'url', 'threshold', 'policy', 'smallest', 'history', 'also')
+    ('path', 'url', 'threshold', 'policy', 'smallest', 'history', 'also', 'official')
     """
     keys = {name: tuple(model.model_fields) for name, model in _SECTIONS.items()}
     top = tuple(field.alias or name for name, field in ServiceModel.model_fields.items())

@@ -50,7 +50,7 @@ class PlanModel(Section):
     noise_multiplier: float | None = Field(
         default=None, ge=0, description="Noise over the clipping norm, in place of epsilon."
     )
-    delta: float = Field(gt=0, lt=1, description="Chance that the bound may fail.")
+    delta: float = Field(gt=0, lt=1, description="Delta of (epsilon, delta).")
     unit: str = Field(default="record", min_length=1, description="Who is protected.")
     adjacency: Literal["add-remove", "zero-out", "replace"] = Field(
         default="add-remove", description="What the neighbours are."

@@ -13,7 +13,7 @@ from ckm.ledger.amounts import new_noises, sealed_noises
 from ckm.ledger.entry import Entry
 from ckm.ledger.histories import Histories
 from ckm.ledger.seal import Seal
-from ckm.ledger.settings import require_noise, require_parameters, width_of
+from ckm.ledger.settings import Head, require_noise, require_parameters, width_of
 from ckm.ledger.store import Row, open_store
 from ckm.ledger.writer import Submission, Writer
 
@@ -195,6 +195,20 @@ class Ledger:
             smallest=self._smallest,
             shown=shown,
         )
+
+    @property
+    def sets(self) -> int:
+        """Sets of records in memory, of all histories: 100 to 200 bytes each.
+
+        Examples
+        --------
+        >>> ledger.sets  # doctest: +SKIP
+        0
+        """
+        if not self._is_loaded:
+            self._writer.refresh()
+            self._is_loaded = True
+        return self._histories.sets
 
     def is_known(self, definition: Definition, *, history: str = "public") -> bool:
         """Tell whether a table of this definition is recorded.
@@ -418,6 +432,39 @@ class Ledger:
             )
         yield from self._histories.audit(history, wanted)
 
+    @property
+    def head(self) -> str:
+        """The number and the link of the last entry, as far as this program has seen."""
+        return str(self._histories.head)
+
+    def require_whole(self, *, head: str | None = None) -> str:
+        """Look at every entry, and return the head of the ledger.
+
+        Parameters
+        ----------
+        head
+            The head at an earlier time, as noted elsewhere: then entries that were removed
+            since are missed even where the whole ledger was put back.
+
+        Returns
+        -------
+        str
+            The number and the link of the last entry. Who keeps it elsewhere can tell later
+            that nothing up to there was removed.
+
+        Raises
+        ------
+        LedgerError
+            If entries are missing, were altered or are in another order, with their numbers.
+
+        Examples
+        --------
+        >>> ledger.require_whole()  # doctest: +SKIP
+        '12:0123456789abcdef0123456789abcdef'
+        """
+        known = None if head is None else Head.read(head)
+        return str(self._histories.require_whole(known))
+
     def close(self) -> None:
         """Close the database."""
         self._store.close()
@@ -444,9 +491,7 @@ class Ledger:
         *,
         with_rows: bool = True,
     ) -> Submission:
-        if not self._is_loaded:
-            self._writer.refresh()
-            self._is_loaded = True
+        _ = self.sets  # what was recorded is in memory
         # All but the comparison is done while others may write.
         records = [self._histories.draft(entry, history) for entry in entries]
         rows = [self._row(record, history) for record in records] if with_rows else []

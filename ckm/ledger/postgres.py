@@ -40,7 +40,7 @@ class Postgres(Database):
     """
 
     _mark = "%s"
-    _number = "BIGSERIAL PRIMARY KEY"
+    _number = "BIGINT PRIMARY KEY"
     _bytes = "BYTEA"
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -9,13 +10,34 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-__all__ = ["Cache"]
+__all__ = ["Cache", "digest_of"]
 
 T = TypeVar("T")
+
+_ENTRY_BYTES = 500  # of an entry's key and place
+
+
+def digest_of(*parts: object) -> bytes:
+    """Return a short key for what may be long.
+
+    Parameters
+    ----------
+    parts
+        Texts, numbers, and tuples and data classes of such.
+
+    Examples
+    --------
+    >>> digest_of("a", 1) == digest_of("a", 1), len(digest_of("a" * 9999))
+    (True, 32)
+    """
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).digest()
 
 
 class Cache(Generic[T]):
     """Keep the entries that were used last, up to a number of bytes.
+
+    A key is short, see `digest_of`, or part of its entry: beside the entry it counts as 500
+    bytes.
 
     Parameters
     ----------
@@ -26,39 +48,39 @@ class Cache(Generic[T]):
 
     Examples
     --------
-    >>> cache = Cache(800, size=len)
+    >>> cache = Cache(8000, size=len)
     >>> cache.put("a", b"123")
     >>> cache.get("a"), cache.get("b"), cache.used
-    (b'123', None, 3)
+    (b'123', None, 503)
     """
 
     def __init__(self, most_bytes: int, *, size: Callable[[T], int]) -> None:
         self.most_bytes = most_bytes
         self.used = 0
         self._size = size
-        self._entries: OrderedDict[Hashable, T] = OrderedDict()
+        self._entries: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> T | None:
         """Return an entry, which thereby was used last."""
         with self._lock:
-            if key in self._entries:
-                self._entries.move_to_end(key)
-            return self._entries.get(key)
+            if key not in self._entries:
+                return None
+            self._entries.move_to_end(key)
+            return self._entries[key][0]
 
     def put(self, key: Hashable, entry: T) -> None:
         """Keep an entry, and let go of those that were not used for longest."""
-        size = self._size(entry)
+        size = self._size(entry) + _ENTRY_BYTES
         if size > self.most_bytes // 8:
             return
         with self._lock:
             if key in self._entries:
-                self.used -= self._size(self._entries.pop(key))
-            self._entries[key] = entry
+                self.used -= self._entries.pop(key)[1]
+            self._entries[key] = entry, size
             self.used += size
             while self.used > self.most_bytes:
-                _, oldest = self._entries.popitem(last=False)
-                self.used -= self._size(oldest)
+                self.used -= self._entries.popitem(last=False)[1][1]
 
     def find(self, fits: Callable[[T], bool], *, cost: Callable[[T], int]) -> T | None:
         """Return the cheapest entry that fits.
@@ -71,7 +93,7 @@ class Cache(Generic[T]):
             What using it would cost.
         """
         with self._lock:
-            entries = list(self._entries.items())
+            entries = [(key, entry) for key, (entry, _) in self._entries.items()]
         found = [
             (cost(entry), place) for place, (_, entry) in enumerate(entries) if fits(entry)
         ]

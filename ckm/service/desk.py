@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ckm.errors import FormatError
 from ckm.service.access import ROLES, Caller, TokenFile, Tokens
 from ckm.service.audit import Audit, shape_of
 from ckm.service.cache import Cache
@@ -21,7 +22,6 @@ from ckm.service.sessions import Sessions
 from ckm.service.words import Phrase
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
     from pathlib import Path
 
     from ckm.config.service import Service
@@ -38,7 +38,8 @@ __all__ = ["Desk"]
 
 _THIN = "thin_difference"
 
-_MOST_ATTEMPTS = 20  # wrong tokens of one address in an hour, where people sign in
+# Wrong tokens in an hour: of one address where people sign in, of one token from anywhere.
+_MOST_ATTEMPTS = 20
 
 
 class Desk:
@@ -72,6 +73,7 @@ class Desk:
         path = service.access.tokens
         self._tokens = None if path is None else Tokens(TokenFile(path))
         self._sessions = Sessions(folder / "sessions")
+        self._watch()
 
     @property
     def variables(self) -> dict[str, Variable]:
@@ -88,30 +90,14 @@ class Desk:
         """Whether people can have tokens here."""
         return self._tokens is not None
 
-    def sign_in(self, token: str, *, address: str) -> str:
+    def sign_in(self, caller: Caller) -> str:
         """Begin a session for who has a token, and return its name.
 
         Parameters
         ----------
-        token
-            The token.
-        address
-            Whence it comes.
-
-        Raises
-        ------
-        Mistake
-            If the token is wrong, or too many were.
+        caller
+            Whose token was shown, from `verify`.
         """
-        attempts = partial(self._rates.take, f"sign-in {address}", limit=_MOST_ATTEMPTS)
-        left = attempts(cost=0)
-        if not left.remaining:
-            raise Mistake("too_many_attempts", wait=left.reset_s)
-        caller = None if self._tokens is None else self._tokens.caller(token.strip())
-        if caller is None:
-            attempts()
-            self._audit.note(who=f"address {address}", outcome="wrong token")
-            raise Mistake("wrong_token")
         name = self._sessions.open(caller.id)
         self._audit.note(who=caller.id, role=caller.role, outcome="signed in")
         return name
@@ -129,10 +115,10 @@ class Desk:
         if who is not None:
             self._audit.note(who=who, outcome="signed out")
 
-    def identify(
+    def recognise(
         self, *, token: str | None, address: str, session: str | None = None
-    ) -> Caller:
-        """Return who asks.
+    ) -> Caller | None:
+        """Return who asks; None where the secret of a token is still to be verified.
 
         Parameters
         ----------
@@ -146,14 +132,11 @@ class Desk:
         Raises
         ------
         Mistake
-            If the token is wrong, or one is needed.
+            If one is needed.
         """
         if token is not None and self._tokens is not None:
-            caller = self._tokens.caller(token)
-            if caller is None:  # guessing has the budget of a stranger
-                self.require(self.budget(Caller(id=f"wrong token {address}")))
-                raise Mistake("no_token")
-            return caller
+            known = self._tokens.recognise(token)
+            return known if isinstance(known, Caller) else None
         public = None if session is None else self._sessions.token_id(session)
         if public is not None and self._tokens is not None:
             caller = self._tokens.holder(public)
@@ -162,6 +145,51 @@ class Desk:
         if self.service.access.mode == "tokens":
             raise Mistake("no_token")
         return Caller(id=f"address {address}")
+
+    def verify(self, token: str, *, address: str, is_sign_in: bool = False) -> Caller:
+        """Return whose a token is, as far as neither it nor its sender was wrong too often.
+
+        Parameters
+        ----------
+        token, address
+            The token, and whence it comes.
+        is_sign_in
+            Whether somebody signs in at the page, where fewer attempts are allowed.
+
+        Raises
+        ------
+        Mistake
+            If the token is wrong, or too many were.
+        """
+        known = None if self._tokens is None else self._tokens.recognise(token)
+        if isinstance(known, Caller):
+            return known
+        attempts = [self._attempts(address, is_sign_in=is_sign_in)]
+        if known is not None:
+            attempts.append((f"wrong secret {known}", _MOST_ATTEMPTS))
+        left = [self._rates.take(who, limit=limit, cost=0) for who, limit in attempts]
+        # Who was never wrong is let through, so that nobody can lock a token's owner out.
+        if not left[0].remaining or (
+            not left[-1].remaining and left[0].remaining < left[0].limit
+        ):
+            if is_sign_in:
+                raise Mistake("too_many_attempts", wait=left[-1].reset_s)
+            last = next(budget for budget in left if not budget.remaining)
+            raise Mistake("too_many_requests", limit=last.limit, wait=last.reset_s)
+        caller = None if known is None or self._tokens is None else self._tokens.caller(token)
+        if caller is not None:
+            return caller
+        for who, limit in attempts:
+            self._rates.take(who, limit=limit)
+        self._audit.note(who=f"address {address}", outcome="wrong token")
+        raise Mistake("wrong_token" if is_sign_in else "no_token")
+
+    def _attempts(self, address: str, *, is_sign_in: bool) -> tuple[str, int]:
+        """Return what wrong tokens of an address are counted under, and how many it has."""
+        if is_sign_in:
+            return f"sign-in {address}", _MOST_ATTEMPTS
+        # Guessing has the budget of a stranger.
+        return f"wrong token {address}", self.service.limits.per_hour("public")
 
     def budget(self, caller: Caller, *, cost: int = 1) -> Budget:
         """Take a request from a caller's budget.
@@ -269,7 +297,7 @@ class Desk:
         """
         self.require_filters(query, caller)
         rules = self.rules(caller, is_job=is_job)
-        key: Hashable = (query, format, language, rules)
+        key = query.digest, format, language, rules
         made: Rendered | Refusal | None = self.rendered.get(key)
         outcome = "repeated"
         if made is None:
@@ -277,13 +305,16 @@ class Desk:
             if answer.refusal is not None:
                 made, outcome = answer.refusal, _outcome_of(answer)
             else:
-                made = render(
-                    answer,
-                    service=self.service,
-                    variables=self.variables,
-                    format=format,
-                    language=language,
-                )
+                try:
+                    made = render(
+                        answer,
+                        service=self.service,
+                        variables=self.variables,
+                        format=format,
+                        language=language,
+                    )
+                except FormatError:
+                    raise Mistake("unfit_format", name=format) from None
                 outcome = _outcome_of(answer)
                 self.rendered.put(key, made)
         self._note(query, caller, form=format, outcome=outcome)
@@ -309,10 +340,10 @@ class Desk:
     def _note(self, query: Query, caller: Caller, *, form: str, outcome: str) -> None:
         if outcome == _THIN:  # an answer about a few persons: none may have many of them
             self._rates.charge(caller.id, cost=self.service.limits.thin_difference_cost)
-        self.metrics.count("ckm_tables_total", outcome=outcome)
         self._audit.note(
             who=caller.id, role=caller.role, format=form, outcome=outcome, **shape_of(query)
         )
+        self.metrics.count("ckm_tables_total", outcome=outcome)
 
     def submit(
         self,
@@ -342,7 +373,7 @@ class Desk:
             owner=caller.id,
         )
 
-    def note_mistake(self, caller: Caller | None, *, route: str, key: str) -> None:
+    def note_mistake(self, caller: Caller, *, route: str, key: str) -> None:
         """Note a request that was wrong.
 
         Parameters
@@ -350,19 +381,25 @@ class Desk:
         caller, route, key
             Who asked where, and what was wrong.
         """
-        who = None if caller is None else caller.id
-        self._audit.note(who=who, route=route, outcome=f"mistake: {key}")
+        self._audit.note(who=caller.id, route=route, outcome=f"mistake: {key}")
 
     def figures(self) -> str:
         """Return the service's figures for Prometheus."""
-        cubes = self.answerer.cubes
-        gauges = {
-            "ckm_cache_bytes_cells": float(cubes.cache.used),
-            "ckm_cache_bytes_answers": float(self.rendered.used),
-        }
+        return self.metrics.text()
+
+    def _watch(self) -> None:
+        """Show in the figures what memory holds, and how cells were found."""
+        cubes, watch = self.answerer.cubes, self.metrics.watch
+        for name, cache in (("cells", cubes.cache), ("answers", self.rendered)):
+            text = f"Memory that {name} take."
+            watch(f"ckm_cache_bytes_{name}", text, partial(getattr, cache, "used"))
         for route in ("repeated", "rolled", "scanned"):
-            gauges[f"ckm_cells_{route}"] = float(cubes.routes[route])
-        return self.metrics.text(gauges)
+            watch(
+                f"ckm_cells_{route}",
+                f"How often cells were {route}.",
+                partial(cubes.routes.__getitem__, route),
+                is_total=True,
+            )
 
     def close(self) -> None:
         """End the job under way, drop those that wait, and close the files."""

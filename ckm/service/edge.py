@@ -17,6 +17,8 @@ from ckm.service.problem import problem_of_mistake
 from ckm.service.words import Phrase
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from ckm.service.metrics import Metrics
@@ -51,6 +53,8 @@ class Edge:
         The longest time for a body to arrive.
     metrics
         Where requests are counted.
+    notice
+        What every answer says in a header; empty for nothing.
     """
 
     def __init__(
@@ -61,12 +65,14 @@ class Edge:
         most_bytes: int,
         seconds: float,
         metrics: Metrics,
+        notice: str = "",
     ) -> None:
         self.app = app
         self._languages = languages
         self._most_bytes = most_bytes
         self._seconds = seconds
         self._metrics = metrics
+        self._headers = _HEADERS | ({b"ckm-notice": notice.encode()} if notice else {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -80,7 +86,7 @@ class Edge:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message = _with_headers(message)
+                message = _with_headers(message, self._headers)
             await send(message)
 
         try:
@@ -90,7 +96,10 @@ class Edge:
             mistake = error if isinstance(error, Mistake) else _noted(error)
             if not status:
                 language = language_of(scope, self._languages)
-                await problem_of_mistake(mistake, language)(scope, receive, sending)
+                # Where the next request begins may be told differently by a proxy.
+                headers = {"Connection": "close"} if _is_ambiguous(scope) else {}
+                answer = problem_of_mistake(mistake, language, headers=headers)
+                await answer(scope, receive, sending)
         finally:
             self._note(scope, status, time.perf_counter() - started)
 
@@ -100,6 +109,8 @@ class Edge:
                 "bad_request",
                 detail=Phrase(key="many_headers", filled={"limit": _MOST_HEADERS}),
             )
+        if _is_ambiguous(scope):
+            raise Mistake("bad_request", detail=Phrase(key="two_lengths"))
         for name, text in scope["headers"]:
             if name == b"content-length":
                 if not text.isdigit():
@@ -152,6 +163,13 @@ class Edge:
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
+def _is_ambiguous(scope: Scope) -> bool:
+    """Tell whether the length of a body is given in two ways, or in one that its HTTP lacks."""
+    names = {name for name, _ in scope["headers"]}
+    is_old = scope.get("http_version", "1.1") < "1.1"
+    return b"transfer-encoding" in names and (is_old or b"content-length" in names)
+
+
 def language_of(scope: Scope, languages: tuple[str, ...]) -> str:
     """Return the language of a request: ``lang=``, else ``Accept-Language``, else the first.
 
@@ -183,10 +201,10 @@ def language_of(scope: Scope, languages: tuple[str, ...]) -> str:
     return languages[0]
 
 
-def _with_headers(message: Message) -> Message:
+def _with_headers(message: Message, more: Mapping[bytes, bytes]) -> Message:
     headers: list[tuple[bytes, bytes]] = list(message.get("headers", []))
     present = {name.lower() for name, _ in headers}
-    headers += [(name, text) for name, text in _HEADERS.items() if name not in present]
+    headers += [(name, text) for name, text in more.items() if name not in present]
     return {**message, "headers": headers}
 
 

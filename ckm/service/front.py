@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,6 +36,8 @@ Made = TypeVar("Made")
 
 _SOON_S = 0.05
 _QUEUE = 16  # requests that may wait for each one that is worked on
+_VERIFIERS = 2  # tokens that are verified at a time
+_MOST_TO_VERIFY = 8  # tokens of one address that wait for it
 
 
 class Front:
@@ -51,6 +54,8 @@ class Front:
         limit = desk.service.limits.concurrent_requests
         self._workers = anyio.CapacityLimiter(limit)
         self._most_waiting = limit * _QUEUE
+        self._verifiers = anyio.CapacityLimiter(_VERIFIERS)
+        self._to_verify: Counter[str] = Counter()
 
     async def enter(
         self, request: Request, *, cost: int = 1, session: str | None = None
@@ -67,15 +72,39 @@ class Front:
         desk = self.desk
         language = language_wanted(request, desk.service.languages)
         token, address = token_of(request), address_of(request)
+        caller: Caller | None
         if token is None and session is None:
-            caller = desk.identify(token=None, address=address)
+            caller = desk.recognise(token=None, address=address)
         else:
-            identify = partial(desk.identify, token=token, address=address, session=session)
-            caller = await anyio.to_thread.run_sync(identify)
+            recognise = partial(desk.recognise, token=token, address=address, session=session)
+            caller = await anyio.to_thread.run_sync(recognise)
+        if caller is None:
+            caller = await self.verified(token or "", address=address)
         request.state.caller = caller
         request.state.budget = budget = desk.budget(caller, cost=cost)
         desk.require(budget)
+        request.state.is_counted = cost > 0
         return caller, language
+
+    async def verified(self, token: str, *, address: str, is_sign_in: bool = False) -> Caller:
+        """Return whose a token is; few are verified at a time, and few of one address wait.
+
+        Parameters
+        ----------
+        token, address, is_sign_in
+            As for `Desk.verify`.
+        """
+        if self._to_verify[address] >= _MOST_TO_VERIFY or (
+            self._to_verify.total() >= _MOST_TO_VERIFY**2
+        ):
+            raise Mistake("busy")
+        self._to_verify[address] += 1
+        verify = partial(self.desk.verify, token, address=address, is_sign_in=is_sign_in)
+        try:
+            return await anyio.to_thread.run_sync(verify, limiter=self._verifiers)
+        finally:
+            self._to_verify[address] -= 1
+            self._to_verify += Counter()  # without those that are at 0
 
     def budget_headers(self, request: Request) -> dict[str, str]:
         """Return what is left of the caller's budget.
@@ -166,11 +195,21 @@ class Front:
         """
         mistake = error if isinstance(error, Mistake) else Mistake("internal")
         language = language_of(request.scope, self.desk.service.languages)
-        caller = getattr(request.state, "caller", None)
-        route = getattr(request.scope.get("route"), "path", "other")
-        self.desk.note_mistake(caller, route=route, key=mistake.key)
+        self.note_mistake(request, mistake)
         headers = self.budget_headers(request)
         return problem_of_mistake(mistake, language, headers=headers)
+
+    def note_mistake(self, request: Request, mistake: Mistake) -> None:
+        """Note a mistake where it cost its caller a request, so that notes are bounded.
+
+        Parameters
+        ----------
+        request, mistake
+            The request, and what was wrong.
+        """
+        if getattr(request.state, "is_counted", False):
+            route = getattr(request.scope.get("route"), "path", "other")
+            self.desk.note_mistake(request.state.caller, route=route, key=mistake.key)
 
     async def not_served(self, request: Request, error: Exception) -> Response:
         """Answer where there is no route.

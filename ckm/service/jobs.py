@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -55,6 +56,7 @@ class Jobs:
         self._folder = JobFolder(folder, most=most, most_bytes=most_bytes, most_s=most_s)
         self._seconds = seconds
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ckm-job")
+        self._waiting: OrderedDict[str, tuple[Job, Work]] = OrderedDict()
         self._is_closing = threading.Event()
 
     def submit(self, work: Work, *, owner: str) -> Job:
@@ -75,7 +77,11 @@ class Jobs:
         self._folder.make_room(owner)
         job = Job.new(owner)
         self._folder.save(job)
-        self._pool.submit(self._run, job, work)
+        for name in list(self._waiting):  # those given up in other processes
+            if self._is_given_up(name):
+                self._waiting.pop(name, None)
+        self._waiting[job.id] = job, work
+        self._pool.submit(self._run_next)
         return job
 
     def find(self, name: str, *, owner: str) -> Job:
@@ -115,6 +121,7 @@ class Jobs:
             The job.
         """
         self._folder.cancel(job)
+        self._waiting.pop(job.id, None)
 
     def close(self, *, seconds: float | None = None) -> None:
         """Drop the jobs that wait, and end the one under way.
@@ -131,8 +138,13 @@ class Jobs:
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._folder.drop_waiting()
 
-    def _run(self, job: Job, work: Work) -> None:
-        if self._is_given_up(job):
+    def _run_next(self) -> None:
+        """Work on the job that waits longest; none waits where one was given up."""
+        try:
+            _, (job, work) = self._waiting.popitem(last=False)
+        except KeyError:
+            return
+        if self._is_given_up(job.id):
             return
         job = replace(job, status="running")
         self._folder.save(job)
@@ -145,7 +157,7 @@ class Jobs:
         finally:
             is_done.set()
             watch.join()
-        if self._is_given_up(job):
+        if self._is_given_up(job.id):
             self._folder.drop_result(job)
         else:
             self._folder.save(done)
@@ -171,12 +183,12 @@ class Jobs:
     def _watch(self, job: Job, deadline: Deadline, is_done: threading.Event) -> None:
         """Call a job off when it is given up, here or in another process, or at the end."""
         while not is_done.wait(_TICK_S):
-            if self._is_closing.is_set() or self._is_given_up(job):
+            if self._is_closing.is_set() or self._is_given_up(job.id):
                 deadline.call_off()
                 return
 
-    def _is_given_up(self, job: Job) -> bool:
-        now = self._folder.load(job.id)
+    def _is_given_up(self, name: str) -> bool:
+        now = self._folder.load(name)
         return now is None or now.status == "cancelled"
 
     def __repr__(self) -> str:

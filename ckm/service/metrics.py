@@ -1,43 +1,97 @@
-"""Figures about the service itself, in the text format of Prometheus."""
+"""Figures about the service itself, for Prometheus: one total over all its processes."""
 
 from __future__ import annotations
 
-import threading
+import os
 import time
-from collections import Counter
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-__all__ = ["Metrics"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+__all__ = ["SHARED_FOLDER", "Metrics", "forget_process"]
+
+#: The variable of the environment that names the folder in which processes add up figures; the
+#: library reads it when it is imported.
+SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 _BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
-_HELP = {
-    "ckm_requests_total": "Requests by route, method and status.",
-    "ckm_tables_total": "Tables by outcome: published, or the rule that refused them.",
-    "ckm_cells_found_total": "How cells were found.",
-    "ckm_request_seconds": "Time to answer.",
+_COUNTERS = {
+    "ckm_requests_total": ("Requests by route, method and status.", "route method status"),
+    "ckm_tables_total": (
+        "Tables by outcome: published, or the rule that refused them.",
+        "outcome",
+    ),
 }
 
 
 class Metrics:
-    """Counts what happens.
+    """Counts what happens, in this process and those that share its folder.
 
     Examples
     --------
     >>> metrics = Metrics()
     >>> metrics.count("ckm_tables_total", outcome="published")
-    >>> 'ckm_tables_total{outcome="published"} 1' in metrics.text({})
+    >>> 'ckm_tables_total{outcome="published"} 1.0' in metrics.text()
     True
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
-        self._buckets: Counter[tuple[str, float]] = Counter()
-        self._sums: Counter[str] = Counter()
-        self._started = time.time()
+        disable_created_metrics()  # type: ignore[no-untyped-call,unused-ignore]
+        self._registry = CollectorRegistry()
+        self._counters = {
+            name: Counter(name, text, labels.split(), registry=self._registry)
+            for name, (text, labels) in _COUNTERS.items()
+        }
+        self._seconds = Histogram(
+            "ckm_request_seconds",
+            "Time to answer.",
+            ["route"],
+            buckets=_BUCKETS,
+            registry=self._registry,
+        )
+        self._gauges: list[tuple[Gauge, Callable[[], float]]] = []
+        started = Gauge(
+            "ckm_start_time_seconds",
+            "When the first process started.",
+            registry=self._registry,
+            multiprocess_mode="min",
+        )
+        started.set(time.time())
+
+    def watch(
+        self, name: str, text: str, figure: Callable[[], float], *, is_total: bool = False
+    ) -> None:
+        """Show a figure of this moment, summed over processes.
+
+        Parameters
+        ----------
+        name, text
+            What it is called, and what it is.
+        figure
+            Tells it.
+        is_total
+            Whether processes that ended count, too.
+        """
+        gauge = Gauge(
+            name,
+            text,
+            registry=self._registry,
+            multiprocess_mode="sum" if is_total else "livesum",
+        )
+        self._gauges.append((gauge, figure))
+        gauge.set(figure())
 
     def count(self, name: str, **labels: str) -> None:
         """Add one to a counter.
@@ -47,8 +101,7 @@ class Metrics:
         name, labels
             The counter, and its labels.
         """
-        with self._lock:
-            self._counts[name, tuple(sorted(labels.items()))] += 1
+        self._counters[name].labels(**labels).inc()
 
     def took(self, route: str, seconds: float) -> None:
         """Note how long an answer took.
@@ -58,50 +111,34 @@ class Metrics:
         route, seconds
             Which, and how long.
         """
-        with self._lock:
-            for bucket in (*_BUCKETS, float("inf")):
-                self._buckets[route, bucket] += seconds <= bucket
-            self._sums[route] += seconds  # type: ignore[assignment]
+        self._seconds.labels(route=route).observe(seconds)
+        self._refresh()
 
-    def text(self, gauges: Mapping[str, float]) -> str:
-        """Return all figures.
+    def text(self) -> str:
+        """Return all figures."""
+        self._refresh()
+        registry = self._registry
+        if SHARED_FOLDER in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call,unused-ignore]
+        return generate_latest(registry).decode()
 
-        Parameters
-        ----------
-        gauges
-            Name → a figure of this moment.
-        """
-        with self._lock:
-            counts, buckets = dict(self._counts), dict(self._buckets)
-            sums = dict(self._sums)
-        lines = []
-        for name in sorted({name for name, _ in counts}):
-            lines += [f"# HELP {name} {_HELP.get(name, name)}", f"# TYPE {name} counter"]
-            lines += [
-                f"{name}{_labels(dict(labels))} {count}"
-                for (other, labels), count in sorted(counts.items())
-                if other == name
-            ]
-        if buckets:
-            name = "ckm_request_seconds"
-            lines += [f"# HELP {name} {_HELP[name]}", f"# TYPE {name} histogram"]
-            for (route, bucket), count in sorted(buckets.items()):
-                edge = "+Inf" if bucket == float("inf") else f"{bucket:g}"
-                lines.append(f"{name}_bucket{_labels({'route': route, 'le': edge})} {count}")
-            for route, seconds in sorted(sums.items()):
-                total = buckets[route, float("inf")]
-                lines.append(f"{name}_sum{_labels({'route': route})} {seconds:.6f}")
-                lines.append(f"{name}_count{_labels({'route': route})} {total}")
-        for name, figure in {"ckm_start_time_seconds": self._started, **gauges}.items():
-            lines += [f"# TYPE {name} gauge", f"{name} {figure:g}"]
-        return "\n".join(lines) + "\n"
+    def _refresh(self) -> None:
+        for gauge, figure in self._gauges:
+            gauge.set(figure())
+
+    def __repr__(self) -> str:
+        return "Metrics(…)"
 
 
-def _labels(labels: Mapping[str, str]) -> str:
-    if not labels:
-        return ""
-    escaped = {
-        k: v.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        for k, v in labels.items()
-    }
-    return "{" + ",".join(f'{k}="{v}"' for k, v in escaped.items()) + "}"
+def forget_process(process: int, folder: Path) -> None:
+    """Take a process that ended out of the figures of this moment; its counts stay.
+
+    Parameters
+    ----------
+    process
+        Its number.
+    folder
+        Where figures are added up.
+    """
+    mark_process_dead(process, path=str(folder))  # type: ignore[no-untyped-call,unused-ignore]

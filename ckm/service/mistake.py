@@ -31,6 +31,7 @@ _STATUS = {
     "not_allowed": 403,
     "too_many_requests": 429,
     "busy": 503,
+    "ledger_full": 503,
     "too_slow": 503,
     "internal": 500,
 }

@@ -42,6 +42,10 @@ MISTAKES: dict[str, tuple[str, str]] = {
         "The format “{name}” is unknown; known are {listed}.",
         "Le format « {name} » est inconnu ; sont connus {listed}.",
     ),
+    "unfit_format": (
+        "The format “{name}” cannot hold this table; take another format.",
+        "Le format « {name} » ne peut contenir ce tableau ; prenez un autre format.",
+    ),
     "bad_parameter": (
         "The parameter “{name}” is unknown or wrong.",
         "Le paramètre « {name} » est inconnu ou erroné.",
@@ -115,6 +119,10 @@ MISTAKES: dict[str, tuple[str, str]] = {
         "it has more than {limit} headers.",
         "elle a plus de {limit} en-têtes.",
     ),
+    "two_lengths": (
+        "“Transfer-Encoding” goes neither with “Content-Length” nor with HTTP/1.0.",
+        "« Transfer-Encoding » ne va ni avec « Content-Length » ni avec HTTP/1.0.",
+    ),
     "bad_length": ("its Content-Length.", "son Content-Length."),
     "bad_margins": (
         "{said}",
@@ -162,8 +170,14 @@ MISTAKES: dict[str, tuple[str, str]] = {
         "Il y a eu trop de jetons erronés ; attendez {wait} secondes.",
     ),
     "no_filters": (
-        "Who filters, or counts some categories alone, needs the role: {role}.",
-        "Pour filtrer, ou ne compter que certaines modalités, il faut le rôle : {role}.",
+        (
+            "Who filters, or ticks categories of a variable that is not shown, needs the role:"
+            " {role}. Show the variable, and tick its categories there."
+        ),
+        (
+            "Pour filtrer, ou cocher des modalités d'une variable qui n'est pas affichée, il"
+            " faut le rôle : {role}. Affichez la variable et cochez-y ses modalités."
+        ),
     ),
     "not_allowed": ("Your role does not allow this.", "Votre rôle ne le permet pas."),
     "too_many_requests": (
@@ -173,6 +187,10 @@ MISTAKES: dict[str, tuple[str, str]] = {
     "busy": (
         "The service is busy; try again soon.",
         "Le service est occupé ; réessayez bientôt.",
+    ),
+    "ledger_full": (
+        "No more new tables can be recorded; those that were answered before are answered.",
+        "Aucun nouveau tableau ne peut être enregistré ; les anciens sont encore servis.",
     ),
     "too_slow": (
         "The table took too long to find.",

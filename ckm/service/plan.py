@@ -6,7 +6,7 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ckm.service.cache import Cache
+from ckm.service.cache import Cache, digest_of
 from ckm.service.mistake import Mistake
 from ckm.service.query import Selection
 from ckm.service.rules import Shape
@@ -92,7 +92,7 @@ class Planner:
         self._variables = variables
         self._area = area
         self._coded: Cache[frozenset[Condition]] = Cache(
-            _MOST_FILTER_BYTES, size=lambda conditions: sum(c.nbytes for c in conditions) + 100
+            _MOST_FILTER_BYTES, size=lambda conditions: sum(c.nbytes for c in conditions) + 300
         )
 
     def plan(self, query: Query) -> Plan:
@@ -239,13 +239,14 @@ class Planner:
         }
 
     def _conditions(self, where: str | None) -> frozenset[Condition]:
-        known = self._coded.get(where)
+        key = digest_of(where)
+        known = self._coded.get(key)
         if known is None:
             try:
                 known = self._prepared.conditions(where)
             except FilterError as error:
                 raise Mistake("bad_filter", detail=_filter_phrase(error)) from None
-            self._coded.put(where, known)
+            self._coded.put(key, known)
         return known
 
     def _levels(self, selection: Selection) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckm.formats import FORMATS
 from ckm.service.selection import codelists_of
-from ckm.service.words import say
+from ckm.service.words import notice_of, say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,11 +48,12 @@ def table(
     links = _Links(language)
     path = f"/tables/{service.id}"
     labels = [variable.offer.labels[language] for variable in variables.values()]
+    said = service.description.get(language, "")
     return {
         "type": "Table",
         "id": service.id,
         "label": service.title[language],
-        "description": service.description.get(language, ""),
+        "description": " ".join(t for t in (said, notice_of(service, language)) if t),
         "updated": None if service.updated is None else f"{service.updated}T00:00:00Z",
         "firstPeriod": None,
         "lastPeriod": None,
@@ -181,7 +182,7 @@ def metadata(
         "extension": {"elimination": False, "show": "value"},
     }
     area = service.area
-    notes = [say("method", language)]
+    notes = [say(service.method, language)]
     return {
         "version": "2.0",
         "class": "dataset",
@@ -248,6 +249,11 @@ def config(service: Service, *, version: str, most_cells: int | None) -> dict[st
         Cells of an answer.
     """
     names = {"en": "English", "fr": "Français"}
+    notices = [
+        {"key": language, "value": notice}
+        for language in service.languages
+        if (notice := notice_of(service, language))
+    ]
     return {
         "apiVersion": "2.0.0",
         "appVersion": version,
@@ -268,7 +274,8 @@ def config(service: Service, *, version: str, most_cells: int | None) -> dict[st
             {
                 "id": "CORS",
                 "params": [{"key": "enabled", "value": str(bool(service.access.origins))}],
-            }
+            },
+            *([{"id": "reconstruction", "params": notices}] if notices else []),
         ],
         "rules": {k: v for k, v in service.rules.items() if v is not False and v != []},
     }

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ckm.service.cache import digest_of
 from ckm.service.mistake import Mistake
 from ckm.service.words import Phrase
 
@@ -50,6 +51,12 @@ class Query:
     measures: tuple[str, ...] = ("count",)
     margins: frozenset[tuple[int, ...]] | None = None
     within: tuple[Selection, ...] = ()
+
+    @property
+    def digest(self) -> bytes:
+        """A short key that equal queries share."""
+        margins = None if self.margins is None else sorted(self.margins)
+        return digest_of(self.selections, self.where, self.measures, margins, self.within)
 
     @property
     def cells(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ckm.ledger import Definition, LedgerError, ThinDifferenceError
@@ -37,6 +38,8 @@ class Recorder:
         What the service file says of it.
     name
         What the service's tables are called there.
+    most_sets
+        Above so many sets of records in the ledger no new table is recorded.
 
     Examples
     --------
@@ -44,16 +47,17 @@ class Recorder:
     Recorder('jobseekers')
     """
 
-    def __init__(self, ledger: Ledger, rules: JobLedger, *, name: str) -> None:
+    def __init__(
+        self, ledger: Ledger, rules: JobLedger, *, name: str, most_sets: int = 5_000_000
+    ) -> None:
         self._ledger = ledger
         self._name = name
+        self._most_sets = most_sets
         self._rules = rules
         self.policy: str = rules.policy
         self.width = ledger.width
         # The records do not change while a service runs: what it recorded stays recorded.
-        self._answered: Cache[tuple[Finding | None, int]] = Cache(
-            _MOST_BYTES, size=lambda item: item[1]
-        )
+        self._answered: Cache[tuple[Finding | None]] = Cache(_MOST_BYTES, size=lambda _: 100)
 
     def review(self, publication: Publication) -> Finding | None:
         """Return what speaks against a publication; record it where nothing does.
@@ -69,7 +73,8 @@ class Recorder:
             If the ledger cannot be written; then there is no answer.
         """
         query = publication.query
-        key = (publication.selections, query.where, query.within, query.margins)
+        # Counts and weighted counts show the same sets of records.
+        key = replace(query, selections=publication.selections, measures=()).digest
         known = self._answered.get(key)
         if known is not None:
             return known[0]
@@ -83,13 +88,17 @@ class Recorder:
         finding = _FOUND if pairs else None
         if pairs:
             self._note(pairs)
-        size = 200 + sum(40 * len(s.ranks) for s in publication.selections)
-        self._answered.put(key, (finding, size))
+        self._answered.put(key, (finding,))
         return finding
 
     def _publish(self, publication: Publication) -> tuple[ThinPair, ...]:
+        definition = self._definition(publication)
+        is_full = self._ledger.sets >= self._most_sets
+        if is_full and not self._ledger.is_known(definition, history=self._rules.history):
+            logger.error("ledger full", extra={"sets": self._ledger.sets})
+            raise Mistake("ledger_full")
         cells, is_shown = publication.cells()
-        entry = self._ledger.entry(cells, self._definition(publication), shown=is_shown)
+        entry = self._ledger.entry(cells, definition, shown=is_shown)
         return self._ledger.publish(
             [entry],
             policy=self._rules.policy,

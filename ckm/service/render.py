@@ -90,7 +90,7 @@ def about_answer(
     for measure in answer.query.measures:
         labels.setdefault(measure, say(measure, language))
     area = service.area if service.area in shown else ""
-    notes = [say("method", language)]
+    notes = [say(service.method, language)]
     notes += [service.description[language]] if service.description else []
     return TableAbout(
         id=service.id,

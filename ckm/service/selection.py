@@ -2,7 +2,9 @@
 
 ``*`` stands for any text and ``?`` for one sign; ``top(n)`` and ``bottom(n)``, with an offset
 if wanted, take from an end of the list; ``range(a,b)``, ``from(a)`` and ``to(b)`` take what
-lies between, ends included. Brackets keep commas together: ``[range(1,9)],12``.
+lies between, ends included. A code that a category has is that category, whatever signs are in
+it; one of ``*`` and ``?`` alone is a wildcard all the same, and ``range(*,*)`` its category.
+Brackets keep commas together: ``[range(1,9)],12``.
 """
 
 from __future__ import annotations
@@ -156,7 +158,7 @@ class _Listing:
 
     def rank(self, code: str) -> int | None:
         """Return the category of a code, where the list has it."""
-        rank = self.variable.rank(code)
+        rank = self.variable.chosen(code)
         return None if rank is None or (self.is_level and rank not in self.places) else rank
 
     def place(self, code: str) -> int:

@@ -67,6 +67,15 @@ class Variable:
         """Return the listed category of a code, or of the last part of one."""
         return self._ranks.get(code)
 
+    def chosen(self, text: str) -> int | None:
+        """Return the listed category that a selection names; signs of wildcards name none."""
+        return None if _is_wild(text) else self.rank(text)
+
+    def word(self, rank: int) -> str:
+        """Return what names a category in a selection."""
+        code = self.codes[rank]
+        return f"range({code},{code})" if _is_wild(code) else code
+
     def ranks(self, level: int | None = None) -> NDArray[np.int64]:
         """Return the listed categories, of one level or of all, the total among them.
 
@@ -148,6 +157,10 @@ def offered_variables(
             _ranks=_by_code(axis, codes, listed, level_of),
         )
     return variables
+
+
+def _is_wild(text: str) -> bool:
+    return bool(text) and set(text) <= {"*", "?"}
 
 
 def _levels(axis: Axis) -> NDArray[np.int64]:

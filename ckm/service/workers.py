@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
+from ckm.service.metrics import SHARED_FOLDER, forget_process
 from ckm.service.server import grace_s, serve_desk
 
 if TYPE_CHECKING:
@@ -60,11 +61,16 @@ def run_workers(
     living, alive = os.pipe()  # nothing is written: it ends when this process does
     command = [sys.executable, "-m", "ckm.service.workers", str(service.job.path), str(folder)]
     command += [str(number) for number in (sock.fileno(), writing, living)]
+    figures = folder / "figures"
+    figures.mkdir(mode=0o700)
 
     def start() -> tuple[subprocess.Popen[bytes], float]:
         # In a session of their own, so that Ctrl-C reaches them by way of us alone.
         worker = subprocess.Popen(  # noqa: S603  (ours)
-            command, pass_fds=(sock.fileno(), writing, living), start_new_session=True
+            command,
+            pass_fds=(sock.fileno(), writing, living),
+            start_new_session=True,
+            env={**os.environ, SHARED_FOLDER: str(figures)},
         )
         return worker, time.monotonic()
 
@@ -78,7 +84,11 @@ def run_workers(
                 if answering == service.workers:
                     ready()
             is_starting = answering < service.workers
+            before_now = [worker for worker, _ in workers]
             workers = [_kept(*worker, start, is_starting=is_starting) for worker in workers]
+            for old, (new, _) in zip(before_now, workers, strict=True):
+                if new is not old:
+                    forget_process(old.pid, figures)
     finally:
         _stop([worker for worker, _ in workers], stops, within_s=grace_s(service) + _SOON_S)
         for number, handler in zip(numbers, before, strict=True):

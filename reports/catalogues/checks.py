@@ -31,6 +31,8 @@ class CheckWords:
         What it asks and what it found, with the numbers of `allowed` and `found`.
     rule_of_nothing
         What it asks where all numbers of `allowed` are 0; empty where `rule` says it as well.
+    found_otherwise
+        What it found where a number of `found` does not exist.
     """
 
     name: str
@@ -38,6 +40,7 @@ class CheckWords:
     rule: Sentence
     found: Sentence
     rule_of_nothing: str = ""
+    found_otherwise: Sentence | None = None
 
 
 _SIGNED: Mapping[str, Kind] = MappingProxyType({"least": "signed", "most": "signed"})
@@ -45,7 +48,7 @@ _COUNTS: Mapping[str, Kind] = MappingProxyType(
     dict.fromkeys(("cells", "repeats", "differing", "over", "marks", "small"), "count")
 )
 _FIGURES: Mapping[str, Kind] = MappingProxyType(
-    {**_COUNTS, "mean": "amount", "ratio": "amount", "p": "probability", "aad": "amount"}
+    {**_COUNTS, "mean": "amount", "ratio": "amount", "aad": "amount"}
 )
 _CHANCE: Mapping[str, Kind] = MappingProxyType({"probability": "probability"})
 _TINY: Mapping[str, Kind] = MappingProxyType({"residual": "tiny"})
@@ -103,9 +106,34 @@ CHECKS: Mapping[str, CheckWords] = MappingProxyType(
             name=mark("Distribution of the noise"),
             public=mark("The changes follow the designed distribution."),
             rule=Sentence(
-                mark("A test of the noise against its design has a p-value of %(p)s or more."),
+                mark(
+                    "A bound on the p-value of the noise against its design is %(p)s or more. "
+                    "It holds for any number of cells, and allows for the number of rows "
+                    "tested."
+                ),
+                MappingProxyType({"p": "tiny"}),
             ),
-            found=Sentence(mark("p-value %(p)s over %(cells)s cells."), _FIGURES),
+            found=Sentence(
+                mark(
+                    "χ² = %(chi2)s with %(df)s degrees of freedom over %(cells)s cells, "
+                    "p-value %(p)s; smallest p-value of %(rows)s rows of the p-table: "
+                    "%(least)s, not adjusted for their number."
+                ),
+                MappingProxyType(
+                    {
+                        "chi2": "amount",
+                        "df": "count",
+                        "cells": "count",
+                        "p": "probability",
+                        "rows": "count",
+                        "least": "probability",
+                    }
+                ),
+            ),
+            found_otherwise=Sentence(
+                mark("A χ² test does not apply to %(cells)s cells; the bound alone decides."),
+                _COUNTS,
+            ),
         ),
         "same-records": CheckWords(
             name=mark("Same records, same count"),
@@ -133,7 +161,10 @@ CHECKS: Mapping[str, CheckWords] = MappingProxyType(
         ),
         "posterior": CheckWords(
             name=mark("Certainty about one count"),
-            public=mark("No published count reveals a small true count with near certainty."),
+            public=mark(
+                "What a published count tells of a small true count stays within the limit of "
+                "the office."
+            ),
             rule=Sentence(
                 mark("P(X = i | X′ = j) is at most %(probability)s for every sensitive i."),
                 _CHANCE,
@@ -143,7 +174,8 @@ CHECKS: Mapping[str, CheckWords] = MappingProxyType(
         "posterior-set": CheckWords(
             name=mark("Certainty about the sensitive counts"),
             public=mark(
-                "No published count reveals near certainly that a true count is small."
+                "How surely a published count tells that a true count is small stays within "
+                "the limit of the office."
             ),
             rule=Sentence(
                 mark("P(X is sensitive | X′ = j) is at most %(probability)s for every j."),

@@ -10,7 +10,7 @@ from reports.languages import mark
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["PRIORS"]
+__all__ = ["OWN_PRIORS", "PRIORS"]
 
 #: Name of a prior → its words.
 PRIORS: Mapping[str, str] = MappingProxyType(
@@ -20,6 +20,22 @@ PRIORS: Mapping[str, str] = MappingProxyType(
             "cells included: somebody who knows how common each count is, but nothing of this "
             "cell"
         ),
+        "smoothed-counts": mark(
+            "the share of each original count among the cells of all tables together, and half "
+            "a cell more for every count from 1 on, because few cells are known: somebody who "
+            "knows about how common each count is, but nothing of this cell"
+        ),
         "flat": mark("all original counts are equally likely"),
+    }
+)
+
+#: Name of the prior of one table → whose cells it counts.
+OWN_PRIORS: Mapping[str, str] = MappingProxyType(
+    {
+        "table-counts": mark("its own cells"),
+        "release-counts": mark("the cells of all tables: its own are few"),
+        "smoothed-counts": mark(
+            "the cells of all tables, and half a cell more for every count"
+        ),
     }
 )

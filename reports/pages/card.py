@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.training import CARD_TEXTS, DOUBTS, NEIGHBOURS
 from reports.downloads import as_csv, as_json, download
+from reports.languages import mark
 from reports.pages.private import account, delta, neighbours, sampler, scheme, unit_of
 from reports.parts import Cell, Table, numbers, texts
 
@@ -71,23 +72,42 @@ def _verdict(words: Words, facts: CardFacts) -> str:
 
 def _meaning(words: Words, facts: CardFacts) -> list[str]:
     unit = unit_of(words, facts.unit)
-    found = [
-        words.say(
-            "Whatever else somebody knows: by this model the odds of any statement about one "
-            "%(unit)s change by a factor of %(odds)s at most.",
-            unit=unit,
-            odds="\N{INFINITY}"
-            if facts.odds is None
-            else words.numbers.plain(round(facts.odds, 2)),
-        )
+    odds = [
+        "\N{INFINITY}" if factor is None else words.numbers.plain(round(factor, 2))
+        for factor in facts.odds
     ]
-    if facts.delta:
-        found.append(
-            words.say(
-                "With a chance of %(delta)s at most this may fail.",
-                delta=delta(words, facts.delta),
-            )
-        )
+    chances = [words.numbers.tiny(chance) for chance in facts.chances]
+    member = {
+        "replace": mark(
+            "By this model the odds that it is one %(unit)s and not another that is in the "
+            "data change by a factor of %(odds)s at most, but for a chance of %(chance)s."
+        ),
+        "zero-out": mark(
+            "By this model the odds that the values of one %(unit)s were used change by a "
+            "factor of %(odds)s at most, but for a chance of %(chance)s."
+        ),
+    }.get(
+        facts.adjacency,
+        mark(
+            "By this model the odds that one %(unit)s is in the data change by a factor of "
+            "%(odds)s at most, but for a chance of %(chance)s."
+        ),
+    )
+    found = [
+        words.say(member, unit=unit, odds=odds[0], chance=chances[0]),
+        words.say(
+            "The odds of any other statement about one %(unit)s change by a factor of %(odds)s "
+            "at most, but for a chance of %(chance)s.",
+            unit=unit,
+            odds=odds[1],
+            chance=chances[1],
+        ),
+        words.say(
+            "Both hold for somebody who knows all other data, or whose belief about them does "
+            "not depend on this %(unit)s.",
+            unit=unit,
+        ),
+    ]
     found += [
         words.say(
             "An attacker who wrongly accuses %(wrong)s of those who were not in the data finds "
@@ -110,10 +130,15 @@ def _beliefs(words: Words, facts: CardFacts) -> Table:
     return Table(
         id="beliefs",
         caption=words.say(
-            "What somebody can believe of one %(unit)s", unit=unit_of(words, facts.unit)
+            "What somebody can believe after of one %(unit)s, within these factors",
+            unit=unit_of(words, facts.unit),
         ),
         columns=numbers(
-            words.say("before"), words.say("after, at least"), words.say("after, at most")
+            words.say("before"),
+            words.say("in the data, at least"),
+            words.say("in the data, at most"),
+            words.say("other statement, at least"),
+            words.say("other statement, at most"),
         ),
         rows=tuple(
             tuple(words.numbers.share(chance) for chance in line) for line in facts.beliefs

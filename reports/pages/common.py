@@ -57,6 +57,7 @@ def outcome_cell(words: Words, outcome: Outcome) -> Cell:
     says = {
         "passed": words.say("passed"),
         "failed": words.say("failed"),
+        "no limit": words.say("no limit set"),
         "not computed": words.say("not computed"),
     }
     return Cell(text=says[outcome], outcome=outcome)
@@ -75,40 +76,41 @@ def verdict(words: Words, outcomes: Collection[Outcome]) -> str:
     Examples
     --------
     >>> from reports.languages import words_of
-    >>> verdict(words_of("en"), ["passed", "failed", "not computed"])
-    'Of 3 checks, 1 failed and 1 was not computed.'
+    >>> verdict(words_of("en"), ["passed", "failed", "no limit"])
+    'Of the checks made, 2 in all, 1 failed; 1 figure is shown without a limit.'
     """
-    total, number = len(outcomes), Counter(outcomes)
-    failed, open_ = number["failed"], number["not computed"]
-    if not total:
-        return words.say("No check was made.")
-    if not failed and not open_:
-        return words.say_many("The one check passed.", "All %(n)s checks passed.", total)
-    start = words.say_many("Of %(n)s check", "Of %(n)s checks", total)
-    if not open_:
-        return words.say_many(
-            "%(start)s, %(n)s failed.", "%(start)s, %(n)s failed.", failed, start=start
+    number = Counter(outcomes)
+    failed, made = number["failed"], number["failed"] + number["passed"]
+    if failed:
+        parts = [
+            words.say_many(
+                "Of the checks made, %(made)s in all, %(n)s failed",
+                "Of the checks made, %(made)s in all, %(n)s failed",
+                failed,
+                made=words.numbers.count(made),
+            )
+        ]
+    elif made:
+        parts = [words.say_many("The one check passed", "All %(n)s checks passed", made)]
+    else:
+        parts = [words.say("No check was made")]
+    if n := number["no limit"]:
+        parts.append(
+            words.say_many(
+                "%(n)s figure is shown without a limit",
+                "%(n)s figures are shown without a limit",
+                n,
+            )
         )
-    if not failed:
-        return words.say_many(
-            "%(start)s, none failed and %(n)s was not computed.",
-            "%(start)s, none failed and %(n)s were not computed.",
-            open_,
-            start=start,
+    if n := number["not computed"]:
+        parts.append(
+            words.say_many("%(n)s check was not computed", "%(n)s checks were not computed", n)
         )
-    start = words.say_many(
-        "%(start)s, %(n)s failed", "%(start)s, %(n)s failed", failed, start=start
-    )
-    return words.say_many(
-        "%(start)s and %(n)s was not computed.",
-        "%(start)s and %(n)s were not computed.",
-        open_,
-        start=start,
-    )
+    return words.say("%(text)s.", text=words.listed(parts))
 
 
 def has_failed(outcomes: Collection[Outcome]) -> bool:
-    """Tell whether a check failed or was not computed.
+    """Tell whether a check failed, or could not be made.
 
     Parameters
     ----------
@@ -117,10 +119,10 @@ def has_failed(outcomes: Collection[Outcome]) -> bool:
 
     Examples
     --------
-    >>> has_failed(["passed", "not computed"])
-    True
+    >>> has_failed(["passed", "not computed"]), has_failed(["passed", "no limit"])
+    (True, False)
     """
-    return any(outcome != "passed" for outcome in outcomes)
+    return any(outcome in ("failed", "not computed") for outcome in outcomes)
 
 
 def file_entries(words: Words, file: FileFact) -> tuple[Entry, Entry, Entry]:

@@ -106,11 +106,13 @@ def _checks(words: Words, facts: ReleaseFacts) -> Table:
 
 
 def _rule(words: Words, check: CheckFact) -> str:
-    """Say the rule; of a check that was not computed the limit may be missing."""
+    """Say the rule, or that the office set none."""
     check_words = CHECKS[check.name]
     rule = check_words.rule
     if check_words.rule_of_nothing and not any(check.allowed.values()):
         return words.say(check_words.rule_of_nothing)
+    if check.outcome == "no limit":
+        return words.say("no limit set")
     if check.outcome == "not computed" and not set(rule.places) <= set(check.allowed):
         return words.say(check_words.public)
     return rule.say(words, check.allowed, of=f"the check {check.name!r}")
@@ -119,7 +121,13 @@ def _rule(words: Words, check: CheckFact) -> str:
 def _found(words: Words, check: CheckFact) -> str:
     if check.outcome == "not computed":
         return words.say("nothing: it was not computed")
-    return CHECKS[check.name].found.say(words, check.found, of=f"the check {check.name!r}")
+    if check.outcome == "no limit" and not check.found:
+        return words.say("its figures stand in a part of their own")
+    says = CHECKS[check.name]
+    sentence = says.found
+    if says.found_otherwise and not set(sentence.places) <= set(check.found):
+        sentence = says.found_otherwise
+    return sentence.say(words, check.found, of=f"the check {check.name!r}")
 
 
 def _where(words: Words, check: CheckFact) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.attacks import ATTACKS, SETTINGS
-from reports.catalogues.priors import PRIORS
+from reports.catalogues.priors import OWN_PRIORS, PRIORS
 from reports.catalogues.references import REFERENCES
 from reports.charts.bars import Bars, lines_of_shares
 from reports.parts import Cell, Figure, Table, numbers, texts
@@ -163,7 +163,7 @@ def _worst(words: Words, risk: RiskFacts) -> Table:
     count, probability = words.numbers.count, words.numbers.probability
     return Table(
         id="worst",
-        caption=words.say("Worst tables: the most that one published count tells"),
+        caption=words.say("Worst tables: the most that one of their published counts tells"),
         columns=(
             *texts(words.say("Table")),
             *numbers(
@@ -173,6 +173,7 @@ def _worst(words: Words, risk: RiskFacts) -> Table:
                 words.say("Published X′, for the set"),
                 words.say("P(X is sensitive | X′)"),
             ),
+            *texts(words.say("Prior: the counts of")),
         ),
         rows=tuple(
             (
@@ -182,6 +183,7 @@ def _worst(words: Words, risk: RiskFacts) -> Table:
                 probability(fact.probability),
                 count(fact.set_published),
                 probability(fact.set_probability),
+                words.say(OWN_PRIORS[fact.prior]),
             )
             for fact in risk.worst
         ),

@@ -86,7 +86,8 @@ _PLAIN = {
         "probability",
         (
             "least p-value of exact two-sided binomial tests of the cells changed against "
-            "1 - P(stay), one per row of the p-table, times the number of rows (Bonferroni); "
+            "1 - P(stay), one per row of the p-table, times the number of rows (Bonferroni) "
+            "and 1 at most; "
             "a set of records that several cells hold counts once"
         ),
     ),

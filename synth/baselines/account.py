@@ -29,7 +29,7 @@ class Charge:
     epsilon
         The price; infinite where nothing bounds it.
     delta
-        Chance that the bound may fail.
+        The delta of (epsilon, delta).
 
     Examples
     --------

@@ -97,7 +97,7 @@ def test_every_test_of_two_inputs_keeps_the_bounds(matrix, epsilon):
 @given(mechanisms(inputs=2), chances)
 def test_no_outcome_moves_a_belief_beyond_its_bounds(matrix, prior):
     epsilon = exact_epsilon(matrix).epsilon
-    low, high = belief_bounds(prior, epsilon=epsilon)
+    low, high = belief_bounds(prior, epsilon=epsilon, about="membership")
     after = prior * matrix[0] / (prior * matrix[0] + (1 - prior) * matrix[1])
     assert (after >= low - 1e-9).all()
     assert (after <= high + 1e-9).all()
@@ -106,7 +106,7 @@ def test_no_outcome_moves_a_belief_beyond_its_bounds(matrix, prior):
 @given(chances, epsilons, epsilons)
 def test_beliefs_widen_with_epsilon(prior, one, other):
     small, large = sorted((one, other))
-    inner, outer = belief_bounds(prior, epsilon=small), belief_bounds(prior, epsilon=large)
+    inner, outer = (belief_bounds(prior, epsilon=e) for e in (small, large))
     assert outer[0] <= inner[0] + 1e-15
     assert inner[1] <= outer[1] + 1e-15
 
@@ -126,7 +126,10 @@ def test_parts_never_cost_more_than_the_whole(parts):
     whole, apart = basic(parts), parallel(parts)
     assert apart.epsilon <= whole.epsilon
     assert apart.rho <= whole.rho
-    assert parallel(parts, adjacency=Adjacency.REPLACE).epsilon <= whole.epsilon
+    replaced = parallel(parts, adjacency=Adjacency.REPLACE)
+    worst = [one.for_group(2) for one in parts]
+    assert replaced.epsilon == max(one.epsilon for one in worst) >= apart.epsilon
+    assert replaced.rho >= apart.rho
 
 
 @given(epsilons, st.integers(1, 200), deltas)

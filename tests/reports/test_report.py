@@ -106,13 +106,23 @@ def test_a_check_that_was_not_computed_needs_no_numbers():
         ([], "No check was made."),
         (["passed"], "The one check passed."),
         (["passed"] * 3, "All 3 checks passed."),
-        (["failed"], "Of 1 check, 1 failed."),
-        (["passed", "failed", "failed"], "Of 3 checks, 2 failed."),
-        (["not computed"] * 2, "Of 2 checks, none failed and 2 were not computed."),
-        (["failed", "not computed"], "Of 2 checks, 1 failed and 1 was not computed."),
+        (["failed"], "Of the checks made, 1 in all, 1 failed."),
+        (["passed", "failed", "failed"], "Of the checks made, 3 in all, 2 failed."),
+        (["not computed"] * 2, "No check was made; 2 checks were not computed."),
+        (
+            ["passed"] * 2 + ["no limit"] * 4,
+            "All 2 checks passed; 4 figures are shown without a limit.",
+        ),
+        (
+            ["failed", "no limit", "not computed"],
+            (
+                "Of the checks made, 1 in all, 1 failed; 1 figure is shown without a limit; "
+                "1 check was not computed."
+            ),
+        ),
     ],
 )
-def test_the_verdict_tells_failed_from_not_computed(outcomes, words):
+def test_the_verdict_tells_failed_and_made_and_without_a_limit_apart(outcomes, words):
     checks = tuple(CheckFact(name="keys", outcome=outcome) for outcome in outcomes)
     tree = parser.document_fromstring(internal(replace(made.release(), checks=checks)).html)
     assert tree.xpath("//p[starts-with(@class, 'verdict')]")[0].text_content() == words

@@ -196,9 +196,9 @@ def asked_of(
 def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
     codes: dict[str, None] = {}
     for text in given.get("valuecodes", []):
-        is_code = variable.rank(text) is not None
+        is_code = variable.chosen(text) is not None
         codes |= dict.fromkeys([text] if is_code else split_codes(text))
-    others = sum(variable.rank(code) is None for code in codes)
+    others = sum(variable.chosen(code) is None for code in codes)
     most = most_patterns(variable)
     if others > most:
         raise Mistake("too_many_patterns", variable=variable.name, limit=most)
@@ -259,7 +259,7 @@ def _shown_ranks(variable: Variable, wanted: Wanted) -> tuple[int, ...]:
         return ranks_of(variable, codes=None, codelist=codelist)
     ranks: set[int] = set()
     for code in wanted.codes:
-        rank = variable.rank(code)
+        rank = variable.chosen(code)
         if rank is not None:
             ranks.add(rank)
         else:  # a pattern, of which there are few

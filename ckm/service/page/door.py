@@ -14,13 +14,14 @@ from ckm.service.asking import address_of
 from ckm.service.edge import language_of
 from ckm.service.mistake import Mistake
 from ckm.service.sessions import LASTS_S, is_proof, new_name, proof_of
+from ckm.service.words import notice_of
 from reports.service import SignInFacts, sign_in_page
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.requests import Request
 
-    from ckm.service.desk import Desk
+    from ckm.service.front import Front
 
 __all__ = ["Door", "session_of"]
 
@@ -50,14 +51,15 @@ class Door:
 
     Parameters
     ----------
-    desk
-        Where tokens are known.
+    front
+        Who lets callers in.
     policy
         The content security policy of pages.
     """
 
-    def __init__(self, desk: Desk, *, policy: str) -> None:
-        self._desk = desk
+    def __init__(self, front: Front, *, policy: str) -> None:
+        self._front = front
+        self._desk = front.desk
         self._policy = policy
 
     def add_to(self, app: FastAPI) -> None:
@@ -86,11 +88,11 @@ class Door:
             fields.get("proof", ""), shown, purpose=_SIGN_IN
         ):
             return self._form(request, back, Mistake("stale_form"))
-        sign_in = partial(
-            self._desk.sign_in, fields.get("token", ""), address=address_of(request)
-        )
         try:
-            name = await anyio.to_thread.run_sync(sign_in)
+            caller = await self._front.verified(
+                fields.get("token", "").strip(), address=address_of(request), is_sign_in=True
+            )
+            name = await anyio.to_thread.run_sync(self._desk.sign_in, caller)
         except Mistake as mistake:
             return self._form(request, back, mistake)
         answer = _to_page(back)
@@ -132,6 +134,7 @@ class Door:
             back=_safe(back),
             problem="" if mistake is None else mistake.words(language),
             contact=service.contact,
+            notice=notice_of(service, language),
         )
         answer = Response(
             sign_in_page(facts, language=language),

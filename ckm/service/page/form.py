@@ -58,14 +58,14 @@ def field_of(variable: Variable, wanted: Wanted, *, ident: str, language: str) -
         if ranks:
             choices = (
                 Choice(
-                    value=variable.codes[rank],
+                    value=variable.word(rank),
                     label=variable.label(rank, language),
                     is_chosen=rank in ticked,
                 )
                 for rank in ranks
             )
             groups.append(Group(label=label, choices=tuple(choices)))
-    left = [variable.codes[rank] for rank in sorted(ticked - on_page)]
+    left = [variable.word(rank) for rank in sorted(ticked - on_page)]
     return Field(
         id=ident,
         name=variable.name,
@@ -84,7 +84,7 @@ def _ticked(variable: Variable, wanted: Wanted) -> tuple[set[int], list[str]]:
     """Return the categories that stand for themselves, and the expressions."""
     ticked, others = set(), []
     for code in wanted.codes:
-        rank = variable.rank(code)
+        rank = variable.chosen(code)
         if rank is not None:
             ticked.add(rank)
             continue

@@ -66,7 +66,7 @@ class Page:
             The application.
         """
         app.add_route("/", self.get_page, include_in_schema=False)
-        Door(self._desk, policy=_POLICY).add_to(app)
+        Door(self._front, policy=_POLICY).add_to(app)
         app.add_route("/static/{name}", self.get_asset, include_in_schema=False)
 
     async def get_asset(self, request: Request) -> Response:
@@ -106,7 +106,7 @@ class Page:
             outcome = Outcome(mistakes=[*wrong, mistake])
         who = getattr(request.state, "caller", None)
         for wrong_one in outcome.mistakes:
-            self._desk.note_mistake(who, route="/", key=wrong_one.key)
+            self._front.note_mistake(request, wrong_one)
         may_filter = who is not None and self._desk.may_filter(who)
         outcome = replace(outcome, may_filter=may_filter)
         make = partial(
@@ -150,6 +150,7 @@ class Page:
         deadline: Deadline,
     ) -> Outcome | Rendered:
         query, wrong = query_of(asked, self._desk.variables, measures=self._desk.measures)
+        self._desk.require_filters(query, caller)  # before any work for the filter
         wrong += self._wrong_filter(query)
         if wrong:
             return Outcome(mistakes=wrong)

@@ -7,11 +7,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from ckm.assess.exposure import posteriors, worst
 from ckm.assess.noise import noise_pairs
+from ckm.assess.observed import ObservedCells, ObservedTable
 from ckm.perturb import perturb
+from ckm.tally import Tally
 from ptable import NoiseSpec, PTable, solve
 from ptable.mechanisms import Mechanism
 from reports.facts import PairFact
+from risk.histogram import Histogram
 from tests.unit.ckm.assess_support import GENTLE, cells_of, check, found_in, observed, people
 
 #: 1 becomes 0, 2 becomes 3, all else stays: nothing is left to chance.
@@ -81,13 +85,80 @@ def test_gaps_between_totals_and_parts(found):
 def test_posteriors_follow_from_the_counts_of_the_table(found):
     by_count = {fact.published: fact for fact in found.risk.posteriors}
     assert by_count[0].originals == {1: 1.0}
-    assert by_count[3].originals == {2: pytest.approx(1 / 3), 3: pytest.approx(2 / 3)}
+    # One cell of 2 and two of 3, and half a cell more of each: nine cells are few.
+    assert by_count[3].originals == {2: pytest.approx(1.5 / 4), 3: pytest.approx(2.5 / 4)}
     assert by_count[3].share == pytest.approx(3 / 9)
     assert by_count[3].sensitive == 1
     assert by_count[6].sensitive == 0
     assert set(by_count) == {0, 3, 4, 6, 7, 10}
     (worst,) = found.risk.worst
     assert (worst.table, worst.original, worst.published, worst.probability) == ("t", 1, 0, 1)
+    assert found.risk.prior == worst.prior == "smoothed-counts"
+
+
+def shown_table(name, count, noise):
+    return ObservedTable(
+        name=name,
+        cells=ObservedCells.of(count, noise=noise),
+        empty=0,
+        shown_empty=0,
+        margins=0,
+        appeared=0,
+        is_new=np.ones(len(count), bool),
+        utility=(),
+    )
+
+
+def tally_of(tables):
+    own = {one.name: Histogram.of(one.cells.count) for one in tables}
+    n = sum(len(one.cells) for one in tables)
+    return Tally(
+        tables=own,
+        together=Histogram.together(own.values()),
+        variables={},
+        listed=n,
+        distinct=n,
+        record_sets=n,
+    )
+
+
+def test_the_worst_of_a_table_is_a_count_that_it_publishes_given_the_cells_of_all():
+    table = solve(NoiseSpec(max_noise=2, variance=1.0))
+    # Alone, the one cell of 3 would be told by any number near it: nothing else is near.
+    housing = shown_table("housing", [3] + [8] * 19, [1] + [0] * 19)
+    counts = np.repeat(np.arange(1, 9), 40)
+    areas = shown_table("areas", counts, np.zeros(len(counts), np.int64))
+    found = {
+        fact.table: fact
+        for fact in worst(table, tally_of([housing, areas]), [housing, areas], sensitive=[3])
+    }
+    assert (found["housing"].published, found["housing"].set_published) == (4, 4)
+    assert found["housing"].prior == "release-counts"
+    cells = {3: 41, 8: 59} | dict.fromkeys((1, 2, 4, 5, 6, 7), 40)
+    chances = {
+        count: n * table.units(min(count, 2)).get(4 - count, 0) for count, n in cells.items()
+    }
+    expected = chances[3] / sum(chances.values())
+    assert found["housing"].probability == pytest.approx(expected)
+    assert found["areas"].prior == "table-counts"
+    assert found["areas"].published == 3
+
+
+def test_few_cells_in_all_are_judged_by_a_smoothed_prior_that_says_so():
+    table = solve(NoiseSpec(max_noise=2, variance=1.0))
+    housing = shown_table("housing", [3] + [8] * 19, [1] + [0] * 19)
+    (only,) = worst(table, tally_of([housing]), [housing], sensitive=[3])
+    assert (only.published, only.prior) == (4, "smoothed-counts")
+    assert only.probability < 0.6
+    name, facts = posteriors(table, tally_of([housing]), [housing], sensitive=[3])
+    assert name == "smoothed-counts"
+    assert [fact.published for fact in facts] == [4, 8]
+
+
+def test_a_table_that_publishes_nothing_near_a_sensitive_count_is_no_worst_table():
+    table = solve(NoiseSpec(max_noise=2, variance=1.0))
+    large = shown_table("large", [8] * 200, [0] * 200)
+    assert worst(table, tally_of([large]), [large], sensitive=[3]) == ()
 
 
 def test_classes_of_noise_show_design_and_draw(found):
@@ -179,7 +250,8 @@ def test_empty_cells_of_the_grid_enter_the_prior_and_the_zeros():
     shown = observed(tables, FIXED, empty_cells="grid")
     for assessor in (dropped, shown):
         zero = found_in(assessor).risk.posteriors[0]
-        assert zero.originals == {0: pytest.approx(2 / 3), 1: pytest.approx(1 / 3)}
+        # Two empty cells; one cell of 1 and half a cell more, as there are few.
+        assert zero.originals == {0: pytest.approx(4 / 7), 1: pytest.approx(3 / 7)}
     assert measure(found_in(shown), "true_zeros_pct").number == pytest.approx(200 / 3)
     names = {fact.name for fact in found_in(dropped).utility}
     assert "true_zeros_pct" not in names

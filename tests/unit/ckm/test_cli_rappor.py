@@ -107,6 +107,68 @@ def test_values_become_reports_and_reports_counts(ckm, folder, ending):
     assert Counts.read(folder / "counts.json").total == 600
 
 
+def repeated(folder, f, values):
+    """A design, and one client among others who answers as often as values say."""
+    design = Parameters(n_bits=16, n_hashes=1, n_cohorts=8, f=f, p=0.25, q=0.75)
+    design.write(folder / "params.json", overwrite=True)
+    rows = "".join(f"ann,page{value}\n" for value in values)
+    (folder / "people.csv").write_text("person,page\n" + rows + "bob,page0\n")
+    return design
+
+
+@pytest.mark.parametrize(("f", "values"), [(0.25, range(100)), (0.0, [1] * 100)])
+def test_a_client_who_would_send_more_than_the_cap_stops_the_file(ckm, folder, f, values):
+    """A hundred values cost 58 by their permanent responses, a hundred reports without 110."""
+    repeated(folder, f, values)
+    code, _, err = ckm(*encode(folder, "reports.rappor"))
+    assert code == 1
+    assert "1 clients would send more than the cap" in err
+    assert "ann" not in err
+    assert not (folder / "reports.rappor").exists()
+    code, _, err = ckm(*encode(folder, "reports.rappor", "--skip"))
+    assert code == 0
+    assert "left out" in err
+    ckm("sum", folder / "reports.rappor", "-o", folder / "counts.json")
+    assert Counts.read(folder / "counts.json").total < 10
+    code, _, err = ckm(*encode(folder, "all.rappor", "--cap", 500))
+    assert code == 0
+    assert "the cap is 500" in err
+
+
+def test_what_a_client_has_sent_counts_over_files_and_metrics(ckm, folder):
+    design = repeated(folder, 0.25, [1])
+    for number in range(3):  # one value for ever is what the design allows
+        assert ckm(*encode(folder, f"{number}.rappor"))[0] == 0
+    assert ckm(*encode(folder, "other.rappor", "--metric", "another"))[0] == 1
+    assert ckm(*encode(folder, "new.csv", "--ledger", folder / "new.db"))[0] == 0
+    twice = ("--cap", 2 * design.epsilon_permanent)
+    assert ckm(*encode(folder, "other.rappor", "--metric", "another", *twice))[0] == 0
+
+
+def test_the_ledger_of_clients_is_private_and_of_one_secret(ckm, folder):
+    assert ckm(*encode(folder, "try.rappor", "--dry-run"))[0] == 0
+    ledger = folder / "rappor-clients.db"
+    assert not ledger.exists()
+    assert ckm(*encode(folder, "reports.rappor"))[0] == 0
+    assert ledger.stat().st_mode & 0o777 == 0o600
+    for hidden in (b"person1", b"page1", b"marked"):
+        assert hidden not in ledger.read_bytes()
+    Secret(b"another secret of tests").write(folder / "other.key")
+    code, _, err = ckm(*encode(folder, "new.rappor", "--secret", folder / "other.key"))
+    assert code == 3
+    assert "another secret" in err
+    ledger.write_bytes(b"no ledger at all, and long enough to be looked at as one")
+    assert ckm(*encode(folder, "new.rappor"))[0] == 3
+
+
+def test_a_file_that_is_not_written_charges_nobody(ckm, folder):
+    repeated(folder, 0.0, [1])
+    (folder / "reports.rappor").touch()
+    assert ckm(*encode(folder, "reports.rappor"))[0] != 0  # it exists
+    assert ckm(*encode(folder, "reports.rappor", "--force"))[0] == 0
+    assert ckm(*encode(folder, "reports.rappor", "--force"))[0] == 1
+
+
 def test_parquet_and_csv_give_the_same_permanent_responses(ckm, folder):
     import pyarrow.csv as pa_csv
     import pyarrow.parquet as pq

@@ -289,12 +289,20 @@ def test_warnings_of_the_release_stand_in_its_report(folder):
     assert facts.warnings[0].startswith("Table 'none' publishes nothing but zeros")
 
 
-def test_a_check_that_was_not_computed_is_nowhere(folder):
+def test_figures_without_a_limit_are_shown_inside_and_no_checks_in_public(folder):
     out = made(folder)
     facts = read_facts(out / "internal" / "report.json")
-    skipped = [check for check in facts.checks if check.outcome == "not computed"]
-    assert "utility" in [check.name for check in skipped]
-    assert {check.where for check in skipped} == {""}
+    open_ones = {check.name for check in facts.checks if check.outcome == "no limit"}
+    assert open_ones == {"posterior", "posterior-set", "attacks", "utility"}
+    shown = [check for check in facts.checks if check.name in open_ones - {"attacks"}]
+    assert all(check.found and not check.allowed for check in shown)
+    inside = (out / "internal" / "report-internal.en.html").read_text(encoding="utf-8")
+    assert "4 figures are shown without a limit." in inside
+    page = (out / "public" / "report.en.html").read_text(encoding="utf-8")
+    made_ones = len(facts.checks) - len(open_ones)
+    assert f"All {made_ones} checks passed." in page
+    assert "no limit set" not in page
+    assert "without a limit" not in page
 
 
 @pytest.mark.parametrize(
@@ -316,7 +324,6 @@ def test_a_method_without_forbidden_counts_is_worded_so_and_inside_alone(
 
 @pytest.mark.filterwarnings("default")
 def test_every_warning_of_a_release_stands_in_its_report_once(folder):
-    (folder / "secret.key").chmod(0o644)
     noisy = PTable(noise=[[0, 1], [-1, 1]], upper=[[4, 8], [4, 8]], key_range=8)
     (folder / "pt.parquet").unlink()
     noisy.write(folder / "pt.parquet")
@@ -327,7 +334,6 @@ def test_every_warning_of_a_release_stands_in_its_report_once(folder):
         for words in (
             "'unused' is a dimension of no table",
             "has no certificate",
-            "can be read by others",
             "has noise for counts of 0",
         ):
             assert len([text for text in facts.warnings if words in text]) == 1, words

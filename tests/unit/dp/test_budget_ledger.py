@@ -17,10 +17,14 @@ from dp import (
     BudgetSpentError,
     DiscreteGaussian,
     DPError,
+    Exponential,
     Gaussian,
     Geometric,
     Guarantee,
+    Laplace,
     LedgerFileError,
+    PlanarLaplace,
+    RandomisedResponse,
     count,
 )
 
@@ -73,11 +77,93 @@ def test_a_release_is_charged_first(ledger):
     assert isinstance(ledger.release(noise, 28, who="Ada", what="over 50"), int)
     with pytest.raises(BudgetSpentError):
         ledger.release(noise, 28, who="Ada", what="over 50 again")
-    with pytest.raises(DPError, match="integers"):
-        BudgetLedger.release(
-            ledger, Geometric.calibrated(count(), epsilon=0.05), 1.5, who="A", what="w"
-        )
-    assert ledger.left.epsilon == 0.05  # charged although it failed: never the reverse
+    assert len(ledger.entries()) == 1
+
+
+PLACE = PlanarLaplace(epsilon=0.1, spacing=1, reach=1e3)
+CHOICE = Exponential(epsilon=0.1, sensitivity=1, adjacency=ADD)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "answer"),
+    [
+        (Geometric.calibrated(count(), epsilon=0.05), 28.5),
+        (Geometric.calibrated(count(), epsilon=0.05), [1, 2]),
+        (Geometric.calibrated(count(), epsilon=0.05), 2**63),
+        (Geometric.calibrated(count(), epsilon=0.05), "28"),
+        (Geometric.calibrated(count(), epsilon=0.05), None),
+        (Laplace.calibrated(count(), epsilon=0.05), math.nan),
+        (Laplace.calibrated(count(), epsilon=0.05), math.inf),
+        (CHOICE, [1.0, math.nan]),
+        (CHOICE, []),
+        (CHOICE, "scores"),
+        (PLACE, [[1, 2], [3, 4]]),
+        (PLACE, [1, math.nan]),
+        (PLACE, ["x", "y"]),
+        (RandomisedResponse.two_coins(), [1]),
+        (cost(0.1), 28),
+        (None, 28),
+    ],
+)
+def test_what_cannot_be_released_is_not_charged(path, mechanism, answer):
+    for adjacency in (ADD, Adjacency.DISTANCE, Adjacency.LOCAL):
+        file = path.with_name(f"{adjacency}.db")
+        unit = {Adjacency.DISTANCE: "metre", Adjacency.LOCAL: "answer"}.get(adjacency, "record")
+        ledger = BudgetLedger.create(file, epsilon=9, adjacency=adjacency, unit=unit)
+        with pytest.raises(DPError):
+            ledger.release(mechanism, answer, who="Ada", what="a mistake")
+        assert ledger.entries() == ()
+
+
+@pytest.mark.parametrize("kind", ["exponential", "permute-and-flip"])
+def test_a_choice_is_charged_and_made(path, kind):
+    choice = Exponential(epsilon=60, sensitivity=1, adjacency=ADD, kind=kind)
+    ledger = BudgetLedger.create(path, epsilon=100, adjacency=ADD)
+    assert ledger.release(choice, [0, 9, 3], who="Ada", what="the largest") == 1
+    assert ledger.left.epsilon == 40
+    with pytest.raises(BudgetSpentError):
+        ledger.release(choice, [0, 9, 3], who="Ada", what="once more")
+
+
+def test_a_place_is_charged_and_reported(path):
+    ledger = BudgetLedger.create(path, epsilon=0.15, adjacency="distance", unit="metre")
+    assert ledger.release(PLACE, [25, 40], who="Ada", what="a place").shape == (2,)
+    with pytest.raises(BudgetSpentError):
+        ledger.release(PLACE, [25, 40], who="Ada", what="the same place")
+    assert ledger.left.epsilon == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE dp_entry SET spent_first = '0.0' WHERE number = 2",
+        "UPDATE dp_entry SET epsilon = '0.01' WHERE number = 1",
+        "UPDATE dp_entry SET what = 'another count' WHERE number = 1",
+        "DELETE FROM dp_entry WHERE number = 2",
+        "DELETE FROM dp_entry WHERE number = 1",
+        "DELETE FROM dp_entry",
+        "UPDATE dp_ledger SET content = replace(content, '0.3', '3.0')",
+        "DELETE FROM dp_ledger",
+    ],
+)
+def test_an_open_ledger_spends_nothing_on_a_file_that_was_edited(ledger, path, change):
+    for what in ("one", "two"):
+        ledger.spend(cost(0.1), who="Ada", what=what)
+    with sqlite3.connect(path) as db:
+        db.execute(change)
+    db.close()
+    kept = path.read_bytes()
+    with pytest.raises(LedgerFileError):
+        ledger.spend(cost(0.01), who="Ada", what="three")
+    with pytest.raises(LedgerFileError):
+        _ = ledger.left
+    assert path.read_bytes() == kept
+
+
+def test_entries_of_others_since_are_no_edits(ledger, path):
+    ledger.spend(cost(0.1), who="Ada", what="one")
+    BudgetLedger.open(path).spend(cost(0.1), who="Bob", what="two")
+    assert ledger.spend(cost(0.1), who="Ada", what="three").number == 3
 
 
 def test_deltas_are_spent_too(path):

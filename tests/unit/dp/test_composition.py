@@ -78,14 +78,21 @@ def test_an_epsilon_with_a_delta_has_no_concentrated_loss():
 def test_parallel_composition_takes_the_largest():
     parts = [pure(0.5), pure(1), pure(0.75)]
     assert parallel(parts).epsilon == 1
-    assert parallel(parts, adjacency=REPLACE).epsilon == 1.75
 
 
-def test_a_replaced_record_may_leave_its_part():
+def test_a_replaced_record_costs_twice_the_largest_part_as_it_may_stay_there():
+    assert parallel([pure(1)], adjacency=REPLACE).epsilon == 2
+    assert parallel([pure(0.5), pure(1), pure(0.75)], adjacency=REPLACE).epsilon == 2
+    gauss = parallel([Guarantee(rho=0.1, adjacency=ADD)], adjacency=REPLACE)
+    assert gauss.rho == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE, Adjacency.ZERO_OUT])
+def test_a_changed_record_may_leave_its_part(adjacency):
     """Exact sizes of parts cost nothing under replacement, but tell who moved."""
     with pytest.raises(DPError, match="part"):
-        parallel([pure(0.5, REPLACE)] * 2)
-    assert parallel([pure(0.5, REPLACE)] * 2, is_fixed=True).epsilon == 0.5
+        parallel([pure(0.5, adjacency)] * 2)
+    assert parallel([pure(0.5, adjacency)] * 2, is_fixed=True).epsilon == 0.5
 
 
 @pytest.mark.parametrize("adjacency", [Adjacency.LOCAL, Adjacency.DISTANCE])

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import kstest, laplace, norm
+from scipy.stats import binomtest, kstest, laplace, norm
 
 from dp import (
     Adjacency,
@@ -21,18 +21,24 @@ from dp import (
     count,
     counts,
     discrete_gaussian_delta,
+    disjoint,
     gaussian_delta,
     gaussian_scale,
     histogram,
+    maximum,
+    mean,
+    together,
 )
 from tests.unit.dp.support import ERROR, fits
 
 MANY = 20_000
+#: Of any number of numbers, so that the noise can be looked at many times at once.
+ONE = Sensitivity(l1=1, adjacency=Adjacency.ADD_REMOVE)
 KINDS = [
-    Laplace(sensitivity=count(), scale=3.0),
-    Geometric(sensitivity=count(), scale=3.0),
-    Gaussian(sensitivity=count(), scale=3.0),
-    DiscreteGaussian(sensitivity=count(), scale=3.0),
+    Laplace(sensitivity=ONE, scale=3.0),
+    Geometric(sensitivity=ONE, scale=3.0),
+    Gaussian(sensitivity=ONE, scale=3.0),
+    DiscreteGaussian(sensitivity=ONE, scale=3.0),
 ]
 
 
@@ -158,6 +164,48 @@ def test_shapes_and_types_are_kept():
     assert KINDS[2].release([]).shape == (0,)
 
 
+@pytest.mark.parametrize("kind", [Laplace, Geometric, Gaussian, DiscreteGaussian])
+@pytest.mark.parametrize(
+    ("sensitivity", "numbers"),
+    [
+        (count(), 1),
+        (bounded_sum(0, 9), 1),
+        (mean(0, 9, at_least=3), 1),
+        (maximum(0, 9), 1),
+        (counts(3), 3),
+        (together([count(), bounded_sum(0, 9)]), 2),
+        (disjoint([count(), counts(2)]), 3),
+        (count().for_units(2, unit="person"), 1),
+        (histogram(), None),
+        (together([count(), histogram()]), None),
+    ],
+)
+def test_a_release_has_as_many_numbers_as_its_sensitivity(kind, sensitivity, numbers):
+    """A thousand counts under the sensitivity of one would cost a thousand times as much."""
+    noise = kind(sensitivity=sensitivity, scale=3.0)
+    assert sensitivity.numbers == numbers
+    for size in (0, 1, 2, 3, 1000):
+        answer = np.zeros(size, dtype=int)
+        if numbers in {None, size}:
+            assert noise.release(answer).shape == (size,)
+        else:
+            with pytest.raises(DPError, match="number") as caught:
+                noise.release(answer)
+            assert "histogram" in caught.value.hint
+
+
+def test_the_log_ratio_of_integer_noise_is_that_of_its_scale(draws):
+    """What OpenDP before 0.14.2 fails: at scale 3, between .51 and .54 for 1/3."""
+    found = draws[Geometric]
+    steps = range(-4, 4)
+    for low in steps:
+        here, there = (int((found == k).sum()) for k in (low, low + 1))
+        nearer = here if abs(low) < abs(low + 1) else there
+        share = 1 / (1 + math.exp(-1 / 3))
+        test = binomtest(nearer, here + there, share)
+        assert test.pvalue > ERROR / len(steps)
+
+
 def test_the_answer_is_left_alone():
     answer = np.arange(5)
     KINDS[1].release(answer)
@@ -228,7 +276,7 @@ def test_the_holes_of_floating_point_noise_are_found():
 
 
 def test_our_noise_on_floats_has_no_such_holes():
-    noise = Laplace(sensitivity=count(), scale=1.0)
+    noise = Laplace(sensitivity=ONE, scale=1.0)
     sources = [lambda n, value=v: noise.release(np.full(n, value)) for v in (0.0, 1.0)]
     found = audit(*sources, runs=10_000, error=ERROR)
     assert not found.refutes(1.0)
@@ -246,14 +294,14 @@ def test_noise_keeps_its_promise_under_audit(noise):
 def test_averaging_repeated_answers_reveals_the_count():
     """The count of over-50s, asked 4,000 times at epsilon 0.1: 400 was spent, all is known."""
     over_50 = 28
-    noise = Geometric.calibrated(count(), epsilon=0.1)
+    noise = Geometric.calibrated(ONE, epsilon=0.1)
     asked = noise.release(np.full(4000, over_50))
     assert round(float(np.mean(asked[:4000]))) in range(over_50 - 2, over_50 + 3)
     assert np.mean(np.abs(asked - over_50) <= 1) < 0.25  # one answer hides it
 
 
 def test_clipping_keeps_counts_from_falling_below_zero_afterwards():
-    noise = Geometric.calibrated(count(), epsilon=0.1)
+    noise = Geometric.calibrated(histogram(), epsilon=0.1)
     published = np.maximum(noise.release(np.zeros(1000, dtype=int)), 0)
     assert published.min() == 0
 

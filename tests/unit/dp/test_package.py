@@ -53,6 +53,27 @@ except ImportError as error:
     assert "pip install 'ckm-engine[dp]'" in run(code)
 
 
+@pytest.mark.parametrize("found", ["0.13.0", "0.14.0", "0.14.1", "0.9", "unknown"])
+def test_an_opendp_whose_noise_is_wrong_is_refused(monkeypatch, found):
+    from dp import exact
+
+    monkeypatch.setattr(exact, "version", lambda _: found)
+    exact._opendp.cache_clear()
+    with pytest.raises(dp.MissingPackageError, match=r"0\.14\.2") as caught:
+        dp.Exponential(epsilon=1, sensitivity=1, adjacency="replace").check([1, 2])
+    assert found in caught.value.problem
+    assert "pip install" in caught.value.hint
+
+
+@pytest.mark.parametrize("found", ["0.14.2", "0.15.0", "0.16.0", "1.0.0"])
+def test_an_opendp_whose_noise_is_right_is_taken(monkeypatch, found):
+    from dp import exact
+
+    monkeypatch.setattr(exact, "version", lambda _: found)
+    exact._opendp.cache_clear()
+    dp.Exponential(epsilon=1, sensitivity=1, adjacency="replace").check([1, 2])
+
+
 def test_all_is_sorted_and_names_what_exists():
     public = {
         name

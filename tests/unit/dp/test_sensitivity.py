@@ -122,11 +122,12 @@ def test_bounds_must_be_in_order():
         mean(0, 1, at_least=0)
 
 
-def test_parts_count_once_and_twice_where_a_record_moves():
+def test_the_largest_part_counts_once_and_twice_where_a_record_is_replaced():
     parts = [bounded_sum(50, 100), bounded_sum(0, 10), count()]
     assert disjoint(parts).l1 == 100
-    assert disjoint(parts, adjacency=REPLACE).l1 == 110
-    assert disjoint(parts, adjacency=REPLACE).l2 == pytest.approx(math.hypot(100, 10))
+    assert disjoint(parts, adjacency=REPLACE).l1 == 200
+    assert disjoint(parts, adjacency=REPLACE).l2 == 200
+    assert disjoint([bounded_sum(-100, 100)], adjacency=REPLACE).l1 == 200
 
 
 def test_parts_stated_for_replacement_say_nothing_about_a_record_that_moves():
@@ -148,6 +149,24 @@ def test_answers_together_add_up():
 
 
 def test_a_person_with_several_records_moves_an_answer_as_often():
-    assert counts(4).for_units(3, unit="person") == Sensitivity(
-        l1=12, l2=6, adjacency=ADD, unit="person"
-    )
+    found = counts(4).for_units(3, unit="person")
+    assert (found.l1, found.l2, found.unit, found.numbers) == (12, 6, "person", 4)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        bounded_sum(50, 100, adjacency=REPLACE),
+        mean(-1, 1, at_least=5, adjacency=REPLACE),
+        Sensitivity(l1=1, adjacency=REPLACE),
+        together([count(REPLACE), bounded_sum(50, 100, adjacency=REPLACE)]),
+    ],
+)
+def test_a_person_may_be_replaced_by_one_with_fewer_records(stated):
+    """Of two records in [50, 100] none may be left: the sum moves by 200, not by 2 * 50."""
+    assert stated.for_units(1, unit="person").l1 == stated.l1
+    with pytest.raises(DPError, match="fewer records") as caught:
+        stated.for_units(2, unit="person")
+    assert "disjoint" in caught.value.hint
+    way_out = bounded_sum(50, 100).for_units(2, unit="person")
+    assert disjoint([way_out], adjacency=REPLACE).l1 == 400

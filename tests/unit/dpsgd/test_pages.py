@@ -309,7 +309,8 @@ def test_a_card_says_what_it_says_in_both_languages_and_is_stamped_when_seeded()
         expected_batch=320,
     )
     html = card_report(card_facts(card, version="1"), language="en").html
-    assert "a factor of 2.72 at most" in html
+    assert "odds that one person is in the data change by a factor of 5.44 at most" in html
+    assert "any other statement about one person change by a factor of 14.78 at most" in html
     assert "DEMONSTRATION" not in html
     assert "not to be relied on" not in html
     seeded = card_facts(replace(card, randomness="seed 7"), version="1")

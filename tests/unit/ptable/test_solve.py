@@ -1,5 +1,7 @@
 import itertools
 import logging
+import warnings
+from dataclasses import replace
 
 import cvxpy
 import numpy as np
@@ -15,6 +17,7 @@ from ptable import (
     solve,
 )
 from ptable.dual import maximise
+from ptable.reach import variance_bounds
 
 
 def test_every_feasible_setting_of_a_grid_is_solved():
@@ -47,6 +50,72 @@ def test_extreme_settings_are_solved_and_certified(spec):
     assert proof.largest_bias == 0
     assert proof.largest_residual < 1e-9
     assert proof.largest_gap < 1e-6
+
+
+SHAPES = ("none", "left", "both", "unimodal")
+RULES = ("exact", "at-most", "nearest")
+
+
+def drawn_spec(rng, *, most):
+    """Draw a specification whose variance is often at, beyond or a hair inside an end."""
+    largest = int(rng.integers(2, most + 1))
+    fields = {
+        "max_noise": largest,
+        "small": int(min(rng.choice([0, 0, 1, 2, 4]), largest - 1)),
+        "monotone": str(rng.choice(SHAPES)),
+        "variance_rule": str(rng.choice(RULES)),
+    }
+    row = NoiseSpec(**{**fields, "variance_rule": "nearest"}, variance=0.5).row(1)
+    low, high = (float(end.value) for end in variance_bounds(row))
+    variance = rng.choice(
+        [
+            2 ** rng.uniform(-2, 6),
+            high,
+            high * rng.uniform(1, 1.2),
+            high * (1 - 10 ** rng.uniform(-13, -2)),
+            low * (1 + 10 ** rng.uniform(-13, -2)) + 1e-3,
+        ]
+    )
+    return NoiseSpec(**{**fields, "variance_rule": "nearest"}, variance=variance), fields
+
+
+def solve_or_refuse(spec, fields):
+    """Solve under the rule that was drawn; a refusal names rows and never asks for a report."""
+    try:
+        asked = replace(spec, variance_rule=fields["variance_rule"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PTableWarning)
+            table = solve(asked)
+    except InfeasibleError:
+        return "refused"
+    table.certificate.check(table)
+    assert table.certificate.largest_bias == 0
+    return "solved"
+
+
+def test_a_few_drawn_specifications_are_solved_or_refused():
+    rng = np.random.default_rng(20261122)
+    ends = [solve_or_refuse(*drawn_spec(rng, most=12)) for _ in range(16)]
+    assert set(ends) == {"solved", "refused"}
+
+
+@pytest.mark.slow
+def test_many_drawn_specifications_are_solved_or_refused():
+    rng = np.random.default_rng(7)
+    ends = [solve_or_refuse(*drawn_spec(rng, most=60)) for _ in range(120)]
+    assert set(ends) == {"solved", "refused"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("largest", [42, 43])
+def test_the_nearest_variance_of_a_single_peak_is_solved(largest):
+    spec = NoiseSpec(
+        max_noise=largest, variance=28.98, monotone="unimodal", variance_rule="nearest"
+    )
+    with pytest.warns(PTableWarning, match="count 1: variance"):
+        table = solve(spec)
+    assert table.certificate.rows[0].shape_excess <= 8 / 2**32
+    assert table.certificate.largest_bias == 0
 
 
 def test_newton_needs_no_solver(monkeypatch):

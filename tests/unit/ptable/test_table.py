@@ -53,6 +53,30 @@ def test_the_rule_for_large_counts_is_part_of_the_identity():
     assert PTable(**rows).id != PTable(**rows, large_counts="cycle:2").id
 
 
+def test_the_step_and_the_anchors_are_part_of_the_identity():
+    rows = {"noise": [[0], [-1, 1], [-2, 2]], "upper": [[8], [4, 8], [4, 8]], "key_range": 8}
+    tables = [
+        PTable(**rows, **magnitudes)
+        for magnitudes in (
+            {},
+            {"step": 2},
+            {"step": 4},
+            {"anchors": (0, 2, 5)},
+            {"anchors": (0, 2, 6)},
+            {"step": 2, "anchors": (0, 2, 5)},
+        )
+    ]
+    assert len({table.id for table in tables}) == len(tables)
+
+
+@pytest.mark.parametrize("off", [2e-9, -2e-9, 5e-4])
+def test_rows_that_do_not_sum_to_one_are_refused(off):
+    near = [[1.0, 0.0], [0.5, 0.5 + 5e-10]]
+    assert PTable.from_probabilities(near).n_rows == 2
+    with pytest.raises(PTableError, match="sum to 1 within 1e-9"):
+        PTable.from_probabilities([[1.0, 0.0], [0.5, 0.5 + off]])
+
+
 def test_the_identity_of_a_solved_table_never_changes(small_table):
     expected = "114ff670219efc7531882f1172d297adb17f20044f6f64565253a46bfcee15ca"
     assert small_table.id == expected

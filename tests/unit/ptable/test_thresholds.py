@@ -54,5 +54,22 @@ def test_pooled_probabilities_stay_in_order(spec):
         assert left == sorted(left)
 
 
+@pytest.mark.parametrize("most", [41, 42, 43, 58, 100])
+@pytest.mark.parametrize("floor", [Fraction(0), Fraction(1, 10**6)])
+def test_one_heavy_value_before_a_long_pool_leaves_the_shape(most, floor):
+    size = most + 2
+    rest = Fraction(2, size * (size - 1))  # mean 0: one value at -1, a uniform tail from 0 on
+    law = (1 - (size - 1) * rest, *[rest] * (size - 1))
+    noise = tuple(range(-1, most + 1))
+    variance = sum(p * v * v for p, v in zip(law, noise, strict=True))
+    row = UnitRow(noise=noise, law=law, variance=variance, floor=floor, n_left=1, n_right=size)
+    units = apportion(row, total=2**32)
+    assert sum(units) == 2**32
+    assert sum(n * v for n, v in zip(units, noise, strict=True)) == 0
+    assert max(abs(n - p * 2**32) for n, p in zip(units, law, strict=True)) <= 4
+    drift = sum(n * v * v for n, v in zip(units, noise, strict=True)) - variance * 2**32
+    assert abs(drift) <= 1
+
+
 def test_an_exchange_that_cannot_be_is_declined():
     assert exchange((-1, 0, 1), [5_000_000] * 3, [5, 5, 5], [0, 1, 2], (15, 0, 10_000)) is None

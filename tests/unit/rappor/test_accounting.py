@@ -3,15 +3,19 @@
 import itertools
 import math
 import pickle
+import threading
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rappor.accounting import epsilon_after, epsilon_between, reports_until
 from rappor.client import bloom_filter
-from rappor.errors import RapporError
-from rappor.ledger import ValueLedger
+from rappor.errors import CapError, RapporError
+from rappor.ledger import ClientLedger, ValueLedger
 from rappor.parameters import Parameters
+from tables.secret import Secret
 
 PAPER = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
 
@@ -205,3 +209,50 @@ def test_a_stored_ledger_goes_on_and_holds_no_value():
     ):
         with pytest.raises(RapporError):
             ValueLedger.from_dict(damaged, parameters=PAPER, key=bytes(32))
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 4)), max_size=30))
+def test_a_ledger_of_many_clients_is_that_of_each(sent):
+    secret, cap = Secret(bytes(range(16))), 6.0
+    design = Parameters(n_bits=32, n_hashes=2, n_cohorts=1, f=0.5, p=0.25, q=0.75)
+    own = {client: ValueLedger(design, key=bytes(32), cap=cap) for client in "abc"}
+    wanted = []
+    for client, value in sent:
+        try:
+            own[client].record(str(value), cohort=0)
+            wanted.append(True)
+        except CapError:
+            wanted.append(False)
+    found = []
+    with ClientLedger(None, secret=secret) as ledger:
+        for start in range(0, len(sent), 7):  # as files come in pieces
+            names, values = zip(*sent[start : start + 7], strict=True)
+            texts = [*map(str, values)]
+            kept = ledger.charge(texts, names, parameters=design, metric="m", cap=cap)
+            found += kept.tolist()
+        assert ledger.most == pytest.approx(max([0.0, *(one.epsilon for one in own.values())]))
+    assert found == wanted
+
+
+def test_a_ledger_that_is_held_is_waited_for_and_what_is_not_committed_undone(tmp_path):
+    secret, design = Secret(bytes(range(16))), Parameters.basic(3, f=0.5, p=0.0, q=1.0)
+    charged = {"parameters": design, "metric": "m", "cap": 2.2}
+    file = tmp_path / "clients.db"
+    for _ in range(2):
+        with ClientLedger(file, secret=secret) as ledger:
+            assert ledger.charge([0], ["ann"], **charged).all()
+    with ClientLedger(file, secret=secret) as ledger:
+        ledger.charge([0], ["ann"], **charged)
+        ledger.commit()
+        second = threading.Thread(target=_charge_other, args=(file, secret, charged))
+        second.start()
+    second.join(60)
+    with ClientLedger(file, secret=secret) as ledger:
+        kept = ledger.charge([1, 1], ["ann", "bob"], **charged)
+    assert kept.tolist() == [False, False]
+
+
+def _charge_other(file, secret, charged):
+    with ClientLedger(file, secret=secret) as ledger:
+        ledger.charge([0], ["bob"], **charged)
+        ledger.commit()

@@ -13,6 +13,7 @@ from risk.credible import credible_intervals, credible_set
 from risk.errors import RiskError
 from risk.inverse import Inverse
 from risk.inverse_matrix import inverse_matrix
+from risk.law import Law
 from risk.prior import Prior
 from risk.sets import deviation_set, possible_set
 from risk.worst import worst_posterior
@@ -167,6 +168,22 @@ def test_deviation_and_possible_sets_are_those_of_the_seminar():
     assert deviation_set(Mechanism.rounding(5).build(), 8).tolist() == [10]
 
 
+def test_sets_leave_out_the_traces_that_whole_numbers_of_keys_need():
+    # 10/11 and 1/11 are no whole numbers of 2**-32: a key on a third noise keeps the mean at 0.
+    table = solve(NoiseSpec(max_noise=10, variance=10.0))
+    traces = [v for v, n in table.units(1).items() if n < 10]
+    assert traces
+    assert deviation_set(table, 1).tolist() == [0, 11]
+    assert set(deviation_set(table, 1, floor=0).tolist()) == {0, 11, *(1 + v for v in traces)}
+    for trace in traces:
+        assert 1 not in possible_set(table, 1 + trace).tolist()
+        assert 1 in possible_set(table, 1 + trace, floor=0).tolist()
+    worst = worst_posterior(Inverse(table=table, prior=Prior.two_points(1, 40)), [1])
+    assert worst.published.tolist() in ([0], [11])
+    with pytest.raises(RiskError, match="floor must"):
+        deviation_set(table, 1, floor=2)
+
+
 def test_sets_of_a_table_without_small_counts(table):
     assert deviation_set(table, 1).tolist() == [0, 3, 4, 5, 6]
     assert possible_set(table, 1).size == possible_set(table, 2).size == 0
@@ -192,6 +209,35 @@ def test_the_worst_posterior_leaves_out_what_the_prior_rules_out(table):
     found = worst_posterior(inverse, [1, 2])
     assert found.originals.tolist() == [2]
     assert found.set_probability == found.probabilities[0]
+
+
+def test_only_what_was_published_is_judged(inverse):
+    seen = [0, 4, 9, 30]
+    found = worst_posterior(inverse, range(1, 5), published=seen)
+    matrix = inverse.probability(np.arange(1, 5)[:, None], np.array(seen)[None, :])
+    assert found.probabilities == pytest.approx(matrix.max(axis=1), abs=1e-15)
+    assert found.set_probability == pytest.approx(matrix.sum(axis=0).max(), abs=1e-15)
+    assert {*found.published.tolist(), found.set_published} <= set(seen)
+    with pytest.raises(RiskError, match="that one of originals can become"):
+        worst_posterior(inverse, [1], published=[30])
+
+
+def test_what_the_prior_rules_out_reaches_nothing(table):
+    inverse = Inverse(table=table, prior=Prior.two_points(3, 40))
+    assert inverse.reachable([40]).tolist() == list(range(35, 46))
+    assert inverse.reachable([3, 20]).tolist() == deviation_set(table, 3).tolist()
+    assert inverse.reachable([20]).size == 0
+
+
+@pytest.mark.parametrize("off", [2e-9, -2e-9, 5e-4])
+def test_laws_and_priors_must_sum_to_one(off):
+    near, wrong = [0.5, 0.5 + 5e-10], [0.5, 0.5 + off]
+    assert Law(lowest=0, probabilities=near).support.tolist() == [0, 1]
+    assert Prior(probabilities=near).at([1]) == near[1]
+    with pytest.raises(RiskError, match="sum to 1 within 1e-9"):
+        Law(lowest=0, probabilities=wrong)
+    with pytest.raises(RiskError, match="sum to 1 within 1e-9"):
+        Prior(probabilities=wrong)
 
 
 def test_credible_sets_are_the_smallest_that_hold_the_level(inverse):

@@ -7,9 +7,12 @@ written must then be the same to the last byte: whatever differs was read past t
 import datetime as dt
 import json
 from decimal import Decimal
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -29,7 +32,8 @@ from synth import (
     Unit,
     Whole,
 )
-from synth.coding import encode_column
+from synth.coding import encode, encode_column
+from synth.frames import to_records
 from synth.measuring import Clerk
 from synth.settings import Settings
 from synth.spending import Purse
@@ -185,6 +189,155 @@ def test_all_that_is_written_follows_from_noisy_answers(schema, method, adjacenc
     assert found[0][2] >= 4
 
 
+UNKNOWN = {"unknown": None}
+DAYS = [dt.date(2020, 1, 1), dt.date(2020, 1, 2), dt.date(2020, 1, 3)]
+WHOLE = [f"{sign}{bits}" for sign in ("int", "uint") for bits in (8, 16, 32, 64)]
+FLOAT = ["float", "double", "float32", "float64"]
+TEXT = ["string", "large_string", "str"]
+STAMPS = [f"timestamp[{unit}]" for unit in ("s", "ms", "us", "ns")]
+# A column, values of many records, odd ones of a single record, and types for them.
+KINDS = {
+    "whole": (
+        Whole(name="c", low=0, high=3, outside="clip", missing=UNKNOWN),
+        [0, 1, 3],
+        [None, 1000, -1, 2**31, 2**63, 2**64 - 6, float("inf")],
+        [*WHOLE, *FLOAT, *TEXT, "decimal128(24, 0)", "decimal128(24, 2)"],
+    ),
+    "real": (
+        Real(name="c", low=0, high=9, decimals=2, edges=[0, 1.02, 9], outside="clip",
+             missing=UNKNOWN),
+        [0, 1, 3],
+        [None, 0.5, 1.015, 1000.5, 2**64 - 6, float("inf")],
+        [*WHOLE, *FLOAT, *TEXT, "decimal128(24, 4)"],
+    ),
+    "codes": (
+        Category(name="c", values=[1, 2, 3], other=3, missing=UNKNOWN),
+        [1, 2, 3],
+        [None, 0.5, 1000.5, 2**53 + 1, 2**64 - 6, "x", "01", True],
+        [*WHOLE, *FLOAT, *TEXT, "dictionary<int8,int64>", "decimal128(24, 4)"],
+    ),
+    "texts": (
+        Category(name="c", values=["a", "b", "else"], other="else", missing=UNKNOWN),
+        ["a", "b"],
+        [None, "x", "", "1"],
+        [*TEXT, "dictionary<int8,string>", "dictionary<int16,string>"],
+    ),
+    "truths": (
+        Category(name="c", values=[False, True], other=False, missing=UNKNOWN),
+        [False, True],
+        [None, "x", 1, 0.5],
+        ["bool", *TEXT, "dictionary<int8,bool>"],
+    ),
+    "days": (
+        Date(name="c", low="2020-01-01", high="2020-01-03", bins=3, outside="clip",
+             missing=UNKNOWN),
+        DAYS,
+        [None, dt.date(1700, 1, 1), dt.date(2200, 1, 1), dt.datetime(2020, 1, 2, tzinfo=EAST)],
+        ["date32", "date64", *STAMPS, *TEXT],
+    ),
+}  # fmt: skip
+
+
+def _arrow_type(name):
+    if name.startswith("dictionary"):
+        index, value = name.removeprefix("dictionary<").removesuffix(">").split(",")
+        return pa.dictionary(pa.type_for_alias(index), pa.type_for_alias(value))
+    if name.startswith("decimal"):
+        return pa.decimal128(24, int(name[-2]))
+    return pa.type_for_alias(name)
+
+
+def frames_of(values, types):
+    """Yield (container, frame) for each type that holds the values as they are."""
+    plain = pd.Series(values, dtype=object)
+    guesses = [plain, pd.Series(values)]
+    guesses += [one.convert_dtypes() for one in guesses]
+    guesses += [one.astype("category") for one in guesses]
+    guesses += [
+        pd.Series(["" if one is None else str(one) for one in values]).replace("", None)
+    ]
+    for series in guesses:
+        yield "pandas", pd.DataFrame({"c": series})
+    for name in types:
+        try:
+            kind = _arrow_type(name)
+            if name in TEXT:
+                array = pa.array([None if one is None else str(one) for one in values], kind)
+            elif name.startswith("dictionary"):
+                array = pa.array(values, kind.value_type).dictionary_encode().cast(kind)
+            else:
+                array = pa.array(values, kind)
+            held = array.to_pylist()
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            continue
+        if name.startswith(("float", "double")) and any(
+            one is not None and one != value for one, value in zip(held, values, strict=True)
+        ):
+            continue  # rounded before it comes here
+        table = pa.table({"c": array})
+        yield "arrow", table
+        yield "pandas", pd.DataFrame({"c": pd.Series(array.to_pandas())})
+        yield "pandas", table.to_pandas(types_mapper=pd.ArrowDtype)
+        try:
+            frame = pl.from_arrow(table)
+        except pl.exceptions.PolarsError:
+            continue
+        yield "polars", frame
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_record_changes_no_type_whatever_the_frame_holds(kind):
+    column, many, odd, types = KINDS[kind]
+    schema = Schema(columns=[column])
+    values = many * 20
+    found, wanted, seen = {}, None, set()
+    for other in [many[0], *odd]:
+        for container, frame in frames_of([*values, other], types):
+            try:
+                codes = encode(to_records(frame)[0], schema)[:-1, 0].tolist()
+            except DomainError:
+                continue  # a refusal: documented to depend on records
+            wanted = wanted or codes
+            assert codes == wanted, (other, container, frame)
+            came = frame.schema if container == "arrow" else frame.dtypes
+            if (container, str(came)) in seen:
+                continue
+            seen.add((container, str(came)))
+            model = Synthesizer(schema=schema, method="histogram").fit(
+                frame, Budget(rho=0.1), noise=_Deaf()
+            )
+            drawn = model.sample(50, rng=np.random.default_rng(1))
+            types_out = drawn.schema if container == "arrow" else drawn.dtypes
+            text = f"{json.dumps(model._record())} {types_out}"
+            assert found.setdefault(container, text) == text, (other, frame)
+    assert len(found) == 3
+    assert len(seen) > 9
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["a", "b"], [1, 2], ["1", "2"], ["01", "2"], [True, False], ["True", "False"], [2**53, 1]],
+)
+def test_a_domain_that_is_found_does_not_show_how_a_file_was_read(values):
+    """A reader that guesses makes texts of all values where one record is a text."""
+    files = set()
+    for read in (list, lambda one: [*map(str, one)]):
+        series = pd.Series([*read(values * 150), None if read is list else "x"], dtype=object)
+        try:
+            model = Synthesizer(
+                schema=Schema(columns=[Category(name="c", missing=UNKNOWN)]), method="histogram"
+            ).fit(
+                pd.DataFrame({"c": series}),
+                Budget(epsilon=1, delta=1e-6),
+                noise=_Deaf(),
+                discovery=Discovery(share=0.9),
+            )
+        except DomainError:
+            continue
+        files.add(json.dumps(model._record()))
+    assert len(files) == 1
+
+
 def test_a_tiny_budget_does_not_round_scores():
     """Handicaps that exceed what doubles hold exactly would widen the sensitivity."""
     codes = np.zeros((3, 2), np.int64)
@@ -209,3 +362,24 @@ def test_a_tiny_budget_does_not_round_scores():
     for one, other in zip(scores[:3], scores[3:], strict=True):
         assert np.abs(one - other).max() <= 1
         assert np.abs(one - other)[0] == 1
+
+
+@pytest.mark.parametrize("adjacency", [Adjacency.ADD_REMOVE, Adjacency.REPLACE])
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_the_noise_of_a_table_covers_every_unit_of_up_to_so_many_records(adjacency, rows):
+    """A unit's part of a table of three cells, and any other in its place, or none."""
+    parts = [
+        np.bincount(cells, minlength=3)
+        for size in range(rows + 1)
+        for cells in combinations_with_replacement(range(3), size)
+    ]
+    others = parts if adjacency is Adjacency.REPLACE else [np.zeros(3, int)]
+    moves = [one - other for one in parts for other in others]
+    l1 = max(np.abs(move).sum() for move in moves)
+    l2 = max(np.sqrt((move**2).sum()) for move in moves)
+    near = Neighbours(adjacency=adjacency, rows=rows)
+    assert l1 == near.reach == near.choosing(0.02).sensitivity
+    noise = near.counting(0.02)
+    assert l2**2 / (2 * noise.scale**2) == pytest.approx(noise.guarantee.rho)
+    assert noise.guarantee.rho == pytest.approx(0.02)
+    assert noise.guarantee.adjacency == near.choosing(0.02).guarantee.adjacency == adjacency

@@ -149,6 +149,19 @@ def test_lint_tells_what_would_leak_and_never_asks_for_values():
     assert not [one for one in lint(FULL) if one.level == "error"]
 
 
+def test_lint_warns_of_bounds_that_stand_alone():
+    wide = {"low": 0, "high": 99_999, "declared_by": "code book"}
+    columns = [
+        Whole(name="alone", **wide),
+        Whole(name="narrow", low=0, high=99),
+        Whole(name="bins", bins=40, **wide),
+        Whole(name="points", points=(0,), **wide),
+        Real(name="edges", edges=(0, 10, 1000), **wide),
+    ]
+    found = [one for one in lint(Schema(columns=columns)) if "bounds alone" in one.text]
+    assert [(one.place, one.level) for one in found] == [("alone", "warning")]
+
+
 def test_lint_names_rules_that_the_model_cannot_know():
     wide = {"low": 0, "high": 10**6, "bins": 600}
     schema = Schema(

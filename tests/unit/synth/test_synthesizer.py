@@ -1,5 +1,6 @@
 """From records to a model and back: within the budget, the domain and the rules."""
 
+import datetime as dt
 import json
 
 import numpy as np
@@ -83,7 +84,7 @@ def sampled(model, number=500, seed=1, **options):
 def test_synthetic_records_look_like_records_and_break_no_rule(model):
     found = sampled(model, 3000)
     assert found.dtypes.drop("moved").to_dict() == people().dtypes.drop("moved").to_dict()
-    assert str(found["moved"].dtype) == str(people()["moved"].dtype)
+    assert {type(day) for day in found["moved"].dropna()} == {dt.date}
     age, hours = found["age"], found["hours"]
     known = age >= 0
     assert set(found["status"].dropna()) == {"single", "married"}
@@ -195,7 +196,6 @@ def test_the_model_does_not_tell_whether_null_occurred():
         pd.DataFrame({"a": [None, None], "b": [None, None], "c": [None, None]}),
     ]
     models = [fit(frame, schema) for frame in frames]
-    assert len({str(model.shape) for model in models}) == 1
     assert len({str(sampled(model).dtypes.to_dict()) for model in models}) == 1
 
 
@@ -218,7 +218,7 @@ def test_one_odd_value_does_not_change_the_model(way, tmp_path):
     if way == "pandas":
         odd = odd.astype({"c": object})
         odd.loc[0, "c"] = "one"
-    shapes, types = set(), set()
+    files, types = set(), set()
     for frame in (plain, odd):
         records = frame
         if way != "pandas":
@@ -231,10 +231,10 @@ def test_one_odd_value_does_not_change_the_model(way, tmp_path):
             )
             records = records.set_column(3, "d", coded)
         model = fit(records, ODD)
-        shapes.add(str(model.shape))
+        files.add(json.dumps(model._record()["schema"]))
         drawn = sampled(model, 50)
         types.add(str(drawn.dtypes if way == "pandas" else drawn.schema))
-    assert len(shapes) == 1, shapes
+    assert len(files) == 1
     assert len(types) == 1, types
 
 
@@ -245,7 +245,7 @@ def test_arrow_records_give_arrow_records():
     schema = Schema(columns=[SCHEMA.columns[1]])
     found = sampled(fit(table, schema))
     assert isinstance(found, pa.Table)
-    assert found.schema.field("status").type == table.schema.field("status").type
+    assert found.schema.field("status").type == pa.string()
 
 
 @pytest.mark.parametrize("values", [[7] * 50, [None] * 50, [7], [None]])

@@ -42,6 +42,8 @@ FILTERS = (
     "not (sex = 'F' and age > 0)",
     "score > 0.5 and sex is not missing",
     "sex in ('nobody')",
+    "not (sex = 'F' or town = 'a') or not (sex <> 'M' and score > 0.5)",
+    "not (sex is missing or not (age > 0 and town = 'a')) or not (not sex = 'M')",
 )
 
 
@@ -166,6 +168,67 @@ def test_members_of_an_area_are_selected_and_its_total_selects_nobody_less(opene
     assert int(found.block.count.sum()) == next(iter(wanted.values()))[0]
     assert prepared.members("geo", [0, region]) is None
     assert prepared.members("geo", range(1, axis.size)) is None
+
+
+AREAS = 400
+
+
+@pytest.fixture(scope="module")
+def areas():
+    rng = np.random.Generator(np.random.PCG64(5))
+    table = pa.table(
+        {
+            "id": np.arange(3000),
+            "area": [f"{n:03}" for n in rng.integers(0, AREAS, 3000)],
+            "sex": rng.choice(np.array(["F", "M", None], object), 3000),
+        }
+    )
+    with open_source(table, threads=1) as source:
+        yield source, ready(source, ["area", "sex"], weight=None)
+
+
+def test_comparisons_of_one_variable_fold_into_one_set_of_a_bit_for_each_category(areas):
+    _, prepared = areas
+    names = [f"{n:03}" for n in range(0, AREAS, 4)]
+    (one,) = prepared.conditions("area <> '000'")
+    assert one.nbytes < 600
+    for word in (" or ", " and "):
+        (many,) = prepared.conditions(word.join(f"area <> '{name}'" for name in names))
+        assert many.nbytes == one.nbytes
+    listed = ", ".join(f"'{name}'" for name in names)
+    wanted = prepared.conditions(f"area not in ({listed})")
+    folded = " and ".join(f"not area = '{name}'" for name in names)
+    assert prepared.conditions(folded) == wanted
+    # What cannot fold is bounded by the number of comparisons.
+    pairs = " or ".join(f"(area = '{name}' and sex = 'F')" for name in names[:50])
+    (mixed,) = prepared.conditions(pairs)
+    assert mixed.nbytes < 100 * 2 * one.nbytes
+
+
+def test_sets_of_many_ranges_count_the_records_that_they_let_through(areas):
+    source, prepared = areas
+    listed = ", ".join(f"'{n:03}'" for n in range(0, AREAS, 2))
+    where = f"area in ({listed}) or sex is missing"
+    request = Request(dimensions=["sex"], where=where)
+    found = prepared.scan({"sex": 0}, where=prepared.conditions(where))
+    wanted = content(cube(source, KEYS, [request])[0])
+    assert content(prepared.cells(found, ["sex"], level_sets=request.level_sets([2]))) == wanted
+    rolled = prepared.roll(
+        prepared.scan({"area": 0, "sex": 0}), {"sex": 0}, where=prepared.conditions(where)
+    )
+    assert rolled.block.count.tolist() == found.block.count.tolist()
+
+
+def test_cells_count_all_bytes_that_they_keep_and_keep_no_answer_of_a_scan(opened):
+    _, prepared = opened
+    where = prepared.conditions("town = 'a' and sex = 'F'")
+    found = prepared.scan({"geo": 0, "sex": 0}, where=where)
+    block = found.block
+    arrays = [*block.codes, block.count, block.key, *block.weight]
+    assert all(array.base is None for array in arrays)
+    least = sum(array.nbytes for array in arrays) + sum(c.nbytes for c in where)
+    assert least < found.nbytes < least + 10_000
+    assert found.nbytes - prepared.scan({"geo": 0, "sex": 0}).nbytes < 10_000
 
 
 @pytest.mark.parametrize(

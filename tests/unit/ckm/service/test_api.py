@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import time
 from dataclasses import replace
@@ -9,11 +10,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from ckm.errors import FormatError
 from ckm.formats import FORMATS
 from ckm.service.access import TokenFile
 from ckm.service.api import make_app
 from ckm.service.asking import address_of, is_local
 from ckm.service.desk import Desk
+from tables import SourceError
 from tests.unit.ckm.service.conftest import Web, cells_of
 
 DATA = "/tables/jobseekers/data"
@@ -373,6 +376,61 @@ def test_the_audit_log_tells_who_asked_for_which_shape_and_no_number(special, tm
     assert lines[0]["variables"] == {"sex": 3}
     assert lines[0]["where"] == "category <> 'E'"
     assert lines[0]["who"] == "address 203.0.113.9"
+
+
+def test_no_table_leaves_where_the_audit_log_cannot_be_written(special, tmp_path, monkeypatch):
+    web = special(access={"audit": tmp_path / "audit.log"})
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("ckm.service.audit.os.write", full)
+    for url in (f"{DATA}?valuecodes[sex]=*", f"{DATA}?valuecodes[sex]=X"):
+        problem(web.get(url), 503, "busy")
+    problem(web.get("/?codelist[sex]=sex"), 503, "busy")
+    assert web.get("/tables").status_code == 200  # nothing is noted of it
+    monkeypatch.undo()
+    assert web.get(f"{DATA}?valuecodes[sex]=*").status_code == 200
+
+
+def test_what_costs_a_caller_nothing_leaves_nothing_in_the_audit_log(special, tmp_path):
+    path = tmp_path / "audit.log"
+    web = special(access={"audit": path}, limits={"requests_per_hour": 2})
+    for url in ("/nothing", "/tables?lang=de", "/requests/" + "A" * 22, "/tables/other"):
+        web.get(url)
+    for _ in range(5):
+        web.get(f"{DATA}?valuecodes[sex]=X")
+    assert len(path.read_text().splitlines()) <= 2
+
+
+def test_a_format_that_cannot_hold_a_table_is_the_callers_to_change(special, monkeypatch):
+    def fail(*_args, **_kwargs):
+        raise FormatError("A label of J00000017 cannot stand there.")
+
+    monkeypatch.setattr("ckm.service.desk.render", fail)
+    web = special()
+    for form in ("px", "sdmx-csv"):
+        if form in FORMATS:
+            answer = web.get(f"{DATA}?valuecodes[sex]=F&outputformat={form}")
+            told = problem(answer, 400, "unfit_format")
+            assert form in answer.text
+            assert "J00000017" not in answer.text
+    page = web.get("/?codelist[sex]=sex&outputFormat=px")
+    assert page.status_code == 400
+    job = web.post("/requests", json={"dimensions": ["sex"], "format": "px", "wait": False})
+    while (told := web.get(job.headers["location"]).json())["status"] in {"queued", "running"}:
+        time.sleep(0.01)
+    assert (told["status"], told["error"]) == ("failed", "unfit_format")
+
+
+def test_a_scan_without_enough_memory_is_answered_as_busy(special, served, monkeypatch, caplog):
+    def fail(*_args, **_kwargs):
+        raise SourceError("The work does not fit into the memory.")
+
+    monkeypatch.setattr(served.answerer.cubes._prepared, "scan", fail)
+    url = f"{DATA}?valuecodes[age_tree]=*&valuecodes[zone_2024]=*&filter=category in ('A', 'D')"
+    problem(special().get(url), 503, "busy")
+    assert "scan failed" in caplog.text
 
 
 def test_a_fault_of_ours_says_nothing_of_itself(special, served, monkeypatch, caplog):

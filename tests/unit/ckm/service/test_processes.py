@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -17,7 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 from lxml import html
 
-from tests.unit.ckm.service.conftest import cells_of, write_service
+from tests.unit.ckm.service.conftest import RULES, cells_of, write_service
+from tests.unit.ckm.service.test_recorder import ACCEPTED
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -83,7 +85,7 @@ class Process:
 
 @pytest.fixture
 def folder(tmp_path):
-    write_service(tmp_path, persons=4000)
+    write_service(tmp_path, more=RULES + ACCEPTED, persons=4000)
     return tmp_path
 
 
@@ -229,6 +231,55 @@ def test_several_workers_give_one_service(folder, start):
         time.sleep(0.05)
     assert told.json()["status"] == "done"
     assert server.stop() == 0
+
+
+@pytest.mark.slow
+def test_the_figures_of_several_workers_are_one_total_and_nothing_of_them_stays(
+    folder, start, monkeypatch
+):
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    text = (folder / "service.toml").read_text()
+    (folder / "many.toml").write_text(text.replace("[service]", "[service]\nworkers = 3"))
+    server = start(path=folder / "many.toml")
+    with ThreadPoolExecutor(6) as pool:  # of several connections, so that all are asked
+        list(pool.map(lambda _: server.get(f"{DATA}?{QUERY}"), range(24)))
+
+    def figures():
+        found = re.findall(
+            r"^(ckm_\w+(?:\{.*\})?) ([0-9.e+]+)$", server.get("/metrics").text, re.MULTILINE
+        )
+        return {name: float(number) for name, number in found}
+
+    def tables(told):
+        return sum(n for name, n in told.items() if name.startswith("ckm_tables_total"))
+
+    looks = [figures() for _ in range(9)]
+    assert [tables(told) for told in looks] == [24] * 9
+    asked = [
+        sum(n for name, n in told.items() if name.startswith("ckm_requests_total"))
+        for told in looks
+    ]
+    assert asked == list(range(24, 33))
+    assert len({told["ckm_start_time_seconds"] for told in looks}) == 1
+    shared = next(temporary.glob("ckm-service-*/figures"))
+    assert shared.stat().st_mode & 0o777 == 0o700
+    names = b"".join(path.read_bytes() for path in shared.iterdir())
+    assert b"ckm_tables_total" in names
+    people = pq.read_table(folder / "people.parquet")
+    for name in ("commune", "person_id"):
+        assert not any(str(t).encode() in names for t in set(people[name].to_pylist()))
+    # A worker that ends keeps its counts, and leaves no memory in the sums of this moment.
+    (victim,) = {int(p.stem.rpartition("_")[2]) for p in shared.glob("gauge_livesum_*")} - {
+        int(p.stem.rpartition("_")[2]) for p in list(shared.glob("gauge_livesum_*"))[1:]
+    }
+    os.kill(victim, signal.SIGKILL)
+    while list(shared.glob(f"gauge_live*_{victim}.db")):
+        time.sleep(0.05)
+    assert tables(figures()) == 24
+    assert server.stop() == 0
+    assert not list(temporary.glob("ckm-service-*"))
 
 
 @pytest.mark.slow

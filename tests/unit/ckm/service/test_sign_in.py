@@ -14,7 +14,6 @@ from lxml import html
 from ckm.service.access import TokenFile
 from ckm.service.api import make_app
 from ckm.service.desk import Desk
-from ckm.service.mistake import Mistake
 from ckm.service.sessions import LASTS_S, Sessions
 from tests.unit.ckm.service.conftest import Web
 
@@ -256,12 +255,25 @@ def test_sessions_end_and_make_room(tmp_path, monkeypatch):
     assert all(path.stat().st_mode & 0o077 == 0 for path in (tmp_path / "s").iterdir())
     assert name not in "".join(path.name for path in (tmp_path / "s").iterdir())
     monkeypatch.setattr("ckm.service.sessions._MOST", 1)
-    with pytest.raises(Mistake):
-        sessions.open("two")
     now[0] = LASTS_S
     assert sessions.token_id(name) is None
     sessions.open("two")
     assert len(list((tmp_path / "s").iterdir())) == 1
+
+
+def test_who_signs_in_without_end_ends_sessions_of_their_own_alone(tmp_path, monkeypatch):
+    now = [0.0]
+    sessions = Sessions(tmp_path / "s", clock=lambda: now[0])
+    monkeypatch.setattr("ckm.service.sessions._MOST", 10)
+    mine = sessions.open("me")
+    names = []
+    for _ in range(100):
+        now[0] += 1
+        names.append(sessions.open("flood"))
+        assert len(list((tmp_path / "s").iterdir())) <= 10
+    assert sessions.token_id(mine) == "me"
+    assert sessions.token_id(names[-1]) == "flood"
+    assert sessions.token_id(names[0]) is None
 
 
 def test_processes_that_share_a_folder_share_sessions(tmp_path):

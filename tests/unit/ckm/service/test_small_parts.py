@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
+import gc
 import json
 import os
+import re
+import subprocess
+import sys
 import threading
+import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
 
+import httpx
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,9 +33,13 @@ from ckm.service.cache import Cache
 from ckm.service.jobs import Jobs
 from ckm.service.metrics import Metrics
 from ckm.service.mistake import Mistake
+from ckm.service.query import Query, Selection
 from ckm.service.rates import Rates
 from ckm.service.render import Rendered, etag_of
 from ckm.service.selection import codelists_of, most_patterns, ranks_of, split_codes
+from tables import Secret
+from tests.strategies import worked_ptable
+from tests.unit.ckm.service.conftest import Served
 
 # --- tokens -------------------------------------------------------------------------------
 
@@ -66,6 +82,142 @@ def test_a_file_of_tokens_that_others_can_read_is_refused(tmp_path):
         Tokens(file)
 
 
+def test_tokens_that_are_made_at_once_are_all_kept(tmp_path):
+    file = TokenFile(tmp_path / "tokens.json")
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda n: file.add(role="public", label=str(n)), range(16)))
+    assert {token.split("_")[1] for token in made} == {entry.id for entry in file.read()}
+    assert {entry.label for entry in file.read()} == {str(n) for n in range(16)}
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_of_twenty_commands_that_add_and_revoke_at_once(tmp_path):
+    file = TokenFile(tmp_path / "tokens.json")
+    old = [file.add(role="public", label="old").split("_")[1] for _ in range(4)]
+    (tmp_path / "service.toml").write_text(WITH_FILE)
+    (tmp_path / "people.csv").write_text("rkey,sex\n17,F\n")
+
+    def command(*words):
+        options = [sys.executable, "-m", "ckm", "token", words[0], "service.toml", *words[1:]]
+        return subprocess.Popen(options, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+
+    adding = [command("add", "--label", f"n{n}", "--role", "public") for n in range(20)]
+    revoking = [command("revoke", name) for name in old]
+    printed = [process.communicate(timeout=600)[0] for process in adding]
+    assert [process.wait(600) for process in [*adding, *revoking]] == [0] * 24
+    for process in revoking:
+        process.stdout.close()
+    entries = {entry.id: entry for entry in file.read()}
+    assert len(entries) == 24
+    for text in printed:
+        assert not entries[re.search(r"ckm_([0-9a-f]{12})_", text)[1]].is_revoked
+    assert all(entries[name].is_revoked for name in old)
+
+
+WITH_FILE = """
+schema = 1
+service = { title = "People" }
+data = { path = "people.csv", record_key = "rkey", key_range = 256 }
+keys = { mix = false }
+ptable = { max_noise = 2, variance = 1.0 }
+access = { tokens = "tokens.json" }
+[[variable]]
+name = "sex"
+labels = { en = "Sex", fr = "Sexe" }
+"""
+
+
+@pytest.fixture
+def guarded(served, tmp_path, monkeypatch):
+    """Open a desk with tokens; give it, a right token, and a list of what was verified."""
+    from ckm.service import access
+    from ckm.service.desk import Desk
+
+    file = TokenFile(tmp_path / "tokens.json")
+    token = file.add(role="researcher", label="A")
+    limits = replace(served.service.limits, requests_per_hour=30)
+    settings = replace(served.service.access, tokens=file.path)
+    service = replace(served.service, access=settings, limits=limits)
+    desk = Desk(service, served.answerer, folder=tmp_path / "desk")
+    verified, is_right = [], access._is_right
+
+    def counted(hashed, secret):
+        verified.append(secret)
+        return is_right(hashed, secret)
+
+    monkeypatch.setattr(access, "_is_right", counted)
+    yield desk, token, verified
+    desk.close()
+
+
+def test_wrong_secrets_beyond_the_budget_of_an_address_are_not_verified(guarded):
+    desk, token, verified = guarded
+    wrong = token[:-43] + "x" * 43
+    told = []
+    for _ in range(40):
+        with pytest.raises(Mistake) as caught:
+            desk.verify(wrong, address="192.0.2.1")
+        told.append(caught.value.key)
+    # Of one token 20 in an hour, fewer than the 30 of a stranger.
+    assert told == ["no_token"] * 20 + ["too_many_requests"] * 20
+    assert len(verified) == 20
+    # Who was never wrong is verified, once, and known from then on.
+    for _ in range(3):
+        assert desk.verify(token, address="192.0.2.2").role == "researcher"
+    assert len(verified) == 21
+    assert desk.recognise(token=token, address="192.0.2.1") is not None
+    # From another address a wrong secret of this token is tried once.
+    for _ in range(3):
+        with pytest.raises(Mistake):
+            desk.verify(wrong, address="192.0.2.3")
+    assert len(verified) == 22
+
+
+def test_a_caller_who_is_known_does_not_wait_for_wrong_secrets(guarded, monkeypatch):
+    from ckm.service import access
+    from ckm.service.api import make_app
+    from tests.unit.ckm.service.conftest import Web
+
+    desk, token, _ = guarded
+    web = Web(make_app(desk))
+    mine = {"Authorization": f"Bearer {token}"}
+    assert web.get("/tables", headers=mine).status_code == 200
+    go, begun = threading.Event(), threading.Semaphore(0)
+
+    def slow(_hashed, _secret):
+        begun.release()
+        return go.wait(300) and False
+
+    monkeypatch.setattr(access, "_is_right", slow)
+    wrong = {"Authorization": f"Bearer {token[:-43]}{'x' * 43}"}
+
+    async def ask(_):
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(web.app, client=("203.0.113.5", 1)),
+            base_url="http://it",
+        ) as client:
+            waiting = [
+                asyncio.ensure_future(client.get("/tables", headers=wrong)) for _ in range(60)
+            ]
+            await asyncio.to_thread(begun.acquire)
+            good = await client.get("/tables", headers=mine)
+            is_first = not any(
+                future.done() and future.result().status_code == 401 for future in waiting
+            )
+            go.set()
+            return (
+                good,
+                is_first,
+                [answer.status_code for answer in await asyncio.gather(*waiting)],
+            )
+
+    good, is_first, others = asyncio.run(ask(web))
+    assert good.status_code == 200
+    assert is_first
+    assert set(others) == {401, 503}  # few of one address wait
+    assert others.count(401) <= 8
+
+
 # --- budgets and memory -------------------------------------------------------------------
 
 
@@ -84,12 +236,33 @@ def test_a_budget_is_used_up_and_comes_back_after_an_hour():
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 40)), max_size=60))
 def test_memory_is_bounded_and_what_was_used_last_stays(puts):
-    cache = Cache(160, size=len)
+    cache = Cache(8 * 520, size=len)
     for key, size in puts:
         cache.put(key, b"x" * size)
-        assert cache.used <= 160
+        assert cache.used <= 8 * 520
         assert (cache.get(key) is not None and len(cache.get(key)) == size) or size > 20
-    assert cache.used == sum(len(cache.get(key) or b"") for key in range(10))
+    kept = [found for key in range(10) if (found := cache.get(key)) is not None]
+    assert cache.used == sum(500 + len(found) for found in kept)
+
+
+def test_keys_are_short_whatever_was_asked_for_and_tell_requests_apart():
+    def asked(ranks, **more):
+        return Query(selections=(Selection(variable="geo", ranks=tuple(ranks)),), **more)
+
+    queries = [
+        asked(range(35_000)),
+        asked(range(34_999)),
+        asked([], where="x" * 20_000),
+        asked([], within=(Selection(variable="sex", ranks=(1,)),)),
+        asked([1], margins=frozenset({(0,), (1,)})),
+        asked([1], margins=frozenset({(0,)})),
+        asked([1], measures=("count", "weighted")),
+    ]
+    digests = {query.digest for query in queries}
+    assert len(digests) == len(queries)
+    assert {len(digest) for digest in digests} == {32}
+    same = frozenset(reversed([(0,), (1,)]))
+    assert asked([1], margins=same).digest in digests
 
 
 # --- jobs ---------------------------------------------------------------------------------
@@ -144,6 +317,30 @@ def test_a_job_that_was_given_up_leaves_nothing(tmp_path):
     assert not list(tmp_path.glob("*.body"))
 
 
+def test_a_job_that_was_given_up_lets_go_of_what_was_asked_for(tmp_path):
+    jobs = Jobs(tmp_path, most=8)
+    go = threading.Event()
+    jobs.submit(lambda _: go.wait(60) and MADE, owner="me")
+
+    class Asked:
+        def __call__(self, _):
+            return MADE
+
+    gone = []
+    for _ in range(20):
+        asked = Asked()
+        gone.append(weakref.ref(asked))
+        jobs.cancel(jobs.submit(asked, owner="you"))
+        del asked
+    gc.collect()
+    assert not any(reference() for reference in gone)
+    last = jobs.submit(lambda _: MADE, owner="you")
+    go.set()
+    while not jobs.find(last.id, owner="you").is_final:
+        time.sleep(0.01)
+    assert finished(jobs, last).status == "done"
+
+
 def test_jobs_are_bounded(tmp_path):
     jobs = Jobs(tmp_path, most=2)
     go = threading.Event()
@@ -161,12 +358,14 @@ def test_jobs_are_bounded(tmp_path):
 
 def test_figures_are_in_the_format_of_prometheus():
     metrics = Metrics()
-    metrics.count("ckm_requests_total", route='a"\n\\b', status="200")
+    metrics.count("ckm_requests_total", route='a"\n\\b', method="GET", status="200")
     metrics.took("/x", 0.02)
-    text = metrics.text({"ckm_cache_bytes": 5.0})
+    metrics.watch("ckm_cache_bytes", "Memory.", lambda: 5.0)
+    text = metrics.text()
     assert 'route="a\\"\\n\\\\b"' in text
-    assert 'ckm_request_seconds_bucket{route="/x",le="0.025"} 1' in text
-    assert 'ckm_request_seconds_bucket{route="/x",le="+Inf"} 1' in text
+    assert 'ckm_request_seconds_bucket{le="0.025",route="/x"} 1.0' in text
+    assert 'ckm_request_seconds_bucket{le="+Inf",route="/x"} 1.0' in text
+    assert "\nckm_cache_bytes 5.0\n" in text
     assert all(
         line.startswith("#") or len(line.rsplit(" ", 1)) == 2 for line in text.splitlines()
     )
@@ -183,12 +382,93 @@ def test_the_audit_log_is_one_line_per_event_for_its_owner(tmp_path):
     Audit(None).note(who="me")
 
 
+def test_a_full_disk_leaves_no_torn_line_in_the_audit_log(tmp_path, monkeypatch):
+    audit = Audit(tmp_path / "audit.log")
+    audit.note(who="first")
+    write = os.write
+
+    def full(handle, line):
+        write(handle, line[:9])
+        return 9
+
+    def none_left(_handle, _line):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for failing in (full, none_left):
+        monkeypatch.setattr("ckm.service.audit.os.write", failing)
+        with pytest.raises(Mistake) as caught:
+            audit.note(who="lost")
+        assert caught.value.status == 503
+    monkeypatch.undo()
+    audit.note(who="second")
+    lines = (tmp_path / "audit.log").read_text().splitlines()
+    assert [json.loads(line)["who"] for line in lines] == ["first", "second"]
+
+
+def test_a_line_after_a_torn_one_stands_alone_and_a_log_that_was_moved_begins_anew(tmp_path):
+    path = tmp_path / "audit.log"
+    path.write_text('{"who": "killed whi')
+    audit = Audit(path)
+    audit.note(who="next")
+    torn, whole = path.read_text().splitlines()
+    assert torn.startswith('{"who": "killed')
+    assert json.loads(whole)["who"] == "next"
+    path.rename(tmp_path / "audit.log.1")
+    audit.note(who="after")
+    (only,) = path.read_text().splitlines()
+    assert json.loads(only)["who"] == "after"
+    assert path.stat().st_mode & 0o777 == 0o600
+    audit.close()
+
+
 # --- selections ---------------------------------------------------------------------------
 
 
 def codes(served, name, given, **options):
     variable = served.desk.variables[name]
     return [variable.codes[r] for r in ranks_of(variable, codes=given, **options)]
+
+
+def test_a_category_named_like_a_wildcard_does_not_stand_for_it(tmp_path):
+    folder = tmp_path / "stars"
+    folder.mkdir()
+    names = ["*", "?", "A*", "AB"] * 100
+    pq.write_table(pa.table({"id": range(400), "x": names}), folder / "people.parquet")
+    Secret(bytes(range(32))).write(folder / "secret.key")
+    worked_ptable().write(folder / "pt.parquet")
+    (folder / "service.toml").write_text(
+        """
+        schema = 1
+        service = { title = "Stars" }
+        data = { path = "people.parquet", id = "id" }
+        keys = { secret = "secret.key" }
+        ptable = { path = "pt.parquet" }
+        [[variable]]
+        name = "x"
+        """
+    )
+    opened = Served(folder / "service.toml", folder / "jobs")
+    variable = opened.desk.variables["x"]
+
+    def named(*given):
+        ranks = ranks_of(variable, codes=given, codelist="x.categories")
+        return [variable.codes[r] for r in ranks]
+
+    assert named("*") == ["*", "?", "A*", "AB"]
+    assert named("?") == ["*", "?"]
+    assert named("A*") == ["A*"]  # other codes are themselves
+    assert named("A?") == ["A*", "AB"]
+    assert named("range(*,*)") == ["*"]
+    assert [named(variable.word(r)) for r in range(1, 5)] == [["*"], ["?"], ["A*"], ["AB"]]
+    for address in ("/tables/data/data?valuecodes[x]=*", "/?valuecodes[x]=*&outputFormat=csv"):
+        answer = opened.web.get(address)
+        assert answer.status_code == 200
+        assert all(f'"{name}"' in answer.text for name in ("*", "?", "A*", "AB"))
+    one = opened.web.get("/?valuecodes[x]=range(*,*)&codelist[x]=x&outputFormat=csv")
+    assert '"AB"' not in one.text
+    page = opened.web.get("/?valuecodes[x]=range(*,*)&codelist[x]=x").text
+    assert re.search(r'value="range\(\*,\*\)"[^>]*checked', page)
+    opened.close()
 
 
 def test_selections_are_read_as_pxwebapi_writes_them(served):
@@ -256,11 +536,11 @@ def test_a_pattern_selects_what_it_matches_sign_by_sign(texts, pattern):
         name="v",
         codes=texts,
         level_names=("v",),
-        rank={text: place for place, text in enumerate(texts)}.get,
+        chosen={text: place for place, text in enumerate(texts) if set(text) - {*"*?"}}.get,
         ranks=lambda _: np.arange(len(texts)),
     )
     wanted = tuple(n for n, text in enumerate(texts) if reference(pattern, text))
-    if pattern in texts:
+    if pattern in texts and set(pattern) - {*"*?"}:
         wanted = (texts.index(pattern),)
     try:
         assert ranks_of(listed, codes=[pattern]) == wanted
@@ -328,7 +608,7 @@ def test_a_wrong_token_costs_like_a_request(served, tmp_path):
     keys = []
     for _ in range(3):
         with pytest.raises(Mistake) as caught:
-            desk.identify(token="ckm_wrong", address="192.0.2.1")  # noqa: S106
+            desk.verify("ckm_wrong", address="192.0.2.1")
         keys.append(caught.value.key)
     assert keys == ["no_token", "no_token", "too_many_requests"]
     assert desk.budget(Caller(id="x", role="officer")).limit > 2

@@ -10,6 +10,8 @@ import time
 import pytest
 import uvicorn
 
+from ckm.service.edge import Edge
+from ckm.service.metrics import Metrics
 from ckm.service.wire import wire_of
 
 BIG = b"x" * 30_000_000
@@ -28,7 +30,7 @@ def serve():
     """Start servers with bounds; return their address."""
     running = []
 
-    def start(**bounds):
+    def start(app=app, **bounds):
         sock = socket.create_server(("127.0.0.1", 0))
         config = uvicorn.Config(
             app, http=wire_of(**bounds), log_config=None, lifespan="off", ws="none"
@@ -154,3 +156,38 @@ def test_connections_that_behave_are_kept(serve):
             connection.sendall(b"POST / HTTP/1.1\r\nhost: it\r\ncontent-length: 2\r\n\r\nab")
             assert answered(connection) == b"HTTP/1.1 200 OK"
             time.sleep(0.5)
+
+
+BODY = b"5\r\nhello\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("version", "headers", "is_sound"),
+    [
+        (b"1.1", b"transfer-encoding: chunked\r\n", True),
+        (b"1.1", b"content-length: 5\r\ntransfer-encoding: chunked\r\n", False),
+        (b"1.1", b"transfer-encoding: chunked\r\ncontent-length: 5\r\n", False),
+        (b"1.0", b"transfer-encoding: chunked\r\nconnection: keep-alive\r\n", False),
+    ],
+)
+def test_a_body_of_two_lengths_is_refused_and_its_connection_closed(
+    serve, version, headers, is_sound
+):
+    guarded = Edge(app, languages=("en", "fr"), most_bytes=1000, seconds=60, metrics=Metrics())
+    _, address = serve(guarded)
+    with socket.create_connection(address) as connection:
+        request = b"POST / HTTP/" + version + b"\r\nhost: it\r\n" + headers + b"\r\n" + BODY
+        after = b"GET / HTTP/1.1\r\nhost: it\r\nconnection: close\r\n\r\n"
+        connection.sendall(request + after)
+        connection.settimeout(60)
+        told = b""
+        with contextlib.suppress(ConnectionResetError):
+            while got := connection.recv(65_536):
+                told += got
+    answers = told.split(b"HTTP/1.1 ")[1:]
+    if is_sound:
+        assert [answer[:3] for answer in answers] == [b"200", b"200"]
+    else:
+        assert [answer[:3] for answer in answers] == [b"400"]
+        assert b"connection: close" in answers[0].lower()
+        assert b"urn:ckm:problem:bad_request" in answers[0]
