@@ -178,7 +178,7 @@ def record_groups(
     flags = {condition: f"f{i}" for i, condition in enumerate(filters)}
     listed = [f"{quote(column)} AS {alias}" for column, alias in columns.items()]
     listed += [
-        f"coalesce({condition.sql(source.kinds, parameters)}, false) AS {flag}"
+        f"coalesce({condition.sql(source.types, parameters)}, false) AS {flag}"
         for condition, flag in flags.items()
     ]
     rows = source.arrow(
