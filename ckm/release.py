@@ -9,6 +9,7 @@ import contextlib
 import datetime as dt
 import logging
 import os
+import shlex
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -85,6 +86,7 @@ def release(
     progress: Callable[[str, int, int], None] | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
+    command: str | None = None,
 ) -> Release:
     """Release the tables of a job into a folder that appears complete or not at all.
 
@@ -104,6 +106,8 @@ def release(
         Called with a stage, how much of it is done, and how much there is.
     memory_limit, threads
         Limits of the tabulation; they never change a result.
+    command
+        What was typed, for the internal report; by default the words that do the same.
 
     Returns
     -------
@@ -137,6 +141,8 @@ def release(
     with warnings_heard() as heard:
         run = _Run(job, files, target=target, tell=tell, warnings=heard)
         run.options = "".join(f" --format {name}" for name in formats)
+        words = ["ckm", "release", job.path.name, "-o", target.name]
+        run.command = shlex.join(words) + run.options if command is None else command
         tell("p-table", 0, 1)
         ptable, run.noises = load_ptable(job), load_noises(job)
         tell("p-table", 1, 1)
@@ -211,7 +217,7 @@ class _Run:
     ) -> None:
         self.job = job
         self.files = files
-        self.options = ""
+        self.options = self.command = ""
         self.target = target
         self.tell = tell
         self.started_at = dt.datetime.now(dt.UTC)
@@ -428,7 +434,7 @@ class _Run:
     def _reproduction(self, internal: Path, inputs: Sequence[FileRecord]) -> ReproductionFacts:
         finished = dt.datetime.now(dt.UTC)
         return ReproductionFacts(
-            command=f"ckm release {self.job.path.name} -o {self.target.name}{self.options}",
+            command=self.command,
             job=_as_fact(record_file(internal / "job.toml", name=self.job.path.name)),
             inputs=tuple(map(_as_fact, inputs)),
             secret=self._secret_label() or "",

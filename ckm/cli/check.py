@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,15 +114,35 @@ def _read(voice: Voice, file: Path) -> tuple[Job, JobLedger | None, Mapping[str,
         voice.step("service read", f"{file.name} is a sound service; {_offered(service)}")
         for caution in service.cautions:
             voice.warn("caution", caution)
+        for caution in _formulas(service):
+            voice.warn("caution", caution)
         for job in service.official:
             _check_official(voice, job)
         return service.job, service.ledger, _variables(service)
     plan = read_job(file)
     voice.step("job read", f"{file.name} is a sound job; {_names(plan)}")
-    TableFiles(plan).require_fit()
+    files = TableFiles(plan)
+    files.require_fit()
+    for caution in files.cautions():
+        voice.warn("caution", caution)
     formats = ", ".join(plan.output.formats)
     voice.step("formats checked", f"names and words fit into every format: {formats}")
     return plan, plan.ledger, plan.tables
+
+
+def _formulas(service: Service) -> tuple[str, ...]:
+    """Say which codes of a service a spreadsheet would take for formulas."""
+    from ckm.formats import FORMATS
+    from ckm.formats.csv_text import is_formula
+    from ckm.table_files import formula_cautions
+
+    found = {}
+    for name, variable in service.variables.items():
+        listed = service.job.categories.get(name, ())
+        texts = [name, *(listed if isinstance(listed, list) else ()), *variable.categories]
+        found[name] = [t for t in dict.fromkeys(map(str, texts)) if is_formula(t)]
+    output = replace(service.job.output, formats=tuple(FORMATS))
+    return formula_cautions(found, output, section="[service]")
 
 
 def _check_official(voice: Voice, job: Job) -> None:

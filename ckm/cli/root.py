@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -61,6 +62,10 @@ class Root(Group):
             with contextlib.suppress(AttributeError, ValueError):
                 stream.reconfigure(errors="replace")  # type: ignore[union-attr]
         voice = Voice(os.environ.get(_STYLE_VARIABLE, "auto"))
+        typed = kwargs.get("args", args[0] if args else None)
+        words = sys.argv[1:] if typed is None else map(os.fspath, typed)
+        text = shlex.join(["ckm", *words])
+        voice.command = text.encode(errors="backslashreplace").decode()
         stops: list[int] = []
         with _signals(stops):
             code = _guarded(
