@@ -31,9 +31,9 @@ Try next:
     ckm release job.toml -o again/
     ckm serve service.toml
 
-The third one writes the same bytes to `again/public/` as lie in `out/public/`. The last one
-opens a page at http://127.0.0.1:8080 (it needs `pip install 'ckm-engine[web]'`), and its
-numbers are those of the released tables.
+`ckm release job.toml -o again/` writes the same bytes to `again/public/` as lie in
+`out/public/`. `ckm serve service.toml` opens a page at http://127.0.0.1:8080 (it needs
+the extra `web`), and its numbers are those of the released tables.
 """
 
 #: The service.

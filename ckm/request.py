@@ -170,8 +170,11 @@ def _hint(unknown: object) -> str:
     """Tell what may have been meant by an unknown measure."""
     statistic, _, column = str(unknown).partition(":")
     known = STATISTICS if column else (*_MEASURES, *STATISTICS)
-    close = difflib.get_close_matches(statistic.strip().lower(), known, n=1)
-    if not close:
+    wanted = statistic.strip().lower()
+    close = difflib.get_close_matches(wanted, known, n=1)
+    if not close or abs(len(close[0]) - len(wanted)) > 1:  # a slip, not another statistic
+        if column:
+            return f"of a variable there are 'sum:{column}' and 'mean:{column}'"
         return 'for example measures = ["count", "sum:income"]'
     meant = f"{close[0]}:{column or '…'}" if close[0] in STATISTICS else close[0]
     return f"did you mean {meant!r}?"

@@ -250,7 +250,7 @@ def _droppable(
         found.append((name, lambda row: replace(row, p_stay=None)))
     shape = "both" if problem.n_right else "left" if problem.n_left else ""
     if problem.unimodal or shape:
-        name = f"monotone='{'unimodal' if problem.unimodal else shape}'"
+        name = f'monotone = "{"unimodal" if problem.unimodal else shape}"'
         found.append((name, lambda row: replace(row, n_left=0, n_right=0, unimodal=False)))
     return found
 
@@ -327,7 +327,7 @@ def _advice(
     if spec.p_stay is not None:
         looser.append("another p_stay")
     if spec.monotone != "none":
-        looser.append("monotone='none'")
+        looser.append('monotone = "none"')
     return "no single variance suits every row; use " + ", ".join(looser)
 
 

@@ -149,13 +149,21 @@ def _match(
     if len(places) < len(declared):
         raise RequestError(f"The declared categories of {dimension!r} repeat.")
     found = np.array([places.get(label, -1) for label in labels] + [-1], np.int32)
-    strangers = int((found[:-1] < 0).sum())
+    strangers = [label for label, place in zip(labels, found[:-1], strict=True) if place < 0]
     if strangers:
+        several = len(strangers) > 1
+        unknown = "categories that are not" if several else "category that is not"
         raise DataError(
-            f"Column {dimension!r} holds {strangers} categories that are not {what}.",
-            hint="add them there, or filter their records out with where",
+            f"Column {dimension!r} holds {len(strangers)} {unknown} {what}.",
+            hint="add what is missing, or filter its records out with where",
+            inside=_first(strangers),
         )
     return found
+
+
+def _first(names: Sequence[str], most: int = 5) -> str:
+    """Name the first of some categories."""
+    return ", ".join(map(repr, names[:most])) + (", …" if len(names) > most else "")
 
 
 def _with_missing(labels: list[str], codes: Codes, request: Request) -> tuple[list[str], Codes]:
@@ -256,11 +264,17 @@ def _path_axis(
             [len(k) - 1 if k[-1:] == [request.missing_label] else -1 for k in labels]
         )
         with_missing = (leaves == missing).any(axis=1)
-        strangers = int((~known & ~with_missing).sum())
-        if strangers:
+        strangers = leaves[~known & ~with_missing]
+        if len(strangers):
+            paths = [
+                " / ".join(texts[rank] for texts, rank in zip(labels, path, strict=True))
+                for path in strangers
+            ]
+            unknown = "paths of {} that are not" if len(paths) > 1 else "path of {} that is not"
             raise DataError(
-                f"The data hold {strangers} paths of {dimension!r} that are not declared.",
-                hint="declare them, or filter their records out with where",
+                f"The data hold {len(paths)} {unknown.format(repr(dimension))} declared.",
+                hint="add what is missing, or filter its records out with where",
+                inside=_first(paths),
             )
         leaf = place[len(wanted) :][leaf]
     else:
@@ -338,7 +352,7 @@ def _tree_axis(
     names = [name for name, _ in nodes]
     leaf_names = list(tree.leaves)
     column = request.columns_of(dimension)[0]
-    codes = _match(labels, leaf_names, column, what="leaves of the code tree")[codes]
+    codes = _match(labels, leaf_names, column, what="among the leaves of the code tree")[codes]
     _refuse_reserved(names, request, dimension)
     leaf_labels, codes = _with_missing(leaf_names, codes, request)
     depth_of = dict(nodes)

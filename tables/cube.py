@@ -388,21 +388,23 @@ def _require_weights(source: Source, weight: str) -> None:
     if mark in source.sound:
         return
     column = quote(weight)
-    is_missing, is_bad, records, largest = source.fetch(
-        f"SELECT count(*) > count({column}), coalesce(min({column}) < 0, false) OR "
-        f"coalesce(NOT isfinite(max({column})::DOUBLE), false), count(*), "
-        f"coalesce(max({column})::DOUBLE, 0) FROM {source.relation}"
+    total, missing, bad, largest = source.fetch(
+        f"SELECT count(*), count(*) - count({column}), count(*) FILTER ({column} < 0 OR "
+        f"NOT isfinite({column}::DOUBLE)), coalesce(max({column})::DOUBLE, 0) "
+        f"FROM {source.relation}"
     )[0]
-    if is_missing or is_bad:
+    if missing or bad:
         what = (
             "Some records have no weight"
-            if is_missing
+            if missing
             else "Some weights are not finite and non-negative"
         )
         raise DataError(
-            f"{what} in {weight!r}.", hint="repair them, or filter the records out beforehand"
+            f"{what} in {weight!r}.",
+            hint="repair them, or filter the records out beforehand",
+            inside=f"{missing or bad:,} of {total:,} records",
         )
-    if largest * records >= LARGEST_SUM:
+    if largest * total >= LARGEST_SUM:
         raise DataError(
             f"The weights in {weight!r} are too large to be added up exactly: the largest, "
             "times the number of records, must be less than 10**22.",

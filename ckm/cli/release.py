@@ -58,7 +58,7 @@ def release_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for add in (
         common_options,
         limit_options,
-        click.option("--dry-run", is_flag=True, help="Check everything, write nothing."),
+        click.option("--dry-run", is_flag=True, help="Do all of it, keep nothing."),
         click.option("--force", is_flag=True, help="Replace an earlier release there."),
         click.option(
             "--format",

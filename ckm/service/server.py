@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
+from ckm.opening import opened_job, silent_step
 from ckm.service.logs import quiet_others
 from footing import files
 
@@ -27,10 +28,19 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from ckm.config.service import Service
+    from ckm.opening import Step
+    from ckm.service.answer import Answerer
     from ckm.service.desk import Desk
     from ckm.service.ledger_hook import Ledger
 
-__all__ = ["grace_s", "open_desk", "require_private", "run", "serve_desk"]
+__all__ = [
+    "grace_s",
+    "open_desk",
+    "rehearse_service",
+    "require_private",
+    "run",
+    "serve_desk",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -83,43 +93,12 @@ def open_desk(
     ConfigError, tables.TablesError
         If the service cannot start: with the reason.
     """
-    from ckm.opening import load_ptable, open_engine, opened_ledger
-    from ckm.service.answer import Answerer
     from ckm.service.desk import Desk
-    from ckm.service.recorder import Recorder
 
-    require_private(service)
-    if service.job.data.engine != "duckdb":
-        raise ConfigError(
-            "A service keeps its records ready in the memory of one machine, which Spark "
-            "does not.",
-            hint='serve with engine = "duckdb"; release large tables with ckm release',
-        )
-    limits, ptable = service.limits, load_ptable(service.job)
-    if ledger is None:
-        _record_official(service)
     own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
     try:
-        with (
-            open_engine(
-                service.job,
-                ptable,
-                memory_limit=limits.memory_limit,
-                threads=limits.threads,
-            ) as engine,
-            opened_ledger(
-                None if ledger else service.ledger, service.job, ptable=ptable
-            ) as opened,
-        ):
-            if opened is not None and service.ledger is not None:
-                ledger = Recorder(
-                    opened, service.ledger, name=service.id, most_sets=limits.ledger_sets
-                )
-            desk = Desk(
-                service,
-                Answerer(service, engine, ledger=ledger),
-                folder=(own or Path(str(folder))) / "jobs",
-            )
+        with _opened(service, ledger=ledger) as answerer:
+            desk = Desk(service, answerer(), folder=(own or Path(str(folder))) / "jobs")
             try:
                 yield desk
             finally:
@@ -129,34 +108,136 @@ def open_desk(
             shutil.rmtree(own, ignore_errors=True)
 
 
-def _record_official(service: Service) -> None:
+@contextlib.contextmanager
+def _opened(
+    service: Service,
+    *,
+    ledger: Ledger | None = None,
+    is_kept: bool = True,
+    quick: bool = False,
+    step: Step = silent_step,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Iterator[Callable[[], Answerer]]:
+    """Open the data of a service; what is yielded reads them and answers."""
+    from ckm.request import TableRequest
+    from ckm.service.answer import Answerer
+    from ckm.service.recorder import Recorder
+
+    require_private(service)
+    if service.job.data.engine != "duckdb":
+        raise ConfigError(
+            "A service keeps its records ready in the memory of one machine, which Spark "
+            "does not.",
+            hint='serve with engine = "duckdb"; release large tables with ckm release',
+        )
+    if ledger is None:
+        _record_official(service, is_kept=is_kept, step=step, quick=quick)
+    limits = service.limits
+    # A table of each variable shows whether the data have it.
+    wanted = {n: TableRequest(dimensions=[n], margins="none") for n in service.variables}
+    with opened_job(
+        service.job,
+        tables=wanted,
+        ledger=None if ledger else service.ledger,
+        is_kept=is_kept,
+        step=step,
+        memory_limit=memory_limit or limits.memory_limit,
+        threads=threads or limits.threads,
+    ) as opened:
+        if opened.ledger is not None and service.ledger is not None:
+            ledger = Recorder(
+                opened.ledger,
+                service.ledger,
+                name=service.id,
+                most_sets=limits.ledger_sets,
+            )
+        yield lambda: Answerer(service, opened.engine, ledger=ledger)
+
+
+def rehearse_service(
+    service: Service,
+    *,
+    quick: bool = False,
+    step: Step = silent_step,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> None:
+    """Open a service as `run` does, and answer nobody.
+
+    Parameters
+    ----------
+    service
+        The service.
+    quick
+        Stop before the first row of the data is read.
+    step
+        Called with an event and a sentence when a part is found right.
+    memory_limit, threads
+        Limits instead of those of the service.
+
+    Raises
+    ------
+    ConfigError, tables.TablesError
+        If the service cannot start: with the reason.
+    """
+    with _opened(
+        service,
+        is_kept=False,
+        quick=quick,
+        step=step,
+        memory_limit=memory_limit,
+        threads=threads,
+    ) as answerer:
+        _require_access(service)
+        if not quick:
+            answerer()
+            step("records checked", "the records and their keys are sound")
+
+
+def _require_access(service: Service) -> None:
+    """Refuse files of tokens, budgets and requests that cannot be used; make none."""
+    from ckm.service.access import TokenFile
+    from ckm.service.audit import Audit
+
+    access = service.access
+    if access.tokens is not None:
+        TokenFile(access.tokens).read()
+    if access.budgets is not None and access.budgets.exists():
+        _require_budgets(service)
+    if access.audit is not None and access.audit.exists():
+        Audit(access.audit).close()
+    for path in (access.budgets, access.audit):
+        if path is not None and not os.access(path.parent, os.W_OK | os.X_OK):
+            raise ConfigError(
+                f"{path.name!r} cannot be made: its folder is not there or not yours.",
+                hint="make the folder, or choose another",
+            )
+
+
+def _record_official(service: Service, *, is_kept: bool, quick: bool, step: Step) -> None:
     """Record the office's own tables, as `ckm release` does, before any caller can be first.
 
     They enter under the rules of their own job, which may compare smaller cells than the
     service does: so all that a later release of the job compares is there already.
     """
     from ckm.gate import Gate
-    from ckm.opening import load_noises, load_ptable, open_engine, opened_ledger
 
     limits = service.limits
     for job in service.official:
-        ptable, noises = load_ptable(job), load_noises(job)
-        with (
-            open_engine(
-                job,
-                ptable,
-                noises=noises,
-                memory_limit=limits.memory_limit,
-                threads=limits.threads,
-            ) as engine,
-            opened_ledger(job.ledger, job, ptable=ptable, noises=noises) as ledger,
-        ):
-            gate = Gate(ledger, job.ledger)
-            engine.tabulate_all(job.tables, watch=gate.watch)
-            for text in gate.compare():
-                logger.warning("thin difference", extra={"problem": text})
-            gate.pass_through()
-        logger.info("official tables recorded", extra={"tables": len(job.tables)})
+        with opened_job(
+            job, is_kept=is_kept, memory_limit=limits.memory_limit, threads=limits.threads
+        ) as opened:
+            if not quick:
+                gate = Gate(opened.ledger, job.ledger)
+                opened.engine.tabulate_all(job.tables, watch=gate.watch)
+                for text in gate.compare():
+                    logger.warning("thin difference", extra={"problem": text})
+                if is_kept:
+                    gate.pass_through()
+                    logger.info("official tables recorded", extra={"tables": len(job.tables)})
+        text = f"the data have what the official {job.path.name} needs"
+        step("official tables checked", f"{text}; tables: {', '.join(job.tables)}")
 
 
 def run(service: Service, *, ready: Callable[[str], None]) -> None:

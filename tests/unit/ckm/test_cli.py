@@ -498,8 +498,10 @@ def test_a_signal_ends_cleanly(folder, number, code):
     script = (
         "import time; from pathlib import Path; from ckm.published import PublishedTable\n"
         "def wait(self, path, **options):\n"
-        "    Path('started').touch(); time.sleep(30)\n"
+        "    Path('started').touch(); time.sleep(600)\n"
         "PublishedTable.write = wait\n"
+        # Whoever starts the tests may ignore hang-ups, and the program would inherit it.
+        "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
         "from ckm.cli import main; main()"
     )
     process = subprocess.Popen(
@@ -509,11 +511,14 @@ def test_a_signal_ends_cleanly(folder, number, code):
         stderr=subprocess.PIPE,
         text=True,
     )
-    while not (folder / "started").exists():
-        assert process.poll() is None
-        time.sleep(0.02)
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=20)
+    try:
+        while not (folder / "started").exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=300)
+    finally:
+        process.kill()
     assert process.returncode == code
     assert [json.loads(line) for line in errors.splitlines()][-1]["code"] == "interrupted"
     assert not (folder / "out").exists()

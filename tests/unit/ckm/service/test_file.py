@@ -240,7 +240,7 @@ def _written(file, text):
 
 def test_serve_has_a_dry_run(file, capsys):
     assert run("serve", file, "--dry-run") == 0
-    assert "nothing was opened" in capsys.readouterr().err
+    assert "nobody was answered" in capsys.readouterr().err
 
 
 def test_tokens_are_made_listed_and_taken_back(file, capsys):

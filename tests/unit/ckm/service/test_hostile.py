@@ -97,6 +97,7 @@ def test_the_judge_of_answers_finds_what_is_wrong(given, wrong):
 
 
 RECORDS, AREAS, PERMITTED, CACHE_BYTES = 400_000, 35_000, 1000, 64_000_000
+ACCEPTED = "whoever may filter can reconstruct every true count"
 # What is under way beside caches: one request at a time here, and what allocators keep.
 UNDER_WAY = 200_000_000
 
@@ -122,7 +123,10 @@ def many_areas(folder):
         data = {{ path = "people.parquet", id = "person_id" }}
         keys = {{ secret = "secret.key" }}
         ptable = {{ path = "pt.parquet" }}
-        access = {{ filters = "public", tokens = "tokens.json", audit = "audit.log" }}
+        access.filters = "public"
+        access.accepts_reconstruction = "{ACCEPTED}"
+        access.tokens = "tokens.json"
+        access.audit = "audit.log"
         limits = {{ seconds = 6000, requests_per_hour = 1000000, cache_bytes = {CACHE_BYTES} }}
         rules = {{ judge_filters = false, sparsity_a = false, sparsity_b = false,
                   mean_cell_size = false, minimum_population = false }}
