@@ -469,3 +469,14 @@ def test_an_address_is_a_caller_and_of_version_six_its_network():
     assert found("2001:db8:0:7::9") == found("2001:db8:0:7:1::") == ("2001:db8:0:7::/64", False)
     assert found("fe80::1%eth0") == ("fe80::/64", False)
     assert found("x" * 200) == ("x" * 100, False)
+
+
+def test_a_service_escapes_formulas_in_csv_where_its_file_says_so(special, served, monkeypatch):
+    monkeypatch.setattr("ckm.formats.csv_text._FORMULA", ("F",))  # the data have no other
+    job = served.service.job
+    escaping = special(job=replace(job, output=replace(job.output, csv_formulas="escape")))
+    for form, before, after in (("csv", '"F",', '"\'F",'), ("sdmx-csv", ",F,", ",F,")):
+        url = f"{DATA}?valuecodes[sex]=F,M&outputformat={form}"
+        kept = special().get(url).text
+        assert before in kept
+        assert escaping.get(url).text == kept.replace(before, after)
