@@ -37,7 +37,7 @@ from ckm.manifest import (
     versions,
     write_manifest,
 )
-from ckm.opening import opened_job, silent_step
+from ckm.opening import opened_job, silent_step, zero_sums_caution
 from ckm.placement import refuse_foreign, refuse_overlap
 from ckm.report import write_report
 from ckm.table_files import TableFiles, in_formats
@@ -309,6 +309,9 @@ class _Run:
             inputs = self._record_inputs()
         quality = self.quality = engine.check_keys()
         self._note(quality.problems)
+        caution = zero_sums_caution(self.job, ptable)
+        if caution is not None:
+            self._warn(caution, event="caution")
         assessor = Assessor(
             ptable,
             is_mixed=self.job.keys.mix,
