@@ -378,7 +378,7 @@ def _told(system: System, choice: Choice, audits: Mapping[str, Audit]) -> Mappin
     told: dict[str, Any] = {
         "measure": system.measure,
         "cells": len(status),
-        "primary": int(system.problem.primary.is_primary.sum()),
+        "primary": int((system.problem.primary.is_primary & system.is_shown).sum()),
         "hidden": int((status > 0).sum()),
         "method": found.method,
         "secondary_cost": found.cost,

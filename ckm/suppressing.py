@@ -58,7 +58,8 @@ class System:
     members
         The numbers of the tables.
     cells
-        For every cell of the problem, its number among the cells of all tables.
+        For every cell of the problem, its number among the cells of all tables; for a
+        remainder, that of the cell of which it is left.
     is_shown
         Which cells of the problem a table shows; the others only link those that are shown.
     problem, found
@@ -158,6 +159,7 @@ class Choice:
         for done, system in enumerate(self.systems):
             tell("audit", done, len(self.systems))
             hidden = self.hidden[system.cells] & system.is_shown
+            hidden |= system.problem.primary.is_primary  # remainders are in no table
             found[system.measure] = audit(system.problem, hidden)
         tell("audit", len(self.systems), len(self.systems))
         return found
@@ -310,7 +312,7 @@ def choose_hidden(
         status[system.cells[system.found.hidden & system.is_shown]] = SECONDARY
         systems.append(system)
     for system in systems:  # unsafe for one measure is unsafe
-        status[system.cells[system.problem.primary.is_primary]] = PRIMARY
+        status[system.cells[system.problem.primary.is_primary & system.is_shown]] = PRIMARY
     tell("suppression", len(wanted), len(wanted))
     return Choice(
         tables=tables,
@@ -369,9 +371,12 @@ def _solved(
     n_shown = len(names)
     chosen = [tables[m] for m in members]
     own, number = links.of(members), np.concatenate(links.of(members).numbers)
-    cells = np.full(own.n_cells, -1)  # remainders have no place in any table
+    cells = np.full(own.n_cells, -1)
     cells[number] = np.concatenate([links.of(range(len(tables))).numbers[m] for m in members])
     is_shown = np.isin(np.arange(len(cells)), np.concatenate(own.numbers[:n_shown]))
+    judged = is_shown.copy()  # what a reader subtracts is as good as published
+    for cell, _ in own.left:
+        cells[cell[-1]], judged[cell[-1]] = cells[cell[0]], True
 
     def laid_out(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
         return _laid_out(len(cells), number, np.concatenate(values))
@@ -382,8 +387,8 @@ def _solved(
     values = completed(laid_out([_numbers(c, measure) for c in chosen]))
     contributors = laid_out([_contributors(c, measure) for c in chosen])
     try:
-        amounts = _joined(measure, chosen, laid_out, values, contributors)
-        primary = _among(is_shown, _primary(measure, amounts, rules))
+        amounts = _joined(measure, chosen, laid_out, values, completed(contributors))
+        primary = _among(judged, is_shown, _primary(measure, amounts, rules))
         price = values if rules.costs == "value" else 1.0
         cost = np.where(hidden[cells], 0.0, price)
         problem = Problem(
@@ -396,7 +401,9 @@ def _solved(
         )
         found = suppress(problem, method=rules.method, limit_s=rules.limit_s)
     except UnprotectedError as error:
-        named = _names(dict(zip(names, chosen, strict=False)), own, error.cells)
+        parents = {int(cell[-1]): int(cell[0]) for cell, _ in own.left}
+        failed = np.array([parents.get(cell, cell) for cell in error.cells.tolist()])
+        named = _names(dict(zip(names, chosen, strict=False)), own, failed)
         raise CheckFailedError(
             f"The measure {measure!r}: {error.problem} They are {named}.", hint=error.hint
         ) from None
@@ -414,12 +421,12 @@ def _solved(
     )
 
 
-def _among(is_shown: NDArray[np.bool_], primary: Primary) -> Primary:
-    """Leave out cells that nobody sees: they need no protection."""
+def _among(judged: NDArray[np.bool_], is_shown: NDArray[np.bool_], primary: Primary) -> Primary:
+    """Leave out margins that nobody sees; that a remainder is not empty, no table tells."""
     return Primary(
-        is_primary=primary.is_primary & is_shown,
+        is_primary=primary.is_primary & judged,
         lower=np.where(is_shown, primary.lower, 0.0),
-        upper=np.where(is_shown, primary.upper, 0.0),
+        upper=np.where(judged, primary.upper, 0.0),
         floor=np.where(is_shown, primary.floor, 0.0),
     )
 

@@ -214,3 +214,40 @@ def test_a_table_of_women_bounds_a_hidden_region_of_all(tmp_path, monkeypatch):
         (other,) = {*hidden} - {"d"}
         most = every["Total"] - every.sum() + every["Total"]
         assert pd.isna(women[other]) or most - women[other] >= 3
+
+
+def test_a_table_of_men_beside_one_of_all_does_not_tell_of_the_only_woman(
+    tmp_path, monkeypatch
+):
+    """No table shows women, but 11 people less 10 men would be one of them."""
+    counts = {"aM": 10, "aF": 1, "bM": 7, "bF": 8, "cM": 6, "cF": 9}
+    rows = [tuple(cell) for cell, n in counts.items() for _ in range(n)]
+    frame = pd.DataFrame(rows, columns=["region", "sex"])
+    tables = [table("every", ["region"]), table("men", ["region"]) + "where = \"sex = 'M'\"\n"]
+    done, found = suppressed(tmp_path, monkeypatch, frame, tables)
+    assert done.exit_code == 0, done.stderr
+    lines, numbers = [], []
+    for name, sexes in (("every", "MF"), ("men", "M")):
+        for row in found[name].dropna().to_dict("records"):
+            is_in = [
+                row["region"] in ("Total", cell[0]) and cell[1] in sexes for cell in counts
+            ]
+            lines.append(np.array(is_in, float))
+            numbers.append(row["count"])
+    assert len(numbers) >= 4
+    most = linprog(-np.eye(6)[[*counts].index("aF")], A_eq=lines, b_eq=numbers)
+    assert most.status == 3 or -most.fun >= 3 - 1e-6
+
+
+def test_people_of_one_sex_in_one_age_do_not_stop_a_release(tmp_path, monkeypatch):
+    """The two men of a region are of one age, and protected wherever they are subtracted."""
+    counts = {"aF1": 1, "aF2": 2, "aF3": 2, "aM2": 2, "bF1": 9, "bF2": 7, "bM3": 6}
+    rows = [tuple(cell) for cell, n in counts.items() for _ in range(n)]
+    frame = pd.DataFrame(rows, columns=["region", "sex", "age"])
+    every = table("every", ["region", "age"])
+    women = table("women", ["region", "age"]) + "where = \"sex = 'F'\"\n"
+    done, found = suppressed(tmp_path, monkeypatch, frame, [every, women])
+    assert done.exit_code == 0, done.stderr
+    both = found["every"].merge(found["women"], on=["region", "age"])
+    differences = (both["count_x"] - both["count_y"]).dropna()
+    assert not differences.between(1, 2).any()
