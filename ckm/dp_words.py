@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LANGUAGES", "explained"]
 
+# claim dp-meaning
 _ENGLISH = {
     "promise": "Epsilon {epsilon}: any set of results is at most {odds} times as likely with "
     "one of the data compared below as with the other.",
@@ -53,6 +54,7 @@ _ENGLISH = {
     "distance": "Compared are two places one {unit} apart; at several times that distance "
     "epsilon counts as many times.",
 }
+# claim dp-meaning
 _FRENCH = {
     "promise": "Epsilon {epsilon} : tout ensemble de résultats est au plus {odds} fois plus "
     "probable avec l'un des jeux de données comparés ci-dessous qu'avec l'autre.",
