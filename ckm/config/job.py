@@ -86,6 +86,8 @@ class JobOutput:
         Who is responsible, what is counted, and a sentence or two; empty for none.
     additive
         Whether published counts are changed again until each table adds up.
+    csv_formulas
+        Whether texts of CSV that a spreadsheet would take for formulas are changed.
     """
 
     formats: tuple[str, ...] = ("csv", "parquet")
@@ -96,6 +98,7 @@ class JobOutput:
     unit: str = ""
     description: str = ""
     additive: bool = False
+    csv_formulas: Literal["keep", "escape"] = "keep"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,6 +69,7 @@ def build_output(model: OutputModel, *, add: Add) -> JobOutput:
         unit=in_language(model.unit, model.language),
         description=in_language(model.description, model.language),
         additive=model.additive,
+        csv_formulas=model.csv_formulas,
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout
 from ckm.formats.content import encoded, hidden, is_weighted, masked
-from ckm.formats.csv_text import read_header, read_texts
+from ckm.formats.csv_text import lines_of, plain_numbers, read_header, read_texts
 from ckm.published import PublishedTable
 
 if TYPE_CHECKING:
@@ -97,7 +97,6 @@ def _lines(
 ) -> bytes:
     """Join the columns of some rows, all at once."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     names = list(table.measures)
     size = len(next(iter(table.measures.values()))[rows])
@@ -107,16 +106,15 @@ def _lines(
         columns.append(texts.take(pa.array(np.repeat(codes[rows], len(names)))))
     if names != [_SINGLE]:
         columns.append(pa.array(names * size, pa.string()))
-    numbers = [pa.array(v[rows]).cast(pa.string()) for v in table.measures.values()]
+    numbers = [plain_numbers(values[rows]) for values in table.measures.values()]
     is_hidden = np.stack([hidden(v[rows]) for v in table.measures.values()], axis=1).ravel()
-    columns.append(_interleaved(numbers).fill_null(""))
+    columns.append(_interleaved(numbers))
     columns.append(pa.array(np.where(is_hidden, "Q,C", "A,F"), pa.string()))
     if has_comment:
         columns.append(
             pa.array([_quoted(comment) if comment else "", *[""] * (len(is_hidden) - 1)])
         )
-    lines = pc.binary_join_element_wise(*columns, ",")
-    return str("\n".join(lines.to_pylist()) + "\n").encode()
+    return lines_of(columns)
 
 
 def _quoted(text: str) -> str:
@@ -138,7 +136,10 @@ def _check(table: PublishedTable) -> None:
             )
     for name in table.measures:
         if not _CODE.fullmatch(name):
-            raise FormatError(f"SDMX has no measure {name!r}: an id has letters and digits.")
+            raise FormatError(
+                f"SDMX has no measure {name!r}: an id has letters and digits.",
+                hint="name the variable as the data structure does, or choose CSV",
+            )
     if not table.n_rows and list(table.measures) != [_SINGLE]:
         raise FormatError(
             "SDMX-CSV does not tell the measures of a table without rows.", hint="choose CSV"

@@ -49,7 +49,9 @@ def rows(table):
 def index(table, about=GEO):
     document = json.loads(to_bytes(table, "json-stat2", about=about))
     return (
-        document["dimension"]["geo"]["category"]["index"] if "geo" in document["id"] else None
+        list(document["dimension"]["geo"]["category"]["index"])
+        if "geo" in document["id"]
+        else None
     )
 
 

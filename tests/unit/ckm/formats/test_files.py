@@ -13,7 +13,15 @@ import pytest
 import ckm
 import ckm.formats
 from ckm import PublishedTable, ReleaseError
-from ckm.formats import FORMATS, FormatError, read_about, read_table, stream, to_bytes
+from ckm.formats import (
+    FORMATS,
+    FormatError,
+    TableAbout,
+    read_about,
+    read_table,
+    stream,
+    to_bytes,
+)
 from ckm.formats import write_table as write
 
 SUFFIXES = {
@@ -125,7 +133,7 @@ def test_an_interruption_leaves_nothing(table, tmp_path, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pyarrow.csv.write_csv", fail)
+    monkeypatch.setattr("ckm.formats.csv_text.lines_of", fail)
     with pytest.raises(KeyboardInterrupt):
         write(table, tmp_path / "t.csv", format="csvw")
     assert list(tmp_path.iterdir()) == []
@@ -237,3 +245,54 @@ def test_a_format_says_what_a_service_and_a_job_need():
         assert "/" in each.media_type
         assert each.suffixes
         assert each.needs_cube == (each.max_cells is not None)
+
+
+HOSTILE = {
+    "quotation marks": 'a "quoted" one',
+    "a line break": "a\nb",
+    "a carriage return": "a\r\nb",
+    "a control character": "a\x01b",
+    "nothing": "",
+    "a number sign": "a#b",
+    "a formula": "=1+1",
+    "a semicolon": 'x";DATA=1;"',
+    "markup": "</t><script>",
+    "a long text": "x" * 40_000,
+    "a line separator": "a\u2028b",
+    "a joiner": "a\u202eb\ufeff",
+    "Excel's escape": "_x0041_",
+}
+PARTS = ["category", "name", "label", "category label", "title", "note", "source", "unit"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("kind", sorted(FORMATS))
+def test_an_awkward_text_is_held_or_refused_by_name(kind, part):
+    for what, text in HOSTILE.items():
+        table = PublishedTable(
+            dimensions={
+                text if part == "name" else "sex": (
+                    np.array([0, 1], np.int32),
+                    ["F", text if part == "category" else "M"],
+                )
+            },
+            measures={"count": np.array([5, 7])},
+        )
+        about = TableAbout(
+            title=text if part == "title" else "",
+            notes=[text] if part == "note" else [],
+            source=text if part == "source" else "",
+            unit=text if part == "unit" else "",
+            labels={"sex": text} if part == "label" else {},
+            category_labels={"sex": {"F": text, "M": text}} if part == "category label" else {},
+        )
+        try:
+            body = to_bytes(table, kind, about=about)
+        except FormatError as refused:
+            said, hint = str(refused), refused.hint
+        else:
+            assert body == to_bytes(table, kind, about=about)
+            continue
+        assert kind not in {"csv", "csvw", "parquet", "json-stat2"}, what
+        assert len(said) < 1000, what
+        assert hint, what
