@@ -23,11 +23,12 @@ from ckm.cli.failure import WRONG_REQUEST
 from ckm.config import JobError, job_schema, read_job
 from ckm.errors import CheckFailedError, ConfigError, FormatError, ReleaseError
 from ckm.format_names import FORMAT_NAMES
-from ckm.formats import FORMATS, read_about, read_table
+from ckm.formats import FORMATS
 from ckm.opening import load_ptable, open_engine
 from ckm.published import PublishedTable
 from ckm.release import release
 from ckm.table_files import TableFiles, file_names, in_formats
+from tests.reading import read_about, read_table
 from tests.strategies import worked_ptable
 
 ROOT = Path(__file__).resolve().parents[3]
