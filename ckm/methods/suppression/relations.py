@@ -320,7 +320,11 @@ def additive_relations(
             hint="tables.record_groups finds them",
         )
     leaves = [
-        np.where(is_in, grid.find([np.asarray(rank) for rank in ranks] or [np.zeros(1)]), -1)
+        np.where(
+            is_in,
+            grid.find([np.asarray(rank) for rank in ranks] or [np.zeros(1, np.int64)]),
+            -1,
+        )
         for grid, (is_in, ranks) in zip(grids, groups, strict=True)
     ]
     numbers = same_cells(grids, leaves)

@@ -524,6 +524,14 @@ def test_a_large_number_elsewhere_does_not_hide_how_near_a_small_one_is_known():
     assert audit(problem, np.isin(np.arange(9), [6, 7])).under_protected.tolist() != []
 
 
+def test_a_cell_with_one_possible_value_fails_however_little_was_asked_for():
+    relations, values = with_margins([[10.0, 12.0], [20.0, 30.0]])
+    problem = Problem(
+        relations=relations, values=values, primary=needing(values, 4, 1e-9, 1e-9)
+    )
+    assert audit(problem, np.arange(9) == 4).under_protected.tolist() == [4]
+
+
 def test_a_change_proves_nothing_if_it_moves_a_sum_or_a_published_cell():
     problem = investments(5, 5)
     hidden = np.isin(np.arange(16), [9, 11, 13, 15])
