@@ -26,13 +26,14 @@ WORDS: dict[str, tuple[str, str]] = {
     "no_mean": ("No mean", "Pas de moyenne"),
     "amounts": (
         (
-            "Sums are protected by noise that hides the largest contribution. Means are"
-            " published sums divided by published counts; there is none where the published"
-            " count is 0."
+            "Sums carry noise in proportion to their largest contribution; where the published"
+            " count is 0 the sum is 0. Means are published sums divided by published counts;"
+            " there is none where the published count is 0."
         ),
         (
-            "Les sommes sont protégées par un bruit qui masque la plus grande contribution."
-            " Les moyennes sont les sommes publiées divisées par les effectifs publiés"
+            "Les sommes portent un bruit proportionnel à leur plus grande contribution"
+            "\N{NARROW NO-BREAK SPACE}; là où l'effectif publié est 0, la somme est 0. Les"
+            " moyennes sont les sommes publiées divisées par les effectifs publiés"
             "\N{NARROW NO-BREAK SPACE}; il n'y en a pas là où l'effectif publié est 0."
         ),
     ),
