@@ -45,6 +45,8 @@ __all__ = [
 Outcome: TypeAlias = Literal["passed", "failed", "no limit", "not computed"]
 #: The outcomes of checks that were made: those that the public edition tells.
 MADE: tuple[Outcome, ...] = ("passed", "failed")
+#: A designed mean of noise below this is 0 but for rounding.
+_BALANCED = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -492,6 +494,10 @@ class PublicFacts:
         The released tables.
     has_amounts
         Whether some of them show sums or means of amounts.
+    has_weights
+        Whether some of them show weighted counts.
+    is_balanced
+        Whether the noise of every count has mean 0 by design.
     cautions
         Language → what was done to the counts after the noise; empty for nothing.
     """
@@ -505,6 +511,8 @@ class PublicFacts:
     checks: Mapping[str, Outcome]
     tables: tuple[PublicTableFact, ...]
     has_amounts: bool = False
+    has_weights: bool = False
+    is_balanced: bool = True
     cautions: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -550,6 +558,11 @@ class ReleaseFacts:
     amounts: tuple[AmountFact, ...] = ()
     cautions: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether some tables show weighted counts."""
+        return any("weighted" in table.measures for table in self.tables)
+
     def public(self) -> PublicFacts:
         """Keep what everybody may know."""
         return PublicFacts(
@@ -573,6 +586,10 @@ class ReleaseFacts:
                 for table in self.tables
             ),
             has_amounts=bool(self.amounts),
+            has_weights=self.has_weights,
+            is_balanced=all(
+                abs(row.mean_designed or 0.0) < _BALANCED for row in self.noise.classes
+            ),
             cautions=self.cautions,
         )
 
