@@ -45,8 +45,6 @@ __all__ = [
 Outcome: TypeAlias = Literal["passed", "failed", "no limit", "not computed"]
 #: The outcomes of checks that were made: those that the public edition tells.
 MADE: tuple[Outcome, ...] = ("passed", "failed")
-#: A designed mean of noise below this is 0 but for rounding.
-_BALANCED = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -496,8 +494,6 @@ class PublicFacts:
         Whether some of them show sums or means of amounts.
     has_weights
         Whether some of them show weighted counts.
-    is_balanced
-        Whether the noise of every count has mean 0 by design.
     cautions
         Language → what was done to the counts after the noise; empty for nothing.
     """
@@ -512,7 +508,6 @@ class PublicFacts:
     tables: tuple[PublicTableFact, ...]
     has_amounts: bool = False
     has_weights: bool = False
-    is_balanced: bool = True
     cautions: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -587,9 +582,6 @@ class ReleaseFacts:
             ),
             has_amounts=bool(self.amounts),
             has_weights=self.has_weights,
-            is_balanced=all(
-                abs(row.mean_designed or 0.0) < _BALANCED for row in self.noise.classes
-            ),
             cautions=self.cautions,
         )
 
