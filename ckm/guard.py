@@ -23,7 +23,7 @@ _PACKAGES = (
     "synth",
     "dpsgd",
 )
-_REINSTALL = "pip install --force-reinstall --no-deps ckm-engine"
+_REINSTALL = "in the project's folder: pip install --force-reinstall --no-deps ."
 
 
 def require_own_packages() -> None:

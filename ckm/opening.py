@@ -37,6 +37,7 @@ __all__ = [
     "opened_job",
     "opened_ledger",
     "silent_step",
+    "zero_sums_caution",
 ]
 
 #: Called with an event and a sentence when a part of a job is found right.
@@ -137,6 +138,45 @@ def _read_or_solve(wanted: NoiseSpec | Path) -> PTable:
     from ptable import solve
 
     return solve(wanted)
+
+
+def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
+    """Tell how many sums of few records become 0, if a job publishes sums.
+
+    Parameters
+    ----------
+    job
+        The job.
+    ptable
+        The p-table of its counts.
+
+    Returns
+    -------
+    str or None
+        A sentence with the mean of published over true sums; None where none becomes 0.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> job = read_job("demo/job.toml")  # doctest: +SKIP
+    >>> zero_sums_caution(job, load_ptable(job))  # doctest: +SKIP
+    """
+    names = [
+        name for name, t in job.tables.items() if any(m.startswith("sum:") for m in t.measures)
+    ]
+    last = int(ptable.counts[-1])
+    kept = {}
+    for count in {1, 2, 3} & {*ptable.counts.tolist(), *range(last, 4)}:
+        units = ptable.units(min(count, last))
+        kept[count] = 1 - units.get(-count * ptable.step, 0) / ptable.key_range
+    if not names or kept.get(1, 1.0) == 1:
+        return None
+    listed = ", ".join(f"{share:.2f} for {count}" for count, share in sorted(kept.items()))
+    return (
+        f"[[table]] {' and '.join(map(repr, names))}: a sum is 0 where the noisy count is, so "
+        "that sums of small cells are too low on average. The mean of published over true, by "
+        f"records of the cell: {listed}."
+    )
 
 
 def load_secret(job: Job) -> Secret | None:

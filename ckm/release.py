@@ -9,6 +9,7 @@ import contextlib
 import datetime as dt
 import logging
 import os
+import shlex
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,7 +37,7 @@ from ckm.manifest import (
     versions,
     write_manifest,
 )
-from ckm.opening import opened_job, silent_step
+from ckm.opening import opened_job, silent_step, zero_sums_caution
 from ckm.placement import refuse_foreign, refuse_overlap
 from ckm.report import write_report
 from ckm.table_files import TableFiles, in_formats
@@ -88,6 +89,7 @@ def release(
     progress: Callable[[str, int, int], None] | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
+    command: str | None = None,
 ) -> Release:
     """Release the tables of a job into a folder that appears complete or not at all.
 
@@ -107,6 +109,8 @@ def release(
         Called with a stage, how much of it is done, and how much there is.
     memory_limit, threads
         Limits of the tabulation; they never change a result.
+    command
+        What was typed, for the internal report; by default the words that do the same.
 
     Returns
     -------
@@ -140,6 +144,8 @@ def release(
             job, files, target=target, tell=progress, warnings=heard, is_kept=not dry_run
         )
         run.options = "".join(f" --format {name}" for name in formats)
+        words = ["ckm", "release", job.path.name, "-o", target.name]
+        run.command = shlex.join(words) + run.options if command is None else command
         with (
             run.opened(memory_limit=memory_limit, threads=threads) as opened,
             new_folder(target, may_replace=may_replace, is_kept=not dry_run) as folder,
@@ -264,7 +270,7 @@ class _Run:
     ) -> None:
         self.job = job
         self.files = files
-        self.options = ""
+        self.options = self.command = ""
         self.target = target
         self.tell = tell or _silent
         self.is_kept = is_kept
@@ -303,6 +309,9 @@ class _Run:
             inputs = self._record_inputs()
         quality = self.quality = engine.check_keys()
         self._note(quality.problems)
+        caution = zero_sums_caution(self.job, ptable)
+        if caution is not None:
+            self._warn(caution, event="caution")
         assessor = Assessor(
             ptable,
             is_mixed=self.job.keys.mix,
@@ -500,7 +509,7 @@ class _Run:
     def _reproduction(self, internal: Path, inputs: Sequence[FileRecord]) -> ReproductionFacts:
         finished = dt.datetime.now(dt.UTC)
         return ReproductionFacts(
-            command=f"ckm release {self.job.path.name} -o {self.target.name}{self.options}",
+            command=self.command,
             job=_as_fact(record_file(internal / "job.toml", name=self.job.path.name)),
             inputs=tuple(map(_as_fact, inputs)),
             secret=self._secret_label() or "",

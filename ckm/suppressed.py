@@ -245,7 +245,7 @@ class _Run:
             originals.cells(progress=self.tell),
             self.job.tables,
             rules=_rules(self.job),
-            populations=[repr(request.where) for request in originals.requests.values()],
+            groups=originals.groups(),
             whole=originals.whole(),
             progress=self.tell,
         )
@@ -354,12 +354,20 @@ def _require_safe(choice: Choice, audits: Mapping[str, Audit]) -> None:
         failed = choice.unproven()
         reason = "the protection of {} cells is not proven"
     else:
-        failed = sum(len(a.under_protected) + len(a.exposed) for a in audits.values())
+        failed = np.unique(
+            np.concatenate(
+                [
+                    system.cells[np.append(audit.under_protected, audit.exposed).astype(int)]
+                    for system in choice.systems
+                    for audit in [audits[system.measure]]
+                ]
+            )
+        )
         reason = "{} cells are not protected as demanded"
-    if failed:
+    if failed.size:
         raise CheckFailedError(
-            f"The audit of the suppression failed: {reason.format(failed)}; nothing was "
-            "published.",
+            f"The audit of the suppression failed: {reason.format(failed.size)}; nothing was "
+            f"published. They are {choice.names(failed)}.",
             hint='try another method, such as method = "sequential", and report this message',
         )
 
@@ -415,9 +423,10 @@ def _intervals(choice: Choice, number: int, system: System, audit: Audit) -> Any
     """Yield a line for each hidden cell of a table: inside use only."""
     cells = list(choice.tables.values())[number]
     ends = np.full((choice.relations.n_cells, 2), np.nan)
-    ends[system.cells[audit.cells]] = np.stack([audit.low, audit.high], axis=1)
+    own = system.is_shown[audit.cells]
+    ends[system.cells[audit.cells[own]]] = np.stack([audit.low, audit.high], axis=1)[own]
     values = np.zeros(choice.relations.n_cells)
-    values[system.cells] = system.problem.value
+    values[system.cells[system.is_shown]] = system.problem.value[system.is_shown]
     place = choice.relations.numbers[number]
     labels = [
         texts[rank]

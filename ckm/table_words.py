@@ -194,7 +194,7 @@ class TableWords:
         """Return the labels of the categories that the table shows."""
         found = {}
         for column, dimension in columns.items():
-            known = self._known(column, dimension)
+            known = self.codes(column, dimension)
             texts = table.dimensions[column][1]
             self._require_listed(name, column, dimension, texts)
             total = {self.total(dimension): say("total", self._job.output.language)}
@@ -207,7 +207,14 @@ class TableWords:
         names = dict.fromkeys([dimension, column])
         return [self._job.variables[n] for n in names if n in self._job.variables]
 
-    def _known(self, column: str, dimension: str) -> dict[str, str]:
+    def codes(self, column: str, dimension: str) -> dict[str, str]:
+        """Return the codes that the job has words for, and those words.
+
+        Parameters
+        ----------
+        column, dimension
+            See `columns`.
+        """
         return {
             code: label
             for variable in self._variables(column, dimension)
@@ -221,7 +228,7 @@ class TableWords:
         if not listed:
             return
         output = self._job.output
-        known = {*self._known(column, dimension), self.total(dimension), output.missing_label}
+        known = {*self.codes(column, dimension), self.total(dimension), output.missing_label}
         strangers = len(set(texts) - known)
         if strangers:
             raise ReleaseError(

@@ -335,7 +335,8 @@ def _opacus(model: nn.Module) -> Any:
         from opacus import GradSampleModule
     except ImportError:
         raise UnsupportedLayerError(
-            "This model has layers that need Opacus.", hint="pip install 'ckm-engine[dpsgd]'"
+            "This model has layers that need Opacus.",
+            hint="in the project's folder: pip install '.[dpsgd]'",
         ) from None
     try:
         return GradSampleModule(model, batch_first=True, loss_reduction="sum", strict=True)

@@ -8,7 +8,7 @@ mechanism are names here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003  (whoever parses facts needs it)
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -40,6 +40,8 @@ __all__ = [
     "WorstFact",
 ]
 
+#: A text of the office: one for all languages, or language → text.
+Text: TypeAlias = str | Mapping[str, str]
 #: How a check ended. Without a limit its figure is shown and nothing is judged; one that was
 #: not computed has no figure either. Neither is a failure, or a success.
 Outcome: TypeAlias = Literal["passed", "failed", "no limit", "not computed"]
@@ -88,7 +90,9 @@ class TableFact:
     ----------
     name, title
         Of the job; no title is an empty text.
-    dimensions, measures
+    dimensions
+        Their names, with labels where the office gave any, in order.
+    measures
         Their names, in order.
     where
         The filter of the job; empty for none.
@@ -103,8 +107,8 @@ class TableFact:
     """
 
     name: str
-    title: str
-    dimensions: tuple[str, ...]
+    title: Text
+    dimensions: tuple[Text, ...]
     measures: tuple[str, ...]
     where: str
     published: int
@@ -468,8 +472,8 @@ class PublicTableFact:
     """A released table, as everybody may know it."""
 
     name: str
-    title: str
-    dimensions: tuple[str, ...]
+    title: Text
+    dimensions: tuple[Text, ...]
     published: int
     files: tuple[FileFact, ...]
 
@@ -497,7 +501,7 @@ class PublicFacts:
     """
 
     id: str
-    title: str
+    title: Text
     date: str
     contact: str
     version: str
@@ -533,7 +537,7 @@ class ReleaseFacts:
     """
 
     id: str
-    title: str
+    title: Text
     date: str
     contact: str
     ptable_label: str

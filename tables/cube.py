@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int32]
     Sums = NDArray[np.int64]
 
-__all__ = ["cube"]
+__all__ = ["cube", "record_groups"]
 
 logger = logging.getLogger(__name__)
 
@@ -136,6 +136,75 @@ def cube(
         },
     )
     return tables
+
+
+def record_groups(
+    source: Source, requests: Sequence[Request], *, most: int
+) -> list[tuple[NDArray[np.bool_], tuple[Codes, ...]]] | None:
+    """Find the groups of records that stand in the same cells of all tables.
+
+    Parameters
+    ----------
+    source
+        The records.
+    requests
+        The tables.
+    most
+        How many groups to hold; of more there are none.
+
+    Returns
+    -------
+    list or None
+        For each request, which groups its filter lets in, and for each of its axes the
+        category of every group, by rank; None if there are more groups.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, open_source
+    >>> records = pa.table({"sex": ["F", "M", "F"], "age": [1, 1, 2]})
+    >>> requests = [Request(dimensions=["sex"]), Request(dimensions=[], where="age = 2")]
+    >>> with open_source(records) as source:
+    ...     (_, (ranks,)), (is_in, _) = record_groups(source, requests, most=9)
+    >>> sorted(zip(ranks.tolist(), is_in.tolist()))
+    [(1, False), (1, True), (2, False)]
+    """
+    require_fit(requests, source)
+    parameters: dict[str, object] = {}
+    columns = {
+        c: f"d{i}" for i, c in enumerate(dict.fromkeys(c for r in requests for c in r.columns))
+    }
+    filters = list(dict.fromkeys(r.where for r in requests if isinstance(r.where, Filter)))
+    flags = {condition: f"f{i}" for i, condition in enumerate(filters)}
+    listed = [f"{quote(column)} AS {alias}" for column, alias in columns.items()]
+    listed += [
+        f"coalesce({condition.sql(source.types, parameters)}, false) AS {flag}"
+        for condition, flag in flags.items()
+    ]
+    rows = source.arrow(
+        f"SELECT DISTINCT {', '.join(listed) or '1 AS one'} FROM {source.relation} "
+        f"LIMIT {most + 1}",
+        parameters,
+    )
+    if rows.num_rows > most:
+        return None
+    found = []
+    for request in requests:
+        is_in = np.ones(rows.num_rows, bool)
+        if isinstance(request.where, Filter):
+            is_in = rows[flags[request.where]].to_numpy()
+        inside = rows.filter(is_in)
+        values = {
+            c: _in_order(inside[columns[c]], source.orders.get(c)) for c in request.columns
+        }
+        ranks = []
+        for dimension in request.dimensions:
+            axis, codes = build_axis(request, dimension, values)
+            full = np.full(len(is_in), -1, np.int32)
+            full[is_in] = axis.levels[0].ranks[codes]
+            ranks.append(full)
+        found.append((is_in, tuple(ranks)))
+    return found
 
 
 def _scans(requests: Sequence[Request]) -> list[list[Request]]:

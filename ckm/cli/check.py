@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,7 @@ def _check_job(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> None:
     from ckm.config import read_job
     from ckm.release import rehearse
     from ckm.suppressed import rehearse_true_numbers
+    from ckm.table_files import TableFiles
     from ptable import NoiseSpec, feasible
 
     plan = read_job(file)
@@ -69,6 +71,9 @@ def _check_job(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> None:
         voice.step("margins", text, table=name)
     if isinstance(plan.ptable, NoiseSpec):
         show_feasibility(voice, feasible(plan.ptable))
+    if quick:  # else all categories of the tables are looked at
+        for caution in TableFiles(plan).cautions():
+            voice.warn("caution", caution)
     run = rehearse if plan.suppression is None else rehearse_true_numbers
     with voice.progress() as tell:
         run(plan, quick=quick, step=voice.step, progress=tell, **limits)
@@ -90,9 +95,24 @@ def _check_service(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> N
 
     service = read_service(file)
     voice.step("service read", f"{file.name} is a sound service; {_offered(service)}")
-    for caution in service.cautions:
+    for caution in (*service.cautions, *_formulas(service)):
         voice.warn("caution", caution)
     rehearse_service(service, quick=quick, step=voice.step, **limits)
+
+
+def _formulas(service: Service) -> tuple[str, ...]:
+    """Say which codes of a service a spreadsheet would take for formulas."""
+    from ckm.formats import FORMATS
+    from ckm.formats.csv_text import is_formula
+    from ckm.table_files import formula_cautions
+
+    found = {}
+    for name, variable in service.variables.items():
+        listed = service.job.categories.get(name, ())
+        texts = [name, *(listed if isinstance(listed, list) else ()), *variable.categories]
+        found[name] = [t for t in dict.fromkeys(map(str, texts)) if is_formula(t)]
+    output = replace(service.job.output, formats=tuple(FORMATS))
+    return formula_cautions(found, output, section="[service]")
 
 
 def _offered(service: Service) -> str:

@@ -140,4 +140,4 @@ def release(voice: Voice, /, **options: Any) -> None:
     """
     from ckm.release import release as run
 
-    carry_out(voice, run, "released", **options)
+    carry_out(voice, run, "released", command=voice.command, **options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -61,7 +62,10 @@ class Root(Group):
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(AttributeError, ValueError):
                 stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-        voice = Voice(_style_of(kwargs.get("args") or (args[0] if args else sys.argv[1:])))
+        typed = kwargs.get("args") or (args[0] if args else sys.argv[1:])
+        voice = Voice(_style_of(typed))
+        text = shlex.join(["ckm", *map(os.fspath, typed)])
+        voice.command = text.encode(errors="backslashreplace").decode()
         stops: list[int] = []
         with _signals(stops):
             code = _guarded(

@@ -36,7 +36,7 @@ def require_web() -> None:
     if missing:
         raise click.ClickException(
             f"A service needs packages that are not installed: {', '.join(missing)}.\n"
-            "  hint: pip install 'ckm-engine[web]'"
+            "  hint: in the project's folder: pip install '.[web]'"
         )
 
 

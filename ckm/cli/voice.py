@@ -56,6 +56,7 @@ class Voice:
         self.is_json = False
         self.is_quiet = False
         self.is_verbose = False
+        self.command = "ckm"  # what was typed
         self._consoles: dict[str, Console] = {}
         self._logger = logging.getLogger("ckm.cli")
         self.set_style(style)

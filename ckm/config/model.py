@@ -154,6 +154,10 @@ class OutputModel(_Section):
     additive: bool = Field(
         default=False, description="Change published counts again until tables add up."
     )
+    csv_formulas: Literal["keep", "escape"] = Field(
+        default="keep",
+        description="escape puts an apostrophe before texts of CSV that could be formulas.",
+    )
 
 
 class TableModel(_Section):

@@ -129,7 +129,11 @@ class _Builder:
     def __init__(self, path: Path, text: str, model: ServiceModel) -> None:
         self.path, self.text, self.model = path, text, model
         about = model.service
-        output = OutputModel(total_label=about.total_label, missing_label=about.missing_label)
+        output = OutputModel(
+            total_label=about.total_label,
+            missing_label=about.missing_label,
+            csv_formulas=about.csv_formulas,
+        )
         shared = {name: getattr(model, name) for name in _SHARED}
         job = JobModel.model_construct(
             version=1, output=output, table=[], ledger=None, **shared

@@ -65,6 +65,10 @@ class AboutModel(_Section):
     workers: int = Field(default=1, ge=1, le=64, description="Processes.")
     total_label: _Name = Field(default="Total", description="The code of totals.")
     missing_label: _Name = Field(default="(missing)", description="The code of missing.")
+    csv_formulas: Literal["keep", "escape"] = Field(
+        default="keep",
+        description="escape puts an apostrophe before texts of CSV that could be formulas.",
+    )
 
 
 class VariableModel(_Section):

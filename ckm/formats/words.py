@@ -38,11 +38,11 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "suppression": (
         (
-            "Some numbers are suppressed, so that nobody can work out those of a few. All"
-            " others are the original ones."
+            "Some numbers are suppressed to protect what they tell of a few. All others are the"
+            " original ones."
         ),
         (
-            "Certaines valeurs sont supprimées, afin que personne ne puisse calculer celles de"
+            "Certaines valeurs sont supprimées pour protéger ce qu'elles disent de"
             " quelques-uns. Toutes les autres sont les valeurs d'origine."
         ),
     ),

@@ -89,7 +89,7 @@ class Postgres(Database):
         except ImportError:
             raise LedgerError(
                 "A ledger in PostgreSQL needs the package psycopg.",
-                hint="pip install 'ckm-engine[postgres]'",
+                hint="in the project's folder: pip install '.[postgres]'",
             ) from None
         self._errors = (psycopg.Error,)
         wait_ms = int(self._timeout_s * 1000)

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ckm.formats import FORMATS
+from ckm.formats.json_stat import category_of
 from ckm.service.selection import codelists_of
 from ckm.service.words import notice_of, say
 
@@ -51,6 +52,7 @@ def table(
     said = service.description.get(language, "")
     return {
         "type": "Table",
+        "language": language,
         "id": service.id,
         "label": service.title[language],
         "description": " ".join(t for t in (said, notice_of(service, language)) if t),
@@ -172,8 +174,7 @@ def metadata(
     dimension[CONTENTS] = {
         "label": say("measure", language),
         "category": {
-            "index": {measure: place for place, measure in enumerate(measures)},
-            "label": {measure: say(measure, language) for measure in measures},
+            **category_of({measure: say(measure, language) for measure in measures}),
             "unit": {
                 measure: {"base": service.unit.get(language, ""), "decimals": 0}
                 for measure in measures
@@ -207,19 +208,14 @@ def metadata(
 
 def _dimension(variable: Variable, language: str, *, is_mandatory: bool) -> dict[str, Any]:
     ranks = variable.ranks().tolist()
-    codes = [variable.codes[rank] for rank in ranks]
     elimination: dict[str, Any] = {"elimination": not is_mandatory}
     if not is_mandatory:
         elimination["eliminationValueCode"] = variable.total
     return {
         "label": variable.offer.labels[language],
-        "category": {
-            "index": {code: place for place, code in enumerate(codes)},
-            "label": {
-                code: variable.label(rank, language)
-                for code, rank in zip(codes, ranks, strict=True)
-            },
-        },
+        "category": category_of(
+            {variable.codes[rank]: variable.label(rank, language) for rank in ranks}
+        ),
         "extension": {
             **elimination,
             "show": "value",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckm.formats import FORMATS, TableAbout, to_bytes
+from ckm.formats.csv_text import without_formulas
 from ckm.formats.words import category_labels
 from ckm.service.words import say
 
@@ -145,7 +146,9 @@ def render(
         msg = "a refusal has no table"
         raise TypeError(msg)
     about = about_answer(answer, service=service, variables=variables, language=language)
-    body = to_bytes(answer.table, format, about=about)
+    escapes = format == "csv" and service.job.output.csv_formulas == "escape"
+    table = without_formulas(answer.table) if escapes else answer.table
+    body = to_bytes(table, format, about=about)
     kind = FORMATS[format]
     headers = {"Content-Language": language}
     if answer.withheld:

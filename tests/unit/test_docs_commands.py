@@ -49,7 +49,7 @@ def commands(page: Path) -> list[str]:
         if language not in ("", "sh"):
             continue
         for line in re.sub(r"\\\n\s*", " ", text).splitlines():
-            command = re.split(r"\s#|\s{3,}", line.strip())[0].strip()
+            command = re.split(r"\s#", line.strip())[0].strip()
             if re.match(r"(ckm|pip|make|\.) ", command):
                 printed.append(command)
     return [command for command in printed if not command.startswith(NOT_HERE)]
@@ -132,7 +132,11 @@ def write_schema(*, has_classes: bool) -> None:
         else Whole(name="income", low=0, high=6000, bins=6, declared_by="code book"),
     ]
     named = {column.name for column in columns}
-    ignored = [] if has_classes else [n for n in people(2).column_names if n not in named]
+    ignored = (
+        []
+        if has_classes
+        else [name for name in [*people(2).column_names, "record_key"] if name not in named]
+    )
     Schema(columns=columns, ignored=ignored).write("schema.json")
 
 

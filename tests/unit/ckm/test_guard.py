@@ -101,14 +101,20 @@ def test_pytables_installed_over_the_engine_stops_the_import_with_the_cure(tmp_p
     (tmp_path / "tables" / "hdf5extension.so").touch()
     answer = alone("import ckm", tmp_path)
     assert "install ckm-engine in an environment of its own" in answer.stderr
-    assert "pip uninstall tables, then pip install --force-reinstall" in answer.stderr
+    assert (
+        "pip uninstall tables, then in the project's folder: pip install --force-reinstall"
+        in answer.stderr
+    )
 
 
 def test_a_package_that_went_with_pytables_is_told_with_the_cure(tmp_path):
     shutil.rmtree(installed(tmp_path) / "tables")
     answer = alone("import ckm", tmp_path)
     assert "The engine's package 'tables' is not installed any more." in answer.stderr
-    assert "hint: put it back: pip install --force-reinstall --no-deps" in answer.stderr
+    assert (
+        "hint: put it back: in the project's folder: pip install --force-reinstall --no-deps"
+        in answer.stderr
+    )
     assert "PyTables" not in answer.stderr
 
 

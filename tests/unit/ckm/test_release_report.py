@@ -1,6 +1,7 @@
 """The report of a release: written with it, and made again from what it keeps."""
 
 import hashlib
+import html
 import json
 import os
 import re
@@ -115,6 +116,29 @@ def test_a_release_writes_both_editions_in_both_languages(folder):
             assert shown in page
     assert "PT-2027-A" in (out / "internal" / "report-internal.fr.html").read_text("utf-8")
     assert 'lang="fr"' in (out / "public" / "report.fr.html").read_text("utf-8")
+
+
+def test_titles_and_labels_stand_in_the_language_of_each_page(folder):
+    title = 'title = { en = "People of a place", fr = "Habitants d\'un lieu" }'
+    text = JOB.replace('title = "People (made up)"', title) + REPORT
+    text = text.replace(
+        'name = "places"\n',
+        'name = "places"\ntitle = { en = "People by sex", fr = "Habitants par sexe" }\n',
+    )
+    text += '[[variable]]\nname = "sex"\nlabels = { en = "Gender", fr = "Genre" }\n'
+    write(folder, text)
+    out = made(folder)
+    words = {
+        "en": ("People of a place", "People by sex", "Gender (sex)"),
+        "fr": ("Habitants d'un lieu", "Habitants par sexe", "Genre (sex)"),
+    }
+    for page in ("public/report", "internal/report-internal"):
+        for own, other in (("en", "fr"), ("fr", "en")):
+            shown = html.unescape((out / f"{page}.{own}.html").read_text(encoding="utf-8"))
+            assert [word for word in words[own] if word not in shown] == []
+            assert [word for word in words[other] if word in shown] == []
+    for edition in ("--public", "--internal"):
+        assert run("report", out, edition).exit_code == 0  # made again from what was kept
 
 
 def test_the_public_pages_hold_nothing_that_must_stay_inside(folder, ptable):

@@ -513,7 +513,7 @@ def test_missing_java_and_missing_packages_are_told_with_a_way_out(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(SourceError, match="not installed") as caught:
         open_session("local[2]")
-    assert "ckm-engine[spark]" in str(caught.value)
+    assert "pip install '.[spark]'" in str(caught.value)
 
 
 def test_progress_runs_from_0_to_1(tmp_path, master):

@@ -151,7 +151,7 @@ def web(served):
 def cells_of(answer):
     """Return category codes → number, from JSON-stat."""
     document = json.loads(answer.content)
-    lists = [document["dimension"][name]["category"]["index"] for name in document["id"]]
+    lists = [list(document["dimension"][name]["category"]["index"]) for name in document["id"]]
     grid = np.array(document["value"], object).reshape([len(codes) for codes in lists])
     return {
         tuple(codes[place] for codes, place in zip(lists, index, strict=True)): number

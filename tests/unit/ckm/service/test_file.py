@@ -276,7 +276,7 @@ def test_without_the_extra_serve_says_what_to_install(file):
         check=False,
     )
     assert done.returncode == 2
-    assert "ckm-engine[web]" in done.stderr
+    assert "pip install '.[web]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
