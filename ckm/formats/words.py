@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["LANGUAGES", "WORDS", "category_labels", "say"]
+__all__ = ["LANGUAGES", "MISSING", "WORDS", "category_labels", "say"]
 
 LANGUAGES = ("en", "fr")
+MISSING = "(missing)"  # the code of missing categories, where a job names no other
 
 #: Key → English, French.
 WORDS: dict[str, tuple[str, str]] = {
     "total": ("Total", "Ensemble"),
+    MISSING: ("(missing)", "(non renseigné)"),
     "count": ("Count", "Effectif"),
     "weighted": ("Weighted count", "Effectif pondéré"),
     "sum": ("{}, sum", "{}, somme"),
