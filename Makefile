@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format check bench clean
+.PHONY: help setup demo test lint format lowest check bench clean
 
 help: ## list the recipes
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,8 +29,8 @@ setup: $(BIN)/.dev ## make the virtual environment with all that a developer nee
 demo: $(BIN)/.core ## generate a register, release six protected tables, compare designs
 	$(BIN)/ckm demo --out demo --force
 
-test: setup ## run the tests
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: setup ## run the tests, but for those that start servers, browsers or long runs
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
 
 lint: setup ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .
@@ -42,10 +42,23 @@ format: setup ## rewrite the code in the project's style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-check: lint test ## all that CI runs
+# The lowest versions that pyproject.toml admits of what it names, in an environment of their own.
+LOWEST := .venv-lowest
+TOOLS := $(shell grep -E '^(hypothesis|httpx|lxml|openpyxl|polars|pytest|pytest-randomly|pytest-xdist)==' constraints.txt)
+
+$(LOWEST)/.made: pyproject.toml constraints.txt $(BIN)/.dev
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(LOWEST)
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dp,web]' $(TOOLS)
+	@touch $@
+
+lowest: $(LOWEST)/.made ## run the tests of the commands, dp, ptable and tables on the lowest versions
+	$(LOWEST)/bin/python -m pytest $(PYTEST_ARGS) -m "not slow" tests/unit/dp tests/unit/ptable tests/unit/tables $(wildcard tests/unit/ckm/test_cli*.py)
+
+check: lint setup lowest ## all that CI runs: lint, the lowest versions, and every test
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 bench: setup ## time and memory against the peers (minutes)
 	$(BIN)/python -m bench
 
 clean: ## remove the virtual environment and what the recipes made
-	rm -rf $(VENV) demo out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(LOWEST) demo out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

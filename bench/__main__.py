@@ -27,6 +27,7 @@ ALL = (
     "suppression",
     "service",
     "hostile",
+    "reconstruction",
     "rappor_decode",
     "rappor",
     "dpsgd",

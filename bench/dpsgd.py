@@ -352,6 +352,7 @@ def speed(*, repeats: int, images: int) -> None:
         for _ in range(repeats):
             for name, way in known.items():
                 found[name].append(in_a_child(partial(way, *data)))
+        print(f"{case}: times are over a plain loop with a DataLoader, which is no fast one")
         least = min(found["plain"])[0]
         for name, runs in found.items():
             spent, more = min(runs)[0], max(run[1] for run in runs)

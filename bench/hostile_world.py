@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.hostile_requests import Words
-from bench.service import cpu_s
+from bench.service import _JOB, cpu_s
 from ckm.register import job_seekers
 from ckm.service.access import TokenFile
 from ptable import NoiseSpec, solve
@@ -65,8 +65,10 @@ seconds = 5
 mode = "tokens"
 tokens = "tokens.json"
 audit = "audit.log"
+filters = "public"
 [ledger]
 path = "ledger.db"
+official = ["job.toml"]
 """
 _AGES = (
     "level,name\n@,young\n@@,15-24\n@@,25-34\n@,35-44\n@,old\n@@,45-54\n@@,55-64\n@@,65-70\n"
@@ -105,6 +107,7 @@ def plant(folder: Path, *, seed: int) -> World:
     Secret(secret).write(folder / "secret.key")
     solve(NoiseSpec(max_noise=5, variance=3.0, small=2)).write(folder / "pt.parquet")
     (folder / "ages.csv").write_text(_AGES)
+    (folder / "job.toml").write_text(_JOB)
     (folder / "service.toml").write_text(_SERVICE)
     file = TokenFile(folder / "tokens.json")
     tokens = tuple(

@@ -52,6 +52,9 @@ name = "age"
 name = "category"
 [limits]
 requests_per_hour = 1000000
+[access]
+filters = "public"
+accepts_reconstruction = "whoever may filter can reconstruct every true count"
 [rules]
 mean_cell_size = false
 sparsity_a = false
@@ -62,6 +65,22 @@ _LEDGER = """
 [ledger]
 path = "ledger.db"
 policy = "flag"
+official = ["job.toml"]
+"""
+_JOB = """
+schema = 1
+[data]
+path = "people.parquet"
+id = "person_id"
+[keys]
+secret = "secret.key"
+[ptable]
+path = "pt.parquet"
+[ledger]
+path = "ledger.db"
+[[table]]
+name = "categories"
+dimensions = ["category"]
 """
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -222,6 +241,7 @@ def main() -> None:
         data = make(folder, given.persons)
         told = []
         for ledger in ("", _LEDGER):
+            (folder / "job.toml").write_text(_JOB)
             (folder / "service.toml").write_text(_SERVICE + ledger)
             told.append(serve(folder, data))
         size = sum(file.stat().st_size for file in folder.glob("ledger.db*")) / 1e6

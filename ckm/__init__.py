@@ -14,9 +14,9 @@ engine.tabulate(["region", "sex"]).write("region_sex.csv")
 ```
 """
 
-from ckm.guard import require_own_tables
+from ckm.guard import require_own_packages
 
-require_own_tables()
+require_own_packages()
 
 from ckm.engine import Engine  # noqa: E402
 from ckm.errors import CkmError, ConfigError, InternalError, ReleaseError  # noqa: E402

@@ -38,8 +38,9 @@ METHOD = (
         "totals. The same group of people may therefore have another count in another table."
     ),
     (
-        "Small differences between two published counts, and small counts themselves, do not "
-        "tell what is true of a few people."
+        "A small count, or a small difference between two published counts, may come from the "
+        "added amounts alone: do not take it for a fact about a few people. Combining many "
+        "tables of the same people takes part of the noise away."
     ),
 )
 

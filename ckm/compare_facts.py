@@ -86,19 +86,20 @@ def _small(found: Comparison) -> NDArray[np.int64]:
 
 def _sets(found: Comparison) -> Iterator[SetFact]:
     from risk.band import Band
+    from risk.sets import NEGLIGIBLE
 
     counts = _small(found)
     for name, table in found.ptables.items():
         band = Band.of(table)
         noise = np.arange(band.lowest, band.highest + 1)
-        rows = band.probabilities[band.rows(counts)] > 0
+        rows = band.probabilities[band.rows(counts)] >= NEGLIGIBLE
         originals, chances = band.windows(counts)
         for place, count in enumerate(counts.tolist()):
             yield SetFact(
                 design=name,
                 count=count,
                 deviation=tuple((count + noise[rows[place]]).tolist()),
-                possible=tuple(sorted(originals[place][chances[place] > 0].tolist())),
+                possible=tuple(sorted(originals[place][chances[place] >= NEGLIGIBLE].tolist())),
             )
 
 

@@ -31,9 +31,9 @@ Try next:
     ckm release job.toml -o again/
     ckm serve service.toml
 
-The third one writes the same bytes to `again/public/` as lie in `out/public/`. The last one
-opens a page at http://127.0.0.1:8080 (it needs `pip install 'ckm-engine[web]'`), and its
-numbers are those of the released tables.
+`ckm release job.toml -o again/` writes the same bytes to `again/public/` as lie in
+`out/public/`. `ckm serve service.toml` opens a page at http://127.0.0.1:8080 (it needs
+the extra `web`), and its numbers are those of the released tables.
 """
 
 #: The service.
@@ -101,9 +101,11 @@ small_areas = ["commune"]      # fewer variables where they are asked for
 
 [access]
 tokens = "tokens.json"         # made by: ckm token add
+filters = "officer"            # who may filter can reconstruct the true counts: docs/service.md
 
 # [ledger]                     # remembers what was published, and refuses tables that differ
-# path = "ledger.db"           # from it by a person or two
+# path = "ledger.db"           # from it by a person or two; job.toml has to name it as well,
+# official = ["job.toml"]      # as its tables are recorded before any caller's
 """
 
 #: The release job.

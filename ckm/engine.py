@@ -204,7 +204,8 @@ class Engine:
                 },
                 labels=(total_label, missing_label),
             )
-            for name in (self._keys.column, *self._protection.noises.named):
+            weights = [] if weight is None else [weight]
+            for name in (self._keys.column, *weights, *self._protection.noises.named):
                 self._source.require(name)
         except BaseException:
             self._source.close()

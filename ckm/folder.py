@@ -82,7 +82,10 @@ def check_target(path: Path, may_replace: Callable[[Path], None] | None) -> None
 
 @contextlib.contextmanager
 def new_folder(
-    target: Path | str, *, may_replace: Callable[[Path], None] | None = None
+    target: Path | str,
+    *,
+    may_replace: Callable[[Path], None] | None = None,
+    is_kept: bool = True,
 ) -> Iterator[Path]:
     r"""Write a folder that appears under its name when the block ends without an error.
 
@@ -93,6 +96,8 @@ def new_folder(
     may_replace
         Called with the folder when it exists and is not empty; raises when it must stay.
         Without it, such a folder always stays.
+    is_kept
+        False does all but the last step: what was written goes, and nothing appears.
 
     Yields
     ------
@@ -114,9 +119,7 @@ def new_folder(
     ['table.csv']
     """
     path = resolve_target(target)
-    with _translated(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    with only_writer(path):
+    with _parents(path), only_writer(path):
         _clean(path)
         check_target(path, may_replace)
         draft = path.with_name(f".{path.name}.partial-{os.getpid()}-{secrets.token_hex(4)}")
@@ -124,11 +127,26 @@ def new_folder(
             with _translated(path):
                 draft.mkdir()
                 yield draft
-                _flush(draft)
-                check_target(path, may_replace)
-                _put_in_place(draft, path)
+                if is_kept:
+                    _flush(draft)
+                    check_target(path, may_replace)
+                    _put_in_place(draft, path)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _parents(path: Path) -> Iterator[None]:
+    """Make the folders above the target; those that were made go again if nothing appears."""
+    missing = [parent for parent in path.parents if not parent.exists()]
+    try:
+        with _translated(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            for parent in missing:
+                parent.rmdir()  # only where it is empty
 
 
 @contextlib.contextmanager

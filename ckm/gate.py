@@ -90,7 +90,7 @@ class Gate:
             self.watch.publish(allowed=self._flagged)
         if self.record is not None and self.watch is not None:
             entries = {name: list(numbers) for name, numbers in self.watch.numbers().items()}
-            self.record = {**self.record, "entries": entries}
+            self.record = {**self.record, "entries": entries, "head": self.watch.head}
 
 
 def _named(target: Path | str) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""Make sure that `tables` is the engine's own package and not PyTables.
+"""Make sure that the engine's packages are its own: their names are short and others use them.
 
-Both are imported under that name. Whichever comes first on the path wins, so the engine
-lives in an environment of its own (docs/adr/0001-names-at-the-top-level.md).
+PyTables is imported as `tables` too, and a file `dp.py` or a folder `reports` beside the user
+comes first on the path of ``python -m ckm`` (docs/adr/0001-names-at-the-top-level.md).
 """
 
 from __future__ import annotations
@@ -9,29 +9,65 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-__all__ = ["require_own_tables"]
+__all__ = ["require_own_packages"]
+
+#: All packages of the engine but `ckm`, which is the one that looks.
+_PACKAGES = (
+    "footing",
+    "ptable",
+    "tables",
+    "dp",
+    "risk",
+    "reports",
+    "rappor",
+    "synth",
+    "dpsgd",
+)
+_REINSTALL = "in the project's folder: pip install --force-reinstall --no-deps ."
 
 
-def require_own_tables() -> None:
-    """Raise ImportError with the cure when `tables` is another project's package.
+def require_own_packages() -> None:
+    """Raise ImportError with the cure when a package of the engine is missing or another's.
 
     Raises
     ------
     ImportError
-        If the `tables` that would be imported does not lie beside `ckm`, or PyTables was
-        installed over it.
+        If one of the names would be imported from elsewhere than beside `ckm`, is not
+        there, or if PyTables was installed over `tables`.
 
     Examples
     --------
-    >>> require_own_tables()
+    >>> require_own_packages()
     """
-    spec = importlib.util.find_spec("tables")
-    ours = Path(__file__).resolve().parent.parent / "tables" / "__init__.py"
-    is_elsewhere = spec is None or spec.origin is None or Path(spec.origin).resolve() != ours
-    if is_elsewhere or any(ours.parent.glob("hdf5extension*")):
-        msg = (
-            "The package 'tables' that Python finds is not the engine's own, but probably "
-            "PyTables, which has the same name.\n"
-            "  hint: install ckm-engine in an environment of its own, without PyTables"
-        )
-        raise ImportError(msg)
+    home = Path(__file__).resolve().parent.parent
+    for name in _PACKAGES:
+        ours = home / name / "__init__.py"
+        spec = importlib.util.find_spec(name)
+        found = spec.origin if spec is not None else None
+        is_ours = found is not None and Path(found).resolve() == ours
+        if is_ours and not (name == "tables" and any(ours.parent.glob("hdf5extension*"))):
+            continue
+        # A folder without __init__.py is found only where nothing else of the name is.
+        if not ours.exists() or spec is None:
+            problem = f"The engine's package {name!r} is not installed any more."
+            hint = f"put it back: {_REINSTALL}"
+        elif name == "tables" and (is_ours or _is_installed(found)):
+            problem = (
+                "The package 'tables' that Python finds is not the engine's own, but "
+                "probably PyTables, which has the same name."
+            )
+            hint = (
+                "install ckm-engine in an environment of its own, without PyTables; or, to "
+                f"give PyTables up here: pip uninstall tables, then {_REINSTALL}"
+            )
+        else:
+            problem = (
+                f"{found} stands before the engine's package {name!r}, which has the same name."
+            )
+            hint = "rename it, or work in another folder, so that Python does not find it first"
+        raise ImportError(f"{problem}\n  hint: {hint}")
+
+
+def _is_installed(file: str | None) -> bool:
+    """Tell a package of an environment from a file that lies beside the user."""
+    return file is not None and bool({"site-packages", "dist-packages"} & {*Path(file).parts})

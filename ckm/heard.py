@@ -73,9 +73,9 @@ class _Listener(logging.Handler):
 
 def _categories() -> tuple[type[Warning], ...]:
     from ptable import PTableWarning
-    from tables import KeyQualityWarning
+    from tables import DataWarning
 
-    return (PTableWarning, KeyQualityWarning)
+    return (PTableWarning, DataWarning)
 
 
 def _add(heard: list[str], text: str) -> None:

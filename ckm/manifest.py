@@ -46,8 +46,9 @@ METHOD = (
         "Repeating a request therefore brings no new information."
     ),
     (
-        "Small differences between two published counts, and small counts themselves, do not "
-        "tell what is true of a few people."
+        "A small count, or a small difference between two published counts, may come from the "
+        "added amounts alone: do not take it for a fact about a few people. Combining many "
+        "tables of the same people takes part of the noise away."
     ),
     (
         "On average over many cells the added amounts cancel out. Published parts need not add "

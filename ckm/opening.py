@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from ckm.config.problems import JobError, Problem
 from ckm.errors import ConfigError
+from footing.errors import ExplainedError
 from tables import Secret, SourceError
 from tables.secret import SECRET_VARIABLE
+from tables.spill import SpillFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ckm.config.job import Job, JobLedger
     from ckm.engine import Engine
     from ckm.ledger import Ledger
     from ckm.magnitudes import MagnitudeNoise
-    from ptable import NoiseSpec, PTable
+    from ckm.request import TableRequest
+    from ptable import InfeasibleError, NoiseSpec, PTable
 
+__all__ = [
+    "OpenedJob",
+    "Step",
+    "load_noises",
+    "load_ptable",
+    "load_secret",
+    "open_engine",
+    "opened_job",
+    "opened_ledger",
+    "silent_step",
+    "zero_sums_caution",
+]
 
-__all__ = ["load_noises", "load_ptable", "load_secret", "open_engine", "opened_ledger"]
+#: Called with an event and a sentence when a part of a job is found right.
+Step: TypeAlias = "Callable[[str, str], None]"
 
 logger = logging.getLogger(__name__)
-
-_OTHERS_MAY_READ = 0o077
 
 
 def load_ptable(job: Job) -> PTable:
@@ -52,7 +69,17 @@ def load_ptable(job: Job) -> PTable:
             f"The job {job.path.name!r} has no noise: it is one for suppression.",
             hint="ckm suppress takes it; ckm release needs [ptable] instead of [suppression]",
         )
-    return _read_or_solve(job.ptable)
+    from ptable import NoiseSpec
+    from ptable.stack import StackedSpec
+
+    table = _read_or_solve(job.ptable)
+    proof, spec = table.certificate, table.spec
+    if proof is not None and isinstance(spec, NoiseSpec | StackedSpec):
+        from ptable.figures import name_few_outcomes
+
+        if text := name_few_outcomes(spec, proof=proof):
+            logger.warning("%s", text, extra={"event": "noise of few outcomes"})
+    return table
 
 
 def load_noises(job: Job) -> dict[str, MagnitudeNoise]:
@@ -113,6 +140,45 @@ def _read_or_solve(wanted: NoiseSpec | Path) -> PTable:
     return solve(wanted)
 
 
+def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
+    """Tell how many sums of few records become 0, if a job publishes sums.
+
+    Parameters
+    ----------
+    job
+        The job.
+    ptable
+        The p-table of its counts.
+
+    Returns
+    -------
+    str or None
+        A sentence with the mean of published over true sums; None where none becomes 0.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> job = read_job("demo/job.toml")  # doctest: +SKIP
+    >>> zero_sums_caution(job, load_ptable(job))  # doctest: +SKIP
+    """
+    names = [
+        name for name, t in job.tables.items() if any(m.startswith("sum:") for m in t.measures)
+    ]
+    last = int(ptable.counts[-1])
+    kept = {}
+    for count in {1, 2, 3} & {*ptable.counts.tolist(), *range(last, 4)}:
+        units = ptable.units(min(count, last))
+        kept[count] = 1 - units.get(-count * ptable.step, 0) / ptable.key_range
+    if not names or kept.get(1, 1.0) == 1:
+        return None
+    listed = ", ".join(f"{share:.2f} for {count}" for count, share in sorted(kept.items()))
+    return (
+        f"[[table]] {' and '.join(map(repr, names))}: a sum is 0 where the noisy count is, so "
+        "that sums of small cells are too low on average. The mean of published over true, by "
+        f"records of the cell: {listed}."
+    )
+
+
 def load_secret(job: Job) -> Secret | None:
     """Read the secret of a job from its file or from the environment.
 
@@ -143,13 +209,6 @@ def load_secret(job: Job) -> Secret | None:
     try:
         if path is None:
             return Secret.from_env(SECRET_VARIABLE)
-        if os.name == "posix" and path.stat().st_mode & _OTHERS_MAY_READ:
-            logger.warning(
-                "The secret file %r can be read by others; run: chmod 600 %s",
-                path.name,
-                path.name,
-                extra={"event": "secret file readable by others", "file": path.name},
-            )
         return Secret.from_file(path)
     except SourceError as error:
         raise ConfigError(error.problem, hint=error.hint) from None
@@ -162,9 +221,9 @@ def opened_ledger(
     *,
     ptable: PTable,
     noises: Mapping[str, MagnitudeNoise] | None = None,
-    create: bool = True,
+    is_kept: bool = True,
 ) -> Iterator[Ledger | None]:
-    """Open the ledger of a job for the time of a block; None where there is none.
+    """Open the ledger of a job for the time of a block; None where the job names none.
 
     Parameters
     ----------
@@ -177,8 +236,8 @@ def opened_ledger(
     noises
         The noise of the variables that it sums, from `load_noises`; they keep that which they
         were published with.
-    create
-        Make it where it is not yet there.
+    is_kept
+        Make it where it is not yet there. False makes one that goes again with the block.
 
     Yields
     ------
@@ -206,21 +265,38 @@ def opened_ledger(
     from ckm.ledger.store import has_ledger
     from ckm.magnitudes import noise_identities
 
-    if not (create or has_ledger(ledger.target)):
-        yield None
-        return
-
-    with Ledger.open(
-        ledger.target,
-        secret=_secret_of_ledger(job),
-        threshold=ledger.threshold,
-        noise=f"{ptable.id} {'mixed' if job.keys.mix else 'plain'}",
-        create=create,
-        smallest=ledger.smallest,
-    ) as opened:
+    secret, target = _secret_of_ledger(job), ledger.target
+    with contextlib.ExitStack() as stack:
+        create = is_kept
+        if not (is_kept or has_ledger(target)):
+            _require_place(target)
+            folder = SpillFolder()
+            stack.callback(folder.remove)
+            create, target = True, folder.path / "ledger.db"
+        opened = stack.enter_context(
+            Ledger.open(
+                target,
+                secret=secret,
+                threshold=ledger.threshold,
+                noise=f"{ptable.id} {'mixed' if job.keys.mix else 'plain'}",
+                create=create,
+                smallest=ledger.smallest,
+            )
+        )
         if noises:
             opened.require_amounts(noise_identities(noises, noises, weight=job.data.weight))
         yield opened
+
+
+def _require_place(target: Path | str) -> None:
+    """Refuse a folder in which no ledger can be made."""
+    if isinstance(target, Path) and not os.access(target.parent, os.W_OK | os.X_OK):
+        from ckm.ledger import LedgerError
+
+        raise LedgerError(
+            f"The ledger {target.name!r} cannot be opened: {os.strerror(errno.EACCES)}.",
+            hint="look at the file's permissions",
+        )
 
 
 def _secret_of_ledger(job: Job) -> Secret:
@@ -294,3 +370,102 @@ def open_engine(
         memory_limit=memory_limit,
         threads=threads,
     )
+
+
+def silent_step(_event: str, _message: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OpenedJob:
+    """What a job works with: its engine, its noise, its ledger."""
+
+    engine: Engine
+    ptable: PTable
+    noises: Mapping[str, MagnitudeNoise]
+    ledger: Ledger | None
+
+
+@contextlib.contextmanager
+def opened_job(
+    job: Job,
+    *,
+    tables: Mapping[str, TableRequest] | None = None,
+    ledger: JobLedger | None = None,
+    is_kept: bool = True,
+    step: Step = silent_step,
+    progress: Callable[[str, int, int], None] | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Iterator[OpenedJob]:
+    """Open all that a job needs for the time of a block, and check that it fits together.
+
+    No row of the data is read. Checks, dry runs and releases all begin here.
+
+    Parameters
+    ----------
+    job
+        The job.
+    tables, ledger
+        What is wanted of the data, and the ledger, instead of those of the job.
+    is_kept
+        False for a dry run: a ledger that is not there yet goes again.
+    step
+        Called with an event and a sentence when a part is found right.
+    progress
+        Called with a stage, how much of it is done, and how much there is.
+    memory_limit, threads
+        Limits of the tabulation.
+
+    Raises
+    ------
+    CkmError, PTableError, tables.TablesError
+        If something is missing or does not fit.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> with opened_job(read_job("demo/job.toml")) as opened:  # doctest: +SKIP
+    ...     opened.engine
+    """
+    from ckm.ledger.store import has_ledger
+    from ptable import InfeasibleError, NoiseSpec, solve
+
+    tell = progress or (lambda _stage, _done, _total: None)
+    tables, ledger = tables or job.tables, ledger or job.ledger
+    infeasible: InfeasibleError | None = None
+    tell("p-table", 0, 1)
+    try:
+        ptable, noises = load_ptable(job), load_noises(job)
+    except InfeasibleError as error:  # the columns are looked at all the same
+        infeasible, noises = error, {}
+        ptable = solve(NoiseSpec(max_noise=2, variance=1.0))
+    else:
+        step("p-table ready", "the p-table exists and its certificate holds")
+        if noises:
+            step("noise of sums ready", f"p-tables are there for {', '.join(noises)}")
+    tell("p-table", 1, 1)
+    with contextlib.ExitStack() as stack:
+        try:
+            engine = stack.enter_context(
+                open_engine(
+                    job, ptable, noises=noises, memory_limit=memory_limit, threads=threads
+                )
+            )
+            engine.validate(tables, sketch=ledger.threshold if ledger else 0)
+        except ExplainedError as error:
+            if infeasible is None:
+                raise
+            both = [Problem(where="", text=e.problem, hint=e.hint) for e in (infeasible, error)]
+            raise JobError(job.path.name, both) from None
+        if infeasible is not None:
+            raise infeasible
+        step("columns checked", "the data have every column, with types that fit")
+        is_there = ledger is not None and has_ledger(ledger.target)
+        opened = stack.enter_context(
+            opened_ledger(ledger, job, ptable=ptable, noises=noises, is_kept=is_kept)
+        )
+        if ledger is not None:
+            state = "can be used" if is_there else "is not there yet; a release makes it"
+            step("ledger checked", f"the ledger {state}")
+        yield OpenedJob(engine=engine, ptable=ptable, noises=noises, ledger=opened)

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ckm.errors import ConfigError
+from ckm.errors import CheckFailedError, ConfigError
 from ckm.fitting import RequestFitter
 from ckm.inputs import as_hierarchy, find_categories, open_records
 from ckm.magnitudes.variables import VariableNoises
-from tables import HashedKeys, Hierarchy, RequestError, Secret, StoredKeys, check_keys, cube
+from tables import (
+    HashedKeys,
+    RequestError,
+    Secret,
+    StoredKeys,
+    check_keys,
+    cube,
+    record_groups,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from ckm.config.job import Job
     from tables import Cells, Request, Source
 
-    Path = tuple[str, ...]
+    Groups = tuple[NDArray[np.bool_], tuple[NDArray[np.int32], ...]]
 
 __all__ = ["Originals", "open_originals"]
 
 _KEPT_LARGEST = 2
+_MOST_GROUPS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -90,14 +101,43 @@ class Originals:
         tell("scan", 100, 100)
         return dict(zip(self.requests, found, strict=True))
 
+    def groups(self) -> list[Groups]:
+        """Find, for each table, the groups of records that its cells are made of.
+
+        Returns
+        -------
+        list
+            What `tables.record_groups` returns; empty where one table shows all margins.
+
+        Raises
+        ------
+        CheckFailedError
+            If there are too many to find how the tables are linked.
+
+        Examples
+        --------
+        See `cells`.
+        """
+        requests = list(self.requests.values())
+        if len(requests) == 1 and requests[0].margins == "all":
+            return []
+        found = record_groups(self.source, requests, most=_MOST_GROUPS)
+        if found is None:
+            names = " and ".join(map(repr, self.requests))
+            raise CheckFailedError(
+                f"How the tables {names} are linked cannot be settled: their columns and "
+                f"filters tell more than {_MOST_GROUPS:,} groups of records apart.",
+                hint="release fewer tables together, or tables of fewer categories",
+            )
+        return found
+
     def whole(self) -> list[tuple[str, Cells]]:
         """Tabulate the margins between cells, shown by no table; inside use only.
 
         Returns
         -------
         list
-            A table, and its cells with all margins. A dimension that is a column of a
-            hierarchy comes with the columns above it, which tables of these add up to.
+            A table that does not show all margins, and its cells with all.
 
         Raises
         ------
@@ -108,11 +148,10 @@ class Originals:
         --------
         See `cells`.
         """
-        nested = [tuple(h) for h in self.job.hierarchies.values() if isinstance(h, list)]
         wider = [
-            (name, wide)
+            (name, _wider(name, request))
             for name, request in self.requests.items()
-            for wide in _wider(name, request, nested)
+            if request.margins != "all"
         ]
         if not wider:
             return []
@@ -206,48 +245,12 @@ def _top(job: Job) -> int:
     return max(_KEPT_LARGEST, rules.dominance[0])
 
 
-def _wider(name: str, request: Request, nested: Sequence[Path]) -> list[Request]:
-    """Return what shows the margins between the cells of a table and those of others."""
-    found = []
+def _wider(name: str, request: Request) -> Request:
     try:
-        if request.margins != "all":
-            found.append(replace(request, margins="all"))
-        choices = [[None, *_paths_to(d, request, nested)] for d in request.dimensions]
-        for paths in itertools.islice(itertools.product(*choices), 1, None):
-            found += _nested(request, paths)
+        return replace(request, margins="all")
     except RequestError as error:
         raise ConfigError(
             f"Table {name!r}: suppression has to look at all margins, also those not shown. "
             f"{error.problem}",
             hint="ask for fewer dimensions",
         ) from None
-    return found
-
-
-def _paths_to(dimension: str, request: Request, nested: Sequence[Path]) -> list[Hierarchy]:
-    """Return the columns above a dimension that is a column itself, by hierarchy."""
-    if dimension in request.hierarchies:
-        return []
-    return [
-        Hierarchy(columns=columns[: columns.index(dimension) + 1])
-        for columns in nested
-        if dimension in columns[1:]
-    ]
-
-
-def _nested(request: Request, paths: Sequence[Hierarchy | None]) -> list[Request]:
-    """Return the request with paths in the place of some dimensions, if no column is twice."""
-    named = {
-        dimension if path is None else " / ".join(path.columns): path
-        for dimension, path in zip(request.dimensions, paths, strict=True)
-    }
-    hierarchies = {**request.hierarchies, **{n: p for n, p in named.items() if p is not None}}
-    columns = [
-        column
-        for name in named
-        for column in (hierarchies[name].columns if name in hierarchies else (name,))
-    ]
-    if len(set(columns)) < len(columns):
-        return []
-    wide = replace(request, dimensions=tuple(named), margins="all", hierarchies=hierarchies)
-    return [wide]

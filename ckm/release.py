@@ -9,6 +9,7 @@ import contextlib
 import datetime as dt
 import logging
 import os
+import shlex
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,7 +37,7 @@ from ckm.manifest import (
     versions,
     write_manifest,
 )
-from ckm.opening import load_noises, load_ptable, open_engine, opened_ledger
+from ckm.opening import opened_job, silent_step, zero_sums_caution
 from ckm.placement import refuse_foreign, refuse_overlap
 from ckm.report import write_report
 from ckm.table_files import TableFiles, in_formats
@@ -44,14 +45,17 @@ from ckm.verdict import judge
 from reports.facts import FileFact, ReproductionFacts
 from tables import Secret
 from tables.secret import SECRET_VARIABLE
+from tables.spill import SpillFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from ckm.assess.facts import Findings
     from ckm.config.job import Job
     from ckm.engine import Engine, Observer
     from ckm.magnitudes import MagnitudeNoise
+    from ckm.opening import OpenedJob, Step
     from ckm.published import PublishedTable
     from ckm.report import ReportFiles
     from ptable import PTable
@@ -59,7 +63,7 @@ if TYPE_CHECKING:
     from risk.designs import MapDesign
     from tables import KeyQuality
 
-__all__ = ["Release", "release"]
+__all__ = ["Release", "rehearse", "release"]
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +89,7 @@ def release(
     progress: Callable[[str, int, int], None] | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
+    command: str | None = None,
 ) -> Release:
     """Release the tables of a job into a folder that appears complete or not at all.
 
@@ -99,11 +104,13 @@ def release(
     force
         Replace an earlier release there; it stays until the new one is complete.
     dry_run
-        Check everything that can be checked without a scan of the data, and write nothing.
+        Make the whole release, and let nothing of it appear: what stops a release, stops it.
     progress
         Called with a stage, how much of it is done, and how much there is.
     memory_limit, threads
         Limits of the tabulation; they never change a result.
+    command
+        What was typed, for the internal report; by default the words that do the same.
 
     Returns
     -------
@@ -124,7 +131,6 @@ def release(
     >>> from ckm.config import read_job
     >>> release(read_job("job.toml"), "out/")  # doctest: +SKIP
     """
-    tell = progress or _silent
     started = time.monotonic()
     target = resolve_target(out)
     may_replace = refuse_foreign if force else None
@@ -133,25 +139,18 @@ def release(
     files.require_fit()
     refuse_overlap(job, target)
     check_target(target, may_replace)
-    cells = 0
     with warnings_heard() as heard:
-        run = _Run(job, files, target=target, tell=tell, warnings=heard)
-        run.options = "".join(f" --format {name}" for name in formats)
-        tell("p-table", 0, 1)
-        ptable, run.noises = load_ptable(job), load_noises(job)
-        tell("p-table", 1, 1)
-        engine = open_engine(
-            job, ptable, noises=run.noises, memory_limit=memory_limit, threads=threads
+        run = _Run(
+            job, files, target=target, tell=progress, warnings=heard, is_kept=not dry_run
         )
-        with engine:
-            engine.validate(job.tables, sketch=job.ledger.threshold if job.ledger else 0)
-            with opened_ledger(
-                job.ledger, job, ptable=ptable, noises=run.noises, create=not dry_run
-            ) as ledger:
-                if not dry_run:
-                    run.gate = Gate(ledger, job.ledger)
-                    with new_folder(target, may_replace=may_replace) as folder:
-                        cells = run.write(folder, engine, ptable)
+        run.options = "".join(f" --format {name}" for name in formats)
+        words = ["ckm", "release", job.path.name, "-o", target.name]
+        run.command = shlex.join(words) + run.options if command is None else command
+        with (
+            run.opened(memory_limit=memory_limit, threads=threads) as opened,
+            new_folder(target, may_replace=may_replace, is_kept=not dry_run) as folder,
+        ):
+            cells = run.write(folder, opened)
     seconds = time.monotonic() - started
     names = tuple(job.tables)
     if not dry_run:
@@ -162,6 +161,65 @@ def release(
     return Release(
         folder=Path(out), tables=names, cells=cells, seconds=seconds, is_dry_run=dry_run
     )
+
+
+def rehearse(
+    job: Job,
+    *,
+    quick: bool = False,
+    step: Step | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> None:
+    """Make the release of a job in a private folder that goes again.
+
+    What stops the release of the job, stops this; only the folder of the release is not there
+    to be looked at.
+
+    Parameters
+    ----------
+    job
+        The job, from `ckm.config.read_job`.
+    quick
+        Stop before the first row of the data is read.
+    step
+        Called with an event and a sentence when a part is found right.
+    progress, memory_limit, threads
+        As for `release`.
+
+    Raises
+    ------
+    CkmError, tables.TablesError, PTableError
+        What `release` raises.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> rehearse(read_job("job.toml"))  # doctest: +SKIP
+    """
+    files = TableFiles(job)
+    files.require_fit()
+    done = step or silent_step
+    formats = ", ".join(job.output.formats)
+    done("formats checked", f"names and words fit into every format: {formats}")
+    place = SpillFolder()
+    try:
+        target = place.path / "release"
+        with warnings_heard() as heard:
+            run = _Run(job, files, target=target, tell=progress, warnings=heard, is_kept=False)
+            with run.opened(step=done, memory_limit=memory_limit, threads=threads) as opened:
+                if quick:
+                    return
+                with new_folder(target, is_kept=False) as folder:
+                    cells = run.write(folder, opened)
+        if job.keys.checks == "skip":
+            done("keys not checked", 'record keys: not checked, for checks = "skip"')
+        elif run.quality is not None and run.quality.is_sound:
+            done("keys checked", run.quality.summary())
+        done("release checked", f"the release can be made: {cells:,} cells")
+    finally:
+        place.remove()
 
 
 @contextlib.contextmanager
@@ -206,14 +264,17 @@ class _Run:
         files: TableFiles,
         *,
         target: Path,
-        tell: Callable[[str, int, int], None],
+        tell: Callable[[str, int, int], None] | None,
         warnings: list[str],
+        is_kept: bool,
     ) -> None:
         self.job = job
         self.files = files
-        self.options = ""
+        self.options = self.command = ""
         self.target = target
-        self.tell = tell
+        self.tell = tell or _silent
+        self.is_kept = is_kept
+        self.quality: KeyQuality | None = None
         self.started_at = dt.datetime.now(dt.UTC)
         self.before = _states(job)
         self.designs = _designs(job)
@@ -225,14 +286,32 @@ class _Run:
         self.amounts: list[dict[str, Any]] = []
         self._note(job.warnings)
 
-    def write(self, folder: Path, engine: Engine, ptable: PTable) -> int:
+    def opened(
+        self, *, step: Step = silent_step, memory_limit: str | None, threads: int | None
+    ) -> AbstractContextManager[OpenedJob]:
+        """Open all that the job needs."""
+        return opened_job(
+            self.job,
+            is_kept=self.is_kept,
+            step=step,
+            progress=self.tell,
+            memory_limit=memory_limit,
+            threads=threads,
+        )
+
+    def write(self, folder: Path, opened: OpenedJob) -> int:
         """Fill the folder; return the number of published cells."""
+        engine, ptable = opened.engine, opened.ptable
+        self.noises, self.gate = opened.noises, Gate(opened.ledger, self.job.ledger)
         public, internal = folder / "public", folder / "internal"
         internal.mkdir(parents=True, mode=0o700)
         with self._timed("inputs"):
             inputs = self._record_inputs()
-        quality = engine.check_keys()
+        quality = self.quality = engine.check_keys()
         self._note(quality.problems)
+        caution = zero_sums_caution(self.job, ptable)
+        if caution is not None:
+            self._warn(caution, event="caution")
         assessor = Assessor(
             ptable,
             is_mixed=self.job.keys.mix,
@@ -267,6 +346,8 @@ class _Run:
         write_manifest(internal / "manifest.json", manifest)
         for path in internal.iterdir():
             path.chmod(0o600)
+        if not self.is_kept:
+            return sum(table.rows for table in tables)
         self.gate.pass_through()
         if self.gate.record is not None:  # its entries have their numbers now
             manifest["ledger"] = self.gate.record
@@ -428,7 +509,7 @@ class _Run:
     def _reproduction(self, internal: Path, inputs: Sequence[FileRecord]) -> ReproductionFacts:
         finished = dt.datetime.now(dt.UTC)
         return ReproductionFacts(
-            command=f"ckm release {self.job.path.name} -o {self.target.name}{self.options}",
+            command=self.command,
             job=_as_fact(record_file(internal / "job.toml", name=self.job.path.name)),
             inputs=tuple(map(_as_fact, inputs)),
             secret=self._secret_label() or "",

@@ -43,7 +43,9 @@ class TableRequest:
     dimensions
         Columns or hierarchies; none gives the grand total.
     margins
-        ``"all"``, ``"none"``, or the wanted margins, each a list of dimensions.
+        ``"all"``, ``"none"``, or the wanted margins, each a list of dimensions. They stand
+        beside the finest cells, which every table has: ``[["a"]]`` over dimensions ``a`` and
+        ``b`` publishes the cross of both too. For ``a`` alone ask for a table of ``a``.
     where
         A filter, see `tables.filters`.
     measures
@@ -168,8 +170,11 @@ def _hint(unknown: object) -> str:
     """Tell what may have been meant by an unknown measure."""
     statistic, _, column = str(unknown).partition(":")
     known = STATISTICS if column else (*_MEASURES, *STATISTICS)
-    close = difflib.get_close_matches(statistic.strip().lower(), known, n=1)
-    if not close:
+    wanted = statistic.strip().lower()
+    close = difflib.get_close_matches(wanted, known, n=1)
+    if not close or abs(len(close[0]) - len(wanted)) > 1:  # a slip, not another statistic
+        if column:
+            return f"of a variable there are 'sum:{column}' and 'mean:{column}'"
         return 'for example measures = ["count", "sum:income"]'
     meant = f"{close[0]}:{column or '…'}" if close[0] in STATISTICS else close[0]
     return f"did you mean {meant!r}?"

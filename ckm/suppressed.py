@@ -10,7 +10,6 @@ import csv
 import datetime as dt
 import logging
 import time
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,22 +28,25 @@ from ckm.manifest import (
     versions,
     write_manifest,
 )
+from ckm.opening import silent_step
 from ckm.original import open_originals
 from ckm.placement import refuse_foreign, refuse_overlap
 from ckm.suppressing import Choice, choose_hidden
 from ckm.table_files import TableFiles, in_formats
+from tables.spill import SpillFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ckm.config.job import Job
     from ckm.methods.suppression import Audit
+    from ckm.opening import Step
     from ckm.original import Originals
     from ckm.suppressing import System
 
     Tell = Callable[[str, int, int], None]
 
-__all__ = ["METHOD", "SuppressedRelease", "release_true_numbers"]
+__all__ = ["METHOD", "SuppressedRelease", "rehearse_true_numbers", "release_true_numbers"]
 
 logger = logging.getLogger(__name__)
 
@@ -107,7 +109,7 @@ def release_true_numbers(
     force
         Replace an earlier release there.
     dry_run
-        Check everything that can be checked without a scan of the data, and write nothing.
+        Make the whole release, and let nothing of it appear: what stops a release, stops it.
     progress
         Called with a stage, how much of it is done, and how much there is.
     memory_limit, threads
@@ -133,12 +135,7 @@ def release_true_numbers(
     >>> release_true_numbers(read_job("job.toml"), "out/")  # doctest: +SKIP
     """
     started = time.monotonic()
-    tell = progress or _silent
-    if job.suppression is None:
-        raise ConfigError(
-            f"The job {job.path.name!r} has no [suppression]: which cells are unsafe?",
-            hint="[suppression] with threshold = 3; a job with [ptable] goes to ckm release",
-        )
+    _require_rules(job)
     target = resolve_target(out)
     may_replace = refuse_foreign if force else None
     job = job if not formats else in_formats(job, formats)
@@ -146,12 +143,11 @@ def release_true_numbers(
     files.require_fit()
     refuse_overlap(job, target)
     check_target(target, may_replace)
-    cells, measures = 0, tuple[Mapping[str, Any], ...]()
-    with open_originals(job, memory_limit=memory_limit, threads=threads) as originals:
-        if not dry_run:
-            with new_folder(target, may_replace=may_replace) as folder:
-                run = _Run(job, files, tell)
-                cells, measures = run.write(folder, originals)
+    with (
+        open_originals(job, memory_limit=memory_limit, threads=threads) as originals,
+        new_folder(target, may_replace=may_replace, is_kept=not dry_run) as folder,
+    ):
+        cells, measures = _Run(job, files, progress or _silent).write(folder, originals)
     seconds = time.monotonic() - started
     if not dry_run:
         logger.info(
@@ -166,6 +162,64 @@ def release_true_numbers(
         seconds=seconds,
         is_dry_run=dry_run,
     )
+
+
+def rehearse_true_numbers(
+    job: Job,
+    *,
+    quick: bool = False,
+    step: Step = silent_step,
+    progress: Tell | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> None:
+    """Make the suppression of a job in a private folder that goes again.
+
+    Parameters
+    ----------
+    job, progress, memory_limit, threads
+        As for `release_true_numbers`.
+    quick
+        Stop before the first row of the data is read.
+    step
+        Called with an event and a sentence when a part is found right.
+
+    Raises
+    ------
+    CkmError, tables.TablesError
+        What `release_true_numbers` raises.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> rehearse_true_numbers(read_job("job.toml"))  # doctest: +SKIP
+    """
+    _require_rules(job)
+    files = TableFiles(job)
+    files.require_fit()
+    formats = ", ".join(job.output.formats)
+    step("formats checked", f"names and words fit into every format: {formats}")
+    place = SpillFolder()
+    try:
+        with open_originals(job, memory_limit=memory_limit, threads=threads) as originals:
+            step("columns checked", "the data have every column, with types that fit")
+            if quick:
+                return
+            with new_folder(place.path / "release", is_kept=False) as folder:
+                cells, _ = _Run(job, files, progress or _silent).write(folder, originals)
+        if job.keys.checks != "skip":
+            step("records checked", "no record is there twice")
+        step("release checked", f"the release can be made: {cells:,} cells")
+    finally:
+        place.remove()
+
+
+def _require_rules(job: Job) -> None:
+    if job.suppression is None:
+        raise ConfigError(
+            f"The job {job.path.name!r} has no [suppression]: which cells are unsafe?",
+            hint="[suppression] with threshold = 3; a job with [ptable] goes to ckm release",
+        )
 
 
 def _silent(_stage: str, _done: int, _total: int) -> None:
@@ -191,7 +245,7 @@ class _Run:
             originals.cells(progress=self.tell),
             self.job.tables,
             rules=_rules(self.job),
-            populations=[repr(request.where) for request in originals.requests.values()],
+            groups=originals.groups(),
             whole=originals.whole(),
             progress=self.tell,
         )
@@ -300,12 +354,20 @@ def _require_safe(choice: Choice, audits: Mapping[str, Audit]) -> None:
         failed = choice.unproven()
         reason = "the protection of {} cells is not proven"
     else:
-        failed = sum(len(a.under_protected) + len(a.exposed) for a in audits.values())
+        failed = np.unique(
+            np.concatenate(
+                [
+                    system.cells[np.append(audit.under_protected, audit.exposed).astype(int)]
+                    for system in choice.systems
+                    for audit in [audits[system.measure]]
+                ]
+            )
+        )
         reason = "{} cells are not protected as demanded"
-    if failed:
+    if failed.size:
         raise CheckFailedError(
-            f"The audit of the suppression failed: {reason.format(failed)}; nothing was "
-            "published.",
+            f"The audit of the suppression failed: {reason.format(failed.size)}; nothing was "
+            f"published. They are {choice.names(failed)}.",
             hint='try another method, such as method = "sequential", and report this message',
         )
 
@@ -361,9 +423,10 @@ def _intervals(choice: Choice, number: int, system: System, audit: Audit) -> Any
     """Yield a line for each hidden cell of a table: inside use only."""
     cells = list(choice.tables.values())[number]
     ends = np.full((choice.relations.n_cells, 2), np.nan)
-    ends[system.cells[audit.cells]] = np.stack([audit.low, audit.high], axis=1)
+    own = system.is_shown[audit.cells]
+    ends[system.cells[audit.cells[own]]] = np.stack([audit.low, audit.high], axis=1)[own]
     values = np.zeros(choice.relations.n_cells)
-    values[system.cells] = system.problem.value
+    values[system.cells[system.is_shown]] = system.problem.value[system.is_shown]
     place = choice.relations.numbers[number]
     labels = [
         texts[rank]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckm.errors import ConfigError
+from ckm.errors import CheckFailedError, ConfigError
 from ckm.methods.suppression import (
     Audit,
     Dominance,
@@ -22,7 +22,7 @@ from ckm.methods.suppression import (
     publish_true_numbers,
     suppress,
 )
-from ckm.methods.suppression.suppress import PRIMARY, SECONDARY
+from ckm.methods.suppression.suppress import PRIMARY, SECONDARY, UnprotectedError
 from ckm.published import PublishedTable, measure_columns
 from ckm.request import variable_of
 
@@ -36,9 +36,13 @@ if TYPE_CHECKING:
     from tables import Cells
 
     Places = NDArray[np.int64]
+    #: which groups a filter lets in, and the category of each on every axis
+    Groups = tuple[NDArray[np.bool_], tuple[NDArray[np.int32], ...]]
     Rules = list[Frequency | Dominance | Percent]
 
 __all__ = ["Choice", "System", "choose_hidden"]
+
+_MOST_NAMED = 5
 
 _NO_MEAN = "\0 without a mean"
 
@@ -109,14 +113,29 @@ class Choice:
         """
         return np.asarray(self.status > 0)
 
-    def unproven(self) -> int:
-        """Count the primary cells whose protection no change proves; an audit may still.
+    def unproven(self) -> Places:
+        """List the primary cells whose protection no change proves; an audit may still.
 
         Examples
         --------
         See `choose_hidden`.
         """
-        return sum(len(system.found.unproven()) for system in self.systems)
+        found = [system.cells[system.found.unproven()] for system in self.systems]
+        return np.unique(np.concatenate(found))
+
+    def names(self, cells: Places) -> str:
+        """Name some cells by table and categories; disclosive.
+
+        Parameters
+        ----------
+        cells
+            Their numbers.
+
+        Examples
+        --------
+        See `choose_hidden`.
+        """
+        return _names(self.tables, self.relations, cells)
 
     def audits(
         self, *, progress: Callable[[str, int, int], None] | None = None
@@ -138,8 +157,8 @@ class Choice:
         found = {}
         for done, system in enumerate(self.systems):
             tell("audit", done, len(self.systems))
-            unseen = self.hidden[system.cells] | ~system.is_shown
-            found[system.measure] = audit(system.problem, unseen)
+            hidden = self.hidden[system.cells] & system.is_shown
+            found[system.measure] = audit(system.problem, hidden)
         tell("audit", len(self.systems), len(self.systems))
         return found
 
@@ -203,7 +222,7 @@ def choose_hidden(
     requests: Mapping[str, TableRequest],
     *,
     rules: JobSuppression,
-    populations: Sequence[str],
+    groups: Sequence[Groups] = (),
     whole: Sequence[tuple[str, Cells]] = (),
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Choice:
@@ -217,8 +236,9 @@ def choose_hidden(
         Name → what was asked for.
     rules
         Which cells are unsafe, and how the others are chosen.
-    populations
-        For each table, what tells its records from those of the others.
+    groups
+        For each table, the groups of its records, from `tables.record_groups`; one table alone
+        that shows all margins needs none.
     whole
         For tables that do not show all margins, their name and the cells with all.
     progress
@@ -232,7 +252,9 @@ def choose_hidden(
     Raises
     ------
     ConfigError
-        If amounts are negative, or cells cannot be protected as demanded.
+        If amounts are negative.
+    CheckFailedError
+        If cells cannot be protected as demanded, or tables cannot be linked in the time.
 
     Notes
     -----
@@ -241,7 +263,8 @@ def choose_hidden(
     every measure. What is hidden already costs the next measure nothing.
 
     A reader adds up over several dimensions at once, and over the cells of one table to those
-    of another. The margins between are cells that nobody sees, free to hide.
+    of another: whatever as a set of records is a combination of others is linked to them, see
+    `additive_relations`. The margins between are cells that nobody sees.
 
     Examples
     --------
@@ -256,19 +279,19 @@ def choose_hidden(
     ...     {"areas": cells[0]},
     ...     {"areas": TableRequest(dimensions=["area"])},
     ...     rules=JobSuppression(threshold=3),
-    ...     populations=["all"],
     ... )
     >>> choice.publish("areas").to_arrow().to_pydict()
     {'area': ['Total', 'A', 'B', 'C'], 'count': [10, None, None, 5]}
-    >>> choice.audits(), choice.unproven()
+    >>> choice.audits(), choice.unproven().size
     ({'count': Audit(2 hidden, 0 exact, 0 under-protected, 0 exposed)}, 0)
+    >>> choice.names(np.array([0, 1]))
+    "'areas' (area A) and 'areas' (area B)"
     """
     tell = progress or (lambda _stage, _done, _total: None)
-    population = dict(zip(tables, populations, strict=True))
     every = [*tables.values(), *(cells for _, cells in whole)]
-    relations = additive_relations(
-        *every, populations=[*populations, *(population[name] for name, _ in whole)]
-    )
+    of_table = dict(zip(tables, groups, strict=True)) if groups else {}
+    links = _Links(every, [*groups, *(of_table[name] for name, _ in whole)])
+    relations = links.of(range(len(every)))
     status = np.zeros(relations.n_cells, np.int8)
     wanted = _wanted(requests, tables)
     above = [list(tables).index(name) for name, _ in whole]
@@ -279,9 +302,9 @@ def choose_hidden(
             measure,
             (*members, *(len(tables) + i for i, m in enumerate(above) if m in members)),
             every,
-            relations,
+            links,
             rules,
-            n_shown=len(members),
+            names=[list(tables)[m] for m in members],
             hidden=status > 0,
         )
         status[system.cells[system.found.hidden & system.is_shown]] = SECONDARY
@@ -297,6 +320,23 @@ def choose_hidden(
         systems=tuple(systems),
         whole=every[len(tables) :],
     )
+
+
+class _Links:
+    """How the cells of some of the tables are linked, found once for each choice of tables."""
+
+    def __init__(self, tables: Sequence[Cells], groups: Sequence[Groups]) -> None:
+        self.tables, self.groups = tables, groups
+        self._found: dict[tuple[int, ...], Relations] = {}
+
+    def of(self, members: Sequence[int]) -> Relations:
+        chosen = tuple(members)
+        if chosen not in self._found:
+            self._found[chosen] = additive_relations(
+                *(self.tables[m] for m in chosen),
+                groups=[self.groups[m] for m in chosen] if self.groups else (),
+            )
+        return self._found[chosen]
 
 
 def _wanted(
@@ -319,43 +359,47 @@ def _solved(
     measure: str,
     members: tuple[int, ...],
     tables: Sequence[Cells],
-    relations: Relations,
+    links: _Links,
     rules: JobSuppression,
     *,
-    n_shown: int,
+    names: Sequence[str],
     hidden: NDArray[np.bool_],
 ) -> System:
-    """Solve the problem of one measure, of which the first tables are shown."""
+    """Solve the problem of one measure, of which the first tables are shown, and have names."""
+    n_shown = len(names)
     chosen = [tables[m] for m in members]
-    places = [relations.numbers[m] for m in members]
-    cells, number = np.unique(np.concatenate(places), return_inverse=True)
-    ends = np.cumsum([len(part) for part in places])[:-1]
-    parts = np.split(number.ravel(), ends)
-    is_shown = np.isin(np.arange(len(cells)), np.concatenate(parts[:n_shown]))
+    own, number = links.of(members), np.concatenate(links.of(members).numbers)
+    cells = np.full(own.n_cells, -1)  # remainders have no place in any table
+    cells[number] = np.concatenate([links.of(range(len(tables))).numbers[m] for m in members])
+    is_shown = np.isin(np.arange(len(cells)), np.concatenate(own.numbers[:n_shown]))
 
     def laid_out(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        return _laid_out(len(cells), number.ravel(), np.concatenate(values))
+        return _laid_out(len(cells), number, np.concatenate(values))
 
-    counts = laid_out([c.count for c in chosen])
-    # Whole numbers tell exactly which sums hold; those of floats may miss by an ulp.
-    own = Relations.of_grids(
-        [relations.grids[m] for m in members], numbers=parts, values=counts
-    )
-    values = laid_out([_numbers(c, measure) for c in chosen])
+    def completed(values: NDArray[Any]) -> NDArray[Any]:
+        return own.with_remainders(values[: own.n_cells - len(own.left)])
+
+    values = completed(laid_out([_numbers(c, measure) for c in chosen]))
     contributors = laid_out([_contributors(c, measure) for c in chosen])
     try:
         amounts = _joined(measure, chosen, laid_out, values, contributors)
         primary = _among(is_shown, _primary(measure, amounts, rules))
         price = values if rules.costs == "value" else 1.0
-        cost = np.where(hidden[cells] | ~is_shown, 0.0, price)
+        cost = np.where(hidden[cells], 0.0, price)
         problem = Problem(
             relations=own,
             values=values,
             primary=primary,
             costs=cost,
             singles=np.asarray(contributors == 1) if rules.singles else None,
+            unseen=~is_shown,
         )
         found = suppress(problem, method=rules.method, limit_s=rules.limit_s)
+    except UnprotectedError as error:
+        named = _names(dict(zip(names, chosen, strict=False)), own, error.cells)
+        raise CheckFailedError(
+            f"The measure {measure!r}: {error.problem} They are {named}.", hint=error.hint
+        ) from None
     except ConfigError as error:
         raise ConfigError(
             f"The measure {measure!r}: {error.problem}", hint=error.hint
@@ -376,6 +420,7 @@ def _among(is_shown: NDArray[np.bool_], primary: Primary) -> Primary:
         is_primary=primary.is_primary & is_shown,
         lower=np.where(is_shown, primary.lower, 0.0),
         upper=np.where(is_shown, primary.upper, 0.0),
+        floor=np.where(is_shown, primary.floor, 0.0),
     )
 
 
@@ -433,6 +478,23 @@ class _Joined:
     contributors: NDArray[np.int64]
     top: Any = None
     top_weight: Any = None
+
+
+def _names(tables: Mapping[str, Cells], relations: Relations, cells: Places) -> str:
+    """Name some cells by a table that shows them and their categories, the first few."""
+    named: dict[int, str] = {}
+    for (name, table), number in zip(tables.items(), relations.numbers, strict=False):
+        for row in np.flatnonzero(np.isin(number, cells)).tolist():
+            labels = ", ".join(
+                f"{column} {texts[rank[row]]}"
+                for axis, rank in zip(table.axes, table.ranks, strict=True)
+                for column, texts in zip(axis.columns, axis.labels, strict=True)
+            )
+            named.setdefault(int(number[row]), f"{name!r} ({labels or 'total'})")
+    shown = list(named.values())[:_MOST_NAMED]
+    if len(named) > len(shown):
+        shown.append(f"{len(named) - len(shown):,} more")
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def _laid_out(n_cells: int, place: Places, values: NDArray[Any]) -> NDArray[Any]:

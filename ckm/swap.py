@@ -22,6 +22,7 @@ from ckm.manifest import FileRecord, manifest_text, record_file, versions
 from ckm.placement import is_matched
 from tables import Secret, SourceError, open_source
 from tables.secret import SECRET_VARIABLE
+from tables.spill import SpillFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ckm.config.swap import SwapJob
     from tables.swapping import SwapReport
 
-__all__ = ["KIND", "Swap", "swap"]
+__all__ = ["KIND", "Swap", "rehearse_swap", "swap"]
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +79,7 @@ def swap(
     force
         Replace both if they exist.
     dry_run
-        Check everything that can be checked without a scan of the data, and write nothing.
+        Swap, and let nothing of it appear: what stops a swap, stops it.
     progress
         Called with a stage, how much of it is done, and how much there is.
     memory_limit, threads
@@ -113,9 +114,6 @@ def swap(
         str(job.data), table=job.table, memory_limit=memory_limit, threads=threads
     ) as source:
         job.plan.require_fit(source)
-        if dry_run:
-            seconds = time.monotonic() - started
-            return Swap(path=path, report_path=beside, report=None, seconds=seconds)
         inputs = _record(job, tell)
         with _draft(path) as folder:
             records = folder / path.name
@@ -124,10 +122,59 @@ def swap(
             written = record_file(records, name=path.name)
             told = _told(job, report, inputs=inputs, output=written, started=started_at)
             (folder / beside.name).write_bytes(manifest_text(told).encode())
-            _put_in_place(folder, (beside, path))
+            if not dry_run:
+                _put_in_place(folder, (beside, path))
     seconds = time.monotonic() - started
+    if dry_run:
+        return Swap(path=path, report_path=beside, report=None, seconds=seconds)
     logger.info("swap complete", extra={"seconds": round(seconds, 3)})
     return Swap(path=path, report_path=beside, report=report, seconds=seconds)
+
+
+def rehearse_swap(
+    job: SwapJob,
+    *,
+    quick: bool = False,
+    step: Callable[[str, str], None] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> None:
+    """Make a swap in a private folder that goes again.
+
+    Parameters
+    ----------
+    job, progress, memory_limit, threads
+        As for `swap`.
+    quick
+        Stop before the first row of the data is read.
+    step
+        Called with an event and a sentence when a part is found right.
+
+    Raises
+    ------
+    CkmError, tables.TablesError
+        What `swap` raises.
+
+    Examples
+    --------
+    >>> from ckm.config.swap import read_swap
+    >>> rehearse_swap(read_swap("swap.toml"))  # doctest: +SKIP
+    """
+    done = step or (lambda _event, _message: None)
+    limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
+    _secret(job)
+    with open_source(str(job.data), table=job.table, **limits) as source:
+        job.plan.require_fit(source)
+    done("columns checked", "the data have every column")
+    if quick:
+        return
+    place = SpillFolder()
+    try:
+        swap(job, place.path / "swapped.parquet", dry_run=True, progress=progress, **limits)
+    finally:
+        place.remove()
+    done("swap checked", "the swap can be made")
 
 
 def _silent(_stage: str, _done: int, _total: int) -> None:

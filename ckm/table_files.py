@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,21 +13,26 @@ import numpy as np
 from ckm.errors import ConfigError, FormatError
 from ckm.format_names import without_repeats
 from ckm.formats import FORMATS, to_bytes
+from ckm.formats.csv_text import formulas, is_formula, without_formulas
 from ckm.formats.registry import format_named
 from ckm.published import PublishedTable, measure_columns
 from ckm.report import LANGUAGES, NUMBERS, page_name
 from ckm.table_words import TableWords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ckm.config.job import Job
+    from ckm.config.job import Job, JobOutput
     from ckm.formats import TableAbout
 
-__all__ = ["TableFiles", "file_names", "in_formats"]
+__all__ = ["TableFiles", "file_names", "formula_cautions", "in_formats"]
+
+logger = logging.getLogger(__name__)
 
 _ROOMY = ("csv", "csvw", "parquet")  # they hold whatever a table holds
+_EXACT = ("csv", "csvw", "sdmx-csv", "sdmx-csv-1")  # a spreadsheet may open them
+_SHOWN = 5
 _OTHERS = ("manifest.json", NUMBERS, *(page_name("public", code) for code in LANGUAGES))
 
 
@@ -114,6 +120,16 @@ class TableFiles:
                 with _explained(name, kind):
                     to_bytes(table, kind, about=about)
 
+    def cautions(self) -> tuple[str, ...]:
+        """Return what to think of before a release, as far as no data are needed to see it."""
+        found: dict[str, list[str]] = {}
+        for name in self._job.tables:
+            found |= formulas(self._rehearsal(name))
+            for column, dimension in self._words.columns(name).items():
+                texts = [*found.get(column, ()), *self._words.codes(column, dimension)]
+                found[column] = list(filter(is_formula, dict.fromkeys(texts)))
+        return formula_cautions(found, self._job.output)
+
     def write(self, folder: Path, name: str, table: PublishedTable) -> tuple[Path, ...]:
         """Write a table in each format.
 
@@ -140,12 +156,18 @@ class TableFiles:
         """
         about = self.said[name] = self._words.about(name, table)
         paths: list[Path] = []
+        for caution in formula_cautions(formulas(table), self._job.output):
+            logger.warning("Table %r: %s", name, caution)
         for kind in self._job.output.formats:
             names = file_names(name, kind)
             with _explained(name, kind):
-                table.write(folder / names[0], format=kind, about=about)
+                self._escaped(table, kind).write(folder / names[0], format=kind, about=about)
             paths += [folder / each for each in names]
         return tuple(paths)
+
+    def _escaped(self, table: PublishedTable, kind: str) -> PublishedTable:
+        escapes = kind == "csv" and self._job.output.csv_formulas == "escape"
+        return without_formulas(table) if escapes else table
 
     def _require_names(self) -> None:
         wanted = Counter(each.lower() for each in _OTHERS)
@@ -179,6 +201,40 @@ class TableFiles:
                 for column, measure in measure_columns(request.measures, dimensions).items()
             },
         )
+
+
+def formula_cautions(
+    found: Mapping[str, Sequence[str]], output: JobOutput, *, section: str = "[output]"
+) -> tuple[str, ...]:
+    """Say which texts of CSV files a spreadsheet would take for formulas.
+
+    Parameters
+    ----------
+    found
+        Column → such texts.
+    output
+        The formats, and what is done about it.
+    section
+        Where to write that something is done about it.
+
+    Examples
+    --------
+    >>> from ckm.config.job import JobOutput
+    >>> formula_cautions({"sex": []}, JobOutput())
+    ()
+    """
+    exact = [kind for kind in output.formats if kind in _EXACT]
+    if output.csv_formulas == "escape":
+        exact = [kind for kind in exact if kind != "csv"]
+    return tuple(
+        f"Column {column!r} has {len(texts)} text{'s' if len(texts) > 1 else ''} that a"
+        f" spreadsheet takes for a formula when it opens {' or '.join(map(repr, exact))}:"
+        f" {', '.join(map(repr, texts[:_SHOWN]))}{', …' if len(texts) > _SHOWN else ''}."
+        " Change them, publish XLSX for spreadsheets, or write csv_formulas = "
+        f"\"escape\" under {section}, which puts an apostrophe before them in 'csv'."
+        for column, texts in found.items()
+        if texts and exact
+    )
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import ReleaseError
 from ckm.formats import TableAbout
-from ckm.formats.words import category_labels, say
+from ckm.formats.words import MISSING, category_labels, say
 from ckm.magnitudes.measures import mean_decimals
 from ckm.published import measure_columns
 from ckm.request import variable_of
@@ -194,11 +194,14 @@ class TableWords:
         """Return the labels of the categories that the table shows."""
         found = {}
         for column, dimension in columns.items():
-            known = self._known(column, dimension)
+            known = self.codes(column, dimension)
             texts = table.dimensions[column][1]
             self._require_listed(name, column, dimension, texts)
-            total = {self.total(dimension): say("total", self._job.output.language)}
-            said = total | known
+            language = self._job.output.language
+            own = {self.total(dimension): say("total", language)}
+            if self._job.output.missing_label == MISSING:  # else the office's own word
+                own[MISSING] = say(MISSING, language)
+            said = own | known
             found[column] = category_labels({text: said.get(text, text) for text in texts})
         return {column: labels for column, labels in found.items() if labels}
 
@@ -207,7 +210,14 @@ class TableWords:
         names = dict.fromkeys([dimension, column])
         return [self._job.variables[n] for n in names if n in self._job.variables]
 
-    def _known(self, column: str, dimension: str) -> dict[str, str]:
+    def codes(self, column: str, dimension: str) -> dict[str, str]:
+        """Return the codes that the job has words for, and those words.
+
+        Parameters
+        ----------
+        column, dimension
+            See `columns`.
+        """
         return {
             code: label
             for variable in self._variables(column, dimension)
@@ -221,7 +231,7 @@ class TableWords:
         if not listed:
             return
         output = self._job.output
-        known = {*self._known(column, dimension), self.total(dimension), output.missing_label}
+        known = {*self.codes(column, dimension), self.total(dimension), output.missing_label}
         strangers = len(set(texts) - known)
         if strangers:
             raise ReleaseError(

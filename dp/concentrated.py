@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dp.checking import checked_delta, checked_epsilon, checked_positive
+from dp.errors import DPError
 
 __all__ = ["epsilon_of_rho", "rho_of_epsilon"]
 
@@ -48,6 +49,8 @@ def epsilon_of_rho(rho: float, *, delta: float, conversion: str = "tight") -> fl
     """
     rho = checked_positive(rho, "rho")
     delta = checked_delta(delta)
+    if conversion not in {"tight", "classic"}:
+        raise DPError(f"Unknown conversion {conversion!r}.", hint="known: 'tight', 'classic'")
     classic = rho + 2 * math.sqrt(rho * math.log(1 / delta))
     if conversion == "classic":
         return classic

@@ -111,5 +111,5 @@ def finite_epsilon_below(
 def _missing() -> MissingPackageError:
     return MissingPackageError(
         "Distributions of the loss need the package dp-accounting.",
-        hint="pip install 'ckm-engine[dp]'",
+        hint="in the project's folder: pip install '.[dp]'",
     )

@@ -179,7 +179,8 @@ def _opendp() -> Any:
             from opendp import domains, measurements, measures, metrics, mod
     except ImportError:
         raise MissingPackageError(
-            "Exact noise needs the package opendp.", hint="pip install 'ckm-engine[dp]'"
+            "Exact noise needs the package opendp.",
+            hint="in the project's folder: pip install '.[dp]'",
         ) from None
     _check_version()
     mod.enable_features("contrib")  # idempotent

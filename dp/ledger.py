@@ -136,6 +136,7 @@ class BudgetLedger:
         target = Path(path)
         draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
         try:
+            os.close(os.open(draft, os.O_RDWR | os.O_CREAT, 0o600))
             with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
                 db.execute(f"PRAGMA application_id = {_APPLICATION}")
                 db.execute("PRAGMA synchronous = EXTRA")

@@ -247,7 +247,7 @@ class PlanarLaplace:
                 "A release is the report of one place, of two coordinates.",
                 hint="release each place by itself: each report costs epsilon",
             )
-        self._places([answer])
+        self._places(np.asarray(answer)[None])
 
     def release(self, answer: ArrayLike) -> NDArray[np.float64]:
         """Return the report of one place: what a ledger charges epsilon for.
@@ -263,7 +263,7 @@ class PlanarLaplace:
         (2,)
         """
         self.check(answer)
-        return np.asarray(self.perturb([answer])[0])
+        return np.asarray(self.perturb(np.asarray(answer)[None])[0])
 
     def _excess(self, epsilon: float) -> float:
         """Return what rounding adds to an epsilon; infinite where digits do not suffice."""

@@ -253,7 +253,7 @@ def _accounting() -> ModuleType:
     except ImportError:
         raise MissingPackageError(
             "Distributions of the loss need the package dp-accounting.",
-            hint="pip install 'ckm-engine[dp]'",
+            hint="in the project's folder: pip install '.[dp]'",
         ) from None
     module: ModuleType = dp_accounting
     return module

@@ -75,5 +75,5 @@ def __getattr__(name: str) -> Any:
             raise
         raise DPSGDError(
             f"Training and predicting need the package {error.name}, which is not installed.",
-            hint="pip install 'ckm-engine[dpsgd]'",
+            hint="in the project's folder: pip install '.[dpsgd]'",
         ) from None

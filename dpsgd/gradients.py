@@ -18,14 +18,17 @@ from dpsgd.errors import DPSGDError, UnsupportedLayerError
 from dpsgd.layers import part_of, supported, written
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torch import Tensor
     from torch.autograd.graph import GradientEdge
 
     from dpsgd.layers import Part
 
-__all__ = ["ClippedSum", "RecordGradients", "check_model"]
+__all__ = ["ClippedSum", "RecordGradients", "check_model", "check_precision"]
 
 _BATCH_NORMS = nn.modules.batchnorm._BatchNorm  # noqa: SLF001 (what its kinds share)
+_PRECISE = (torch.float32, torch.float64)
 _REPLACEMENTS: dict[type, str] = {
     nn.LSTM: "opacus.layers.DPLSTM",
     nn.GRU: "opacus.layers.DPGRU",
@@ -85,8 +88,33 @@ def check_model(model: nn.Module) -> None:
                 hint=f"use {_REPLACEMENTS[type(layer)]}",
             )
     _check_shared(model)
+    check_precision(dict(model.named_parameters()))
     if not any(p.requires_grad for p in model.parameters()):
         raise UnsupportedLayerError("The model has nothing to train.", hint="unfreeze a layer")
+
+
+def check_precision(parameters: Mapping[str, Tensor]) -> None:
+    """Refuse to train parameters in which noise is lost by rounding.
+
+    In 16 bits the sum of gradients is rounded before and after the noise is added; steps of
+    that grid tell two data sets apart for certain.
+
+    Parameters
+    ----------
+    parameters
+        The parameters by name.
+
+    Examples
+    --------
+    >>> check_precision(dict(nn.Linear(1, 1).named_parameters()))
+    """
+    for name, parameter in parameters.items():
+        if parameter.requires_grad and parameter.dtype not in _PRECISE:
+            raise UnsupportedLayerError(
+                f"The parameter {name!r} is of type {parameter.dtype}: noise is lost by "
+                "rounding, and the promise with it.",
+                hint="model.float(); precision='bfloat16' still passes records in 16 bits",
+            )
 
 
 def _may_mix(layer: nn.Module) -> bool:
@@ -198,6 +226,12 @@ class RecordGradients:
                 hint="take a criterion with reduction='none'",
             )
         _check_watched(self._watched)
+        check_precision(self.parameters)
+        # Whatever the loop around may say: norms and sums in 16 bits are no norms and sums.
+        with torch.autocast(losses.device.type, enabled=False):
+            return self._clipped_sum(losses, norm, copies)
+
+    def _clipped_sum(self, losses: Tensor, norm: float, copies: int) -> ClippedSum:
         take = self._from_books if self.engine == "books" else self._from_opacus
         parts = take(losses, copies)
         lengths = _lengths(parts)
@@ -260,6 +294,7 @@ class RecordGradients:
                 continue
             parameter.grad_sample = None  # type: ignore[attr-defined]
             rows: Any = sum(sample) if isinstance(sample, list) else sample
+            rows = rows.to(parameter.dtype)
             layer, _, short = name.rpartition(".")
             rows = rows.unflatten(0, (len(rows) // copies, copies)).sum(1)
             padding = getattr(self.model.get_submodule(layer), "padding_idx", None)
@@ -300,7 +335,8 @@ def _opacus(model: nn.Module) -> Any:
         from opacus import GradSampleModule
     except ImportError:
         raise UnsupportedLayerError(
-            "This model has layers that need Opacus.", hint="pip install 'ckm-engine[dpsgd]'"
+            "This model has layers that need Opacus.",
+            hint="in the project's folder: pip install '.[dpsgd]'",
         ) from None
     try:
         return GradSampleModule(model, batch_first=True, loss_reduction="sum", strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from itertools import islice
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,6 +83,11 @@ class PrivateTraining:
     ) -> None:
         plan.check_budget()
         _check_optimizer(model, optimizer)
+        if hasattr(optimizer.step, "is_private"):
+            raise PlanError(
+                "The optimizer belongs to another private training.",
+                hint="make model and optimizer anew, or end the other: loader.training.close()",
+            )
         if micro_batch is None:
             micro_batch = max(_usual_micro_batch(model), plan.augmentations)
         if micro_batch < plan.augmentations:
@@ -111,7 +117,11 @@ class PrivateTraining:
         self._rows_due: int | None = None  # of the batch drawn last
         self._rows_seen = 0
         self.averages: dict[str, Tensor] | None = None
+        self._is_closed = False
+        self._on_step: Callable[[], None] | None = None  # of a loop with a loader
+        self._held = vars(optimizer).get("step")  # a scheduler's, that was there before
         self._apply = optimizer.step
+        setattr(optimizer, "step", MethodType(_private_step(self), optimizer))  # noqa: B010
 
     @property
     def engine(self) -> str:
@@ -149,6 +159,7 @@ class PrivateTraining:
         DPSGDError
             If the rows are not those of the batch that was drawn.
         """
+        self._check_open()
         if self.steps_taken >= self.plan.steps:
             raise BudgetEndedError(
                 f"All {self.plan.steps} steps of the plan are taken.",
@@ -215,6 +226,12 @@ class PrivateTraining:
             self._rows_due = len(rows) * self.plan.augmentations
             yield rows
 
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise DPSGDError(
+                "This training was closed.", hint="make model, optimizer and training anew"
+            )
+
     def _forget(self) -> None:
         self._sums, self._within = {}, 0.0
         self._rows_due, self._rows_seen = None, 0
@@ -256,8 +273,15 @@ class PrivateTraining:
                 parameter.copy_(self.averages[name])
 
     def close(self) -> None:
-        """Give model and optimizer back as they came."""
+        """Give model and optimizer back as they came; what they do then is not private."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._books.close()
+        if self._held is None:
+            vars(self.optimizer).pop("step", None)
+        else:
+            setattr(self.optimizer, "step", self._held)  # noqa: B010 (its type forbids it)
 
     def _set_gradients(self) -> None:
         parameters = self._books.parameters
@@ -330,13 +354,14 @@ class _Batches:
         self.training, self._data, self._augment = training, data, augment
         self._left = training.draws(len(data[0]))
         self._is_last = False
-        setattr(training.optimizer, "step", self._step)  # noqa: B010 (its type forbids it)
+        training._on_step = self._step  # noqa: SLF001 (two halves of one thing)
 
     def __len__(self) -> int:
         return math.ceil(1 / self.training.plan.sampling_rate)
 
     def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
         training = self.training
+        training._check_open()  # noqa: SLF001
         if training.steps_taken >= training.plan.steps:
             training.step()  # says that the plan has ended
         for rows in islice(self._left, len(self)):
@@ -357,12 +382,27 @@ class _Batches:
         size = self.training.micro_batch // self.training.plan.augmentations
         return -(-len(rows) // size)
 
-    def _step(self, closure: Any = None) -> None:
-        if closure is not None:
-            raise DPSGDError("A closure would read the batch more than once.")
+    def _step(self) -> None:
         if self._is_last:
             self._is_last = False
             self.training.step()
+
+
+def _private_step(training: PrivateTraining) -> Callable[..., None]:
+    """Return what stands in for the step of an optimizer: none is taken beside the plan."""
+
+    def step(_optimizer: Optimizer, closure: Any = None) -> None:
+        if closure is not None:
+            raise DPSGDError("A closure would read the batch more than once.")
+        if training._on_step is None:  # noqa: SLF001 (two halves of one thing)
+            raise DPSGDError(
+                "The optimizer takes its steps through the plan alone.",
+                hint="training.step(), or training.run(…)",
+            )
+        training._on_step()  # noqa: SLF001
+
+    step.is_private = True  # type: ignore[attr-defined]
+    return step
 
 
 def privatise(

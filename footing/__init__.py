@@ -6,6 +6,6 @@ It holds no method and knows no data; it imports the standard library alone (ADR
 from __future__ import annotations
 
 from footing.errors import ExplainedError
-from footing.files import new_file, write_whole
+from footing.files import new_file, require_private, write_whole
 
-__all__ = ["ExplainedError", "new_file", "write_whole"]
+__all__ = ["ExplainedError", "new_file", "require_private", "write_whole"]

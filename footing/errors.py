@@ -17,6 +17,9 @@ class ExplainedError(ValueError):
         cell or a secret.
     hint
         One way out.
+    inside
+        What of the data is at fault: codes, numbers of records. It is no part of the message,
+        and nothing but the terminal of whoever has the data shows it: no log, no answer.
 
     Attributes
     ----------
@@ -32,7 +35,8 @@ class ExplainedError(ValueError):
 
     code: ClassVar[str] = "error"
 
-    def __init__(self, problem: str, *, hint: str | None = None) -> None:
+    def __init__(self, problem: str, *, hint: str | None = None, inside: str = "") -> None:
         super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
         self.problem = problem
         self.hint = hint
+        self.inside = inside

@@ -1,9 +1,10 @@
-"""Files that appear complete or not at all."""
+"""Files that appear complete or not at all, and that their owner alone may read."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,11 @@ from footing.errors import ExplainedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["locked", "new_file", "write_whole"]
+__all__ = ["locked", "new_file", "require_private", "write_whole"]
+
+_OTHERS = 0o077
+_DRAFT = re.compile(r"\..{0,40}\.[0-9a-f]{16}\.tmp(\.|$)")
+_RUN = secrets.token_hex(4)  # in the names of this process's drafts
 
 
 @contextlib.contextmanager
@@ -22,12 +27,13 @@ def new_file(
     *,
     error: type[ExplainedError] = ExplainedError,
     overwrite: bool = False,
-    is_private: bool = False,
+    is_private: bool = True,
 ) -> Iterator[Path]:
     """Give an empty file to fill; it takes its name when the block ends well.
 
     An older file of that name stays as it is until then. Of two processes that write one name
-    without `overwrite`, the second to finish fails and changes nothing.
+    without `overwrite`, the second to finish fails and changes nothing. What a killed process
+    left half-written in the folder is removed first.
 
     Parameters
     ----------
@@ -38,7 +44,7 @@ def new_file(
     overwrite
         Whether a file of that name may be replaced.
     is_private
-        Whether its owner alone may read it.
+        Whether its owner alone may read it, from the first byte; else the umask decides.
 
     Yields
     ------
@@ -66,9 +72,10 @@ def new_file(
     """
     target = Path(path)
     _require_free(target, error, overwrite=overwrite)
-    draft = _draft(target)
+    _remove_abandoned(target.parent)
+    draft, handle = _draft(target), -1
     try:
-        draft.touch(mode=0o600 if is_private else 0o666, exist_ok=False)
+        handle = _make_locked(draft, 0o600 if is_private else 0o666)
         yield draft
         _give_name(draft, target, error, overwrite=overwrite)
     except OSError as failure:
@@ -78,12 +85,95 @@ def new_file(
         raise OSError(failure.errno, failure.strerror, os.fspath(target)) from None
     finally:
         draft.unlink(missing_ok=True)
+        if handle >= 0:
+            os.close(handle)
 
 
 def _draft(target: Path) -> Path:
     """Name a draft so that who finds one after a kill knows what it was to be."""
     start = target.stem[:40]  # a file name has 255 bytes
-    return target.with_name(f".{start}.{secrets.token_hex(4)}.tmp{target.suffix}")
+    return target.with_name(f".{start}.{_RUN}{secrets.token_hex(4)}.tmp{target.suffix}")
+
+
+def _make_locked(draft: Path, mode: int) -> int:
+    """Make a file that stays locked as long as this process lives; return its handle."""
+    while True:
+        handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        _try_lock(handle)
+        if draft.exists():  # else another process took it for abandoned before the lock
+            return handle
+        os.close(handle)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove our drafts that no living process holds the lock of."""
+    if os.name != "posix":
+        return
+    with contextlib.suppress(OSError):
+        for draft in folder.iterdir():
+            if not _DRAFT.match(draft.name) or f".{_RUN}" in draft.name:
+                continue
+            with contextlib.suppress(OSError):
+                _remove_unlocked(draft)
+
+
+def _remove_unlocked(draft: Path) -> None:
+    handle = os.open(draft, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        if os.fstat(handle).st_uid == os.geteuid() and _try_lock(handle):
+            draft.unlink()
+    finally:
+        os.close(handle)
+
+
+def _try_lock(handle: int) -> bool:
+    """Lock an open file; False where another process holds it or there are no locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def require_private(
+    path: str | os.PathLike[str], what: str, *, error: type[ExplainedError] = ExplainedError
+) -> None:
+    """Raise if others than its owner may read or write a file; one that is not there passes.
+
+    Parameters
+    ----------
+    path
+        The file.
+    what
+        What messages call it.
+    error
+        What to raise, with a problem and a hint.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "secret.key"
+    >>> write_whole(file, "inside", is_private=False)
+    >>> file.chmod(0o640)
+    >>> try:
+    ...     require_private(file, "secret file")
+    ... except ExplainedError as failure:
+    ...     print(failure)
+    The secret file 'secret.key' can be read by others.
+      hint: run: chmod 600 secret.key
+    """
+    file = Path(path)
+    try:
+        is_open = os.name == "posix" and file.stat().st_mode & _OTHERS
+    except OSError:
+        return
+    if is_open:
+        raise error(
+            f"The {what} {file.name!r} can be read by others.",
+            hint=f"run: chmod 600 {file.name}",
+        )
 
 
 def _require_free(target: Path, error: type[ExplainedError], *, overwrite: bool) -> None:
@@ -172,7 +262,7 @@ def write_whole(
     *,
     error: type[ExplainedError] = ExplainedError,
     overwrite: bool = True,
-    is_private: bool = False,
+    is_private: bool = True,
 ) -> None:
     """Write a text in UTF-8, or bytes, as `new_file` does.
 
@@ -189,7 +279,7 @@ def write_whole(
     --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "page.html"
-    >>> write_whole(file, "inside", is_private=True)
+    >>> write_whole(file, "inside")
     >>> file.read_text(), oct(file.stat().st_mode & 0o777)
     ('inside', '0o600')
     >>> try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ptable.candidates import candidates, variance_for
 from ptable.errors import InternalError
 from ptable.feasibility import feasible
-from ptable.figures import Figures, figures_of, laws
+from ptable.figures import Figures, few_outcomes, figures_of, laws, smaller_variance
 from ptable.goal import Goal
 from ptable.peaks import has_one_peak
 from ptable.spec import NoiseSpec
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Advice", "Goal", "advise", "conflicts"]
 
 _MOST = 12
+_PER_ROW = "one variance per row"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,8 @@ def advise(goal: Goal, *, prior: float = 1.0) -> tuple[Advice, ...]:
     -------
     tuple
         At most twelve, those that fulfil most wishes first, then those whose rows are all
-        near to the wished probability of staying. All can be met.
+        near to the wished probability of staying. All can be met, and none has a row of two
+        outcomes or hardly more where a smaller variance gives it more.
 
     Notes
     -----
@@ -101,11 +103,12 @@ def _serve(goal: Goal, prior: float, *, free: bool) -> list[Advice]:
     """Try candidates; with `free`, look for a peak in laws of any shape, which is quick."""
     search = replace(goal, monotone="none") if free else goal
     found: dict[NoiseSpec, Advice] = {}
-    for idea, candidate in candidates(search):
-        spec = replace(candidate, monotone=goal.monotone)
-        if spec in found:
-            continue
+    for idea, proposed in candidates(search):
         try:
+            candidate = smaller_variance(proposed) if few_outcomes(proposed) else proposed
+            spec = None if candidate is None else replace(candidate, monotone=goal.monotone)
+            if candidate is None or spec is None or spec in found:
+                continue
             rows = laws(candidate)
         except InternalError:  # too near an end for Newton's method; others are better anyway
             continue
@@ -118,7 +121,9 @@ def _serve(goal: Goal, prior: float, *, free: bool) -> list[Advice]:
             spec=spec,
             figures=risk,
             missed=_missed(goal, spec, risk),
-            idea=idea,
+            idea=idea.replace("one variance", _PER_ROW)
+            if isinstance(spec.variance, tuple) and _PER_ROW not in idea
+            else idea,
             miss=0.0
             if goal.p_stay is None
             else max(abs(p - goal.p_stay) for p in risk.p_stay_range),

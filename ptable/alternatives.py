@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ptable.cases import Alternative, Case, can
 from ptable.changes import RULE, farthest, single_changes, variance_changes
 from ptable.errors import InfeasibleError, PTableError
+from ptable.figures import few_outcomes, smaller_variance
 from ptable.spec import NoiseSpec
 from ptable.stack import StackedSpec
 
@@ -46,13 +47,15 @@ def alternatives(request: _Request | Mapping[str, Any]) -> tuple[Alternative, ..
     -----
     For each option the least change in either direction is looked for. Ends of ranges are exact
     and rounded inward to three digits; an end that is itself that short is kept, and the note
-    then names the rows that have only one law, without any freedom left for entropy.
+    then names the rows that have only one law, without any freedom left for entropy. Requests
+    with a row of two outcomes or hardly more (`ptable.figures.few_outcomes`) are not proposed:
+    their variance moves to the nearest smaller one where no row is so.
 
     Examples
     --------
     >>> found = alternatives({"max_noise": 2, "variance": 9.0})
     >>> [(str(one), one.spec.variance) for one in found][0]
-    ('variance 2 instead of 9 (count 1 has only one law there)', 2.0)
+    ('variance 1.97 instead of 9', 1.97)
     """
     if isinstance(request, StackedSpec):
         return _of_parts(request)
@@ -83,7 +86,33 @@ def _nearest_first(case: Case) -> tuple[Alternative, ...]:
         found = list(_double_changes(case))
     if not found:
         found = list(_freed(case))
-    return tuple(sorted(found, key=lambda one: one.distance))
+    return tuple(sorted(_of_many_outcomes(case, found), key=lambda one: one.distance))
+
+
+def _of_many_outcomes(case: Case, found: list[Alternative]) -> list[Alternative]:
+    """Move changes of the variance to where no row is nearly a law on two points; drop others.
+
+    Where nothing would be left, all stay, and say so.
+    """
+    kept = []
+    for one in found:
+        spec = one.spec
+        if not isinstance(spec, NoiseSpec) or not few_outcomes(spec):
+            kept.append(one)
+        elif "variance" in one.changes and (other := smaller_variance(spec)) is not None:
+            change = {**one.changes, "variance": (case.get("variance"), other.variance)}
+            kept.append(replace(one, changes=change, spec=other, note=""))
+    if kept:
+        first: dict[_Request, Alternative] = {}
+        for one in kept:
+            first.setdefault(one.spec, one)
+        return list(first.values())
+    return [
+        replace(
+            one, note="; ".join(filter(None, (one.note, *map(str, few_outcomes(one.spec)))))
+        )
+        for one in found
+    ]
 
 
 def _noise_and_variance(case: Case) -> Iterator[Alternative]:

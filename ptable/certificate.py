@@ -202,6 +202,19 @@ class Certificate:
         """
         return tuple(row for row in self.rows if row.note)
 
+    @property
+    def fewest_outcomes(self) -> RowCertificate:
+        """The row with the fewest effective outcomes, ``exp(entropy)``; 2 is a fair coin.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec, solve
+        >>> row = solve(NoiseSpec(max_noise=10, variance=10.0)).certificate.fewest_outcomes
+        >>> row.count, round(math.exp(row.entropy), 2)
+        (1, 1.36)
+        """
+        return min(self.rows, key=lambda row: row.entropy)
+
     def summary(self) -> str:
         """Say in a few lines what the p-table achieves.
 
@@ -212,13 +225,14 @@ class Certificate:
         >>> certificate.summary().splitlines()[0]
         "2 rows, variance rule 'exact': every row as requested"
         """
-        verdict = "every row as requested"
+        verdict, least = "every row as requested", self.fewest_outcomes
         if self.relaxed:
             verdict = f"{len(self.relaxed)} rows differ from the request"
         lines = [
             f"{len(self.rows)} rows, variance rule {self.variance_rule!r}: {verdict}",
             f"largest bias {self.largest_bias:.3g}, variance drift {self.largest_drift:.3g}",
             f"largest entropy gap {self.largest_gap:.3g}, residual {self.largest_residual:.3g}",
+            f"fewest effective outcomes {math.exp(least.entropy):.3g} (count {least.count})",
         ]
         lines += [f"count {row.count}: {row.note}" for row in self.relaxed]
         return "\n".join(lines)

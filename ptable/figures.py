@@ -9,21 +9,41 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ptable.dual import maximise
 from ptable.errors import PTableError
-from ptable.faces import resolve
-from ptable.peaks import best_peak
+from ptable.faces import resolve, resolve_row
+from ptable.peaks import best_peak, entropy
+from ptable.reach import reaches, variance_bounds
+from ptable.rounding import inward
+from ptable.stack import StackedSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ptable.certificate import Certificate
     from ptable.faces import ResolvedRow
     from ptable.row import RowProblem
     from ptable.spec import NoiseSpec
-    from ptable.stack import StackedSpec
 
-__all__ = ["Figures", "figures", "figures_of", "last_stay", "laws"]
+__all__ = [
+    "FewOutcomes",
+    "Figures",
+    "few_outcomes",
+    "figures",
+    "figures_of",
+    "last_stay",
+    "laws",
+    "name_few_outcomes",
+    "smaller_variance",
+]
 
 _Law: TypeAlias = "Mapping[int, float]"
 _MOST_COUNTS = 10
+_MOST_NAMED = 3
+_SHOWN = 0.005
+_BISECTIONS, _FEW_BISECTIONS = 12, 5
+#: What share of the outcomes that some smaller variance gives is enough.
+_ENOUGH = 0.9
+#: A row of no more effective outcomes, to two digits, is near to a law on two points.
+_FEWEST_OUTCOMES = 2.005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +196,185 @@ def laws(spec: NoiseSpec | StackedSpec) -> dict[int, dict[int, float]]:
     >>> {v: round(p, 4) for v, p in laws(NoiseSpec(max_noise=2, variance=1.0))[1].items()}
     {-1: 0.3981, 0: 0.3058, 1: 0.1942, 2: 0.1019}
     """
-    return {row.problem.count: _law(row) for row in resolve(spec)}
+    return {
+        row.problem.count: dict(zip(row.problem.noise, _priced(row)[0], strict=True))
+        for row in resolve(spec)
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FewOutcomes:
+    """A row that is nearly a law on two points because its variance is large for its reach.
+
+    Parameters
+    ----------
+    count
+        The original count of the row.
+    outcomes
+        Pairs of a published count and its probability, the two most likely.
+    effective
+        The effective number of outcomes, ``exp(entropy)``: 2 for two equally likely ones.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> (row,) = few_outcomes(NoiseSpec(max_noise=10, variance=10.0))
+    >>> print(row)
+    count 1 becomes 0 (91%) or 11 (9%), 1.4 effective outcomes
+    """
+
+    count: int
+    outcomes: tuple[tuple[int, float], ...]
+    effective: float
+
+    def __str__(self) -> str:
+        said = " or ".join(f"{published} ({p:.0%})" for published, p in self.outcomes)
+        return f"count {self.count} becomes {said}, {self.effective:.1f} effective outcomes"
+
+
+def few_outcomes(
+    spec: NoiseSpec | StackedSpec, *, proof: Certificate | None = None
+) -> tuple[FewOutcomes, ...]:
+    """Find the rows that have two effective outcomes or fewer, and more at less variance.
+
+    Parameters
+    ----------
+    spec
+        A specification of noise for counts that can be met.
+    proof
+        Its certificate, which saves looking at rows whose entropy is larger.
+
+    Notes
+    -----
+    With less variance, the entropy of these rows rises, by a tenth of the outcomes at least.
+    Rows of little noise, and those where blocked counts leave no more, are not meant.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> [row.count for row in few_outcomes(NoiseSpec(max_noise=5, variance=3.0))]
+    []
+    """
+    if spec.step != 1 or spec.anchors is not None:
+        return ()
+    found = []
+    suspects = spec.rows()
+    if proof is not None:
+        few = {row.count for row in proof.rows if math.exp(row.entropy) < _FEWEST_OUTCOMES}
+        suspects = tuple(row for row in suspects if row.count in few)
+    for row in map(resolve_row, suspects):
+        law, price = _priced(row)
+        effective = math.exp(entropy(law))
+        is_few = row.problem.count and price > 0 and effective < _FEWEST_OUTCOMES
+        if is_few and effective < _wanted(row.problem):
+            likely = sorted(zip(law, row.problem.noise, strict=True), reverse=True)[:2]
+            outcomes = tuple((row.problem.count + v, p) for p, v in likely if p >= _SHOWN)
+            found.append(
+                FewOutcomes(count=row.problem.count, outcomes=outcomes, effective=effective)
+            )
+    return tuple(found)
+
+
+def smaller_variance(spec: NoiseSpec) -> NoiseSpec | None:
+    """Find the nearest smaller variance at which no row has few outcomes; None without one.
+
+    One variance for all rows is tried first, then one for each row that has few.
+
+    Parameters
+    ----------
+    spec
+        A specification that can be met.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> smaller_variance(NoiseSpec(max_noise=10, variance=10.0)).variance
+    8.7
+    """
+    counts = [row.count for row in few_outcomes(spec)]
+    if not counts:
+        return spec
+    rows = {row.problem.count: row for row in resolve(spec)}
+    limits = {count: _most_variance(rows[count].problem) for count in counts}
+    trials: list[float | tuple[float, ...]] = []
+    if not isinstance(spec.variance, tuple):
+        trials.append(min(limits.values()))
+    asked = spec.variance if isinstance(spec.variance, tuple) else (spec.variance,) * len(rows)
+    places = [row.count for row in spec.rows() if row.count]
+    if len(asked) == len(places):
+        trials.append(tuple(limits.get(c, v) for c, v in zip(places, asked, strict=True)))
+    for variance in trials:
+        other = replace(spec, variance=variance)
+        if all(map(reaches, other.rows())) and not few_outcomes(other):
+            return other
+    return None
+
+
+def name_few_outcomes(
+    spec: NoiseSpec | StackedSpec, *, proof: Certificate | None = None
+) -> str:
+    """Warn of rows with few outcomes, with a way out; empty where there is none.
+
+    Parameters
+    ----------
+    spec, proof
+        As for `few_outcomes`.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> name_few_outcomes(NoiseSpec(max_noise=10, variance=10.0)).partition(". ")[2]
+    'A variance of 8.7 is the nearest smaller one where no row is so.'
+    """
+    rows = few_outcomes(spec, proof=proof)
+    if not rows:
+        return ""
+    named = "; ".join(map(str, rows[:_MOST_NAMED]))
+    more = f"; and {len(rows) - _MOST_NAMED} more rows" if len(rows) > _MOST_NAMED else ""
+    way = "Take a smaller variance in these rows."
+    other = None if isinstance(spec, StackedSpec) else smaller_variance(spec)
+    smaller = None if other is None else other.variance
+    if smaller is not None and not isinstance(smaller, tuple):
+        way = f"A variance of {smaller:g} is the nearest smaller one where no row is so."
+    elif other is not None and isinstance(smaller, tuple):
+        counts = {row.count for row in rows}
+        values = zip((row.count for row in other.rows() if row.count), smaller, strict=True)
+        said = ", ".join(f"{v:g} for count {c}" for c, v in values if c in counts)
+        way = f"With one variance per row, {said} is the nearest smaller one that is not so."
+    return f"The noise has two outcomes or hardly more: {named}{more}. {way}"
+
+
+def _most_variance(problem: RowProblem) -> float:
+    """Bisect for the largest variance at which a row has more outcomes, or as many as any."""
+    ends = variance_bounds(problem)
+    low, high = (ends[0].value, problem.variance) if ends else (problem.variance,) * 2
+    wanted = _wanted(problem)
+    for _ in range(_FEW_BISECTIONS if problem.unimodal else _BISECTIONS):
+        middle = (low + high) / 2
+        law, price = _priced(resolve_row(replace(problem, variance=middle)))
+        if price > 0 and math.exp(entropy(law)) < wanted:
+            high = middle
+        else:
+            low = middle
+    return inward(problem.variance, Fraction(0), low)
+
+
+def _wanted(problem: RowProblem) -> float:
+    """Say how many effective outcomes are not few, given what any smaller variance allows."""
+    row = resolve_row(replace(problem, at_most=True, nearest=False))
+    return min(_FEWEST_OUTCOMES, _ENOUGH * math.exp(entropy(_priced(row)[0])))
+
+
+def _priced(row: ResolvedRow) -> tuple[tuple[float, ...], float]:
+    """Give the law of a row, and the price of its variance: above 0 where less gives more."""
+    law, price = row.law, {"greatest": 1.0}.get(row.place, 0.0)
+    if law is None and row.problem.unimodal:
+        _, law, prices = best_peak(row.problem)
+        price = 0.0 if prices is None else prices[1]
+    elif law is None:
+        best = maximise(row.problem, polish=False)
+        law, price = best.law, best.multipliers[1]
+    return tuple(map(float, law)), price
 
 
 def last_stay(row: RowProblem, variance: float) -> float:
@@ -201,15 +399,6 @@ def last_stay(row: RowProblem, variance: float) -> float:
         problem = problem.with_peak(row.noise.index(0))
     law = maximise(problem, polish=False).law
     return float(law[row.noise.index(0)])
-
-
-def _law(row: ResolvedRow) -> dict[int, float]:
-    law = row.law
-    if law is None and row.problem.unimodal:
-        law = best_peak(row.problem)[1]
-    elif law is None:
-        law = maximise(row.problem, polish=False).law
-    return dict(zip(row.problem.noise, map(float, law), strict=True))
 
 
 def _row(rows: Mapping[int, _Law], count: int) -> _Law:

@@ -149,7 +149,7 @@ def _is_inside(problem: RowProblem, low: Fraction, high: Fraction) -> bool:
     return above and (problem.at_most or below)
 
 
-def entropy(law: Sequence[Fraction]) -> float:
+def entropy(law: Sequence[Fraction] | Sequence[float]) -> float:
     """Compute the entropy of a law, in nats.
 
     Parameters

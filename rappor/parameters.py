@@ -210,7 +210,9 @@ class Parameters:
                 f"Parameters are written to .csv or .json, not {target.suffix!r}.",
                 hint="take .json, which names the hash",
             )
-        write_whole(target, text, error=ReportFileError, overwrite=overwrite)
+        write_whole(
+            target, text, error=ReportFileError, overwrite=overwrite, is_private=False
+        )  # for clients
 
     @classmethod
     def read(

@@ -59,11 +59,11 @@ def extracted() -> Catalog:
 
     found = Catalog(project="ckm-engine", charset="utf-8", creation_date=_DATE)
     messages = extract_from_dir(
-        _ROOT, _METHODS, _OPTIONS, keywords=_KEYWORDS, comment_tags=("claim:",)
+        _ROOT, _METHODS, _OPTIONS, keywords=_KEYWORDS, comment_tags=("claim ",)
     )
     for file, _, message, comments, context in sorted(messages, key=lambda line: line[:2]):
         # The claim of docs/assurance.md that a promising message belongs to; see CONTRIBUTING.
-        claims = [f"claim: {text.removeprefix('claim:').strip()}" for text in comments]
+        claims = [f"claim {text.removeprefix('claim').strip()}" for text in comments]
         found.add(message, None, [(f"reports/{file}", 1)], (), claims, context=context)
     return found
 

@@ -134,7 +134,8 @@ class Report:
                 hint="print the page to PDF in a browser",
             )
         text = self.to_json() if form == ".json" else self.html
-        write_whole(target, text, error=ReportError, overwrite=overwrite)
+        is_private = self.edition != "public"
+        write_whole(target, text, error=ReportError, overwrite=overwrite, is_private=is_private)
 
     def _repr_html_(self) -> str:
         title = escaping.escape(self.title)

@@ -164,13 +164,15 @@ class Inverse:
         seen = np.arange(require_whole(up_to, name="up_to") + 1)
         return seen[self.weight(seen) > 0]
 
-    def reachable(self, originals: ArrayLike) -> NDArray[np.int64]:
+    def reachable(self, originals: ArrayLike, *, floor: float = 0.0) -> NDArray[np.int64]:
         """List what the originals of a set may be published as, where the prior allows them.
 
         Parameters
         ----------
         originals
             The set.
+        floor
+            The least P(published | original) that counts.
 
         Examples
         --------
@@ -186,7 +188,7 @@ class Inverse:
         seen = np.unique(suspects[:, None] + noise)
         seen = seen[seen >= 0]
         matrix = self._band.forward(suspects[:, None], seen[None, :])
-        return seen[(matrix > 0).any(axis=0)]
+        return seen[((matrix > 0) & (matrix >= floor)).any(axis=0)]
 
     def given(self, published: int) -> Law:
         """Give the law of the original count.

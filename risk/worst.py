@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from risk.errors import RiskError
+from risk.sets import NEGLIGIBLE
 from risk.wellformed import require_counts
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def worst_posterior(
         The sensitive counts, such as ``range(1, threshold)``.
     published
         The counts that were published, at least one of which a sensitive count can become; by
-        default all that one can.
+        default all that one does with a probability of at least `risk.sets.NEGLIGIBLE`.
 
     Notes
     -----
@@ -111,7 +112,7 @@ def worst_posterior(
             "originals must list a count that the prior does not rule out.",
             hint="smooth the prior with Prior.from_counts(..., added=0.5)",
         )
-    seen = inverse.reachable(suspects)
+    seen = inverse.reachable(suspects, floor=NEGLIGIBLE if published is None else 0.0)
     if published is not None:
         seen = np.intersect1d(seen, require_counts(published, name="published"))
     if not seen.size:

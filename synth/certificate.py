@@ -163,7 +163,7 @@ class Certificate:
         if key is not None:
             facts["seal"] = _seal(facts["digest"], key)
         text = json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False)
-        write_whole(path, text + "\n", error=CertificateError)
+        write_whole(path, text + "\n", error=CertificateError, is_private=False)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Certificate:

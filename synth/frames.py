@@ -141,12 +141,12 @@ def write_records(records: Any, path: str | os.PathLike[str]) -> None:
     if file.suffix.lower() == ".parquet":
         import pyarrow.parquet as pq
 
-        with new_file(file, error=SynthError, overwrite=True) as draft:
+        with new_file(file, error=SynthError, overwrite=True, is_private=False) as draft:
             pq.write_table(table.replace_schema_metadata(), draft)
     elif file.suffix.lower() == ".csv":
         from pyarrow import csv as arrow_csv
 
-        with new_file(file, error=SynthError, overwrite=True) as draft:
+        with new_file(file, error=SynthError, overwrite=True, is_private=False) as draft:
             arrow_csv.write_csv(_plain_text(table), draft)
     else:
         raise DomainError(
@@ -194,6 +194,22 @@ def to_records(frame: Any) -> tuple[pd.DataFrame, str]:
         raise DomainError(
             f"Records come as a pandas or Arrow frame, not as {type(frame).__name__}."
         )
+    import pyarrow as pa
+
+    try:
+        return _from_arrow(frame)
+    except SynthError:
+        raise
+    except (pa.ArrowException, TypeError, ValueError):  # whose words may quote a record
+        raise DomainError(
+            "The frame has a column of a type that cannot be read.",
+            hint="give plain texts, numbers, truth values and days",
+        ) from None
+
+
+def _from_arrow(frame: Any) -> tuple[pd.DataFrame, str]:
+    import pandas as pd
+
     table = _arrow(frame)
     if len(set(table.column_names)) < table.num_columns:
         raise DomainError("Two columns of the records have the same name.")

@@ -7,10 +7,11 @@ which are disclosive until `ckm` has perturbed them.
 from tables.axes import Axis, Level
 from tables.cells import Cells
 from tables.conditions import Condition
-from tables.cube import cube
+from tables.cube import cube, record_groups
 from tables.deadline import Deadline
 from tables.errors import (
     DataError,
+    DataWarning,
     FilterError,
     KeyQualityError,
     KeyQualityWarning,
@@ -36,6 +37,7 @@ __all__ = [
     "CodeTree",
     "Condition",
     "DataError",
+    "DataWarning",
     "Deadline",
     "Filter",
     "FilterError",
@@ -64,5 +66,6 @@ __all__ = [
     "parse_filter",
     "prepare",
     "read_categories",
+    "record_groups",
     "require_fit",
 ]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tables.errors import DataError, RequestError
+from tables.values import text_of, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,7 +106,7 @@ def build_axis(
         The axis, and for every cell its category of the finest level.
     """
     columns = request.columns_of(dimension)
-    coded = [_encode(values[column]) for column in columns]
+    coded = [_encode(values[column], column) for column in columns]
     nested = request.hierarchies.get(dimension)
     declared = request.categories.get(dimension)
     if nested is not None and nested.tree is not None:
@@ -117,20 +116,22 @@ def build_axis(
     return _path_axis(request, dimension, columns, declared, coded)
 
 
-def _encode(values: pa.ChunkedArray) -> tuple[list[str], Codes]:
+def _encode(values: pa.ChunkedArray, column: str) -> tuple[list[str], Codes]:
     """Return the present categories as sorted texts and every cell's code; missing is -1."""
+    if not len(values):  # Arrow has no empty dictionaries of every type
+        return [], np.zeros(0, np.int32)
     if pa.types.is_dictionary(values.type):
         array = values.unify_dictionaries().combine_chunks()
         order = np.arange(len(array.dictionary))
     else:
         array = values.dictionary_encode().combine_chunks()
         order = pc.sort_indices(array.dictionary).to_numpy()
-    codes = pc.fill_null(array.indices, -1).to_numpy(zero_copy_only=False)
+    codes = pc.fill_null(array.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
     place = np.empty(len(order) + 1, np.int32)
     place[order] = np.arange(len(order))
     place[-1] = -1
     codes = place[codes]
-    texts = _texts(array.dictionary)
+    texts = texts_of(array.dictionary, column)
     labels = [texts[category] for category in order]
     used = np.zeros(len(labels), bool)
     used[codes[codes >= 0]] = True
@@ -138,53 +139,6 @@ def _encode(values: pa.ChunkedArray) -> tuple[list[str], Codes]:
         return labels, codes
     renumber = np.append(np.cumsum(used) - 1, -1).astype(np.int32)
     return [label for label, keep in zip(labels, used, strict=True) if keep], renumber[codes]
-
-
-def _texts(categories: pa.Array) -> list[str]:
-    """Write each category as a text that depends on nothing but its value."""
-    kind = categories.type
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        if pa.types.is_float32(kind):  # 0.1 is 0.1, not the double next to it
-            return [_number(float(str(number))) for number in categories.to_numpy()]
-        return [_number(number) for number in categories.to_pylist()]
-    if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
-        return [_moment(text) for text in categories.cast(pa.string()).to_pylist()]
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return [str(text) for text in categories.to_pylist()]
-    return [str(text) for text in categories.cast(pa.string()).to_pylist()]
-
-
-def _number(number: float | Decimal) -> str:
-    """Write a number without a fraction that says nothing: 2, 2.5."""
-    if isinstance(number, Decimal):
-        text = format(number, "f")
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    number = float(number)
-    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
-
-
-def _moment(text: str) -> str:
-    """Write a time without a fraction that says nothing, whatever the unit it is kept in."""
-    head, dot, tail = text.partition(".")
-    fraction = tail.rstrip("Z")
-    zone = tail[len(fraction) :]
-    kept = fraction.rstrip("0")
-    return f"{head}{dot}{kept}{zone}" if kept else head + zone
-
-
-def _text_of(category: object) -> str:
-    """Write a declared category as `_texts` writes the same value from the data."""
-    if isinstance(category, (bool, np.bool_)):
-        return "true" if category else "false"
-    if isinstance(category, (float, np.floating)):
-        return _number(float(category))
-    if isinstance(category, Decimal):
-        return _number(category)
-    if isinstance(category, dt.datetime) and category.tzinfo is not None:
-        return _moment(str(category.astimezone(dt.UTC).replace(tzinfo=None))) + "Z"
-    if isinstance(category, (dt.datetime, dt.time)):
-        return _moment(str(category))
-    return str(category)
 
 
 def _match(
@@ -195,13 +149,21 @@ def _match(
     if len(places) < len(declared):
         raise RequestError(f"The declared categories of {dimension!r} repeat.")
     found = np.array([places.get(label, -1) for label in labels] + [-1], np.int32)
-    strangers = int((found[:-1] < 0).sum())
+    strangers = [label for label, place in zip(labels, found[:-1], strict=True) if place < 0]
     if strangers:
+        several = len(strangers) > 1
+        unknown = "categories that are not" if several else "category that is not"
         raise DataError(
-            f"Column {dimension!r} holds {strangers} categories that are not {what}.",
-            hint="add them there, or filter their records out with where",
+            f"Column {dimension!r} holds {len(strangers)} {unknown} {what}.",
+            hint="add what is missing, or filter its records out with where",
+            inside=_first(strangers),
         )
     return found
+
+
+def _first(names: Sequence[str], most: int = 5) -> str:
+    """Name the first of some categories."""
+    return ", ".join(map(repr, names[:most])) + (", …" if len(names) > most else "")
 
 
 def _with_missing(labels: list[str], codes: Codes, request: Request) -> tuple[list[str], Codes]:
@@ -229,7 +191,7 @@ def _plain_axis(
     codes: Codes,
 ) -> tuple[Axis, Codes]:
     if declared is not None:
-        texts = [_text_of(category) for category in declared]
+        texts = [text_of(category) for category in declared]
         codes = _match(labels, texts, dimension)[codes]
         labels = texts
     _refuse_reserved(labels, request, dimension)
@@ -281,7 +243,7 @@ def _path_axis(
     wanted: Codes | None = None
     if declared is not None:
         texts = [
-            tuple(_text_of(part) for part in _as_path(p, columns, dimension)) for p in declared
+            tuple(text_of(part) for part in _as_path(p, columns, dimension)) for p in declared
         ]
         for depth in range(len(columns)):
             merged = list(dict.fromkeys(path[depth] for path in texts))
@@ -302,11 +264,17 @@ def _path_axis(
             [len(k) - 1 if k[-1:] == [request.missing_label] else -1 for k in labels]
         )
         with_missing = (leaves == missing).any(axis=1)
-        strangers = int((~known & ~with_missing).sum())
-        if strangers:
+        strangers = leaves[~known & ~with_missing]
+        if len(strangers):
+            paths = [
+                " / ".join(texts[rank] for texts, rank in zip(labels, path, strict=True))
+                for path in strangers
+            ]
+            unknown = "paths of {} that are not" if len(paths) > 1 else "path of {} that is not"
             raise DataError(
-                f"The data hold {strangers} paths of {dimension!r} that are not declared.",
-                hint="declare them, or filter their records out with where",
+                f"The data hold {len(paths)} {unknown.format(repr(dimension))} declared.",
+                hint="add what is missing, or filter its records out with where",
+                inside=_first(paths),
             )
         leaf = place[len(wanted) :][leaf]
     else:
@@ -384,7 +352,7 @@ def _tree_axis(
     names = [name for name, _ in nodes]
     leaf_names = list(tree.leaves)
     column = request.columns_of(dimension)[0]
-    codes = _match(labels, leaf_names, column, what="leaves of the code tree")[codes]
+    codes = _match(labels, leaf_names, column, what="among the leaves of the code tree")[codes]
     _refuse_reserved(names, request, dimension)
     leaf_labels, codes = _with_missing(leaf_names, codes, request)
     depth_of = dict(nodes)

@@ -113,7 +113,7 @@ class Condition:
 def conditions_of(
     where: Filter,
     places: Mapping[str, tuple[str, int]],
-    kinds: Mapping[str, str],
+    types: Mapping[str, str],
     judge: Callable[[str, str, Mapping[str, object]], tuple[Mask, Mask]],
 ) -> frozenset[Condition]:
     """Code a filter; parts joined by ``and`` at the top become conditions of their own.
@@ -128,8 +128,8 @@ def conditions_of(
         The filter.
     places
         Column → a dimension and a level that determine it.
-    kinds
-        Column → kind, see `tables.filters`.
+    types
+        Column → DuckDB's type.
     judge
         Called with a column, an SQL expression over it and its parameters; tells for which
         categories of the column's place it holds, and for which it is unknown.
@@ -143,7 +143,7 @@ def conditions_of(
             case Not(part=part):
                 return code(part, is_negated=not is_negated)
         parameters: dict[str, object] = {}
-        sql = Filter(node).sql(kinds, parameters)
+        sql = Filter(node).sql(types, parameters)
         holds, unknown = judge(node.column, sql, parameters)
         return _Among.of(places[node.column], ~holds & ~unknown if is_negated else holds)
 

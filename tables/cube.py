@@ -15,7 +15,7 @@ import numpy as np
 from tables.axes import build_axis
 from tables.blocks import Block, group, lay_out, roll_up, shown_cells
 from tables.errors import DataError
-from tables.exact import require_addable
+from tables.exact import LARGEST_SUM, LEAST, require_addable, warn_of_zeros
 from tables.filters import Filter, quote
 from tables.keys import RecordKeys, require_sound
 from tables.limbs import WEIGHT_DECIMALS, limbs_of, modulo_sql
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int32]
     Sums = NDArray[np.int64]
 
-__all__ = ["cube"]
+__all__ = ["cube", "record_groups"]
 
 logger = logging.getLogger(__name__)
 
@@ -138,6 +138,75 @@ def cube(
     return tables
 
 
+def record_groups(
+    source: Source, requests: Sequence[Request], *, most: int
+) -> list[tuple[NDArray[np.bool_], tuple[Codes, ...]]] | None:
+    """Find the groups of records that stand in the same cells of all tables.
+
+    Parameters
+    ----------
+    source
+        The records.
+    requests
+        The tables.
+    most
+        How many groups to hold; of more there are none.
+
+    Returns
+    -------
+    list or None
+        For each request, which groups its filter lets in, and for each of its axes the
+        category of every group, by rank; None if there are more groups.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, open_source
+    >>> records = pa.table({"sex": ["F", "M", "F"], "age": [1, 1, 2]})
+    >>> requests = [Request(dimensions=["sex"]), Request(dimensions=[], where="age = 2")]
+    >>> with open_source(records) as source:
+    ...     (_, (ranks,)), (is_in, _) = record_groups(source, requests, most=9)
+    >>> sorted(zip(ranks.tolist(), is_in.tolist()))
+    [(1, False), (1, True), (2, False)]
+    """
+    require_fit(requests, source)
+    parameters: dict[str, object] = {}
+    columns = {
+        c: f"d{i}" for i, c in enumerate(dict.fromkeys(c for r in requests for c in r.columns))
+    }
+    filters = list(dict.fromkeys(r.where for r in requests if isinstance(r.where, Filter)))
+    flags = {condition: f"f{i}" for i, condition in enumerate(filters)}
+    listed = [f"{quote(column)} AS {alias}" for column, alias in columns.items()]
+    listed += [
+        f"coalesce({condition.sql(source.types, parameters)}, false) AS {flag}"
+        for condition, flag in flags.items()
+    ]
+    rows = source.arrow(
+        f"SELECT DISTINCT {', '.join(listed) or '1 AS one'} FROM {source.relation} "
+        f"LIMIT {most + 1}",
+        parameters,
+    )
+    if rows.num_rows > most:
+        return None
+    found = []
+    for request in requests:
+        is_in = np.ones(rows.num_rows, bool)
+        if isinstance(request.where, Filter):
+            is_in = rows[flags[request.where]].to_numpy()
+        inside = rows.filter(is_in)
+        values = {
+            c: _in_order(inside[columns[c]], source.orders.get(c)) for c in request.columns
+        }
+        ranks = []
+        for dimension in request.dimensions:
+            axis, codes = build_axis(request, dimension, values)
+            full = np.full(len(is_in), -1, np.int32)
+            full[is_in] = axis.levels[0].ranks[codes]
+            ranks.append(full)
+        found.append((is_in, tuple(ranks)))
+    return found
+
+
 def _scans(requests: Sequence[Request]) -> list[list[Request]]:
     """Split requests so that no statement groups by more columns than DuckDB can tell apart."""
     scans: list[list[Request]] = []
@@ -167,7 +236,7 @@ class _Plan:
     def __init__(
         self, source: Source, keys: RecordKeys, requests: Sequence[Request], *, sketch: int = 0
     ) -> None:
-        kinds = self._kinds = source.kinds
+        types = self._types = source.types
         self.sketch = sketch
         self.parameters: dict[str, object] = {}
         self.orders = source.orders
@@ -183,7 +252,7 @@ class _Plan:
         for request in requests:
             if isinstance(request.where, Filter) and request.where not in filters:
                 filters.append(request.where)
-        conditions = [f.sql(kinds, self.parameters) for f in filters]
+        conditions = [f.sql(types, self.parameters) for f in filters]
         everything = any(r.where is None for r in requests)
         # A filter that all requests share is the statement's own; it needs no column.
         shared = not everything and len(filters) == 1
@@ -255,7 +324,7 @@ class _Plan:
         beside = pa.table({"row": pa.array(wanted), **columns})
         parameters = dict(self._key_parameters)
         where = (
-            f"WHERE {request.where.sql(self._kinds, parameters)}"
+            f"WHERE {request.where.sql(self._types, parameters)}"
             if isinstance(request.where, Filter)
             else ""
         )
@@ -388,17 +457,28 @@ def _require_weights(source: Source, weight: str) -> None:
     if mark in source.sound:
         return
     column = quote(weight)
-    is_missing, is_bad = source.fetch(
-        f"SELECT count(*) > count({column}), coalesce(min({column}) < 0, false) OR "
-        f"coalesce(NOT isfinite(max({column})::DOUBLE), false) FROM {source.relation}"
+    total, missing, bad, largest = source.fetch(
+        f"SELECT count(*), count(*) - count({column}), count(*) FILTER ({column} < 0 OR "
+        f"NOT isfinite({column}::DOUBLE)), coalesce(max({column})::DOUBLE, 0) "
+        f"FROM {source.relation}"
     )[0]
-    if is_missing or is_bad:
+    if missing or bad:
         what = (
             "Some records have no weight"
-            if is_missing
+            if missing
             else "Some weights are not finite and non-negative"
         )
         raise DataError(
-            f"{what} in {weight!r}.", hint="repair them, or filter the records out beforehand"
+            f"{what} in {weight!r}.",
+            hint="repair them, or filter the records out beforehand",
+            inside=f"{missing or bad:,} of {total:,} records",
         )
+    if largest * total >= LARGEST_SUM:
+        raise DataError(
+            f"The weights in {weight!r} are too large to be added up exactly: the largest, "
+            "times the number of records, must be less than 10**22.",
+            hint="give them in a larger unit, such as thousands",
+        )
+    if 0 < largest < LEAST:
+        warn_of_zeros("weights", weight)
     source.sound.add(mark)

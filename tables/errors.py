@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DataError",
+    "DataWarning",
     "FilterError",
     "KeyQualityError",
     "KeyQualityWarning",
@@ -84,7 +85,11 @@ class StoppedError(TablesError, TimeoutError):
     code = "tables-stopped"
 
 
-class KeyQualityWarning(UserWarning):
+class DataWarning(UserWarning):
+    """The data fit what was asked, but not as whoever asked may expect."""
+
+
+class KeyQualityWarning(DataWarning):
     """The record keys have a defect that was asked to be tolerated."""
 
 

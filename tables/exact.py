@@ -15,10 +15,11 @@ added up: the sums are the same in every unit.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tables.errors import DataError
+from tables.errors import DataError, DataWarning
 from tables.filters import quote
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from tables.source import Source
 
 __all__ = [
+    "LARGEST_SUM",
+    "LEAST",
     "ExactSql",
     "Spread",
     "number_sql",
@@ -34,16 +37,17 @@ __all__ = [
     "require_addable",
     "units_sql",
     "value_sql",
+    "warn_of_zeros",
     "without_tiny",
 ]
 
 _DECIMALS = 15
-_TINY = "5e-16"
+LEAST = 5e-16  # what is nearer to zero is zero
 _GRID = 6  # values with up to so many decimals are those decimals
 _GRID_LIMIT = 2_000_000_000  # below, `round(value * 1e6) / 1e6 = value` tells
 _WHOLE = 2**53  # below, whole doubles and their sums of two are exact
 _WORD = 2**62
-_LARGEST_SUM = 1e22  # times 10**15 it fits 128 bits, with room to spare
+LARGEST_SUM = 1e22  # times 10**15 it fits 128 bits, with room to spare
 _FINENESS = (0, 2, 4, 6)  # numbers of decimals that are looked for
 
 
@@ -123,13 +127,25 @@ def require_addable(source: Source, columns: Sequence[str], *, weight: str | Non
                 f"Some values of {column!r} are infinite.",
                 hint="repair them, or filter the records out beforehand",
             )
-        if max(found.total, heavy, found.largest * heavy) > _LARGEST_SUM:
-            weighted = "" if found.total > _LARGEST_SUM else f", weighted by {weight!r},"
+        if max(found.total, heavy, found.largest * heavy) > LARGEST_SUM:
+            weighted = "" if found.total > LARGEST_SUM else f", weighted by {weight!r},"
             raise DataError(
                 f"The values of {column!r}{weighted} are too large to be added up exactly: "
                 "absolute values must sum to less than 10**22.",
                 hint="give them in a larger unit, such as thousands",
             )
+        if found.decimals is None and 0 < found.largest < LEAST:
+            warn_of_zeros("values", column)
+
+
+def warn_of_zeros(what: str, column: str) -> None:
+    """Warn that all numbers of a column are so small that their sums are published as 0."""
+    warnings.warn(
+        f"All {what} of {column!r} are nearer to zero than {LEAST:g}, too small to be added "
+        "up: their sums are published as 0. Give them in a smaller unit.",
+        DataWarning,
+        stacklevel=4,
+    )
 
 
 def _look_through(source: Source, columns: Sequence[str]) -> None:
@@ -192,7 +208,7 @@ def without_tiny(number: str, spread: Spread) -> str:
     """
     if spread.decimals is not None:
         return number
-    return f"CASE WHEN abs({number}) < {_TINY} THEN 0 ELSE {number} END"
+    return f"CASE WHEN abs({number}) < {LEAST} THEN 0 ELSE {number} END"
 
 
 def value_sql(value: str, spread: Spread) -> ExactSql:

@@ -5,18 +5,19 @@
 Comparisons ``= == != <> < <= > >=``, ``in (…)``, ``not in (…)``, ``between a and b``,
 ``is [not] missing`` (or ``null``), joined by ``and``, ``or``, ``not`` and parentheses.
 Texts stand in single or double quotes, column names bare or in backticks. As in SQL, a
-comparison with a missing value holds neither way.
+comparison with a missing value holds neither way. What a table prints for a category stands
+for that category and no other: numbers, true and false bare, all else in quotes.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, NoReturn
 
 from tables.errors import FilterError, unknown_name
+from tables.values import bounds_of, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,8 +141,7 @@ class Filter:
         Parameters
         ----------
         types
-            Column name → kind: ``"integer"``, ``"number"``, ``"text"``, ``"boolean"``,
-            ``"date"`` or ``"other"``.
+            Column name → DuckDB's type.
 
         Returns
         -------
@@ -150,7 +150,7 @@ class Filter:
 
         Examples
         --------
-        >>> parse_filter("age >= 'x'").problems({"age": "integer"})[0][0]
+        >>> parse_filter("age >= 'x'").problems({"age": "BIGINT"})[0][0]
         "The filter compares 'age', an integer column, with a text."
         """
         return [(error.problem, error.hint or "") for error in self.errors(types)]
@@ -170,7 +170,7 @@ class Filter:
 
         Examples
         --------
-        >>> parse_filter("age >= 'x'").errors({"age": "integer"})[0].facts
+        >>> parse_filter("age >= 'x'").errors({"age": "BIGINT"})[0].facts
         {'column': 'age', 'kind': 'integer', 'given': 'text'}
         """
         return _errors(self.tree, types)
@@ -193,8 +193,8 @@ class Filter:
         Examples
         --------
         >>> values = {}
-        >>> parse_filter("age >= 15").sql({"age": "integer"}, values), values
-        ('("age" >= $f0)', {'f0': 15})
+        >>> parse_filter("age >= 15").sql({"age": "BIGINT"}, values), values
+        ('("age" >= CAST($f0 AS BIGINT))', {'f0': '15'})
         """
         return _sql(self.tree, types, parameters)
 
@@ -429,6 +429,7 @@ _KIND_WORDS = {
     "text": "a text column",
     "boolean": "a true/false column",
     "date": "a date column",
+    "time": "a column of times of day",
     "other": "a column of a nested or binary type",
 }
 
@@ -436,6 +437,7 @@ _KIND_WORDS = {
 _TYPE_HINTS = {
     "text": "write the code in quotes",
     "date": "write the date as '2027-03-31'",
+    "time": "write the time as '09:30:00'",
     "boolean": "write true or false",
 }
 
@@ -449,9 +451,9 @@ def _errors(node: Node, types: Mapping[str, str]) -> list[FilterError]:
     if node.column not in types:
         problem, hint = unknown_name("Column", node.column, types)
         return [FilterError(problem, hint=hint, reason="column", column=node.column)]
-    kind = types[node.column]
+    kind = kind_of(types[node.column])
     for value in _literals(node):
-        if _convert(value, kind) is None:
+        if bounds_of(value, types[node.column]) is None:
             given = _literal_kind(value)
             error = FilterError(
                 f"The filter compares {node.column!r}, {_KIND_WORDS[kind]}, with a {given}.",
@@ -471,26 +473,6 @@ def _literal_kind(value: Literal) -> str:
     return "text" if isinstance(value, str) else "number"
 
 
-def _convert(value: Literal, kind: str) -> object | None:
-    """Return the parameter for a column of this kind, or None when they do not fit."""
-    if isinstance(value, bool):
-        return value if kind == "boolean" else None
-    if kind == "text" and isinstance(value, str):
-        return value
-    if kind in {"integer", "number"} and not isinstance(value, str):
-        return value
-    if kind == "date" and isinstance(value, str):
-        try:
-            return (
-                dt.datetime.fromisoformat(value)
-                if len(value) > 10
-                else dt.date.fromisoformat(value)
-            )
-        except ValueError:
-            return None
-    return None
-
-
 def _sql(node: Node, types: Mapping[str, str], parameters: dict[str, object]) -> str:
     match node:
         case Join(word=word, parts=parts):
@@ -501,17 +483,40 @@ def _sql(node: Node, types: Mapping[str, str], parameters: dict[str, object]) ->
         case Missing(column=column, negated=negated):
             return f"({quote(column)} IS {'NOT ' if negated else ''}NULL)"
         case Within(column=column, values=values, negated=negated):
-            places = [_bind(v, types[column], parameters) for v in values]
-            word = "NOT IN" if negated else "IN"
-            return f"({quote(column)} {word} ({', '.join(places)}))"
+            name, kind = _operand(column, types[column]), types[column]
+            found = [bounds_of(value, kind) for value in values]
+            exact = dict.fromkeys(b.low for b in found if b is not None and b.is_exact)
+            if not exact:
+                return f"({name} {'=' if negated else '<>'} {name})"
+            places = [_bind(low, kind, parameters) for low in exact]
+            return f"({name} {'NOT IN' if negated else 'IN'} ({', '.join(places)}))"
         case Compare(column=column, operator=operator, value=value):
-            return f"({quote(column)} {operator} {_bind(value, types[column], parameters)})"
+            name = _operand(column, types[column])
+            return f"({name} {_compared(name, operator, value, types[column], parameters)})"
 
 
-def _bind(value: Literal, kind: str, parameters: dict[str, object]) -> str:
-    converted = _convert(value, kind)
-    if isinstance(converted, Decimal):
-        converted = float(converted)
+def _compared(
+    name: str, operator: str, value: Literal, sql_type: str, parameters: dict[str, object]
+) -> str:
+    """Compare with a value of the column's type: the literal, or the one next to it."""
+    found = bounds_of(value, sql_type)
+    if found is None:
+        raise FilterError(f"The filter does not fit the type of {name}.", reason="type")
+    near = found.low if operator[0] == "<" else found.high
+    if found.is_exact:
+        return f"{operator} {_bind(near, sql_type, parameters)}"
+    if operator in {"=", "<>"} or near is None:  # all of them, or none, but the missing
+        return f"{'=' if operator == '<>' else '<>'} {name}"
+    return f"{operator[0]}= {_bind(near, sql_type, parameters)}"
+
+
+def _operand(column: str, sql_type: str) -> str:
+    """Return a column as it is compared: what prints as a text, by its text."""
+    is_coded = sql_type != "VARCHAR" and kind_of(sql_type) == "text"
+    return f"CAST({quote(column)} AS VARCHAR)" if is_coded else quote(column)
+
+
+def _bind(value: object, sql_type: str, parameters: dict[str, object]) -> str:
     name = f"f{len(parameters)}"
-    parameters[name] = converted
-    return f"${name}"
+    parameters[name] = value
+    return f"${name}" if kind_of(sql_type) == "text" else f"CAST(${name} AS {sql_type})"

@@ -335,8 +335,10 @@ def require_sound(source: Source, keys: RecordKeys, *, tolerate_missing: bool = 
         outside = (
             f"coalesce(min({column}) < 0, false) OR coalesce(max({column}) >= {top}, false)"
         )
-    rows = source.fetch(f"SELECT count(*) > count({column}), {outside} FROM {source.relation}")
-    is_missing, is_outside = rows[0]
+    rows = source.fetch(
+        f"SELECT count(*), count(*) - count({column}), {outside} FROM {source.relation}"
+    )
+    total, missing, is_outside = rows[0]
     if is_outside:
         raise KeyQualityError(
             f"Some record keys in {keys.column!r} lie outside [0, {top}).",
@@ -344,9 +346,10 @@ def require_sound(source: Source, keys: RecordKeys, *, tolerate_missing: bool = 
             if top != 1
             else "cast keys that are whole numbers to an integer type and give key_range",
         )
-    if is_missing and not tolerate_missing:
+    if missing and not tolerate_missing:
         raise KeyQualityError(
             f"Some records have no {keys.column!r}.",
             hint='give every record one, or accept key 0 for those with checks = "warn"',
+            inside=f"{missing:,} of {total:,} records",
         )
     source.sound.add(mark)

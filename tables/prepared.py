@@ -132,6 +132,7 @@ class Prepared:
         self._aliases = {name: f"a{place}" for place, name in enumerate(self.axes)}
         self._places = _coarsest(columns, self.axes)
         self.kinds = {column: source.kinds[column] for column in self._places}
+        self._types = {column: source.types[column] for column in self._places}
 
     def conditions(self, where: str | Filter | None) -> frozenset[Condition]:
         """Parse a filter and code it; conditions joined by ``and`` stand by themselves.
@@ -156,9 +157,9 @@ class Prepared:
                 reason="comparisons",
                 limit=_MOST_COMPARISONS,
             )
-        for error in parsed.errors(self.kinds):
+        for error in parsed.errors(self._types):
             raise error
-        return conditions_of(parsed, self._places, self.kinds, self._judge)
+        return conditions_of(parsed, self._places, self._types, self._judge)
 
     def members(self, dimension: str, ranks: Iterable[int]) -> Condition | None:
         """Return the condition that records lie in some categories; None for no condition.

@@ -40,6 +40,8 @@ class KeyQuality:
         and where there are too few records.
     slice
         Repetition was judged on one in `slice` of the keys.
+    inside
+        The numbers behind the problems, for whoever has the data.
     """
 
     problems: tuple[str, ...]
@@ -47,6 +49,7 @@ class KeyQuality:
     repeated_share: float = field(repr=False)
     uniformity_p: float | None
     slice: int
+    inside: str = field(default="", repr=False)
 
     @property
     def is_sound(self) -> bool:
@@ -113,6 +116,7 @@ def check_keys(source: Source, keys: RecordKeys, *, action: Action = "stop") -> 
             quality.summary(),
             hint="is the column one that tells records apart? repair the keys, or accept them"
             ' knowingly with checks = "warn"',
+            inside=quality.inside,
         )
     for problem in quality.problems:
         warnings.warn(problem, KeyQualityWarning, stacklevel=2)
@@ -141,6 +145,14 @@ def _measure(source: Source, keys: RecordKeys) -> KeyQuality:
     bound = by_chance + math.sqrt(3 * by_chance * -math.log(_ALPHA)) - math.log(_ALPHA)
     repeated = looked - distinct
     excess = repeated if math.isinf(space) or repeated > bound else 0
+    counts = [
+        f"{n:,} of {of:,} {what}"
+        for n, of, what in (
+            (missing, total, "records without a key"),
+            (excess, looked, "keys that repeat another"),
+        )
+        if n
+    ]
     p_value = _uniformity(bins, keys.resolve(source)) if bins else None
     problems = []
     if missing:
@@ -158,6 +170,7 @@ def _measure(source: Source, keys: RecordKeys) -> KeyQuality:
         repeated_share=excess / looked if looked else 0.0,
         uniformity_p=p_value,
         slice=modulus if space > _NARROW else 1,
+        inside=", ".join(counts),
     )
 
 

@@ -23,7 +23,12 @@ MissingValues = Literal["stop", "skip"]
 MAX_TOP = 6
 _MAX_DIMENSIONS = 24
 _MAX_MARGINS = 100_000
-_NOUNS = {"text": "texts", "date": "dates", "other": "nested or binary values"}
+_NOUNS = {
+    "text": "texts",
+    "date": "dates",
+    "time": "times of day",
+    "other": "nested or binary values",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +148,7 @@ class Request:
                         )
                     )
         if isinstance(self.where, Filter):
-            found += self.where.problems(kinds)
+            found += self.where.problems(source.types)
         if self.weight is not None:
             if self.weight not in kinds:
                 found.append(unknown_name("Column", self.weight, kinds))

@@ -11,6 +11,7 @@ import secrets
 from pathlib import Path
 from typing import NoReturn
 
+from footing.files import require_private
 from tables.errors import SourceError
 
 __all__ = ["SECRET_VARIABLE", "Secret"]
@@ -96,7 +97,7 @@ class Secret:
         Raises
         ------
         SourceError
-            If the file cannot be read or is too short.
+            If others than its owner may read it, it cannot be read, or it is too short.
 
         Examples
         --------
@@ -107,6 +108,7 @@ class Secret:
         >>> Secret.from_file(file) == secret
         True
         """
+        require_private(path, "secret file", error=SourceError)
         try:
             text = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8).strip()
         except OSError as error:

@@ -24,6 +24,7 @@ from tables.files import attach, check_same_columns, file_format, find_files
 from tables.filters import quote
 from tables.frames import as_arrow
 from tables.spill import SpillFolder
+from tables.values import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Source", "open_source", "read_categories"]
 
-_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
-_UNSIGNED = {"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"}
-_DATES = ("DATE", "TIMESTAMP", "TIME")
 _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 # Integer categories of up to 2**bits combinations are grouped without hashing. It pays where
 # there are more records than combinations; its table cannot spill, so it stays small where
@@ -84,8 +82,9 @@ class Source:
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
         rows = self.fetch(f"DESCRIBE SELECT * FROM {_VIEW}")
         self.columns: dict[str, str] = {name: kind for name, kind, *_ in rows}
-        # Column name → integer, number, text, boolean, date or other.
-        self.kinds = {name: _kind(sql_type) for name, sql_type in self.columns.items()}
+        # Column name → integer, number, text, boolean, date, time or other.
+        self.kinds = {name: kind_of(sql_type) for name, sql_type in self.columns.items()}
+        self.types: dict[str, str] = self.columns  # as filters compare them; "" if they cannot
         self._relation = self._clean()
 
     @property
@@ -219,7 +218,9 @@ class Source:
         progress: Callable[[float], None] | None = None,
     ) -> None:
         """Stream the answer of a query into a Parquet file."""
-        copy = f"COPY ({sql}) TO {sql_text(path)} (FORMAT parquet, COMPRESSION zstd)"
+        # A temporary file of DuckDB's own is for all to read, and stays after a kill.
+        options = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
+        copy = f"COPY ({sql}) TO {sql_text(path)} ({options})"
         self._run(lambda: self._connection.execute(copy, parameters), progress)
 
     def prepare_grouping(self, *, has_sums: bool = False) -> None:
@@ -493,18 +494,6 @@ def _open_object(connection: duckdb.DuckDBPyConnection, data: object) -> Source:
     source = Source(connection, files=(), label=label)
     source.orders.update(orders)
     return source
-
-
-def _kind(sql_type: str) -> str:
-    if sql_type in _INTEGERS or sql_type in _UNSIGNED:
-        return "integer"
-    if sql_type in {"DOUBLE", "FLOAT"} or sql_type.startswith("DECIMAL"):
-        return "number"
-    if sql_type == "VARCHAR" or sql_type.startswith("ENUM") or sql_type == "UUID":
-        return "text"
-    if sql_type == "BOOLEAN":
-        return "boolean"
-    return "date" if sql_type.startswith(_DATES) else "other"
 
 
 def _explain(error: BaseException, label: str) -> SourceError:

@@ -66,6 +66,9 @@ class SparkSource(Source):
         self._relation = described.relation
         types = {name: read_as(kind) for name, kind in self.columns.items()}
         self._types = {name: kind for name, kind in types.items() if kind is not None}
+        self.types = {
+            name: kind if name in self._types else "" for name, kind in self.columns.items()
+        }
         self.kinds = {
             name: kind if name in self._types else "other"
             for name, kind in described.kinds.items()

@@ -124,7 +124,7 @@ def _require_installed() -> None:
     if any(importlib.util.find_spec(name) is None for name in ("pyspark", "sqlglot")):
         raise SourceError(
             'engine = "spark" needs PySpark and SQLGlot, which are not installed.',
-            hint="pip install 'ckm-engine[spark]'",
+            hint="in the project's folder: pip install '.[spark]'",
         )
     home = os.environ.get("JAVA_HOME")
     if home is None and shutil.which("java") is None:

@@ -7,12 +7,13 @@ What is not known to mean the same on both engines is refused, never passed on i
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 from typing import TYPE_CHECKING
 
 from tables.errors import RequestError
-from tables.spark_rules import EXACT_DIGITS, FLOATING, RULES, note_types, parsed, unknown
+from tables.spark_rules import FLOATING, RULES, note_types, parsed, unknown
+from tables.spark_types import read_as
+from tables.values import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +73,7 @@ def spark_sql(sql: str, parameters: Mapping[str, object], *, columns: Mapping[st
         _require_exact(tree, columns)
         _require_known(tree)
         note_types(tree, columns)
-        places = list(tree.find_all(exp.Placeholder))
+        places = [_place(node) for node in tree.find_all(exp.Placeholder)]
         values = [_value(place, parameters, columns) for place in places]
         for place, value in zip(places, values, strict=True):
             place.replace(value)
@@ -119,53 +120,48 @@ def _require_known(tree: Expr) -> None:
             raise unknown()
 
 
-def _value(node: Expr, parameters: Mapping[str, object], columns: Mapping[str, str]) -> Expr:
-    """Write the value of a parameter, of the type in which DuckDB compares it."""
+def _place(node: Expr) -> Expr:
+    """Return a placeholder with the type that it is cast to."""
     from sqlglot import exp
 
-    value = parameters[node.name]
+    return node.parent if isinstance(node.parent, exp.Cast) else node
+
+
+def _value(place: Expr, parameters: Mapping[str, object], columns: Mapping[str, str]) -> Expr:
+    """Write the value of a parameter, of the type of the column that it is compared with."""
+    from sqlglot import exp
+
+    name = place.this.name if isinstance(place, exp.Cast) else place.name
+    value = parameters[name]
     if isinstance(value, bytes):
-        return parsed(f"(SELECT {node.name} FROM {SECRETS})")
-    place = node.parent
-    if place is None or not isinstance(place.this, exp.Column):
+        return parsed(f"(SELECT {name} FROM {SECRETS})")
+    compared = place.parent
+    if compared is None or not isinstance(compared.this, exp.Column):
         raise unknown()
-    others = place.expressions if isinstance(place, exp.In) else [node]
-    beside = [parameters[other.name] for other in others]
-    return _literal(value, columns[place.this.name], any(isinstance(v, float) for v in beside))
+    return _literal(value, columns[compared.this.name])
 
 
-def _literal(value: object, column: str, is_approximate: bool) -> Expr:  # noqa: FBT001
-    """Write a value to compare a column of some type with."""
-    if isinstance(value, bool):
-        return parsed("TRUE" if value else "FALSE")
-    if isinstance(value, (int, float)):
-        return parsed(_number(value, column, is_approximate))
-    if isinstance(value, str):  # hexadecimal digits need no escape
-        return parsed(f"CAST(X'{value.encode().hex()}' AS STRING)")
-    if isinstance(value, dt.datetime):
-        kind = "TIMESTAMP_NTZ" if value.tzinfo is None else "TIMESTAMP"
-        moment = value if value.tzinfo is None else value.astimezone(dt.UTC)
-        return parsed(f"CAST('{moment.isoformat(' ')}' AS {kind})")
-    if isinstance(value, dt.date):
-        return parsed(f"CAST('{value.isoformat()}' AS DATE)")
+def _literal(value: object, column: str) -> Expr:
+    """Write a value of the type of a column; those of filters have been made to fit."""
+    if isinstance(value, float):
+        sign = "-" if value < 0 else ""
+        digits = "Infinity" if math.isinf(value) else repr(abs(value))
+        written = f"CAST('{sign}{digits}' AS DOUBLE)"
+        return parsed(f"CAST({written} AS FLOAT)" if column == "FLOAT" else written)
+    if isinstance(value, int):
+        return parsed(_whole(value))
+    if not isinstance(value, str):
+        raise unknown()
+    match kind_of(column):
+        case "text":  # hexadecimal digits need no escape
+            return parsed(f"CAST(X'{value.encode().hex()}' AS STRING)")
+        case "integer":
+            return parsed(_whole(int(value)))
+        case "boolean":
+            return parsed(value.upper())
+        case "number" | "date":
+            return parsed(f"CAST('{value}' AS {read_as(column)})")
     raise unknown()
-
-
-def _number(value: float, column: str, is_approximate: bool) -> str:  # noqa: FBT001
-    """Write a number: whole, or as a double where DuckDB compares doubles."""
-    if not is_approximate and column not in FLOATING:
-        return _whole(int(value))
-    if column.startswith("DECIMAL") and int(column[8:].partition(",")[0]) > EXACT_DIGITS:
-        raise RequestError(
-            f"On Spark, decimals of more than {EXACT_DIGITS} digits are compared with whole "
-            "numbers alone.",
-            hint='compare with a whole number, or run the job with engine = "duckdb"',
-        )
-    number = float(value)
-    sign = "-" if number < 0 else ""
-    digits = "Infinity" if math.isinf(number) else repr(abs(number))
-    written = f"CAST('{sign}{digits}' AS DOUBLE)"
-    return f"CAST({written} AS FLOAT)" if column == "FLOAT" and not is_approximate else written
 
 
 def _whole(value: int) -> str:

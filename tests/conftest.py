@@ -1,5 +1,6 @@
 """Fixtures that every test may use."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -12,7 +13,17 @@ settings.register_profile(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.load_profile("project")
+# Explores: other examples in every run; what it finds, it prints, to be replayed.
+settings.register_profile(
+    "long",
+    settings.get_profile("project"),
+    derandomize=False,
+    max_examples=2_000,
+    print_blob=True,
+)
+settings.load_profile(os.environ.get("CKM_HYPOTHESIS_PROFILE", "project"))
+
+os.umask(0o077)  # a secret that a test writes is its owner's alone, as it must be
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.failure import explain
 from ckm.cli.release import limit_options
 from ckm.cli.root import common_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ckm.cli.voice import Voice
     from ckm.config import Job
-    from ckm.config.job import JobLedger
     from ckm.config.service import Service
-    from ckm.request import TableRequest
-    from ptable import Feasibility, PTable
+    from ptable import Certificate, Feasibility, NoiseSpec
+    from ptable.stack import StackedSpec
 
-__all__ = ["check", "show_feasibility"]
+__all__ = ["check", "show_feasibility", "tell_few_outcomes"]
 
 _SHOWN_TABLES = 12
 
@@ -29,103 +26,93 @@ _SHOWN_TABLES = 12
 @click.command(
     epilog="""\b
 Examples:
-  ckm check job.toml              everything, with a look at every record key
+  ckm check job.toml              everything that a release does, but writing it
   ckm check job.toml --quick      all but the look at the data's rows
+  ckm check swap.toml             the same for what ckm swap takes
   ckm check service.toml          the same for what ckm serve opens
+
+It reads the data once and computes the tables, as a release does, so it takes about as long.
 """
 )
-@click.argument("job", type=click.Path(path_type=Path), metavar="FILE.toml")
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE.toml")
 @click.option("--quick", is_flag=True, help="Do not read the data's rows.")
 @limit_options
 @common_options
 @click.pass_obj
 def check(
-    voice: Voice, *, job: Path, quick: bool, memory_limit: str | None, threads: int | None
+    voice: Voice, *, file: Path, quick: bool, memory_limit: str | None, threads: int | None
 ) -> None:
-    """Check a job or a service: its text, its noise, its columns, its keys."""
-    from ckm.opening import load_noises, open_engine, opened_ledger
+    """Check a job, a swap or a service: what stops a release, stops this.
 
-    plan, ledger, wanted = _read(voice, job)
-    if plan.suppression is not None:
-        _check_suppression(voice, plan, quick=quick, memory_limit=memory_limit, threads=threads)
-        return
-    ptable, failure = _noise(voice, plan)
-    noises = load_noises(plan)
-    if noises:
-        voice.step("noise of sums ready", f"p-tables are there for {', '.join(noises)}")
-    with (
-        voice.progress() as tell,
-        open_engine(
-            plan, ptable, noises=noises, memory_limit=memory_limit, threads=threads
-        ) as engine,
-    ):
-        try:
-            engine.validate(wanted, sketch=ledger.threshold if ledger else 0)
-        except Exception:
-            if failure is not None:
-                voice.failure(explain(failure))
-            raise
-        if failure is not None:
-            raise failure
-        voice.step("columns checked", "the data have every column, with types that fit")
-        if ledger is not None:
-            with opened_ledger(
-                ledger, plan, ptable=ptable, noises=noises, create=False
-            ) as opened:
-                there = "can be used" if opened is not None else "is not there yet; it is made"
-            voice.step("ledger checked", f"the ledger {there}")
-        if quick:
-            return
-        tell("record keys", 0, 1)
-        quality = engine.check_keys()
-    # Problems have been told: as an error, or under checks = "warn" as warnings.
-    if plan.keys.checks == "skip":
-        voice.step("keys not checked", 'record keys: not checked, for checks = "skip"')
-    elif not quality.problems:
-        voice.step("keys checked", quality.summary())
+    All of the work is done, in a private folder that goes again.
+    """
+    from ckm.config.service import is_service_file
+    from ckm.config.swap import is_swap_file
 
-
-def _check_suppression(
-    voice: Voice, plan: Job, *, quick: bool, memory_limit: str | None, threads: int | None
-) -> None:
-    """Check a job for suppression, which has neither noise nor keys."""
-    from ckm.original import open_originals
-    from tables import check_keys
-
-    with open_originals(plan, memory_limit=memory_limit, threads=threads) as originals:
-        voice.step("columns checked", "the data have every column, with types that fit")
-        if quick:
-            return
-        quality = check_keys(originals.source, originals.keys, action=plan.keys.checks)
-    if not quality.problems and plan.keys.checks != "skip":
-        voice.step("records checked", "no record is there twice")
-
-
-def _read(voice: Voice, file: Path) -> tuple[Job, JobLedger | None, Mapping[str, TableRequest]]:
-    """Read a service or a job: what it is, its ledger, and what it wants of the data."""
-    from ckm.config import read_job
-    from ckm.config.service import is_service_file, read_service
-    from ckm.table_files import TableFiles
-
+    limits = {"memory_limit": memory_limit, "threads": threads}
     if is_service_file(file):
-        service = read_service(file)
-        voice.step("service read", f"{file.name} is a sound service; {_offered(service)}")
-        for caution in service.cautions:
-            voice.warn("caution", caution)
-        return service.job, service.ledger, _variables(service)
+        _check_service(voice, file, quick=quick, **limits)
+    elif is_swap_file(file):
+        _check_swap(voice, file, quick=quick, **limits)
+    else:
+        _check_job(voice, file, quick=quick, **limits)
+
+
+def _check_job(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> None:
+    from ckm.config import read_job
+    from ckm.release import rehearse
+    from ckm.suppressed import rehearse_true_numbers
+    from ckm.table_files import TableFiles
+    from ptable import NoiseSpec, feasible
+
     plan = read_job(file)
     voice.step("job read", f"{file.name} is a sound job; {_names(plan)}")
-    TableFiles(plan).require_fit()
-    formats = ", ".join(plan.output.formats)
-    voice.step("formats checked", f"names and words fit into every format: {formats}")
-    return plan, plan.ledger, plan.tables
+    for name, text in _margins(plan).items():
+        voice.step("margins", text, table=name)
+    if isinstance(plan.ptable, NoiseSpec):
+        show_feasibility(voice, feasible(plan.ptable))
+    if quick:  # else all categories of the tables are looked at
+        for caution in TableFiles(plan).cautions():
+            voice.warn("caution", caution)
+    run = rehearse if plan.suppression is None else rehearse_true_numbers
+    with voice.progress() as tell:
+        run(plan, quick=quick, step=voice.step, progress=tell, **limits)
 
 
-def _variables(service: Service) -> dict[str, TableRequest]:
-    """Return a table of each variable, to see whether the data have it."""
-    from ckm.request import TableRequest
+def _check_swap(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> None:
+    from ckm.config.swap import read_swap
+    from ckm.swap import rehearse_swap
 
-    return {name: TableRequest(dimensions=[name], margins="none") for name in service.variables}
+    job = read_swap(file)
+    voice.step("swap read", f"{file.name}: areas by {', '.join(job.plan.geography)}")
+    with voice.progress() as tell:
+        rehearse_swap(job, quick=quick, step=voice.step, progress=tell, **limits)
+
+
+def _check_service(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> None:
+    from ckm.config.service import read_service
+    from ckm.service.server import rehearse_service
+
+    service = read_service(file)
+    voice.step("service read", f"{file.name} is a sound service; {_offered(service)}")
+    for caution in (*service.cautions, *_formulas(service)):
+        voice.warn("caution", caution)
+    rehearse_service(service, quick=quick, step=voice.step, **limits)
+
+
+def _formulas(service: Service) -> tuple[str, ...]:
+    """Say which codes of a service a spreadsheet would take for formulas."""
+    from ckm.formats import FORMATS
+    from ckm.formats.csv_text import is_formula
+    from ckm.table_files import formula_cautions
+
+    found = {}
+    for name, variable in service.variables.items():
+        listed = service.job.categories.get(name, ())
+        texts = [name, *(listed if isinstance(listed, list) else ()), *variable.categories]
+        found[name] = [t for t in dict.fromkeys(map(str, texts)) if is_formula(t)]
+    output = replace(service.job.output, formats=tuple(FORMATS))
+    return formula_cautions(found, output, section="[service]")
 
 
 def _offered(service: Service) -> str:
@@ -138,19 +125,25 @@ def _names(plan: Job) -> str:
     return f"tables: {', '.join(shown)}" + (f" and {more} more" if more else "")
 
 
-def _noise(voice: Voice, plan: Job) -> tuple[PTable, Exception | None]:
-    """Return the p-table; where there is none, a stand-in to go on with, and the reason."""
-    from ckm.opening import load_ptable
-    from ptable import InfeasibleError, NoiseSpec, feasible, solve
+def _margins(plan: Job) -> dict[str, str]:
+    """Say what a table with a list of margins publishes: the list is not all of it."""
+    found = {}
+    for name, request in plan.tables.items():
+        if not isinstance(request.margins, str):
+            parts = [" by ".join(margin) or "the total" for margin in request.margins]
+            shown = ", ".join(dict.fromkeys([" by ".join(request.dimensions), *parts]))
+            found[name] = f"table {name!r} publishes {shown}"
+    return found
 
-    if isinstance(plan.ptable, NoiseSpec):
-        show_feasibility(voice, feasible(plan.ptable))
-    try:
-        ptable = load_ptable(plan)
-    except InfeasibleError as error:
-        return solve(NoiseSpec(max_noise=2, variance=1.0)), error
-    voice.step("p-table ready", "the p-table exists and its certificate holds")
-    return ptable, None
+
+def tell_few_outcomes(
+    voice: Voice, spec: NoiseSpec | StackedSpec, *, proof: Certificate | None = None
+) -> None:
+    """Warn of rows whose noise is nearly a law on two points."""
+    from ptable.figures import name_few_outcomes
+
+    if text := name_few_outcomes(spec, proof=proof):
+        voice.warn("few outcomes", text)
 
 
 def show_feasibility(voice: Voice, answer: Feasibility) -> None:

@@ -71,9 +71,10 @@ class Failure:
     message: str
     hint: str | None = None
     problems: tuple[dict[str, str | None], ...] = ()
+    inside: str = ""
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the JSON line."""
+        """Return the fields of the JSON line; what stays inside is no part of it."""
         fields: dict[str, Any] = {
             "code": self.code,
             "exit": self.exit,
@@ -146,7 +147,12 @@ def _our(error: ExplainedError) -> Failure:
         if hasattr(p, "where")
     )
     return Failure(
-        exit=code, code=str(error.code), message=error.problem, hint=hint, problems=problems
+        exit=code,
+        code=str(error.code),
+        message=error.problem,
+        hint=hint,
+        problems=problems,
+        inside=error.inside,
     )
 
 

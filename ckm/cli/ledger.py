@@ -95,6 +95,11 @@ def export(
     type=click.IntRange(min=1),
     help="The largest difference that counts; by default all that the ledger can tell.",
 )
+@click.option(
+    "--head",
+    help="A head that was noted elsewhere, such as in the manifest of a release: is all still "
+    "there that was recorded up to then?",
+)
 @click.option("--strict", is_flag=True, help="End with exit code 1 when there is one.")
 @_output_options
 @common_options
@@ -107,11 +112,14 @@ def audit(
     job: Path | None,
     history: str | None,
     threshold: int | None,
+    head: str | None,
     strict: bool,
     output: Path | None,
     force: bool,
 ) -> int:
-    """List the thin differences of a whole history.
+    """List the thin differences of a whole history, after a look whether it is whole.
+
+    The head that is printed tells, kept elsewhere, whether anything before it goes later.
 
     Each line follows from original records: keep the list inside.
     """
@@ -121,6 +129,8 @@ def audit(
         raise click.UsageError("The secret comes from --secret or from --job, not from both.")
     found: list[ThinPair] = []
     with Ledger.open(target, secret=_secret(secret, job), create=False) as opened:
+        end = opened.require_whole(head=head)
+        voice.step("ledger whole", f"no entry is missing or altered; its head is {end}")
         found = list(opened.audit(history=history, threshold=threshold))
     count = "no thin difference" if not found else f"{len(found):,} thin differences"
     voice.step("ledger audited", count if len(found) != 1 else "1 thin difference")

@@ -58,7 +58,7 @@ def release_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for add in (
         common_options,
         limit_options,
-        click.option("--dry-run", is_flag=True, help="Check everything, write nothing."),
+        click.option("--dry-run", is_flag=True, help="Do all of it, keep nothing."),
         click.option("--force", is_flag=True, help="Replace an earlier release there."),
         click.option(
             "--format",
@@ -140,4 +140,4 @@ def release(voice: Voice, /, **options: Any) -> None:
     """
     from ckm.release import release as run
 
-    carry_out(voice, run, "released", **options)
+    carry_out(voice, run, "released", command=voice.command, **options)

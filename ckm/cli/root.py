@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -17,12 +18,13 @@ from ckm.cli.failure import INTERNAL, INTERRUPTED, WRONG_REQUEST, Failure, expla
 from ckm.cli.voice import Voice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from types import FrameType
 
 __all__ = ["Group", "Root", "common_options"]
 
 _STYLE_VARIABLE = "CKM_LOG_FORMAT"
+_STYLES = ("auto", "text", "json")
 _BROKEN_PIPE = 141
 _SIGNAL = 128  # a program ended by signal n has exit code 128 + n
 
@@ -60,7 +62,10 @@ class Root(Group):
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(AttributeError, ValueError):
                 stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-        voice = Voice(os.environ.get(_STYLE_VARIABLE, "auto"))
+        typed = kwargs.get("args") or (args[0] if args else sys.argv[1:])
+        voice = Voice(_style_of(typed))
+        text = shlex.join(["ckm", *map(os.fspath, typed)])
+        voice.command = text.encode(errors="backslashreplace").decode()
         stops: list[int] = []
         with _signals(stops):
             code = _guarded(
@@ -72,6 +77,19 @@ class Root(Group):
         except OSError:  # a log that cannot be written does not change what was done
             _silence(sys.stderr)
         sys.exit(code)
+
+
+def _style_of(words: Sequence[str]) -> str:
+    """Return the style that the words ask for, also where they are wrong otherwise."""
+    found = os.environ.get(_STYLE_VARIABLE, "auto")
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        if word == "--":
+            break
+        name, _, value = word.partition("=")
+        value = value if "=" in word else after
+        if name == "--log-format" and value in _STYLES:
+            found = value
+    return found
 
 
 class _Stop(BaseException):
@@ -169,7 +187,7 @@ def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
     options = (
         click.option(
             "--log-format",
-            type=click.Choice(["auto", "text", "json"]),
+            type=click.Choice(_STYLES),
             envvar=_STYLE_VARIABLE,
             expose_value=False,
             is_eager=True,

@@ -36,7 +36,7 @@ def require_web() -> None:
     if missing:
         raise click.ClickException(
             f"A service needs packages that are not installed: {', '.join(missing)}.\n"
-            "  hint: pip install 'ckm-engine[web]'"
+            "  hint: in the project's folder: pip install '.[web]'"
         )
 
 
@@ -55,7 +55,7 @@ Stop it with Ctrl-C or SIGTERM: answers under way are finished first.
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Port, instead of that of the file; 0: free."
 )
-@click.option("--dry-run", is_flag=True, help="Check the file, open nothing.")
+@click.option("--dry-run", is_flag=True, help="Open the data, answer nobody.")
 @common_options
 @click.pass_obj
 def serve(
@@ -73,10 +73,12 @@ def serve(
     voice.step("service read", f"{service.name}: {len(plan.variables)} variables")
     for caution in plan.cautions:
         voice.warn("caution", caution)
+    from ckm.service.server import rehearse_service, run
+
     if dry_run:
-        voice.step("dry run complete", "dry run: nothing was opened")
+        rehearse_service(plan)
+        voice.step("dry run complete", "dry run: the service can start; nobody was answered")
         return
-    from ckm.service.server import run
 
     run(plan, ready=lambda address: voice.step("serving", f"serving at {address}"))
     voice.step("stopped", "stopped; all that was asked has been answered")

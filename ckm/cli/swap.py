@@ -59,7 +59,7 @@ The report of what moved lies beside the records: swapped.report.json. Both stay
     help="The Parquet file of the swapped records.",
 )
 @click.option("--force", is_flag=True, help="Replace records and report if they exist.")
-@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@click.option("--dry-run", is_flag=True, help="Do all of it, keep nothing.")
 @limit_options
 @common_options
 @click.pass_obj

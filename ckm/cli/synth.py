@@ -16,7 +16,7 @@ from ckm.cli.root import Group, common_options
 from ckm.cli.synth_evaluate import compare, evaluate
 from ckm.cli.synth_report import report
 from ckm.cli.synth_sweep import sweep
-from footing.files import new_file
+from footing.files import new_file, require_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -340,6 +340,7 @@ def _written(target: Path, *, force: bool, dry_run: bool) -> Iterator[Path]:
 
 
 def _secret(file: Path) -> bytes:
+    require_private(file, "secret file")
     try:
         return file.read_bytes().strip()
     except OSError:

@@ -56,6 +56,7 @@ class Voice:
         self.is_json = False
         self.is_quiet = False
         self.is_verbose = False
+        self.command = "ckm"  # what was typed
         self._consoles: dict[str, Console] = {}
         self._logger = logging.getLogger("ckm.cli")
         self.set_style(style)
@@ -103,9 +104,13 @@ class Voice:
                 return
             styled = click.style("error: ", fg="red", bold=True)
             click.echo(styled + _visible(failure.message), err=True, color=_wants_color())
-            if failure.hint is not None:
-                styled = click.style("  hint: ", dim=True)
-                click.echo(styled + _visible(failure.hint), err=True, color=_wants_color())
+            notes = {"hint": failure.hint}
+            if _is_terminal(sys.stderr):  # a file may go anywhere
+                notes["in the data"] = failure.inside
+            for name, note in notes.items():
+                if note:
+                    styled = click.style(f"  {name}: ", dim=True)
+                    click.echo(styled + _visible(note), err=True, color=_wants_color())
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:

@@ -59,7 +59,7 @@ history='public', also=())
     else:
         target = folder / str(model.path)
         _look_at_file(target, add)
-    given = model.model_dump(exclude={"path", "url", "also"})
+    given = model.model_dump(exclude={"path", "url", "also", "official"})
     return JobLedger(target=target, **given, also=tuple(model.also))
 
 

@@ -154,6 +154,10 @@ class OutputModel(_Section):
     additive: bool = Field(
         default=False, description="Change published counts again until tables add up."
     )
+    csv_formulas: Literal["keep", "escape"] = Field(
+        default="keep",
+        description="escape puts an apostrophe before texts of CSV that could be formulas.",
+    )
 
 
 class TableModel(_Section):
@@ -173,7 +177,8 @@ class TableModel(_Section):
         description='"count", "weighted", and "sum:income", "mean:income" of a variable.',
     )
     margins: Literal["all", "none"] | list[list[str]] = Field(
-        default="all", description="Which totals to publish beside the finest cells."
+        default="all",
+        description="Which totals to publish beside the finest cells, which every table has.",
     )
     where: str | None = Field(
         default=None, min_length=1, description="Which rows count, for example: age >= 15"

@@ -15,7 +15,6 @@ from ckm.config.build import JobBuilder, build_noise_spec
 from ckm.config.model import JobModel, PTableModel, known_keys
 from ckm.config.problems import JobError, Problem, did_you_mean, problem_from_pydantic
 from ckm.config.section import schema_of
-from ckm.config.suppression import suppression_cautions
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -102,10 +101,7 @@ def read_job(path: Path | str) -> Job:
     unused = tuple(f"{path.name}: {text}" for text in builder.unused())
     for warning in unused:
         logger.warning(warning, extra={"event": "section without use"})
-    cautions = tuple(f"{path.name}: {text}" for text in suppression_cautions(model))
-    for caution in cautions:
-        logger.warning(caution, extra={"event": "caution"})
-    return replace(job, warnings=(*unused, *cautions))
+    return replace(job, warnings=unused)
 
 
 def read_noise_spec(path: Path | str) -> NoiseSpec:

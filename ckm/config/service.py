@@ -12,15 +12,22 @@ from ckm.config.build import JobBuilder
 from ckm.config.ledger import build_ledger
 from ckm.config.model import JobModel, OutputModel
 from ckm.config.problems import JobError, did_you_mean, problem_from_pydantic
-from ckm.config.read import _names, _parse, _read_text, _version_first
+from ckm.config.read import _names, _parse, _read_text, _version_first, read_job
 from ckm.config.section import schema_of
-from ckm.config.service_facts import OfferedVariable, Service, ServiceAccess, ServiceLimits
+from ckm.config.service_facts import (
+    RECONSTRUCTION,
+    OfferedVariable,
+    Service,
+    ServiceAccess,
+    ServiceLimits,
+)
 from ckm.config.service_model import ServiceModel, known_service_keys
 from ckm.config.words import LANGUAGES, read_codelist, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckm.config.job import Job, JobLedger
     from ckm.config.service_model import VariableModel
 
 __all__ = [
@@ -122,7 +129,11 @@ class _Builder:
     def __init__(self, path: Path, text: str, model: ServiceModel) -> None:
         self.path, self.text, self.model = path, text, model
         about = model.service
-        output = OutputModel(total_label=about.total_label, missing_label=about.missing_label)
+        output = OutputModel(
+            total_label=about.total_label,
+            missing_label=about.missing_label,
+            csv_formulas=about.csv_formulas,
+        )
         shared = {name: getattr(model, name) for name in _SHARED}
         job = JobModel.model_construct(
             version=1, output=output, table=[], ledger=None, **shared
@@ -133,6 +144,8 @@ class _Builder:
     def build(self) -> Service:
         model, about = self.model, self.model.service
         job = self.jobs.build(self.path, self.text)
+        access = self._access()
+        ledger = build_ledger(model.ledger, self.path.parent, add=self._add)
         service = Service(
             job=job,
             id=about.id,
@@ -149,8 +162,9 @@ class _Builder:
             variables={v.name: self._variable(v) for v in model.variable},
             rules=self._rules(),
             limits=ServiceLimits(**model.limits.model_dump()),
-            access=self._access(),
-            ledger=build_ledger(model.ledger, self.path.parent, add=self._add),
+            access=access,
+            ledger=ledger,
+            official=self._official(ledger, has_filters=access.has_filters),
         )
         self._across()
         if self.jobs.problems:
@@ -240,6 +254,14 @@ class _Builder:
         for path, what in ((audit, "audit log"), (budgets, "file of budgets")):
             if path is not None and not path.parent.is_dir():
                 self._add(where, f"the folder of the {what} does not exist.")
+        is_accepted = access.accepts_reconstruction is not None
+        if access.mode == "open" and access.filters == "public" and not is_accepted:
+            text = (
+                'filters = "public" in an open service lets anybody reconstruct the true '
+                "counts, from some hundred filtered tables."
+            )
+            words = f'accepts_reconstruction = "{RECONSTRUCTION}"'
+            self._add(where, text, f"leave filters out, or accept it in these words: {words}")
         return ServiceAccess(
             mode=access.mode,
             tokens=tokens,
@@ -248,7 +270,44 @@ class _Builder:
             trusted_proxies=tuple(access.trusted_proxies),
             origins=tuple(access.origins),
             filters=access.filters,
+            accepts_reconstruction=is_accepted,
         )
+
+    def _official(self, ledger: JobLedger | None, *, has_filters: bool) -> tuple[Job, ...]:
+        """Read the jobs whose tables are reserved; note where nothing is and has to be."""
+        model, where = self.model.ledger, "[ledger]"
+        if model is None or ledger is None:
+            return ()
+        if has_filters and not model.official:
+            self._add(
+                where,
+                "reserves nothing, while callers may filter: one table of theirs can keep a "
+                "table of the office from publication for ever.",
+                'name the jobs whose tables come first: official = ["job.toml"]',
+            )
+        jobs = []
+        for name in model.official:
+            before = len(self.jobs.problems)
+            path = self.jobs._path(where, "official", name)  # noqa: SLF001
+            if len(self.jobs.problems) > before:
+                continue
+            try:
+                job = read_job(path)
+            except JobError as error:
+                for problem in error.problems:
+                    self._add(where, f"official {name!r}: {problem.line()}", problem.hint)
+                continue
+            if job.ledger is None or _place(job.ledger) != _place(ledger):
+                text = f"official {name!r} names another ledger or history, or none."
+                self._add(where, text, "give the job the path and history of the service")
+            jobs.append(job)
+        return tuple(jobs)
+
+
+def _place(ledger: JobLedger) -> tuple[Path | str, str]:
+    """Return where a ledger keeps tables: its file or database, and the history."""
+    target = ledger.target
+    return (target.resolve() if isinstance(target, Path) else target), ledger.history
 
 
 _SHARED = ("data", "keys", "ptable", "hierarchies", "categories")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -13,9 +13,21 @@ if TYPE_CHECKING:
     from ckm.config.job import Job, JobLedger
     from ckm.config.words import Texts
 
-__all__ = ["OfferedVariable", "Role", "Service", "ServiceAccess", "ServiceLimits"]
+__all__ = [
+    "RECONSTRUCTION",
+    "OfferedVariable",
+    "Reconstruction",
+    "Role",
+    "Service",
+    "ServiceAccess",
+    "ServiceLimits",
+]
 
 Role = Literal["public", "researcher", "officer"]
+Reconstruction = Literal["whoever may filter can reconstruct every true count"]
+
+#: What an office has to say, word for word, before the public may filter.
+RECONSTRUCTION: Reconstruction = get_args(Reconstruction)[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +92,13 @@ class ServiceAccess:
     budgets: Path | None
     trusted_proxies: tuple[str, ...]
     origins: tuple[str, ...]
-    filters: Role = "public"
+    filters: Role = "officer"
+    accepts_reconstruction: bool = False
+
+    @property
+    def has_filters(self) -> bool:
+        """Whether there can be a caller who may filter."""
+        return self.filters == "public" or self.tokens is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +122,12 @@ class Service:
     limits: ServiceLimits
     access: ServiceAccess
     ledger: JobLedger | None = None
+    official: tuple[Job, ...] = ()
+
+    @property
+    def method(self) -> str:
+        """The word of what is said about the noise, on every page and in every answer."""
+        return "reconstruction" if self.access.accepts_reconstruction else "method"
 
     @property
     def area(self) -> str | None:
@@ -119,9 +143,18 @@ class Service:
                 "without [ledger] nobody compares requests with what was published: two "
                 "tables that differ by one person give that person away"
             )
-        if self.access.mode == "open" and self.access.filters == "public":
+        elif not self.official:
             told.append(
-                "everybody may filter: with some hundred tables a patient reader averages the "
-                'noise out; filters = "researcher" in [access] prevents it'
+                "[ledger] reserves nothing: a table that a caller asks for first may keep one "
+                'of the office from publication; official = ["job.toml"] prevents it'
+            )
+        filters = self.access.filters
+        if filters != "officer" and self.access.has_filters:
+            who = "everybody" if self.access.mode == "open" else "everybody with a token"
+            who = who if filters == "public" else "every researcher with a token"
+            told.append(
+                f"{who} may filter: whoever may filter can reconstruct the true counts from "
+                "some hundred tables, with a ledger too; "
+                'filters = "officer" in [access] prevents it'
             )
         return tuple(told)

@@ -16,6 +16,7 @@ from ckm.config.model import (
     TextModel,
 )
 from ckm.config.section import Section as _Section
+from ckm.config.service_facts import Reconstruction, Role  # noqa: TC001  (pydantic looks)
 
 __all__ = ["ServiceModel", "known_service_keys"]
 
@@ -64,6 +65,10 @@ class AboutModel(_Section):
     workers: int = Field(default=1, ge=1, le=64, description="Processes.")
     total_label: _Name = Field(default="Total", description="The code of totals.")
     missing_label: _Name = Field(default="(missing)", description="The code of missing.")
+    csv_formulas: Literal["keep", "escape"] = Field(
+        default="keep",
+        description="escape puts an apostrophe before texts of CSV that could be formulas.",
+    )
 
 
 class VariableModel(_Section):
@@ -177,9 +182,13 @@ class AccessModel(_Section):
     trusted_proxies: list[_Name] = Field(
         default=[], description="Addresses whose X-Forwarded-For is believed."
     )
-    filters: Literal["public", "researcher", "officer"] = Field(
-        default="public",
+    filters: Role = Field(
+        default="officer",
         description="The least role that may filter, or count some categories alone.",
+    )
+    accepts_reconstruction: Reconstruction | None = Field(
+        default=None,
+        description="What the office has to say where the mode is open and the public filters.",
     )
     origins: list[_Name] = Field(
         default=[], description='Web sites whose scripts may ask (CORS); ["*"] for all.'
@@ -190,6 +199,9 @@ class ServiceLedgerModel(LedgerModel):
     """The record of what was published, by this service and by batch jobs."""
 
     smallest: int = Field(default=10, ge=1, description="Smaller cells are not compared.")
+    official: list[_Name] = Field(
+        default=[], description="Job files whose tables are recorded before callers are heard."
+    )
 
 
 class ServiceModel(_Section):
@@ -232,7 +244,7 @@ def known_service_keys() -> dict[str, tuple[str, ...]]:
     Examples
     --------
     >>> known_service_keys()["ledger"]
-    ('path', 'url', 'threshold', 'policy', 'smallest', 'history', 'also')
+    ('path', 'url', 'threshold', 'policy', 'smallest', 'history', 'also', 'official')
     """
     keys = {name: tuple(model.model_fields) for name, model in _SECTIONS.items()}
     top = tuple(field.alias or name for name, field in ServiceModel.model_fields.items())

@@ -9,7 +9,6 @@ from pydantic import Field
 from ckm.config.job import JobSuppression
 from ckm.config.magnitude_model import DominanceModel, PriorPosteriorModel
 from ckm.config.section import Section
-from tables import FilterError, parse_filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = [
     "SuppressionModel",
     "build_suppression",
-    "suppression_cautions",
     "suppression_sections",
 ]
 
@@ -101,7 +99,6 @@ def build_suppression(
         return None
     _require_alone(job, add)
     _require_rules(job, model, add)
-    _require_one_name(job, add)
     rules = model.model_dump(exclude={"dominance", "prior_posterior"})
     nk, pq = model.dominance, model.prior_posterior
     return JobSuppression(
@@ -127,73 +124,6 @@ def _require_alone(job: JobModel, add: Callable[[str, str, str | None], None]) -
     for key in ("limits", "exceptions", "designs", "sensitive"):
         if key in told:
             add("[report]", f"{key} is for noise, and a suppression has none.", f"remove {key}")
-
-
-def _require_one_name(job: JobModel, add: Callable[[str, str, str | None], None]) -> None:
-    """Note columns that tables show under several names: their cells would not be linked."""
-    names: dict[str, set[str]] = {}
-    for name in {name for table in job.table for name in table.dimensions}:
-        given = job.hierarchies.get(name, name)
-        if isinstance(given, list):
-            for column in given:
-                shown = column if len(given) > 1 else name
-                names.setdefault(column, set()).add(shown)
-        else:
-            names.setdefault(name if isinstance(given, str) else given.column, set()).add(name)
-    for column, found in sorted(names.items()):
-        if len(found) > 1:
-            shown = " and ".join(map(repr, sorted(found)))
-            text = (
-                f"tables show the column {column!r} as {shown}: their cells would not be known "
-                "to be the same."
-            )
-            add("[hierarchies]", text, "use one of them in all tables of a suppression")
-
-
-def suppression_cautions(job: JobModel) -> list[str]:
-    """Tell which tables of a suppression are not protected from each other.
-
-    Parameters
-    ----------
-    job
-        The job file.
-
-    Examples
-    --------
-    >>> from ckm.config.model import JobModel
-    >>> table = {"name": "a", "dimensions": ["sex"]}
-    >>> job = JobModel.model_validate(
-    ...     {
-    ...         "schema": 1,
-    ...         "data": {"path": "people.parquet", "id": "person_id"},
-    ...         "suppression": {"threshold": 3},
-    ...         "table": [table, table | {"name": "b", "where": "age >= 1"}],
-    ...     }
-    ... )
-    >>> suppression_cautions(job)[0].partition(",")[0]
-    "[[table]] 'a' and 'b' have different filters"
-    """
-    if job.suppression is None:
-        return []
-    first: dict[str, str] = {}
-    for table in job.table:
-        first.setdefault(_meaning(table.where), table.name)
-    if len(first) < 2:
-        return []
-    names = " and ".join(map(repr, first.values()))
-    text = (
-        f"[[table]] {names} have different filters, and are not protected from each other: the "
-        "difference of two of their numbers may be the true count of a few people. Publish "
-        "one, or make a dimension of the filter."
-    )
-    return [text]
-
-
-def _meaning(where: str | None) -> str:
-    try:
-        return repr(where and parse_filter(where))
-    except FilterError:  # told when the filter is fitted to the data
-        return repr(where)
 
 
 def _require_rules(

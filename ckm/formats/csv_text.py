@@ -1,13 +1,14 @@
 """CSV: texts in quotation marks, numbers without; an empty number is a suppressed one.
 
-The file is an exact document: texts stand as they are, `=1+1` too. Open it in a spreadsheet
-through its import, with the columns as text, or hand out XLSX instead.
+Numbers are plain decimals, never with an exponent. The file is an exact document: texts stand
+as they are, `=1+1` too; `without_formulas` makes another table for spreadsheets.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["read_csv", "write_csv"]
+__all__ = ["formulas", "is_formula", "read_csv", "without_formulas", "write_csv"]
 
 # One field and what ends it: quoted (with "" for a mark inside) or plain.
 _FIELD = re.compile(rb'(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n|\r|\n|\Z)')
 _KNOWN = re.compile(r"(count|weighted)(_published)*")
 _HEAD = 1 << 20
+_CHUNK = 1 << 16
+# What begins a formula, the full-width forms that East Asian spreadsheets take for it, too.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def write_csv(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
@@ -39,28 +43,128 @@ def write_csv(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> No
     table, stream, about
         The table, where to, and what is said about it, of which CSV holds nothing.
     """
+    import pyarrow as pa
+
     del about
-    from pyarrow import csv
+    stream.write((",".join(map(_quoted, table.columns)) + "\n").encode())
+    texts = [
+        (codes, pa.array(list(map(_quoted, categories)), pa.string()))
+        for codes, categories in table.dimensions.values()
+    ]
+    for start in range(0, table.n_rows, _CHUNK):
+        rows = slice(start, start + _CHUNK)
+        columns = [listed.take(pa.array(codes[rows])) for codes, listed in texts]
+        columns += [plain_numbers(values[rows]) for values in table.measures.values()]
+        stream.write(lines_of(columns))
 
-    csv.write_csv(plain(table), stream, csv.WriteOptions(quoting_style="needed"))
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
 
 
-def plain(table: PublishedTable) -> pa.Table:
-    """Return the table as Arrow with its dimensions spelled out.
+def is_formula(text: str) -> bool:
+    """Return whether a spreadsheet would take a text for a formula.
+
+    Parameters
+    ----------
+    text
+        A category, or the name of a column.
+
+    Examples
+    --------
+    >>> [is_formula(text) for text in ("=1+1", "-1", "1-1", "")]
+    [True, True, False, False]
+    """
+    return text.startswith(_FORMULA)
+
+
+def formulas(table: PublishedTable) -> dict[str, list[str]]:
+    """Return the texts that a spreadsheet would take for formulas, by column.
+
+    Parameters
+    ----------
+    table
+        The table. The name of a column counts among its texts.
+
+    Examples
+    --------
+    >>> sex = (np.array([0, 1], np.int32), ["=1+1", "1+1"])
+    >>> formulas(PublishedTable(dimensions={"sex": sex}, measures={"count": np.arange(2)}))
+    {'sex': ['=1+1']}
+    """
+    texts = {name: [name] for name in table.measures}
+    texts |= {name: [name, *categories] for name, (_, categories) in table.dimensions.items()}
+    found = {name: list(filter(is_formula, listed)) for name, listed in texts.items()}
+    return {name: listed for name, listed in found.items() if listed}
+
+
+def without_formulas(table: PublishedTable) -> PublishedTable:
+    """Return a table with an apostrophe before each text that could be a formula.
 
     Parameters
     ----------
     table
         The table.
+
+    Examples
+    --------
+    >>> sex = (np.array([0, 1], np.int32), ["=1+1", "1+1"])
+    >>> table = PublishedTable(dimensions={"sex": sex}, measures={"count": np.arange(2)})
+    >>> without_formulas(table).dimensions["sex"][1]
+    ["'=1+1", '1+1']
+    """
+
+    def escaped(text: str) -> str:
+        return f"'{text}" if is_formula(text) else text
+
+    return PublishedTable(
+        dimensions={
+            escaped(name): (codes, list(map(escaped, categories)))
+            for name, (codes, categories) in table.dimensions.items()
+        },
+        measures={escaped(name): values for name, values in table.measures.items()},
+    )
+
+
+def plain_numbers(values: Any) -> pa.Array:
+    """Return numbers as texts without an exponent, empty where they are suppressed.
+
+    Each text reads back as the same number.
+
+    Parameters
+    ----------
+    values
+        Numbers, perhaps masked.
+
+    Examples
+    --------
+    >>> plain_numbers(np.array([1.223016106e11, 1e-7, 2.5])).to_pylist()
+    ['122301610600', '0.0000001', '2.5']
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    arrow = table.to_arrow()
-    columns = [
-        column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-        for column in arrow.columns
-    ]
-    return pa.table(columns, names=arrow.column_names)
+    texts = pa.array(values).cast(pa.string()).fill_null("")
+    if values.dtype == np.float64:
+        has_exponent = pc.match_substring(texts, "e")
+        long = [format(Decimal(text), "f") for text in texts.filter(has_exponent).to_pylist()]
+        if long:
+            texts = pc.replace_with_mask(texts, has_exponent, pa.array(long, pa.string()))
+    return texts
+
+
+def lines_of(columns: Sequence[pa.Array | pa.Scalar]) -> bytes:
+    """Join texts, quoted where they must be, into lines.
+
+    Parameters
+    ----------
+    columns
+        Of the file.
+    """
+    import pyarrow.compute as pc
+
+    lines = pc.binary_join_element_wise(*columns, ",")
+    return str("\n".join(lines.to_pylist()) + "\n").encode()
 
 
 def read_csv(path: Path) -> tuple[PublishedTable, TableAbout]:

@@ -20,7 +20,7 @@ from ckm.formats.content import hidden, shown
 from ckm.formats.cube import Axis, cube_of, free_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -134,9 +134,7 @@ def _roles(cube: Cube, contents: str) -> dict[str, list[str]]:
 
 
 def _dimension(axis: Axis, about: TableAbout) -> dict[str, Any]:
-    category: dict[str, Any] = {"index": list(axis.ids)}
-    if axis.labels:
-        category["label"] = {text: axis.labels.get(text, text) for text in axis.ids}
+    category = category_of({text: axis.labels.get(text, text) for text in axis.ids})
     if axis.children:
         category["child"] = {node: list(below) for node, below in axis.children.items()}
     extension: dict[str, Any] = {}
@@ -174,11 +172,26 @@ def _contents(table: PublishedTable, about: TableAbout) -> dict[str, Any]:
     return {
         "label": CONTENTS,
         "category": {
-            "index": list(table.measures),
-            "label": {name: about.labels.get(name, name) for name in table.measures},
+            **category_of({name: about.labels.get(name, name) for name in table.measures}),
             "unit": units,
         },
     }
+
+
+def category_of(labels: Mapping[str, str]) -> dict[str, Any]:
+    """Return the places and the labels of categories, as every client of PxWebApi 2 reads them.
+
+    Parameters
+    ----------
+    labels
+        Category → label, in their order.
+
+    Examples
+    --------
+    >>> category_of({"F": "Women", "M": "Men"})
+    {'index': {'F': 0, 'M': 1}, 'label': {'F': 'Women', 'M': 'Men'}}
+    """
+    return {"index": {text: place for place, text in enumerate(labels)}, "label": dict(labels)}
 
 
 def _decimals(values: NDArray[Any]) -> int:

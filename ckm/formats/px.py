@@ -216,7 +216,10 @@ class _Header:
         lines += [_line("SOURCE", about.source)] if about.source else []
         if about.notes:
             if any("#" in note for note in about.notes):
-                raise FormatError("A note of PX holds no '#': it stands for a line break.")
+                raise FormatError(
+                    "A note of PX holds no '#': it stands for a line break.",
+                    hint="change the note, or choose another format",
+                )
             lines.append(
                 _line("NOTE", "##".join(note.replace("\n", "#") for note in about.notes))
             )

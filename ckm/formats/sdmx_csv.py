@@ -11,23 +11,23 @@ set and stand in its first line. A cell that the table does not list has no line
 from __future__ import annotations
 
 import re
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
 from ckm.errors import FormatError
-from ckm.formats.about import TableAbout
-from ckm.formats.content import encoded, hidden, is_weighted, masked
-from ckm.formats.csv_text import read_header, read_texts
-from ckm.published import PublishedTable
+from ckm.formats.content import hidden
+from ckm.formats.csv_text import lines_of, plain_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     import pyarrow as pa
 
-__all__ = ["read_sdmx_csv", "write_sdmx_csv_1", "write_sdmx_csv_2"]
+    from ckm.formats.about import TableAbout
+    from ckm.published import PublishedTable
+
+__all__ = ["write_sdmx_csv_1", "write_sdmx_csv_2"]
 
 _FIRST = {"2.0": ("STRUCTURE", "STRUCTURE_ID", "ACTION"), "1.0": ("DATAFLOW",)}
 _LAST = ("OBS_VALUE", "OBS_STATUS", "CONF_STATUS")
@@ -97,7 +97,6 @@ def _lines(
 ) -> bytes:
     """Join the columns of some rows, all at once."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     names = list(table.measures)
     size = len(next(iter(table.measures.values()))[rows])
@@ -107,16 +106,15 @@ def _lines(
         columns.append(texts.take(pa.array(np.repeat(codes[rows], len(names)))))
     if names != [_SINGLE]:
         columns.append(pa.array(names * size, pa.string()))
-    numbers = [pa.array(v[rows]).cast(pa.string()) for v in table.measures.values()]
+    numbers = [plain_numbers(values[rows]) for values in table.measures.values()]
     is_hidden = np.stack([hidden(v[rows]) for v in table.measures.values()], axis=1).ravel()
-    columns.append(_interleaved(numbers).fill_null(""))
+    columns.append(_interleaved(numbers))
     columns.append(pa.array(np.where(is_hidden, "Q,C", "A,F"), pa.string()))
     if has_comment:
         columns.append(
             pa.array([_quoted(comment) if comment else "", *[""] * (len(is_hidden) - 1)])
         )
-    lines = pc.binary_join_element_wise(*columns, ",")
-    return str("\n".join(lines.to_pylist()) + "\n").encode()
+    return lines_of(columns)
 
 
 def _quoted(text: str) -> str:
@@ -138,7 +136,10 @@ def _check(table: PublishedTable) -> None:
             )
     for name in table.measures:
         if not _CODE.fullmatch(name):
-            raise FormatError(f"SDMX has no measure {name!r}: an id has letters and digits.")
+            raise FormatError(
+                f"SDMX has no measure {name!r}: an id has letters and digits.",
+                hint="name the variable as the data structure does, or choose CSV",
+            )
     if not table.n_rows and list(table.measures) != [_SINGLE]:
         raise FormatError(
             "SDMX-CSV does not tell the measures of a table without rows.", hint="choose CSV"
@@ -156,58 +157,3 @@ def _interleaved(columns: Sequence[pa.Array]) -> pa.Array:
     size = len(columns[0])
     order = (np.arange(len(columns)) * size + np.arange(size)[:, None]).ravel()
     return pa.chunked_array(columns).combine_chunks().take(pa.array(order))
-
-
-def read_sdmx_csv(path: Path) -> tuple[PublishedTable, TableAbout]:
-    """Read a table from SDMX-CSV 1.0 or 2.0, as this package writes it.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    FormatError
-        If it is no such file.
-    """
-    names = read_header(path)
-    if names[:1] == ["DATAFLOW"]:
-        start = 1
-    elif names[:1] == ["STRUCTURE"]:
-        start = 3
-    else:
-        raise FormatError(f"The file {path.name!r} is not SDMX-CSV.")
-    if "OBS_VALUE" not in names:
-        raise FormatError(f"The file {path.name!r} has no column OBS_VALUE.")
-    dimensions = names[start : names.index("OBS_VALUE")]
-    arrow = read_texts(path, names, dict.fromkeys(names, "text"))
-    columns = {name: arrow[name].to_pylist() for name in names}
-    which, measures = encoded(columns.get("MEASURE", [_SINGLE] * arrow.num_rows))
-    measures = measures or [_SINGLE]
-    width = len(measures)
-    if "MEASURE" in dimensions:
-        dimensions.remove("MEASURE")
-    if arrow.num_rows % width or (which != np.arange(arrow.num_rows) % width).any():
-        raise FormatError(f"The measures of {path.name!r} do not take turns.")
-    flows = set(columns[names[start - 2 if start == 3 else 0]])
-    said = next(iter(columns.get("COMMENT_DSET", [])), "")
-    return PublishedTable(
-        dimensions={name: encoded(columns[name][::width]) for name in dimensions},
-        measures={
-            name: _numbers(name, columns["OBS_VALUE"][at::width])
-            for at, name in enumerate(measures)
-        },
-    ), TableAbout(dataflow=flows.pop() if len(flows) == 1 else "", notes=[said] if said else [])
-
-
-def _numbers(name: str, texts: Sequence[str]) -> Any:
-    mask = np.array([text == "" for text in texts], bool)
-    present = [text for text in texts if text]
-    is_whole = not is_weighted(name) and not any("." in t or "e" in t for t in present)
-    values = np.zeros(len(texts), np.int64 if is_whole else np.float64)
-    try:
-        values[~mask] = [(int if is_whole else float)(text) for text in present]
-    except (ValueError, OverflowError):
-        raise FormatError(f"Measure {name!r} holds texts where numbers are meant.") from None
-    return masked(values, mask)

@@ -230,11 +230,8 @@ def _above(axis: Axis) -> Numbers:
     """Return for every category, by rank, the next coarser one, or -1 for the total."""
     above = np.full(axis.size, -1, np.int64)
     for level, coarser in zip(axis.levels, axis.levels[1:], strict=False):
-        if level.up is None:
-            continue
-        upper = coarser.ranks[level.up].astype(np.int64)
-        is_other = upper != level.ranks  # a leaf may stand in for itself above
-        above[level.ranks[is_other]] = upper[is_other]
+        if level.up is not None:  # a leaf that stands in for itself gets its own further on
+            above[level.ranks] = coarser.ranks[level.up]
     return above
 
 

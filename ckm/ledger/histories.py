@@ -15,6 +15,7 @@ from ckm.ledger.index import Index
 from ckm.ledger.pair import ThinPair
 from ckm.ledger.pending import Pending
 from ckm.ledger.record import Record
+from ckm.ledger.settings import Head, read_head, write_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -59,12 +60,12 @@ class Histories:
         self._seal = seal
         self._width = width
         self._indexes: dict[str, Index] = {}
-        self._last = 0
+        self.head = Head()  # where the ledger ends, as far as was looked
         self._opened: OrderedDict[int, Record] = OrderedDict()
         self._sets = 0
 
     def __repr__(self) -> str:
-        return f"Histories({self._last} entries)"
+        return f"Histories({self.head.number} entries)"
 
     @property
     def sets(self) -> int:
@@ -72,27 +73,123 @@ class Histories:
         return sum(len(index) for index in list(self._indexes.values()))
 
     def refresh(self) -> bool:
-        """Take in what was recorded since the last look, by whomever; tell if there was any."""
-        before = self._last
-        for row in self._store.rows(after=self._last):
-            self.take(row.number, self._unseal(row), row.history)
-        return self._last > before
+        """Take in what was recorded since the last look, by whomever; tell if there was any.
 
-    def take(self, number: int, record: Record, history: str) -> None:
+        Raises
+        ------
+        LedgerError
+            If an entry is missing, was altered or stands in another's place.
+        """
+        before = self.head
+        head = read_head(self._store.settings(), self._seal)
+        links = {before.number: before.link}
+        for row in self._store.rows(after=before.number):
+            if self._chained(row, self.head) != row:
+                raise self._damaged()
+            self.take(row, self._unseal(row))
+            links[row.number] = row.link
+        # What others wrote after the head was read may be there already.
+        if links.get(head.number) != head.link:
+            raise self._damaged()
+        return self.head != before
+
+    def take(self, row: Row, record: Record) -> None:
         """Take a record in that is safely written.
 
         Parameters
         ----------
-        number
-            Its number.
+        row
+            How it is written.
         record
             The record.
-        history
-            Its history.
         """
-        self.index(history).add(record, number=number)
-        self._keep(number, record)
-        self._last = number
+        self.index(row.history).add(record, number=row.number)
+        self._keep(row.number, record)
+        self.head = Head(row.number, row.link)
+
+    def chained(self, rows: Sequence[Row]) -> list[Row]:
+        """Give new rows the numbers and the links that follow on what is recorded.
+
+        Parameters
+        ----------
+        rows
+            The rows.
+        """
+        found: list[Row] = []
+        head = self.head
+        for row in rows:
+            found.append(self._chained(row, head))
+            head = Head(found[-1].number, found[-1].link)
+        return found
+
+    def write_head(self, rows: Sequence[Row], new: Mapping[str, str]) -> None:
+        """Write that the ledger ends with new rows, and has new settings.
+
+        Parameters
+        ----------
+        rows
+            From `chained`.
+        new
+            Settings.
+        """
+        read_head(self._store.settings(), self._seal)
+        head = Head(rows[-1].number, rows[-1].link) if rows else self.head
+        write_head(self._store, self._seal, head, new)
+
+    def require_whole(self, known: Head | None = None) -> Head:
+        """Return where the ledger ends, after a look at every entry.
+
+        Parameters
+        ----------
+        known
+            Where it ended at an earlier time, as noted elsewhere.
+
+        Raises
+        ------
+        LedgerError
+            If entries are missing, were altered or are in another order, with their numbers.
+        """
+        wrong: list[str] = []
+        head = Head()
+        is_known = known is None or known == head
+        last = read_head(self._store.settings(), self._seal)
+        for row in self._store.rows():
+            if row.number != head.number + 1:
+                wrong.append(_missing(head.number + 1, row.number - 1))
+            is_sealed = self._seal.open(row.sealed, beside=row.beside) is not None
+            if not is_sealed:
+                wrong.append(f"entry {row.number} was altered")
+            elif row.number == head.number + 1 and self._chained(row, head).link != row.link:
+                wrong.append(f"entry {row.number} does not follow on the one before it")
+            head = Head(row.number, row.link)
+            is_known = is_known or head == known
+        if head.number < last.number:
+            wrong.append(_missing(head.number + 1, last.number))
+        elif head.number == last.number and head.link != last.link:
+            wrong.append(f"entry {head.number} is not the last one that was written")
+        if not is_known and known is not None:
+            wrong.append(f"entry {known.number} is not the one whose head was noted")
+        if wrong:
+            raise LedgerError(
+                f"The ledger is not whole: {'; '.join(wrong)}.",
+                hint="restore the ledger from a copy, and find out who can write it",
+            )
+        return head
+
+    def _chained(self, row: Row, head: Head) -> Row:
+        number = head.number + 1
+        link = self._seal.link(head.link, number, row.sealed)
+        return replace(row, number=number, link=link)
+
+    def _damaged(self) -> LedgerError:
+        try:
+            self.require_whole()
+        except LedgerError as error:
+            return error
+        return LedgerError(
+            "The ledger was put back to an earlier state while it was in use.",
+            hint="restore the ledger from its latest copy",
+        )
 
     def index(self, history: str) -> Index:
         """Return the sets of a history.
@@ -287,6 +384,11 @@ class Histories:
                 hint="restore the ledger from a copy",
             )
         return Record.unpack(text, Definition.read(row.definition))
+
+
+def _missing(first: int, last: int) -> str:
+    one = f"entry {first} is missing"
+    return one if first == last else f"entries {first} to {last} are missing"
 
 
 def _known(record: Record, sources: Sequence[Source]) -> Mask:

@@ -13,7 +13,7 @@ from ckm.ledger.amounts import new_noises, sealed_noises
 from ckm.ledger.entry import Entry
 from ckm.ledger.histories import Histories
 from ckm.ledger.seal import Seal
-from ckm.ledger.settings import require_noise, require_parameters, width_of
+from ckm.ledger.settings import Head, require_noise, require_parameters, width_of
 from ckm.ledger.store import Row, open_store
 from ckm.ledger.writer import Submission, Writer
 
@@ -431,6 +431,39 @@ class Ledger:
                 hint="a ledger is made for the largest threshold it will ever need",
             )
         yield from self._histories.audit(history, wanted)
+
+    @property
+    def head(self) -> str:
+        """The number and the link of the last entry, as far as this program has seen."""
+        return str(self._histories.head)
+
+    def require_whole(self, *, head: str | None = None) -> str:
+        """Look at every entry, and return the head of the ledger.
+
+        Parameters
+        ----------
+        head
+            The head at an earlier time, as noted elsewhere: then entries that were removed
+            since are missed even where the whole ledger was put back.
+
+        Returns
+        -------
+        str
+            The number and the link of the last entry. Who keeps it elsewhere can tell later
+            that nothing up to there was removed.
+
+        Raises
+        ------
+        LedgerError
+            If entries are missing, were altered or are in another order, with their numbers.
+
+        Examples
+        --------
+        >>> ledger.require_whole()  # doctest: +SKIP
+        '12:0123456789abcdef0123456789abcdef'
+        """
+        known = None if head is None else Head.read(head)
+        return str(self._histories.require_whole(known))
 
     def close(self) -> None:
         """Close the database."""

@@ -40,7 +40,7 @@ class Postgres(Database):
     """
 
     _mark = "%s"
-    _number = "BIGSERIAL PRIMARY KEY"
+    _number = "BIGINT PRIMARY KEY"
     _bytes = "BYTEA"
 
     def __init__(
@@ -89,7 +89,7 @@ class Postgres(Database):
         except ImportError:
             raise LedgerError(
                 "A ledger in PostgreSQL needs the package psycopg.",
-                hint="pip install 'ckm-engine[postgres]'",
+                hint="in the project's folder: pip install '.[postgres]'",
             ) from None
         self._errors = (psycopg.Error,)
         wait_ms = int(self._timeout_s * 1000)

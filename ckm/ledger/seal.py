@@ -12,7 +12,7 @@ import numpy as np
 from ckm.mix import siphash
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -61,6 +61,7 @@ class Seal:
         self._cipher = secret.derive("ckm ledger cipher v1")
         self._mac = secret.derive("ckm ledger seal v1")
         self._named = secret.derive("ckm ledger definition v1")
+        self._chain = secret.derive("ckm ledger chain v1")
         stream = hashlib.shake_256(secret.derive("ckm ledger digests v2"))
         keys = np.frombuffer(stream.digest(_PURPOSES * 24), "<u8").astype(np.uint64)
         self._keys = keys[: 2 * _PURPOSES].reshape(2, _PURPOSES)
@@ -87,6 +88,25 @@ class Seal:
         padded = self._combine(sealed[_NONCE:], sealed[:_NONCE])
         size = int.from_bytes(padded[:_LENGTH], "big")
         return padded[_LENGTH : _LENGTH + size]
+
+    def link(self, before: bytes, number: int, sealed: bytes) -> bytes:
+        """Return the link of an entry: what no other number, entry or entries before it have.
+
+        Parameters
+        ----------
+        before
+            The link of the entry before; none of the first.
+        number
+            The number of the entry.
+        sealed
+            The entry; its seal covers what stands beside it.
+        """
+        return self._tag(b"link", before, number.to_bytes(_LENGTH, "big"), sealed[:_MAC])
+
+    def head(self, number: int, link: bytes, settings: Mapping[str, str]) -> bytes:
+        """Return what tells that a ledger ends with an entry and has these settings."""
+        texts = [text.encode() for item in sorted(settings.items()) for text in item]
+        return self._tag(b"head", number.to_bytes(_LENGTH, "big"), link, *texts)
 
     def digest(self, text: bytes) -> bytes:
         """Return a keyed digest of 16 bytes, by which a text is recognised."""
@@ -135,6 +155,12 @@ class Seal:
 
     def __repr__(self) -> str:
         return "Seal(…)"
+
+    def _tag(self, *parts: bytes) -> bytes:
+        tag = hashlib.blake2b(key=self._chain, digest_size=_MAC)
+        for part in parts:
+            tag.update(len(part).to_bytes(_LENGTH, "big") + part)
+        return tag.digest()
 
     def _combine(self, text: bytes, nonce: bytes) -> bytes:
         answer = np.frombuffer(text, np.uint8).copy()

@@ -1,7 +1,9 @@
-"""What a ledger was made for: its form, its secret, the width of its sketches."""
+"""What a ledger was made for: its form, its secret, its width; and where it ends."""
 
 from __future__ import annotations
 
+import hmac
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
@@ -9,13 +11,119 @@ from ckm.ledger.errors import LedgerError
 from tables.sketch import MAX_WIDTH
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckm.ledger.seal import Seal
     from ckm.ledger.store import Store
 
-__all__ = ["require_noise", "require_parameters", "width_of"]
+__all__ = ["Head", "read_head", "require_noise", "require_parameters", "width_of", "write_head"]
 
-_SCHEMA = "2"
+_SCHEMA = "3"
+_HEAD = "head"
 _WIDTH = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a ledger ends: the number of its last entry, and the link of that entry.
+
+    Examples
+    --------
+    >>> str(Head(2, bytes(16)))
+    '2:00000000000000000000000000000000'
+    """
+
+    number: int = 0
+    link: bytes = b""
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.link.hex()}"
+
+    @classmethod
+    def read(cls, text: str) -> Head:
+        """Read a head from its text.
+
+        Raises
+        ------
+        ConfigError
+            If it is none.
+
+        Examples
+        --------
+        >>> Head.read("2:0102").number
+        2
+        """
+        number, _, link = text.strip().partition(":")
+        try:
+            return cls(int(number), bytes.fromhex(link))
+        except ValueError:
+            raise ConfigError(
+                "The head of a ledger reads like 12:0123456789abcdef…",
+                hint="ckm ledger audit prints it, and so do the manifests of releases",
+            ) from None
+
+
+def read_head(settings: Mapping[str, str], seal: Seal) -> Head:
+    """Return where a ledger ends.
+
+    Parameters
+    ----------
+    settings
+        The settings of the ledger.
+    seal
+        The keys of the ledger.
+
+    Raises
+    ------
+    LedgerError
+        If that, or another setting, was altered.
+
+    Examples
+    --------
+    >>> read_head(store.settings(), seal)  # doctest: +SKIP
+    Head(number=0, link=b'')
+    """
+    text, _, tag = settings.get(_HEAD, "").rpartition(" ")
+    others = {name: content for name, content in settings.items() if name != _HEAD}
+    try:
+        head = Head.read(text)
+        is_ours = hmac.compare_digest(
+            bytes.fromhex(tag), seal.head(head.number, head.link, others)
+        )
+    except (ConfigError, ValueError):
+        is_ours = False
+    if not is_ours:
+        raise LedgerError(
+            "The settings of the ledger were altered or are damaged.",
+            hint="restore the ledger from a copy",
+        )
+    return head
+
+
+def write_head(
+    store: Store, seal: Seal, head: Head, new: Mapping[str, str] | None = None
+) -> None:
+    """Write where a ledger ends, and new settings, in the transaction of the caller.
+
+    Parameters
+    ----------
+    store
+        The database.
+    seal
+        The keys of the ledger.
+    head
+        Its last entry.
+    new
+        Settings that it does not have yet.
+
+    Examples
+    --------
+    >>> write_head(store, seal, Head())  # doctest: +SKIP
+    """
+    new = new or {}
+    others = {name: text for name, text in store.settings().items() if name != _HEAD}
+    tag = seal.head(head.number, head.link, {**others, **new})
+    store.write_settings({**new, _HEAD: f"{head} {tag.hex()}"})
 
 
 def require_parameters(threshold: int | None, smallest: int) -> None:
@@ -72,13 +180,17 @@ def width_of(store: Store, seal: Seal, threshold: int | None) -> int:
     with store.writing():
         settings = store.settings()
         if not settings:
+            if any(True for _ in store.rows(is_open=True)):
+                raise LedgerError(
+                    "The settings of the ledger are gone.", hint="restore it from a copy"
+                )
             settings = {
                 "schema": _SCHEMA,
                 "width": str(threshold or _WIDTH),
                 "check": seal.check,
             }
-            store.write_settings(settings)
-    return _width(settings, seal, threshold)
+            write_head(store, seal, Head(), settings)
+    return _width(store.settings(), seal, threshold)
 
 
 def require_noise(store: Store, seal: Seal, noise: str, *, create: bool) -> None:
@@ -108,9 +220,11 @@ def require_noise(store: Store, seal: Seal, noise: str, *, create: bool) -> None
     known = store.settings().get("noise")
     if known is None and create:
         with store.writing():
-            known = store.settings().get("noise")
+            settings = store.settings()
+            known = settings.get("noise")
             if known is None:
-                store.write_settings({"noise": wanted})
+                write_head(store, seal, read_head(settings, seal), {"noise": wanted})
+                known = wanted
     if known not in {None, wanted}:
         raise LedgerError(
             "The tables in the ledger have another noise: the p-table or [keys] mix changed, "
@@ -123,14 +237,16 @@ def _width(settings: dict[str, str], seal: Seal, threshold: int | None) -> int:
     """Return the width of a ledger's sketches, or raise when it does not suit."""
     if settings.get("schema") != _SCHEMA:
         raise LedgerError(
-            "The ledger has a form that this version does not know.",
-            hint="use the version that wrote it, or a newer one",
+            "The ledger has a form that this version does not know, older or newer.",
+            hint="use the version that wrote it, or start a new ledger: its tables are "
+            "recorded again when they are released again",
         )
     if settings.get("check") != seal.check:
         raise LedgerError(
             "The ledger was made with another secret.",
             hint="use that secret, or start a new ledger",
         )
+    read_head(settings, seal)
     width = int(settings["width"])
     if threshold is not None and threshold > width:
         raise LedgerError(

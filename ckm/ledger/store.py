@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ckm.ledger.errors import LedgerError
+from footing.files import require_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,10 +25,11 @@ _META = "CREATE TABLE IF NOT EXISTS ckm_ledger (name TEXT PRIMARY KEY, content T
 _ENTRIES = (
     "CREATE TABLE IF NOT EXISTS ckm_ledger_entry (number {number}, history TEXT NOT NULL, "
     "digest {bytes} NOT NULL, definition TEXT NOT NULL, published_at TEXT NOT NULL, "
-    "sealed {bytes} NOT NULL)"
+    "sealed {bytes} NOT NULL, link {bytes} NOT NULL)"
 )
 _LOOKUP = "CREATE INDEX IF NOT EXISTS ckm_ledger_lookup ON ckm_ledger_entry (history, digest)"
-_COLUMNS = "history, digest, definition, published_at, sealed"
+_COLUMNS = "history, digest, definition, published_at, sealed, link"
+_OPEN_COLUMNS = "history, digest, definition, published_at, NULL, NULL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,7 @@ class Row:
     definition: str
     published_at: str
     sealed: bytes
+    link: bytes = b""
 
     @property
     def beside(self) -> bytes:
@@ -57,13 +60,13 @@ class Store(Protocol):
         """Return the settings written when the ledger was made; none in a new one."""
 
     def write_settings(self, settings: dict[str, str]) -> None:
-        """Write settings that the ledger does not have yet."""
+        """Write settings, in the place of older ones of these names."""
 
     def writing(self) -> AbstractContextManager[None]:
         """Let nobody else write; commit at the end, or take everything back."""
 
-    def insert(self, row: Row) -> int:
-        """Write an entry; return its number."""
+    def insert(self, row: Row) -> None:
+        """Write an entry."""
 
     def rows(
         self, *, after: int = 0, number: int | None = None, is_open: bool = False
@@ -160,7 +163,7 @@ class Database:
     """What both databases share: statements with ``?``, one connection, one lock."""
 
     _mark = "?"
-    _number = "INTEGER PRIMARY KEY AUTOINCREMENT"
+    _number = "INTEGER PRIMARY KEY"
     _bytes = "BLOB"
     _errors: tuple[type[BaseException], ...] = (sqlite3.Error,)
     _connection: Any
@@ -173,19 +176,23 @@ class Database:
         return dict(self._fetch("SELECT name, content FROM ckm_ledger"))
 
     def write_settings(self, settings: dict[str, str]) -> None:
-        """Write settings that the ledger does not have yet."""
+        """Write settings, in the place of older ones of these names."""
         for item in settings.items():
-            self._run("INSERT INTO ckm_ledger (name, content) VALUES (?, ?)", item)
+            self._run(
+                "INSERT INTO ckm_ledger (name, content) VALUES (?, ?) "
+                "ON CONFLICT (name) DO UPDATE SET content = excluded.content",
+                item,
+            )
 
-    def insert(self, row: Row) -> int:
-        """Write an entry; return its number."""
-        values = (row.history, row.digest, row.definition, row.published_at, row.sealed)
+    def insert(self, row: Row) -> None:
+        """Write an entry."""
+        opened = (row.history, row.digest, row.definition, row.published_at)
+        values = (row.number, *opened, row.sealed, row.link)
         marks = ", ".join("?" * len(values))
-        answer = self._fetch(
-            f"INSERT INTO ckm_ledger_entry ({_COLUMNS}) VALUES ({marks}) RETURNING number",  # noqa: S608
+        self._run(
+            f"INSERT INTO ckm_ledger_entry (number, {_COLUMNS}) VALUES ({marks})",  # noqa: S608
             values,
         )
-        return int(answer[0][0])
 
     def rows(
         self, *, after: int = 0, number: int | None = None, is_open: bool = False
@@ -196,13 +203,13 @@ class Database:
             f"SELECT number FROM ckm_ledger_entry WHERE {where} ORDER BY number",  # noqa: S608
             (value,),
         )
-        columns = _COLUMNS.replace("sealed", "NULL") if is_open else _COLUMNS
+        columns = _OPEN_COLUMNS if is_open else _COLUMNS
         for (one,) in numbers:  # one after the other: entries may be large
             found = self._fetch(
                 f"SELECT {columns} FROM ckm_ledger_entry WHERE number = ?",  # noqa: S608
                 (one,),
             )
-            for history, digest, definition, published_at, sealed in found:
+            for history, digest, definition, published_at, sealed, link in found:
                 yield Row(
                     number=one,
                     history=history,
@@ -210,6 +217,7 @@ class Database:
                     definition=definition,
                     published_at=published_at,
                     sealed=bytes(sealed or b""),
+                    link=bytes(link or b""),
                 )
 
     def has(self, history: str, digest: bytes) -> bool:
@@ -289,13 +297,14 @@ class _Sqlite(Database):
                 path, timeout=timeout_s, isolation_level=None, check_same_thread=False
             )
         try:
+            self._require_ledger()
+            require_private(path, "ledger", error=LedgerError)
             self._prepare()
         except BaseException:
             self._connection.close()
             raise
 
     def _prepare(self) -> None:
-        self._require_ledger()
         self._run("PRAGMA journal_mode = WAL")
         self._run("PRAGMA synchronous = FULL")
         self._run("PRAGMA secure_delete = ON")

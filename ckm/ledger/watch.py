@@ -154,6 +154,11 @@ class Watch:
         """
         return self._ledger.standing(self._entries, history=self._history)
 
+    @property
+    def head(self) -> str:
+        """The head of the ledger, see `Ledger.require_whole`."""
+        return self._ledger.head
+
     def numbers(self) -> dict[str, tuple[int, ...]]:
         """Return the entries of the tables that were published last: name → numbers.
 

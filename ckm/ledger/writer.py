@@ -165,15 +165,15 @@ class Writer:
             has_noises = any(submission.noises for submission in group)
             if self._histories.refresh() or has_noises:  # another program wrote meanwhile
                 self._judge(group)
-            numbers = [
-                [self._store.insert(submission.rows[place]) for place in submission.fresh]
-                for submission in group
-            ]
-            for submission in group:
-                self._store.write_settings(submission.new)
-        for submission, mine in zip(group, numbers, strict=True):
-            for place, number in zip(submission.fresh, mine, strict=True):
-                self._histories.take(number, submission.records[place], submission.history)
+            rows = [s.rows[place] for s in group for place in s.fresh]
+            chained = self._histories.chained(rows)
+            for row in chained:
+                self._store.insert(row)
+            new = {name: text for s in group for name, text in s.new.items()}
+            self._histories.write_head(chained, new)
+        records = [s.records[place] for s in group for place in s.fresh]
+        for row, record in zip(chained, records, strict=True):
+            self._histories.take(row, record)
 
     def _judge(self, group: Sequence[Submission]) -> None:
         """Check every submission against what is recorded and those accepted before it."""

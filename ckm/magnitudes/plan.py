@@ -258,5 +258,6 @@ def _require_sound(magnitudes: Magnitudes, noise: MagnitudeNoise) -> None:
         raise MagnitudeError(
             f"The variable {magnitudes.variable!r} has negative values, and its noise is for "
             "amounts that are not negative.",
-            hint="set signed=True; totals may then cross zero",
+            hint="in a job file, signed = true in its [[magnitude]] lets them in (in Python, "
+            "signed=True); totals may then cross zero",
         )

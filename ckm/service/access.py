@@ -6,7 +6,6 @@ import datetime as dt
 import hashlib
 import hmac
 import json
-import os
 import re
 import secrets
 import threading
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, get_args
 
 from ckm.config.service_facts import Role
 from ckm.errors import ConfigError
-from footing.files import locked, write_whole
+from footing.files import locked, require_private, write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +26,6 @@ __all__ = ["ROLES", "Caller", "TokenEntry", "TokenFile", "Tokens"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 _TOKEN = re.compile(r"ckm_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
-_OTHERS = 0o077
 _REMEMBERED = 10_000
 
 
@@ -103,21 +101,20 @@ class TokenFile:
         ConfigError
             If the file cannot be read, or others can read it.
         """
+        require_private(self.path, "file of tokens", error=ConfigError)
         try:
-            if os.name == "posix" and self.path.stat().st_mode & _OTHERS:
-                raise ConfigError(
-                    f"The file of tokens {self.path.name!r} can be read by others.",
-                    hint=f"run: chmod 600 {self.path.name}",
-                )
             listed = json.loads(self.path.read_text(encoding="utf-8"))["tokens"]
-            return [TokenEntry(**entry) for entry in listed]
+            entries = [TokenEntry(**entry) for entry in listed]
+            for entry in entries:
+                ROLES.index(entry.role)  # who has no role that there is may ask nothing
         except FileNotFoundError:
             return []
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError):
+        except (OSError, KeyError, TypeError, ValueError):
             raise ConfigError(
                 f"The file of tokens {self.path.name!r} cannot be read.",
                 hint="ckm token add makes one",
             ) from None
+        return entries
 
     def add(self, *, role: Role, label: str, requests_per_hour: int | None = None) -> str:
         """Make a token, keep its hash, and return it; it is not to be had again.

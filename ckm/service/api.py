@@ -10,6 +10,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from ckm.config.service_facts import RECONSTRUCTION
 from ckm.manifest import engine_version
 from ckm.service import openapi
 from ckm.service.asking import is_local, parameters_of
@@ -37,6 +38,7 @@ _EXPOSED = [
     "RateLimit-Reset",
     "Retry-After",
     "CKM-Withheld",
+    "CKM-Notice",
 ]
 
 
@@ -94,6 +96,7 @@ def make_app(desk: Desk) -> ASGIApp:
         most_bytes=service.limits.request_bytes,
         seconds=service.limits.seconds,
         metrics=desk.metrics,
+        notice=RECONSTRUCTION if service.access.accepts_reconstruction else "",
     )
 
 

@@ -216,23 +216,31 @@ def wishes_of_parameters(parameters: Parameters) -> dict[str, Wish]:
     return wishes
 
 
-def wishes_of_body(body: SelectionBody) -> dict[str, Wish]:
+def wishes_of_body(body: SelectionBody, parameters: Parameters) -> dict[str, Wish]:
     """Return what a body wishes of each variable.
 
     Parameters
     ----------
     body
         The body.
+    parameters
+        The parameters beside it: pxweb of R names code lists there.
     """
+    beside = wishes_of_parameters(parameters)
+    if any(wish.codes is not None for wish in beside.values()):
+        raise Mistake("bad_parameter", name="valueCodes")
     wishes: dict[str, Wish] = {}
     for part in body.selection:
         if part.variableCode in wishes:
             raise Mistake("repeated", name=part.variableCode)
+        other = beside.pop(part.variableCode, Wish())
         wishes[part.variableCode] = Wish(
             codes=part.valueCodes,
-            codelist=part.codelist,
-            is_single=part.outputValues == "single",
+            codelist=part.codelist if part.codelist is not None else other.codelist,
+            is_single=other.is_single or part.outputValues == "single",
         )
+    if beside:
+        raise Mistake("bad_parameter", name=f"codelist[{next(iter(beside))}]")
     return wishes
 
 

@@ -5,6 +5,7 @@ Counts and keys add up, so the three ways give the same cells.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import Counter
 from concurrent.futures import Future
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ckm.service.cache import Cache
 from ckm.service.mistake import Mistake
-from tables import Deadline, StoppedError
+from tables import Deadline, SourceError, StoppedError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from tables import Condition, Prepared, PreparedCells
 
 __all__ = ["Cubes"]
+
+logger = logging.getLogger(__name__)
 
 # A scan beats rolling up from more cells than this.
 _MOST_CELLS = 250_000
@@ -73,7 +76,7 @@ class Cubes:
         Raises
         ------
         Mistake
-            If too many others are being looked for.
+            If too many others are being looked for, or memory or disk do not suffice.
         tables.StoppedError
             If it takes too long, or was called off.
         """
@@ -131,6 +134,9 @@ class Cubes:
         try:
             self.routes["scanned"] += 1
             return self._prepared.scan(levels, where=where, deadline=deadline)
+        except SourceError as error:  # memory or disk, as the records were read at the start
+            logger.error("scan failed", extra={"problem": error.problem})  # noqa: TRY400
+            raise Mistake("busy") from None
         finally:
             self._scans.release()
 

@@ -6,6 +6,7 @@ Knows nothing of HTTP. The API and the page ask here, so both give the same answ
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ckm.errors import FormatError
@@ -391,12 +392,12 @@ class Desk:
         cubes, watch = self.answerer.cubes, self.metrics.watch
         for name, cache in (("cells", cubes.cache), ("answers", self.rendered)):
             text = f"Memory that {name} take."
-            watch(f"ckm_cache_bytes_{name}", text, lambda cache=cache: float(cache.used))
+            watch(f"ckm_cache_bytes_{name}", text, partial(getattr, cache, "used"))
         for route in ("repeated", "rolled", "scanned"):
             watch(
                 f"ckm_cells_{route}",
                 f"How often cells were {route}.",
-                lambda route=route: float(cubes.routes[route]),
+                partial(cubes.routes.__getitem__, route),
                 is_total=True,
             )
 

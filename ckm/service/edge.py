@@ -17,6 +17,8 @@ from ckm.service.problem import problem_of_mistake
 from ckm.service.words import Phrase
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from ckm.service.metrics import Metrics
@@ -51,6 +53,8 @@ class Edge:
         The longest time for a body to arrive.
     metrics
         Where requests are counted.
+    notice
+        What every answer says in a header; empty for nothing.
     """
 
     def __init__(
@@ -61,12 +65,14 @@ class Edge:
         most_bytes: int,
         seconds: float,
         metrics: Metrics,
+        notice: str = "",
     ) -> None:
         self.app = app
         self._languages = languages
         self._most_bytes = most_bytes
         self._seconds = seconds
         self._metrics = metrics
+        self._headers = _HEADERS | ({b"ckm-notice": notice.encode()} if notice else {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -80,7 +86,7 @@ class Edge:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message = _with_headers(message)
+                message = _with_headers(message, self._headers)
             await send(message)
 
         try:
@@ -195,10 +201,10 @@ def language_of(scope: Scope, languages: tuple[str, ...]) -> str:
     return languages[0]
 
 
-def _with_headers(message: Message) -> Message:
+def _with_headers(message: Message, more: Mapping[bytes, bytes]) -> Message:
     headers: list[tuple[bytes, bytes]] = list(message.get("headers", []))
     present = {name.lower() for name, _ in headers}
-    headers += [(name, text) for name, text in _HEADERS.items() if name not in present]
+    headers += [(name, text) for name, text in more.items() if name not in present]
     return {**message, "headers": headers}
 
 

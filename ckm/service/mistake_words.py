@@ -110,6 +110,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
     "filter_is_boolean": ("true or false", "« true » ou « false »"),
     "filter_is_true/false": ("true or false", "« true » ou « false »"),
     "filter_is_date": ("a date", "une date"),
+    "filter_is_time": ("a time of day", "une heure du jour"),
     "filter_is_other": ("of a kind that cannot be compared", "d'un type sans comparaison"),
     "many_parameters": (
         "it has more than {limit} parameters.",
@@ -170,8 +171,14 @@ MISTAKES: dict[str, tuple[str, str]] = {
         "Il y a eu trop de jetons erronés ; attendez {wait} secondes.",
     ),
     "no_filters": (
-        "Who filters, or counts some categories alone, needs the role: {role}.",
-        "Pour filtrer, ou ne compter que certaines modalités, il faut le rôle : {role}.",
+        (
+            "Who filters, or ticks categories of a variable that is not shown, needs the role:"
+            " {role}. Show the variable, and tick its categories there."
+        ),
+        (
+            "Pour filtrer, ou cocher des modalités d'une variable qui n'est pas affichée, il"
+            " faut le rôle : {role}. Affichez la variable et cochez-y ses modalités."
+        ),
     ),
     "not_allowed": ("Your role does not allow this.", "Votre rôle ne le permet pas."),
     "too_many_requests": (

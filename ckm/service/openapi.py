@@ -9,6 +9,7 @@ from ckm.formats import FORMATS
 from ckm.service.bodies import RequestBody, SelectionBody
 from ckm.service.pxweb import CONTENTS
 from ckm.service.shapes import ANSWERS, PROBLEM, SECURITY
+from ckm.service.words import notice_of
 
 if TYPE_CHECKING:
     from ckm.config.service import Service
@@ -305,7 +306,11 @@ def finished(document: dict[str, Any], service: Service) -> dict[str, Any]:
         path: {method: _ours(operation, service) for method, operation in operations.items()}
         for path, operations in document["paths"].items()
     }
-    return {**document, "paths": paths, "components": {"securitySchemes": SECURITY}}
+    info = dict(document["info"])
+    if notice := notice_of(service, service.languages[0]):
+        info["description"] = notice
+    made = {"info": info, "paths": paths, "components": {"securitySchemes": SECURITY}}
+    return {**document, **made}
 
 
 def _ours(operation: dict[str, Any], service: Service) -> dict[str, Any]:

@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ckm.formats import FORMATS
+from ckm.formats.json_stat import category_of
 from ckm.service.selection import codelists_of
-from ckm.service.words import say
+from ckm.service.words import notice_of, say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,11 +49,13 @@ def table(
     links = _Links(language)
     path = f"/tables/{service.id}"
     labels = [variable.offer.labels[language] for variable in variables.values()]
+    said = service.description.get(language, "")
     return {
         "type": "Table",
+        "language": language,
         "id": service.id,
         "label": service.title[language],
-        "description": service.description.get(language, ""),
+        "description": " ".join(t for t in (said, notice_of(service, language)) if t),
         "updated": None if service.updated is None else f"{service.updated}T00:00:00Z",
         "firstPeriod": None,
         "lastPeriod": None,
@@ -171,8 +174,7 @@ def metadata(
     dimension[CONTENTS] = {
         "label": say("measure", language),
         "category": {
-            "index": {measure: place for place, measure in enumerate(measures)},
-            "label": {measure: say(measure, language) for measure in measures},
+            **category_of({measure: say(measure, language) for measure in measures}),
             "unit": {
                 measure: {"base": service.unit.get(language, ""), "decimals": 0}
                 for measure in measures
@@ -181,7 +183,7 @@ def metadata(
         "extension": {"elimination": False, "show": "value"},
     }
     area = service.area
-    notes = [say("method", language)]
+    notes = [say(service.method, language)]
     return {
         "version": "2.0",
         "class": "dataset",
@@ -206,19 +208,14 @@ def metadata(
 
 def _dimension(variable: Variable, language: str, *, is_mandatory: bool) -> dict[str, Any]:
     ranks = variable.ranks().tolist()
-    codes = [variable.codes[rank] for rank in ranks]
     elimination: dict[str, Any] = {"elimination": not is_mandatory}
     if not is_mandatory:
         elimination["eliminationValueCode"] = variable.total
     return {
         "label": variable.offer.labels[language],
-        "category": {
-            "index": {code: place for place, code in enumerate(codes)},
-            "label": {
-                code: variable.label(rank, language)
-                for code, rank in zip(codes, ranks, strict=True)
-            },
-        },
+        "category": category_of(
+            {variable.codes[rank]: variable.label(rank, language) for rank in ranks}
+        ),
         "extension": {
             **elimination,
             "show": "value",
@@ -248,6 +245,11 @@ def config(service: Service, *, version: str, most_cells: int | None) -> dict[st
         Cells of an answer.
     """
     names = {"en": "English", "fr": "Français"}
+    notices = [
+        {"key": language, "value": notice}
+        for language in service.languages
+        if (notice := notice_of(service, language))
+    ]
     return {
         "apiVersion": "2.0.0",
         "appVersion": version,
@@ -268,7 +270,8 @@ def config(service: Service, *, version: str, most_cells: int | None) -> dict[st
             {
                 "id": "CORS",
                 "params": [{"key": "enabled", "value": str(bool(service.access.origins))}],
-            }
+            },
+            *([{"id": "reconstruction", "params": notices}] if notices else []),
         ],
         "rules": {k: v for k, v in service.rules.items() if v is not False and v != []},
     }

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckm.formats import FORMATS, TableAbout, to_bytes
+from ckm.formats.csv_text import without_formulas
 from ckm.formats.words import category_labels
 from ckm.service.words import say
 
@@ -90,7 +91,7 @@ def about_answer(
     for measure in answer.query.measures:
         labels.setdefault(measure, say(measure, language))
     area = service.area if service.area in shown else ""
-    notes = [say("method", language)]
+    notes = [say(service.method, language)]
     notes += [service.description[language]] if service.description else []
     return TableAbout(
         id=service.id,
@@ -145,7 +146,9 @@ def render(
         msg = "a refusal has no table"
         raise TypeError(msg)
     about = about_answer(answer, service=service, variables=variables, language=language)
-    body = to_bytes(answer.table, format, about=about)
+    escapes = format == "csv" and service.job.output.csv_formulas == "escape"
+    table = without_formulas(answer.table) if escapes else answer.table
+    body = to_bytes(table, format, about=about)
     kind = FORMATS[format]
     headers = {"Content-Language": language}
     if answer.withheld:

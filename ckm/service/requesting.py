@@ -68,6 +68,7 @@ class Requests:
             measures=body.measures,
             select=body.select,
         )
+        desk.require_filters(query, caller)
         most = desk.rules(caller).maximum_cells
         is_large = most is not None and query.cells * len(query.measures) > most
         if body.wait and not is_large:

@@ -65,7 +65,9 @@ class Selections:
 
     async def post_data(self, request: Request, table_id: str) -> Response:
         """Answer a selection in the body."""
-        plain = parameters_of(request, known=("lang", "outputformat", "filter")).plain
+        known = ("lang", "outputformat", "filter")
+        parameters = parameters_of(request, known=known, is_deep=True)
+        plain = parameters.plain
         caller, language = await self._front.enter(request)
         self._front.require_table(table_id)
         body = parse_body(await request.body(), SelectionBody)
@@ -73,7 +75,7 @@ class Selections:
         ask = partial(
             query_of_wishes,
             self._desk,
-            wishes_of_body(body),
+            wishes_of_body(body, parameters),
             where=plain.get("filter"),
             order=[] if placed is None else [*placed.stub, *placed.heading],
         )

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
+from ckm.opening import opened_job, silent_step
 from ckm.service.logs import quiet_others
+from footing import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,14 +28,22 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from ckm.config.service import Service
+    from ckm.opening import Step
+    from ckm.service.answer import Answerer
     from ckm.service.desk import Desk
     from ckm.service.ledger_hook import Ledger
 
-__all__ = ["grace_s", "open_desk", "require_private", "run", "serve_desk"]
+__all__ = [
+    "grace_s",
+    "open_desk",
+    "rehearse_service",
+    "require_private",
+    "run",
+    "serve_desk",
+]
 
 logger = logging.getLogger(__name__)
 
-_OTHERS = 0o077
 _HEADER_BYTES = 32_768
 _BACKLOG = 512
 _MORE_S = 5.0
@@ -53,19 +63,14 @@ def require_private(service: Service) -> None:
         If a file is readable by the group or by all.
     """
     ledger = None if service.ledger is None else service.ledger.target
-    files = {
+    kept = {
         "secret file": service.job.keys.secret,
         "audit log": service.access.audit,
         "ledger": ledger if isinstance(ledger, Path) else None,
     }
-    for kind, path in files.items():
-        if path is None or os.name != "posix" or not path.exists():
-            continue
-        if path.stat().st_mode & _OTHERS:
-            raise ConfigError(
-                f"The {kind} {path.name!r} can be read by others; the service does not start.",
-                hint=f"run: chmod 600 {path.name}",
-            )
+    for kind, path in kept.items():
+        if path is not None:
+            files.require_private(path, kind, error=ConfigError)
 
 
 @contextlib.contextmanager
@@ -88,9 +93,35 @@ def open_desk(
     ConfigError, tables.TablesError
         If the service cannot start: with the reason.
     """
-    from ckm.opening import load_ptable, open_engine, opened_ledger
-    from ckm.service.answer import Answerer
     from ckm.service.desk import Desk
+
+    own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
+    try:
+        with _opened(service, ledger=ledger) as answerer:
+            desk = Desk(service, answerer(), folder=(own or Path(str(folder))) / "jobs")
+            try:
+                yield desk
+            finally:
+                desk.close()
+    finally:
+        if own is not None:
+            shutil.rmtree(own, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _opened(
+    service: Service,
+    *,
+    ledger: Ledger | None = None,
+    is_kept: bool = True,
+    quick: bool = False,
+    step: Step = silent_step,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Iterator[Callable[[], Answerer]]:
+    """Open the data of a service; what is yielded reads them and answers."""
+    from ckm.request import TableRequest
+    from ckm.service.answer import Answerer
     from ckm.service.recorder import Recorder
 
     require_private(service)
@@ -100,36 +131,113 @@ def open_desk(
             "does not.",
             hint='serve with engine = "duckdb"; release large tables with ckm release',
         )
-    limits, ptable = service.limits, load_ptable(service.job)
-    own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
-    try:
-        with (
-            open_engine(
-                service.job,
-                ptable,
-                memory_limit=limits.memory_limit,
-                threads=limits.threads,
-            ) as engine,
-            opened_ledger(
-                None if ledger else service.ledger, service.job, ptable=ptable
-            ) as opened,
-        ):
-            if opened is not None and service.ledger is not None:
-                ledger = Recorder(
-                    opened, service.ledger, name=service.id, most_sets=limits.ledger_sets
-                )
-            desk = Desk(
-                service,
-                Answerer(service, engine, ledger=ledger),
-                folder=(own or Path(str(folder))) / "jobs",
+    if ledger is None:
+        _record_official(service, is_kept=is_kept, step=step, quick=quick)
+    limits = service.limits
+    # A table of each variable shows whether the data have it.
+    wanted = {n: TableRequest(dimensions=[n], margins="none") for n in service.variables}
+    with opened_job(
+        service.job,
+        tables=wanted,
+        ledger=None if ledger else service.ledger,
+        is_kept=is_kept,
+        step=step,
+        memory_limit=memory_limit or limits.memory_limit,
+        threads=threads or limits.threads,
+    ) as opened:
+        if opened.ledger is not None and service.ledger is not None:
+            ledger = Recorder(
+                opened.ledger,
+                service.ledger,
+                name=service.id,
+                most_sets=limits.ledger_sets,
             )
-            try:
-                yield desk
-            finally:
-                desk.close()
-    finally:
-        if own is not None:
-            shutil.rmtree(own, ignore_errors=True)
+        yield lambda: Answerer(service, opened.engine, ledger=ledger)
+
+
+def rehearse_service(
+    service: Service,
+    *,
+    quick: bool = False,
+    step: Step = silent_step,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> None:
+    """Open a service as `run` does, and answer nobody.
+
+    Parameters
+    ----------
+    service
+        The service.
+    quick
+        Stop before the first row of the data is read.
+    step
+        Called with an event and a sentence when a part is found right.
+    memory_limit, threads
+        Limits instead of those of the service.
+
+    Raises
+    ------
+    ConfigError, tables.TablesError
+        If the service cannot start: with the reason.
+    """
+    with _opened(
+        service,
+        is_kept=False,
+        quick=quick,
+        step=step,
+        memory_limit=memory_limit,
+        threads=threads,
+    ) as answerer:
+        _require_access(service)
+        if not quick:
+            answerer()
+            step("records checked", "the records and their keys are sound")
+
+
+def _require_access(service: Service) -> None:
+    """Refuse files of tokens, budgets and requests that cannot be used; make none."""
+    from ckm.service.access import TokenFile
+    from ckm.service.audit import Audit
+
+    access = service.access
+    if access.tokens is not None:
+        TokenFile(access.tokens).read()
+    if access.budgets is not None and access.budgets.exists():
+        _require_budgets(service)
+    if access.audit is not None and access.audit.exists():
+        Audit(access.audit).close()
+    for path in (access.budgets, access.audit):
+        if path is not None and not os.access(path.parent, os.W_OK | os.X_OK):
+            raise ConfigError(
+                f"{path.name!r} cannot be made: its folder is not there or not yours.",
+                hint="make the folder, or choose another",
+            )
+
+
+def _record_official(service: Service, *, is_kept: bool, quick: bool, step: Step) -> None:
+    """Record the office's own tables, as `ckm release` does, before any caller can be first.
+
+    They enter under the rules of their own job, which may compare smaller cells than the
+    service does: so all that a later release of the job compares is there already.
+    """
+    from ckm.gate import Gate
+
+    limits = service.limits
+    for job in service.official:
+        with opened_job(
+            job, is_kept=is_kept, memory_limit=limits.memory_limit, threads=limits.threads
+        ) as opened:
+            if not quick:
+                gate = Gate(opened.ledger, job.ledger)
+                opened.engine.tabulate_all(job.tables, watch=gate.watch)
+                for text in gate.compare():
+                    logger.warning("thin difference", extra={"problem": text})
+                if is_kept:
+                    gate.pass_through()
+                    logger.info("official tables recorded", extra={"tables": len(job.tables)})
+        text = f"the data have what the official {job.path.name} needs"
+        step("official tables checked", f"{text}; tables: {', '.join(job.tables)}")
 
 
 def run(service: Service, *, ready: Callable[[str], None]) -> None:

@@ -16,6 +16,8 @@ from ckm.service.mistake_words import MISTAKES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ckm.config.service import Service
+
 __all__ = ["LANGUAGES", "WORDS", "Phrase", "say", "typeset"]
 
 LANGUAGES = words.LANGUAGES
@@ -153,6 +155,21 @@ _PLAIN: dict[str, tuple[str, str]] = {
         "use the categories and areas of the published tables",
         "utilisez les modalités et les zones des tableaux publiés",
     ),
+    "reconstruction": (
+        (
+            "Small noise was added to these counts, and it does not protect them: whoever may"
+            " filter here can reconstruct the true counts from some hundred filtered tables."
+            " The office that runs this service accepts that. The same cell is the same number"
+            " in every table; parts need not add up to their total."
+        ),
+        (
+            "Un léger bruit a été ajouté à ces effectifs, et il ne les protège pas : quiconque"
+            " peut filtrer ici peut reconstituer les vrais effectifs à partir de quelques"
+            " centaines de tableaux filtrés. L'organisme responsable de ce service l'accepte."
+            " Une même case a la même valeur dans tous les tableaux ; la somme des parties peut"
+            " différer du total."
+        ),
+    ),
     **MISTAKES,
 }
 
@@ -161,6 +178,19 @@ WORDS: dict[str, tuple[str, str]] = {
     key: (typeset(english, "en"), typeset(french, "fr"))
     for key, (english, french) in _PLAIN.items()
 }
+
+
+def notice_of(service: Service, language: str) -> str:
+    """Return what stands on every page and in every answer; empty where nothing has to.
+
+    Parameters
+    ----------
+    service
+        The service.
+    language
+        ``"en"`` or ``"fr"``.
+    """
+    return say(service.method, language) if service.access.accepts_reconstruction else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

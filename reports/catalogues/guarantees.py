@@ -21,6 +21,7 @@ __all__ = ["GUARANTEES", "say_guarantee"]
 GUARANTEES: Mapping[str, Sentence] = MappingProxyType(
     {
         "add-remove": Sentence(
+            # claim synth-zcdp
             mark(
                 "Differentially private by its certificate: epsilon %(epsilon)s at delta "
                 "%(delta)s. Neighbours have one unit more or less; a unit is a “%(unit)s” with "
@@ -29,6 +30,7 @@ GUARANTEES: Mapping[str, Sentence] = MappingProxyType(
             {"most": "count"},
         ),
         "replace": Sentence(
+            # claim synth-zcdp
             mark(
                 "Differentially private by its certificate: epsilon %(epsilon)s at delta "
                 "%(delta)s. One unit of neighbours is replaced; a unit is a “%(unit)s” with at "

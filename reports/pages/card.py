@@ -78,16 +78,19 @@ def _meaning(words: Words, facts: CardFacts) -> list[str]:
     ]
     chances = [words.numbers.tiny(chance) for chance in facts.chances]
     member = {
+        # claim dp-meaning
         "replace": mark(
             "By this model the odds that it is one %(unit)s and not another that is in the "
             "data change by a factor of %(odds)s at most, but for a chance of %(chance)s."
         ),
+        # claim dp-meaning
         "zero-out": mark(
             "By this model the odds that the values of one %(unit)s were used change by a "
             "factor of %(odds)s at most, but for a chance of %(chance)s."
         ),
     }.get(
         facts.adjacency,
+        # claim dp-meaning
         mark(
             "By this model the odds that one %(unit)s is in the data change by a factor of "
             "%(odds)s at most, but for a chance of %(chance)s."
@@ -95,6 +98,7 @@ def _meaning(words: Words, facts: CardFacts) -> list[str]:
     )
     found = [
         words.say(member, unit=unit, odds=odds[0], chance=chances[0]),
+        # claim dp-meaning
         words.say(
             "The odds of any other statement about one %(unit)s change by a factor of %(odds)s "
             "at most, but for a chance of %(chance)s.",
@@ -103,8 +107,8 @@ def _meaning(words: Words, facts: CardFacts) -> list[str]:
             chance=chances[1],
         ),
         words.say(
-            "Both hold for somebody who knows all other data, or whose belief about them does "
-            "not depend on this %(unit)s.",
+            "Both hold by the reckoning of somebody who knows all other data, or whose belief "
+            "about them does not depend on this %(unit)s.",
             unit=unit,
         ),
     ]

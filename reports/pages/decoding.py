@@ -300,6 +300,7 @@ def _privacy(words: Words, facts: DecodingFacts) -> list[str]:
     says = []
     if facts.epsilon_one is not None:
         says.append(
+            # claim rappor-loss
             words.say(
                 "One report: ε = %(epsilon)s. It changes the odds between two values of a "
                 "person by a factor of at most %(factor)s.",

@@ -54,6 +54,7 @@ def scenario_parts(words: Words, scenarios: ScenarioFacts) -> dict[str, Any]:
             ident="designs",
             caption=words.say("Designs compared, on all tables together"),
             notes=(
+                # claim zeros-do-not-tell
                 words.say(
                     "A cell that several tables show counts once. Figures of risk take every "
                     "empty cell of the grids, as nobody can tell that a cell is left out "

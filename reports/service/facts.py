@@ -279,6 +279,8 @@ class SignInFacts:
         What the form shows, and the words of the address to go back to.
     problem
         Why a token did not do.
+    notice
+        What stands on every page.
     """
 
     title: str
@@ -286,6 +288,7 @@ class SignInFacts:
     back: str = ""
     problem: str = ""
     contact: str = ""
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,8 +323,8 @@ class PageFacts:
         The table.
     downloads, permalink
         Addresses of files and of the page itself.
-    notes
-        What has to be known about the numbers.
+    notes, notice
+        What has to be known about the numbers; what stands on every page.
     sign_in, reader
         Where to sign in, or who did.
     """
@@ -349,5 +352,6 @@ class PageFacts:
     downloads: tuple[Download, ...] = ()
     permalink: str = ""
     notes: tuple[str, ...] = field(default=())
+    notice: str = ""
     sign_in: str = ""
     reader: Reader | None = None

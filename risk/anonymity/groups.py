@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +106,13 @@ def columns_of(frame: Any, names: Sequence[str]) -> list[Column]:
     import pandas as pd
 
     table = as_pandas(frame)
+    given: list[Any] = [[names]] if isinstance(names, str) else list(names)
+    odd = [name for name in given if not isinstance(name, Hashable)]
+    if odd:
+        raise RiskError(
+            f"Columns are given by name, in a list where there may be several, not {odd[0]!r}.",
+            hint="for example quasi_identifiers=['age', 'sex'], sensitive='income'",
+        )
     absent = [name for name in names if name not in table.columns]
     if absent:
         raise RiskError(

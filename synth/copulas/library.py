@@ -33,7 +33,8 @@ def vines() -> Any:
         import pyvinecopulib
     except ImportError:
         raise SynthError(
-            "Copulas need the package pyvinecopulib.", hint="pip install 'ckm-engine[synth]'"
+            "Copulas need the package pyvinecopulib.",
+            hint="in the project's folder: pip install '.[synth]'",
         ) from None
     return pyvinecopulib
 

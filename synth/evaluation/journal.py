@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -68,7 +69,10 @@ class Journal:
         line = json.dumps(dict(record), ensure_ascii=True, allow_nan=False) + "\n"
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            os.write(file, line.encode("ascii"))
+            size = os.fstat(file).st_size
+            if os.write(file, line.encode("ascii")) < len(line):  # the disk is full
+                os.ftruncate(file, size)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(self._path))
             os.fsync(file)
         finally:
             os.close(file)

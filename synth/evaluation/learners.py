@@ -40,7 +40,7 @@ def classifier(learner: Learner, *, seed: int) -> Any:
         except ImportError as error:
             raise EvaluationError(
                 "Trained measures need scikit-learn, which is not installed.",
-                hint="pip install 'ckm-engine[synth]'",
+                hint="in the project's folder: pip install '.[synth]'",
             ) from error
         return HistGradientBoostingClassifier(random_state=seed)
     if learner != "xgboost":

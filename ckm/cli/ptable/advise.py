@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.check import show_feasibility
+from ckm.cli.check import show_feasibility, tell_few_outcomes
 from ckm.cli.failure import INFEASIBLE
 from ckm.cli.ptable.options import as_command, as_fields, noise_options, not_both
 from ckm.cli.root import common_options
@@ -123,6 +123,7 @@ def _judge(voice: Voice, fields: dict[str, Any]) -> bool:
     if not found:
         click.echo("Every row can be met. Build it:")
         click.echo(f"  {as_command(NoiseSpec(**fields))}")
+        tell_few_outcomes(voice, NoiseSpec(**fields))
         return True
     click.echo("Not every row can be met. The nearest requests that can, nearest first:")
     _show_alternatives(found)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.check import show_feasibility
+from ckm.cli.check import show_feasibility, tell_few_outcomes
 from ckm.cli.output import check_output
 from ckm.cli.ptable.guarantee import tell_guarantee
 from ckm.cli.ptable.mechanism import asked_mechanism, mechanism_options
@@ -77,7 +77,9 @@ def _solve(voice: Voice, asked: NoiseSpec, *, shows_reach: bool) -> PTable:
         show_feasibility(voice, answer)
     with voice.progress() as tell:
         tell("solving", 0, 1)
-        return solve(asked)
+        table = solve(asked)
+    tell_few_outcomes(voice, asked, proof=table.certificate)
+    return table
 
 
 def _build(voice: Voice, mechanism: Mechanism) -> PTable:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.check import tell_few_outcomes
 from ckm.cli.failure import CHECK_FAILED
 from ckm.cli.ptable.layouts import reading_options
 from ckm.cli.root import common_options
@@ -75,12 +76,17 @@ def check(ctx: click.Context, /, *, file: Path, **options: Any) -> None:
 
 def _tell(voice: Voice, table: PTable, answer: Identification, title: str) -> bool:
     """Say what was found; return whether the table is sound."""
+    from ptable import NoiseSpec
+    from ptable.stack import StackedSpec
+
     if answer.is_match:
         voice.step("design found", f"looks like{title}: {answer}")
     else:
         voice.warn("design not found", f"looks like{title}: {answer}")
     if table.certificate is not None:
         voice.step("p-table checked", "the certificate holds")
+        if isinstance(table.spec, NoiseSpec | StackedSpec):
+            tell_few_outcomes(voice, table.spec, proof=table.certificate)
         return True
     if table.spec is not None and not _keeps_specification(voice, table, title):
         return False

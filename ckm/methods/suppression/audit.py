@@ -41,11 +41,11 @@ class Audit:
         The hidden cells.
     low, high
         The least and the largest value of each over all tables that agree with what is
-        published and have no negative value; infinite where nothing bounds it.
+        published and have no value below its floor; infinite where nothing bounds it.
     is_exact
         Which of them have one value only: they are hidden in vain.
     under_protected
-        The primary cells whose interval is narrower than demanded.
+        The primary cells whose interval is narrower than demanded, or a single value.
     exposed
         The primary cells that a single contributor's cell of the same sum bounds too closely;
         empty where the problem leaves such readers out.
@@ -124,9 +124,9 @@ def audit(problem: Problem, hidden: ArrayLike) -> Audit:
 
     Notes
     -----
-    The interval of cell ``i`` is ``min x_i .. max x_i`` over all ``x >= 0`` that satisfy every
-    relation and equal the published values where these are. Hidden cells that no chain of
-    relations links are looked at apart.
+    The interval of cell ``i`` is ``min x_i .. max x_i`` over all ``x``, none below its floor,
+    that satisfy every relation and equal the published values where these are. Hidden cells
+    that no chain of relations links are looked at apart.
 
     Examples
     --------
@@ -145,32 +145,28 @@ def audit(problem: Problem, hidden: ArrayLike) -> Audit:
     >>> found, float(found.low[1]), float(found.high[1])
     (Audit(4 hidden, 0 exact, 0 under-protected, 0 exposed), 5.0, 30.0)
     """
-    mask = np.asarray(hidden, bool)
+    mask = np.asarray(hidden, bool) | (problem.must_hide & ~problem.primary.is_primary)
     if (problem.primary.is_primary & ~mask).any():
         raise ConfigError("A primary cell is not hidden.", hint="hide every primary cell")
-    low, high, n_programs = _intervals(problem, mask)
-    slack = _slack(problem)
-    demands = problem.demands
+    low, high, slack, n_programs = _intervals(problem, mask)
+    is_exact = high - low <= slack
+    demands, primary = problem.demands, problem.demands.cell
     is_open = demands.known < 0
-    short = (low[demands.cell] > problem.value[demands.cell] - demands.lower + slack) | (
-        high[demands.cell] < problem.value[demands.cell] + demands.upper - slack
+    short = (low[primary] > problem.value[primary] - demands.lower + slack[primary]) | (
+        high[primary] < problem.value[primary] + demands.upper - slack[primary]
     )
+    short |= is_exact[primary]
     exposed, more = _exposed(problem, mask, demands)
     cells = np.flatnonzero(mask)
     return Audit(
         cells=cells,
         low=low[cells],
         high=high[cells],
-        is_exact=high[cells] - low[cells] <= slack,
+        is_exact=is_exact[cells],
         under_protected=demands.cell[short & is_open],
         exposed=exposed,
         n_programs=n_programs + more,
     )
-
-
-def _slack(problem: Problem) -> float:
-    """Return how exact the bounds of linear programs are, in the unit of the values."""
-    return 10 * _TOLERANCE * max(1.0, float(problem.value.max(initial=0.0)) / _UNITS)
 
 
 def _exposed(
@@ -191,7 +187,7 @@ def _exposed(
             reach = attack.reach(
                 int(demands.cell[number]),
                 sign=sign,
-                down=np.where(free, np.minimum(problem.value / need, FARTHEST), 0.0),
+                down=np.where(free, np.minimum(problem.room / need, FARTHEST), 0.0),
                 up=np.where(free, FARTHEST, 0.0),
                 most=1.0,
             )
@@ -200,21 +196,28 @@ def _exposed(
     return np.array(sorted(found), np.int64), n_programs
 
 
-def _intervals(problem: Problem, hidden: NDArray[np.bool_]) -> tuple[Numbers, Numbers, int]:
+def _intervals(
+    problem: Problem, hidden: NDArray[np.bool_]
+) -> tuple[Numbers, Numbers, Numbers, int]:
+    """Return the ends of every interval, how exact they are, and the number of programs."""
     low, high, n_programs = problem.value.copy(), problem.value.copy(), 0
+    slack = np.zeros(len(low))
     cap = 4 * float(problem.value.sum()) + 1
     for cells, rows in _parts(problem, hidden):
         scale = _UNITS / max(1.0, float(problem.value[cells].max(initial=0.0)), cap / _UNITS**2)
         scale = min(scale, 1.0)
         most = np.full(len(cells), cap * scale)
-        search = Search(_scaled(rows, scale), (np.zeros(len(cells)), most))
+        floor = problem.value[cells] - problem.room[cells]
+        search = Search(_scaled(rows, scale), (floor * scale, most))
         search.run()
         n_programs += search.n_programs
         low[cells] = search.bounds[0] / scale
         top = search.bounds[1]
         high[cells] = np.where(top >= 0.99 * most, np.inf, top / scale)
+        slack[cells] = 10 * _TOLERANCE / scale
     # a bound may miss by a rounding error, the value itself is always possible
-    return np.minimum(low, problem.value), np.maximum(high, problem.value), n_programs
+    ends = np.minimum(low, problem.value), np.maximum(high, problem.value)
+    return *ends, slack, n_programs
 
 
 def _scaled(rows: Rows, scale: float) -> Rows:
@@ -293,7 +296,7 @@ def check_changes(problem: Problem, hidden: ArrayLike, changes: Sequence[Change]
     Notes
     -----
     A change that keeps every sum and moves hidden cells only leads to tables that a reader
-    cannot rule out. How far it goes before a value becomes negative bounds the interval of
+    cannot rule out. How far it goes before a value falls below its floor bounds the interval of
     every cell that it moves from inside, which is the side that protection is about.
 
     Examples
@@ -312,7 +315,7 @@ def check_changes(problem: Problem, hidden: ArrayLike, changes: Sequence[Change]
     """
     from ckm.methods.suppression.cover import Cover
 
-    mask = np.asarray(hidden, bool)
+    mask = np.asarray(hidden, bool) | (problem.must_hide & ~problem.primary.is_primary)
     matrix: Any = problem.relations.matrix
     proven = Cover(problem)
     for change in changes:

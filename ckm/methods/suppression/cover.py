@@ -58,7 +58,7 @@ def room(change: Change, cell: int, value: Numbers) -> tuple[float, float]:
     cell
         A cell that it changes.
     value
-        The values of all cells; none may become negative.
+        How far every cell may fall: its value, or what of it is above its floor.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class Cover:
     def __init__(self, problem: Problem, demands: Demands | None = None) -> None:
         self.problem = problem
         self.demands = problem.demands if demands is None else demands
-        self.hidden = problem.primary.is_primary.copy()
+        self.hidden = problem.must_hide.copy()
         self.is_low_met = self.demands.lower <= 0
         self.is_high_met = self.demands.upper <= 0
         self.changes: list[Change] = []
@@ -147,7 +147,7 @@ class Cover:
             if self.is_low_met[number] and self.is_high_met[number]:
                 continue
             below, above = (
-                far * (1 + _TOLERANCE) for far in room(change, cell, self.problem.value)
+                far * (1 + _TOLERANCE) for far in room(change, cell, self.problem.room)
             )
             self.is_low_met[number] |= below >= self.demands.lower[number]
             self.is_high_met[number] |= above >= self.demands.upper[number]
@@ -159,7 +159,7 @@ class Cover:
         --------
         >>> from ckm.methods.suppression import Frequency, Grid, Problem, Relations
         >>> from ckm.methods.suppression import primary_cells
-        >>> counts = np.array([9, 1, 8])
+        >>> counts = np.array([9, 2, 7])
         >>> problem = Problem(
         ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
         ...     values=counts,
@@ -190,7 +190,7 @@ class Cover:
         """
         found = []
         for cell, number in self._served(change):
-            below, above = room(change, cell, self.problem.value)
+            below, above = room(change, cell, self.problem.room)
             for sign, far, need in (
                 (1, above, self.demands.upper[number]),
                 (-1, below, self.demands.lower[number]),
@@ -223,5 +223,5 @@ class Cover:
         >>> Cover(problem).cost()
         0.0
         """
-        secondary = self.hidden & ~self.problem.primary.is_primary
+        secondary = self.hidden & ~self.problem.must_hide
         return float(self.problem.cost[secondary].sum())

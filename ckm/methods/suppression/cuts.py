@@ -83,7 +83,7 @@ class Cutter:
 
     def __init__(self, problem: Problem, demands: Demands, attack: Attack) -> None:
         self.problem, self.demands, self.attack = problem, demands, attack
-        self.can_move = problem.is_open | problem.primary.is_primary
+        self.can_move = problem.is_open | problem.must_hide
         #: for each demand and direction, the cells of a change that met it last
         self._proven: dict[tuple[int, int], NDArray[np.int64]] = {}
         self._next = 0
@@ -154,8 +154,8 @@ class Cutter:
             row, cell = relations.rows[entry], relations.cells[entry]
             part = relations.cells[relations.starts[row] : relations.starts[row + 1]]
             others = part[(part != cell) & self.can_move[part]]
-            is_primary = self.problem.primary.is_primary
-            if is_primary[others].any():
+            is_primary, must_hide = self.problem.primary.is_primary, self.problem.must_hide
+            if must_hide[others].any() or (must_hide[cell] and not is_primary[cell]):
                 continue
             if is_primary[cell]:
                 cuts.append(Cut(cells=others, weights=np.ones(len(others)), least=1.0))
@@ -218,7 +218,7 @@ class Cutter:
         can_move = self.can_move.copy()
         if self.demands.known[demand] >= 0:
             can_move[self.demands.known[demand]] = False
-        down = np.where(can_move, np.minimum(self.problem.value / need, farthest), 0.0)
+        down = np.where(can_move, np.minimum(self.problem.room / need, farthest), 0.0)
         return down, np.where(can_move, farthest, 0.0)
 
     def _cut(self, weights: Numbers, demand: int, need: float, hidden: Numbers) -> Cut | None:
@@ -227,11 +227,11 @@ class Cutter:
         down, up = self._far(demand, need, np.inf)
         far = np.where(w > 0, w * down, 0.0)
         far[w < 0] = np.where(up[w < 0] > 0, np.inf, 0.0)
-        is_primary = self.problem.primary.is_primary
-        least = 1.0 - float(far[is_primary].sum())
+        must_hide = self.problem.must_hide
+        least = 1.0 - float(far[must_hide].sum())
         if not least > _VIOLATED:
             return None
-        cells = np.flatnonzero((far > 0) & ~is_primary)
+        cells = np.flatnonzero((far > 0) & ~must_hide)
         parts = np.minimum(far[cells] / least, 1.0)
         if parts @ hidden[cells] > 1.0 - _VIOLATED:
             return None

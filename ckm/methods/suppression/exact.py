@@ -189,7 +189,7 @@ class _Exact:
         return answer
 
     def _spread(self, answer: Answer) -> Numbers:
-        hidden = self.problem.primary.is_primary.astype(np.float64)
+        hidden = self.problem.must_hide.astype(np.float64)
         hidden[self.columns] = np.clip(answer.point, 0.0, 1.0)
         return hidden
 

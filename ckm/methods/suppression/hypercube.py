@@ -83,8 +83,8 @@ class _Boxes:
 
     def __init__(self, cover: Cover, grid: Grid, number: Places) -> None:
         self.cover, self.grid, self.number = cover, grid, number
-        self.value = cover.problem.value[number]
-        self.can_move = (cover.problem.is_open | cover.problem.primary.is_primary)[number]
+        self.room = cover.problem.room[number]
+        self.can_move = (cover.problem.is_open | cover.problem.must_hide)[number]
         self.base_cost = cover.problem.cost[number]
         self.local = np.full(cover.problem.relations.n_cells, -1)
         self.local[number] = np.arange(len(number))
@@ -110,7 +110,11 @@ class _Boxes:
         if sides is None or not self._down(sides):
             return None
         cells, signs = self._corners(sides)
-        return Change(cells=self.number[cells], moves=signs.astype(np.float64))
+        number, place = np.unique(self.number[cells], return_inverse=True)
+        moves = np.bincount(place, signs, minlength=len(number))  # cells of the same records
+        if not moves[number == demands.cell[demand]].all():
+            return None
+        return Change(cells=number[moves != 0], moves=moves[moves != 0])
 
     def _look(self, ranks: list[Places]) -> tuple[Places, Numbers, Numbers]:
         """Return cells, costs and values over a product of categories."""
@@ -118,7 +122,7 @@ class _Boxes:
         usable = (cells >= 0) & self.can_move[cells] & (cells != self.known)
         hidden = self.cover.hidden[self.number[cells]]
         cost = np.where(hidden, 0.0, self.base_cost[cells] + 1e-9)
-        return cells, np.where(usable, cost, np.inf), np.where(usable, self.value[cells], 0.0)
+        return cells, np.where(usable, cost, np.inf), np.where(usable, self.room[cells], 0.0)
 
     def _across(self, own: list[int]) -> list[Sides] | None:
         """Choose the other category on each axis; none where the cell is a total over it."""

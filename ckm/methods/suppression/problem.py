@@ -73,6 +73,8 @@ class Problem:
     singles
         Cells of a single contributor, against whom the primary cells beside them are
         protected as well; None leaves readers who contributed out.
+    unseen
+        Cells that no table shows, which only link others.
 
     Raises
     ------
@@ -117,8 +119,11 @@ class Problem:
     costs: ArrayLike = "value"
     kept: ArrayLike | None = None
     singles: ArrayLike | None = None
+    unseen: ArrayLike | None = None
     value: Numbers = field(init=False)
+    room: Numbers = field(init=False)
     cost: Numbers = field(init=False)
+    must_hide: NDArray[np.bool_] = field(init=False)
     is_open: NDArray[np.bool_] = field(init=False)
     demands: Demands = field(init=False)
 
@@ -130,7 +135,7 @@ class Problem:
         cost = _costs(self.costs, value) if named and not problems else np.asarray(self.costs)
         if not named or not problems:
             problems += _number_problems(cost, n, "costs")
-        for name in ("kept", "singles"):
+        for name in ("kept", "singles", "unseen"):
             mask = getattr(self, name)
             if mask is not None and (np.shape(mask) != (n,) or np.asarray(mask).dtype != bool):
                 problems.append(f"{name} must be true or false for each of the {n:,} cells")
@@ -140,6 +145,11 @@ class Problem:
                 problems.append(f"primary.{name} must have one entry for each cell")
             elif not (np.isfinite(part) & (part >= 0)).all():
                 problems.append(f"primary.{name} must be finite and not negative")
+        floor = np.asarray(self.primary.floor)
+        if not problems and (floor.shape not in {(), (n,)} or not (floor >= 0).all()):
+            problems.append("primary.floor must be one number, or one for each cell, from 0 up")
+        if not problems and (floor > value).any():
+            problems.append("primary.floor must not be above the values")
         if problems:
             raise ConfigError("Nothing can be suppressed: " + "; ".join(problems) + ".")
         self._fill(value.astype(np.float64), cost.astype(np.float64))
@@ -153,13 +163,36 @@ class Problem:
                 hint="suppression needs additive tables: true numbers, not noisy ones",
             )
         is_primary = self.primary.is_primary
-        kept = np.zeros(len(value), bool) if self.kept is None else np.asarray(self.kept)
+        none = np.zeros(len(value), bool)
+        kept = none if self.kept is None else np.asarray(self.kept)
+        unseen = none if self.unseen is None else np.asarray(self.unseen)
         if (kept & is_primary).any():
             raise ConfigError("A cell cannot be both primary and kept.")
+        must_hide = is_primary | unseen
         object.__setattr__(self, "value", value)
-        object.__setattr__(self, "cost", cost)
-        object.__setattr__(self, "is_open", (value > 0) & ~kept & ~is_primary)
+        object.__setattr__(self, "room", value - self._floor())
+        object.__setattr__(self, "cost", np.where(unseen, 0.0, cost))
+        object.__setattr__(self, "must_hide", must_hide)
+        object.__setattr__(self, "is_open", (value > 0) & ~kept & ~must_hide)
         object.__setattr__(self, "demands", self._demands())
+
+    def _floor(self) -> Numbers:
+        """Return the floors of all cells: a total is not below those of its parts together."""
+        n, relations = self.relations.n_cells, self.relations
+        floor = np.broadcast_to(np.asarray(self.primary.floor, np.float64), n).copy()
+        rows, is_above = relations.rows, relations.signs > 0
+        times = np.bincount(rows, is_above * relations.signs, minlength=relations.n_relations)
+        total = np.zeros(relations.n_relations, np.int64)
+        total[rows[is_above]] = relations.cells[is_above]
+        while floor.any():
+            parts = np.where(is_above, 0.0, -relations.signs * floor[relations.cells])
+            below = np.bincount(rows, parts, minlength=relations.n_relations)
+            higher = floor.copy()
+            np.maximum.at(higher, total[times == 1], below[times == 1])
+            if (higher == floor).all():
+                break
+            floor = higher
+        return floor
 
     def _demands(self) -> Demands:
         """List every primary cell, and every pair of one and a single cell beside it."""
@@ -168,7 +201,7 @@ class Problem:
         if self.singles is not None:
             beside, single = self._pairs(np.asarray(self.singles) & self.primary.is_primary)
             cells, known = np.concatenate([cells, beside]), np.concatenate([known, single])
-        lower = np.minimum(self.primary.lower[cells], self.value[cells])
+        lower = np.minimum(self.primary.lower[cells], self.room[cells])
         upper = self.primary.upper[cells]
         return Demands(cell=cells, known=known, lower=lower, upper=upper)
 
@@ -179,10 +212,10 @@ class Problem:
         for r in np.unique(self.relations.rows[single[cells]]).tolist():
             whole = slice(starts[r], starts[r + 1])
             is_primary = self.primary.is_primary[cells[whole]]
-            part, is_total = (
-                cells[whole][is_primary],
-                self.relations.signs[whole][is_primary] > 0,
-            )
+            is_above = self.relations.signs[whole] > 0
+            part = cells[whole][is_primary]
+            # between tables, several cells may stand on both sides
+            is_total = is_above[is_primary] & (is_above.sum() == 1)
             a, b = np.nonzero(single[part] & (part[:, None] != part))
             # a total of a single contributor and its part are of the same one
             same = single[part[a]] & (is_total[a] | is_total[b])

@@ -50,7 +50,7 @@ def prune(cover: Cover, *, deadline: float = np.inf) -> Cover:
     array([False,  True,  True])
     """
     found = _Pruned(cover)
-    secondary = np.flatnonzero(cover.hidden & ~cover.problem.primary.is_primary)
+    secondary = np.flatnonzero(cover.hidden & ~cover.problem.must_hide)
     order = np.argsort(-cover.problem.cost[secondary], kind="stable")
     if not found.prove_all(deadline):
         return cover

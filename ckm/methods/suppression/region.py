@@ -114,7 +114,7 @@ class Region:
     def __init__(
         self, problem: Problem, demands: Demands, incidence: Incidence, cells: Places
     ) -> None:
-        self.value, self.demands, self.cells = problem.value[cells], demands, cells
+        self.room, self.demands, self.cells = problem.room[cells], demands, cells
         relations = problem.relations
         place = np.full(relations.n_cells, -1)
         place[cells] = np.arange(len(cells))
@@ -166,7 +166,7 @@ class Region:
         need = float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
         price = cost[self.cells]
         held = np.isinf(price) | (self.cells == self.demands.known[demand])
-        most = np.concatenate([np.full(n, FARTHEST), np.minimum(self.value / need, FARTHEST)])
+        most = np.concatenate([np.full(n, FARTHEST), np.minimum(self.room / need, FARTHEST)])
         most[np.tile(held, 2)] = 0.0
         least = np.zeros(2 * n)
         own = int(np.searchsorted(self.cells, self.demands.cell[demand]))

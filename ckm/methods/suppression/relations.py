@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckm.errors import ConfigError
+from ckm.errors import ConfigError, InternalError
 from ckm.methods.suppression.grid import Grid
+from ckm.methods.suppression.linked import remainders, same_cells, sums_between
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
+    from ckm.methods.suppression.linked import Sum
     from tables import Cells
-    from tables.axes import Axis
 
     Places = NDArray[np.int64]
 
@@ -32,13 +33,16 @@ class Relations:
     ----------
     starts, cells, signs
         Relation ``r`` says that ``signs[e]`` times cell ``cells[e]``, added up for ``e`` from
-        ``starts[r]`` to ``starts[r + 1] - 1``, is 0: a total with +1, its parts with -1.
+        ``starts[r]`` to ``starts[r + 1] - 1``, is 0: a total with +1, its parts with -1; other
+        whole numbers stand in some sums between tables.
     n_cells
         How many cells there are; a cell that linked tables share is one.
     grids
         The tables.
     numbers
         For each table, the number of each of its cells.
+    left
+        The relations whose last cell is a remainder, which no table shows, see `remainders`.
 
     Examples
     --------
@@ -52,6 +56,7 @@ class Relations:
     n_cells: int
     grids: tuple[Grid, ...]
     numbers: tuple[Places, ...]
+    left: tuple[Sum, ...] = ()
 
     @classmethod
     def of_grids(
@@ -60,6 +65,7 @@ class Relations:
         *,
         numbers: Sequence[Places] | None = None,
         values: ArrayLike | None = None,
+        between: Sequence[Sum] = (),
     ) -> Relations:
         """Find the sums of some tables.
 
@@ -72,6 +78,8 @@ class Relations:
         values
             Of every cell; where given, a total that its parts do not add up to is no relation,
             as some of its parts are not shown.
+        between
+            Sums over cells of several tables: their numbers and weights.
 
         Examples
         --------
@@ -82,7 +90,8 @@ class Relations:
         if numbers is None:
             ends = np.cumsum([0, *map(len, grids)])
             numbers = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
-        n_cells = int(max((n.max(initial=-1) for n in numbers), default=-1)) + 1
+        used = [*numbers, *(cell for cell, _ in between)]
+        n_cells = int(max((n.max(initial=-1) for n in used), default=-1)) + 1
         rows, cells, signs, n_rows = [], [], [], 0
         for grid, number in zip(grids, numbers, strict=True):
             for axis in range(len(grid.parents)):
@@ -93,6 +102,11 @@ class Relations:
                 cells += [number[totals], number[children]]
                 signs += [np.ones(len(totals), np.int64), np.full(len(children), -1)]
                 n_rows += len(totals)
+        for cell, weight in between:
+            rows.append(np.full(len(cell), n_rows))
+            cells.append(cell)
+            signs.append(weight)
+            n_rows += 1
         found = cls._sorted(rows, cells, signs, n_rows, n_cells)
         both = cls(**found, grids=tuple(grids), numbers=tuple(numbers))
         return both._distinct(None if values is None else np.asarray(values))
@@ -105,24 +119,28 @@ class Relations:
             np.concatenate(part) if part else np.zeros(0, np.int64)
             for part in (rows, cells, signs)
         )
-        order = np.lexsort((cell, row))
+        # a total of one part is the same cell, and stands twice in their sum
+        place, entry = np.unique(row * max(n_cells, 1) + cell, return_inverse=True)
+        sign = np.bincount(entry, sign, minlength=len(place)).astype(np.int64)
+        place, sign = place[sign != 0], sign[sign != 0]
         return {
-            "starts": np.searchsorted(row[order], np.arange(n_rows + 1)),
-            "cells": cell[order],
-            "signs": sign[order],
+            "starts": np.searchsorted(place // max(n_cells, 1), np.arange(n_rows + 1)),
+            "cells": place % max(n_cells, 1),
+            "signs": sign,
             "n_cells": n_cells,
         }
 
     def _distinct(self, values: NDArray[Any] | None) -> Relations:
         """Leave out relations that stand there already, and those that do not hold."""
-        keep = np.ones(self.n_relations, bool)
+        keep = np.diff(self.starts) > 0
         if values is not None:
             keep &= self.residuals(values) == 0
         if len(self.grids) > 1:
             seen: set[bytes] = set()
             for r in np.flatnonzero(keep).tolist():
                 part = slice(self.starts[r], self.starts[r + 1])
-                key = (self.cells[part] * self.signs[part]).tobytes()
+                sign = self.signs[part] * np.sign(self.signs[part][0])
+                key = np.append(self.cells[part], sign).tobytes()
                 keep[r] = key not in seen
                 seen.add(key)
         sizes = np.diff(self.starts)
@@ -134,6 +152,7 @@ class Relations:
             n_cells=self.n_cells,
             grids=self.grids,
             numbers=self.numbers,
+            left=self.left,
         )
 
     @property
@@ -209,7 +228,8 @@ class Relations:
         given = [np.asarray(part) for part in values]
         if [len(part) for part in given] != [len(number) for number in self.numbers]:
             raise ConfigError("Every cell of every table needs one value.")
-        joined = np.zeros(self.n_cells, np.result_type(*given) if given else np.float64)
+        kind = np.result_type(*given) if given else np.dtype(np.float64)
+        joined = np.zeros(self.n_cells - len(self.left), kind)
         for number, part in zip(self.numbers, given, strict=True):
             joined[number] = part
         if any((joined[n] != p).any() for n, p in zip(self.numbers, given, strict=True)):
@@ -217,7 +237,24 @@ class Relations:
                 "Linked tables disagree about a cell that they share.",
                 hint="make them from the same records, or give them different populations",
             )
-        return joined
+        return self.with_remainders(joined)
+
+    def with_remainders(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Append the values of the remainders, which no table has.
+
+        Parameters
+        ----------
+        values
+            Of all other cells.
+
+        Examples
+        --------
+        >>> Relations.of_grids([Grid.full([[-1, 0]])]).with_remainders(np.array([3, 3]))
+        array([3, 3])
+        """
+        found = [-(weight[:-1] @ values[cell[:-1]]) * weight[-1] for cell, weight in self.left]
+        rest = np.maximum(np.array(found, values.dtype), 0)  # floats may miss by an ulp
+        return np.concatenate([values, rest])
 
     def __repr__(self) -> str:
         return (
@@ -226,99 +263,78 @@ class Relations:
         )
 
 
-def additive_relations(*tables: Cells, populations: Sequence[object] = ()) -> Relations:
-    """Find which cells add up to which, over all margins and hierarchies.
+def additive_relations(
+    *tables: Cells, groups: Sequence[tuple[ArrayLike, Sequence[ArrayLike]]] = ()
+) -> Relations:
+    """Find which cells add up to which, over all margins, hierarchies and tables.
 
     Parameters
     ----------
     tables
         One table, or several that are linked. Cells that are not there are empty: a reader
         knows them to be zero.
-    populations
-        For each table, what tells its records from those of the others, as their filters do;
-        by default all tables are of the same records.
+    groups
+        For several tables, the groups of their records, from `tables.record_groups`.
 
     Returns
     -------
     Relations
-        One relation for each cell and axis along which it has parts. Cells of several tables
-        are one cell where population, columns and categories agree; a column that a table
-        does not have is as good as its total, and so is one of a hierarchy of which a finer
-        column tells the category.
+        One relation for each cell and axis along which it has parts, and those between tables
+        from which all others follow. Cells of the same records are one cell, whatever their
+        tables, columns and filters are.
 
     Raises
     ------
     ConfigError
-        If populations are not one for each table, or linked tables count a cell differently.
+        If several tables have no groups, or linked tables count a cell differently.
+    CheckFailedError
+        If the tables are too large to find how they are linked.
 
     Notes
     -----
-    Only sums over cells that are given are found. Give tables with all their margins, also
-    those that are not published: a reader can add up what no table shows.
+    That sets of records are the same, or add up, is taken from the records: a reader may know
+    as much of the columns. Within a table only sums over cells that are given are found. Give
+    tables with all their margins, also those that are not published: a reader can add up what
+    no table shows.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from tables import Request, StoredKeys, cube, open_source
+    >>> from tables import Request, StoredKeys, cube, open_source, record_groups
     >>> records = pa.table(
     ...     {"sex": ["F", "M"], "age": ["1", "1"], "key": pa.array([1, 2], pa.uint8())}
     ... )
     >>> with open_source(records) as source:
     ...     requests = [Request(dimensions=["sex"]), Request(dimensions=["age"])]
     ...     cells = cube(source, StoredKeys(column="key"), requests)
-    >>> additive_relations(*cells)
-    Relations(2 tables, 4 cells, 2 relations)
+    ...     groups = record_groups(source, requests, most=9)
+    >>> additive_relations(*cells, groups=groups)
+    Relations(2 tables, 3 cells, 1 relations)
     """
-    if populations and len(populations) != len(tables):
-        raise ConfigError("populations must name one for each table.")
     grids = [Grid.of(cells) for cells in tables]
-    if len(tables) == 1:
+    if not groups and len(tables) == 1:
         return Relations.of_grids(grids, values=tables[0].count)
-    numbers = _link(tables, list(populations) or [None] * len(tables))
+    if len(groups) != len(tables):
+        raise ConfigError(
+            "Linked tables need the groups of their records, one for each table.",
+            hint="tables.record_groups finds them",
+        )
+    leaves = [
+        np.where(
+            is_in,
+            grid.find([np.asarray(rank) for rank in ranks] or [np.zeros(1, np.int64)]),
+            -1,
+        )
+        for grid, (is_in, ranks) in zip(grids, groups, strict=True)
+    ]
+    numbers = same_cells(grids, leaves)
     linked = Relations.of_grids(grids, numbers=numbers)
-    return Relations.of_grids(
-        grids, numbers=numbers, values=linked.join([cells.count for cells in tables])
+    counts = linked.join([cells.count for cells in tables])
+    between, left = sums_between(grids, leaves, numbers), remainders(grids, leaves, numbers)
+    if any(weight @ counts[cell] for cell, weight in between):
+        raise InternalError("A sum between tables does not hold.")
+    linked = replace(linked, n_cells=linked.n_cells + len(left), left=tuple(left))
+    found = Relations.of_grids(
+        grids, numbers=numbers, values=linked.with_remainders(counts), between=between + left
     )
-
-
-def _link(tables: Sequence[Cells], populations: Sequence[object]) -> list[Places]:
-    """Give cells of the same records the same number."""
-    columns = {c: i for i, c in enumerate(c for t in tables for a in t.axes for c in a.columns)}
-    place = {column: i + 1 for i, column in enumerate(columns)}
-    codes: dict[tuple[str, str], int] = {}
-    blocks = []
-    for cells, population in zip(tables, populations, strict=True):
-        block = np.zeros((len(cells), len(columns) + 1), np.int64)
-        block[:, 0] = codes.setdefault(("", repr(population)), len(codes) + 1)
-        for axis, ranks in zip(cells.axes, cells.ranks, strict=True):
-            for column, labels, told in zip(
-                axis.columns, axis.labels, _told_by_finer(axis), strict=True
-            ):
-                code = [codes.setdefault((column, str(t)), len(codes) + 1) for t in labels]
-                block[:, place[column]] = np.where(
-                    (labels == labels[0]) | told, 0, np.array(code, np.int64)
-                )[ranks]
-        blocks.append(block)
-    _, number = np.unique(np.concatenate(blocks), axis=0, return_inverse=True)
-    ends = np.cumsum([0, *map(len, blocks)])
-    return [number.ravel()[a:b] for a, b in itertools.pairwise(ends)]
-
-
-def _told_by_finer(axis: Axis) -> list[NDArray[np.bool_]]:
-    """Find, for each column, the categories of which a finer column tells all.
-
-    A town that lies in one region is the same people with and without the region beside it,
-    so that a table of towns alone, or in other zones, is linked.
-    """
-    columns = [np.unique(labels.astype(str), return_inverse=True)[1] for labels in axis.labels]
-    is_total = [code == code[0] for code in columns]
-    told = [np.zeros(axis.size, bool) for _ in columns]
-    for finer in range(1, len(columns)):
-        is_last = ~is_total[finer]
-        for total in is_total[finer + 1 :]:
-            is_last &= total
-        times = np.bincount(columns[finer][is_last], minlength=axis.size)
-        alone = is_last & (times[columns[finer]] == 1)
-        for broader in range(finer):
-            told[broader] |= alone
-    return told
+    return replace(found, left=tuple(left))

@@ -55,17 +55,20 @@ class Primary:
     lower, upper
         How far below and above its value a reader must believe each cell possible; 0 for the
         others.
+    floor
+        What a reader knows every cell to be at least: 1 for counts, as zeros are published.
 
     Examples
     --------
     >>> found = primary_cells([Frequency(least=3)], counts=[2, 9])
-    >>> found, found.lower, found.upper
-    (Primary(1 of 2 cells), array([1., 0.]), array([1., 0.]))
+    >>> found, found.lower, found.upper, found.floor
+    (Primary(1 of 2 cells), array([1., 0.]), array([1., 0.]), array([1., 1.]))
     """
 
     is_primary: NDArray[np.bool_]
     lower: Numbers
     upper: Numbers
+    floor: Numbers | float = 0.0
 
     def __repr__(self) -> str:
         return f"Primary({int(self.is_primary.sum())} of {len(self.is_primary)} cells)"
@@ -85,7 +88,8 @@ class Frequency:
     Notes
     -----
     A count needs an interval that reaches from one less than it up to `least`, so that a
-    reader sees neither how many there are nor that the cell is small.
+    reader sees neither how many there are nor that the cell is small. A reader knows that a
+    hidden count is no 0, so that a count of 1 has nothing below it.
 
     Examples
     --------
@@ -347,4 +351,5 @@ def primary_cells(
         is_primary=np.logical_or.reduce([part.is_primary for part in found]),
         lower=np.maximum.reduce([part.lower for part in found]),
         upper=np.maximum.reduce([part.upper for part in found]),
+        floor=np.minimum(numbers, 1.0) if amounts is None else 0.0,
     )

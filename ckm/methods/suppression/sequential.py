@@ -88,7 +88,7 @@ class _Search:
     def __init__(self, cover: Cover, cost: Numbers) -> None:
         self.cover, self.problem, self.cost = cover, cover.problem, cost
         self.incidence = Incidence(cover.problem.relations)
-        self.can_move = cover.problem.is_open | cover.problem.primary.is_primary
+        self.can_move = cover.problem.is_open | cover.problem.must_hide
         self.whole: Region | None = None
 
     def change(self, demand: int, sign: int) -> Change | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from ckm.errors import ConfigError
+from ckm.errors import CheckFailedError, ConfigError
 from ckm.methods.suppression.audit import Audit, audit, check_changes
 from ckm.methods.suppression.cover import Cover
 from ckm.methods.suppression.exact import protect_exactly
@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from ckm.methods.suppression.cover import Change
     from ckm.methods.suppression.problem import Problem
 
-__all__ = ["PRIMARY", "PUBLISHED", "SECONDARY", "Method", "Suppression", "suppress"]
+__all__ = [
+    "PRIMARY",
+    "PUBLISHED",
+    "SECONDARY",
+    "Method",
+    "Suppression",
+    "UnprotectedError",
+    "suppress",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +43,14 @@ PUBLISHED, PRIMARY, SECONDARY = 0, 1, 2
 _EXACT_GAP = 1e-6
 #: What "auto" solves exactly, and what it still searches cell by cell.
 _EXACT_CELLS, _SEQUENTIAL_CELLS = 2_500, 5_000
+
+
+class UnprotectedError(CheckFailedError):
+    """No choice of cells protects some of them."""
+
+    def __init__(self, cells: NDArray[np.int64], problem: str, *, hint: str | None) -> None:
+        super().__init__(problem, hint=hint)
+        self.cells = cells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -183,8 +199,8 @@ def suppress(
 
     Raises
     ------
-    ConfigError
-        If the demands cannot be met, as too many cells are kept.
+    UnprotectedError
+        If the demands cannot be met, even if all that may be is hidden.
 
     Examples
     --------
@@ -251,9 +267,10 @@ def _chosen(problem: Problem, method: str) -> str:
 
 def _require_met(problem: Problem, failed: NDArray[np.int64]) -> None:
     if failed.size:
-        n = len(np.unique(problem.demands.cell[failed]))
-        raise ConfigError(
-            f"{n:,} primary cells cannot be protected as demanded, even if every cell that may"
-            " be hidden is.",
+        cells = np.unique(problem.demands.cell[failed])
+        raise UnprotectedError(
+            cells,
+            f"{len(cells):,} primary cells cannot be protected as demanded, even if every cell"
+            " that may be hidden is.",
             hint="keep fewer cells, hide fewer levels of detail, or ask for less protection",
         )

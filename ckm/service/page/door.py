@@ -14,6 +14,7 @@ from ckm.service.asking import address_of
 from ckm.service.edge import language_of
 from ckm.service.mistake import Mistake
 from ckm.service.sessions import LASTS_S, is_proof, new_name, proof_of
+from ckm.service.words import notice_of
 from reports.service import SignInFacts, sign_in_page
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ class Door:
             back=_safe(back),
             problem="" if mistake is None else mistake.words(language),
             contact=service.contact,
+            notice=notice_of(service, language),
         )
         answer = Response(
             sign_in_page(facts, language=language),

@@ -19,7 +19,7 @@ from ckm.service.page.grid import grid_of
 from ckm.service.page.starts import starts_of
 from ckm.service.page.tries import tries_of
 from ckm.service.render import file_name
-from ckm.service.words import say
+from ckm.service.words import notice_of, say
 from reports.service import Download, PageFacts, Problem, Reader, Unpublished, Withheld
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ def page_facts(
     """
     visitor = visitor or Visitor()
     service, variables = desk.service, desk.variables
+    notice = notice_of(service, language)
     labels = {name: v.offer.labels[language] for name, v in variables.items()}
     idents = {name: f"v{place}" for place, name in enumerate(variables, start=1)}
     facts = PageFacts(
@@ -147,7 +148,8 @@ def page_facts(
             _problem(m, idents, labels, language) for m in outcome.mistakes[:_MOST_LISTED]
         ),
         permalink=replace(asked, sort=0, first=0).href(),
-        notes=(say("method", language),),
+        notes=() if notice else (say("method", language),),
+        notice=notice,
         sign_in=_sign_in(visitor, language),
         reader=_reader(desk, visitor, language),
     )

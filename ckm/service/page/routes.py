@@ -150,6 +150,7 @@ class Page:
         deadline: Deadline,
     ) -> Outcome | Rendered:
         query, wrong = query_of(asked, self._desk.variables, measures=self._desk.measures)
+        self._desk.require_filters(query, caller)  # before any work for the filter
         wrong += self._wrong_filter(query)
         if wrong:
             return Outcome(mistakes=wrong)

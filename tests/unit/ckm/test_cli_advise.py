@@ -62,7 +62,7 @@ def test_the_section_of_a_file_is_judged(folder):
     (folder / "spec.toml").write_text("[ptable]\nmax_noise = 2\nvariance = [2.5, 1.0]\n")
     result = run("ptable", "advise", "spec.toml")
     assert result.exit_code == 0
-    assert "--variance 2,1" in result.stdout
+    assert "--variance 1.97,1" in result.stdout
 
 
 def test_a_goal_is_answered_with_figures_and_commands():
@@ -133,3 +133,17 @@ def test_the_guide_shows_what_the_adviser_says():
     for line, text in shown:
         said = run(*shlex.split(line)[1:]).stdout
         assert [s.rstrip() for s in said.rstrip().split("\n")] == text.rstrip().split("\n")
+
+
+def test_noise_on_nearly_two_points_is_named_by_advise_build_and_check(folder):
+    noise = ["--max-noise", 10, "--variance", 10]
+    wanted = "count 1 becomes 0 (91%) or 11 (9%), 1.4 effective outcomes"
+    for arguments in (
+        ["advise", *noise],
+        ["build", *noise, "-o", folder / "two.parquet"],
+        ["check", folder / "two.parquet"],
+    ):
+        found = run("ptable", *arguments)
+        assert found.exit_code == 0
+        assert wanted in found.output
+        assert "A variance of 8.7 is the nearest smaller one" in found.output

@@ -237,7 +237,7 @@ def test_a_missing_package_is_named_with_what_to_install(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     found = train()
     assert found.exit_code == 2, found.output
-    assert "pip install 'ckm-engine[dpsgd]'" in found.output
+    assert "pip install '.[dpsgd]'" in found.output
 
 
 def test_a_table_without_records_gives_a_model_of_noise_alone(folder):

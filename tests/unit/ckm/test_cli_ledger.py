@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import re
+import sqlite3
 
 import pytest
 from click.testing import CliRunner
@@ -49,6 +51,20 @@ def test_list_and_export_need_no_secret(folder):
         run("ledger", "export", "ledger.db").stdout.splitlines()[1:4]
         == ((folder / "out.csv").read_text().splitlines()[1:])
     )
+
+
+def test_audit_names_what_is_missing_and_knows_a_head_that_was_noted(folder):
+    audited = run("ledger", "audit", "ledger.db", "--secret", "secret.key")
+    (head,) = re.findall(r"head is (4:[0-9a-f]{32})", audited.stderr.replace("\n", " "))
+    args = ["ledger", "audit", "ledger.db", "--secret", "secret.key", "--head"]
+    assert run(*args, head).exit_code == 0
+    assert "not the one whose head was noted" in run(*args, f"3:{'0' * 32}").stderr
+    with sqlite3.connect("ledger.db") as connection:
+        connection.execute("DELETE FROM ckm_ledger_entry WHERE number = 2")
+    connection.close()
+    damaged = run(*args, head)
+    assert damaged.exit_code != 0
+    assert "entry 2 is missing" in damaged.stderr
 
 
 def test_audit_lists_the_thin_differences(folder):

@@ -20,9 +20,10 @@ from ckm.ledger import (
     Watch,
     list_published,
 )
+from ckm.ledger.complement import complements
 from ckm.request import TableRequest
 from tables import Request, RequestError, Secret, StoredKeys, cube, open_source
-from tests.strategies import worked_ptable
+from tests.strategies import HIERARCHIES, TREE, worked_ptable
 
 SECRET = Secret(bytes(range(32)))
 KEYS = StoredKeys(column="key")
@@ -100,6 +101,26 @@ def test_a_complement_is_refused(source, path):
     with Ledger.open(bare, secret=SECRET, threshold=1, with_complements=False) as ledger:
         ledger.publish([make(ledger, source, ["region"])])
         assert not ledger.check([make(ledger, source, [], "zone <> 'z0'", name="rest")])
+
+
+@pytest.mark.parametrize(
+    ("left_out", "named"),
+    [("C", "all"), ("A2x", "A2"), ("A2x", "A"), ("A2", "A"), ("B", "all")],
+)
+def test_every_node_of_an_unbalanced_tree_is_left_out_of_those_above_it(left_out, named):
+    """C is a leaf beside branches, and A2 has one child alone."""
+    zones = ["A1", "A1", "A2x", "B1", "B2", "C"]
+    data = pa.table({"zone": zones, "key": pa.array(range(len(zones)), pa.uint64())})
+    request = Request(dimensions=["zone"], hierarchies=HIERARCHIES)
+    with open_source(data) as source:
+        (cells,) = cube(source, StoredKeys(column="key"), [request])
+    names = [str(cells.axes[0].labels[0][rank]) for rank in cells.ranks[0]]
+    pairs = complements(cells, np.ones(len(cells), bool))
+    found = {(names[w], names[p]) for w, p in zip(pairs.whole, pairs.part, strict=True)}
+    assert (named, left_out) in found
+    above = {(parent, node) for node, parent in TREE.parents.items() if parent is not None}
+    assert above <= found
+    assert all(whole != part for whole, part in found)
 
 
 def test_a_small_complement_is_found_by_its_members(path):
@@ -343,6 +364,17 @@ def test_the_file_is_private_and_marked_as_a_ledger(source, path):
     connection.close()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_ledger_that_others_can_read_or_write_is_not_opened(path):
+    Ledger.open(path, secret=SECRET).close()
+    for mode in (0o640, 0o606):
+        path.chmod(mode)
+        with pytest.raises(LedgerError, match=r"can be read by others.*\n.*chmod 600"):
+            Ledger.open(path, secret=SECRET)
+    path.chmod(0o600)
+    Ledger.open(path, secret=SECRET).close()
+
+
 @pytest.mark.parametrize(
     "column", ["sealed", "definition", "history", "digest", "published_at"]
 )
@@ -364,6 +396,83 @@ def test_an_altered_entry_is_noticed(source, path, column):
             ledger.check([make(ledger, source, ["sex"])])
         with pytest.raises(LedgerError, match="altered"):
             list(ledger.audit())
+
+
+def publish_four(source, path):
+    with Ledger.open(path, secret=SECRET, noise="n") as ledger:
+        for dimensions in (["region"], ["sex"], [], ["region", "sex"]):
+            ledger.publish([make(ledger, source, dimensions)], policy="flag")
+        return ledger.head
+
+
+DELETE = "DELETE FROM ckm_ledger_entry WHERE number"
+NUMBER = "UPDATE ckm_ledger_entry SET number ="
+FIRST_LINK = "(SELECT link FROM ckm_ledger_entry WHERE number = 1)"
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ([f"{DELETE} = 2"], "entry 2 is missing"),
+        ([f"{DELETE} < 3"], "entries 1 to 2 are missing"),
+        ([f"{DELETE} = 4"], "entry 4 is missing"),
+        ([f"{DELETE} > 1"], "entries 2 to 4 are missing"),
+        (["DELETE FROM ckm_ledger_entry"], "entries 1 to 4 are missing"),
+        (
+            [f"{NUMBER} {new} WHERE number = {old}" for new, old in ((9, 1), (1, 2), (2, 9))],
+            "entry 1 does not follow",
+        ),
+        (
+            [f"{DELETE} = 2", f"{NUMBER} number - 1 WHERE number > 2"],
+            "entry 2 does not follow on the one before it; .*entry 4 is missing",
+        ),
+        (
+            [f"UPDATE ckm_ledger_entry SET link = {FIRST_LINK}"],
+            "entry 2 does not follow",
+        ),
+        (["DELETE FROM ckm_ledger WHERE name = 'noise'"], "settings .* were altered"),
+        (["DELETE FROM ckm_ledger WHERE name = 'head'"], "settings .* were altered"),
+        (["DELETE FROM ckm_ledger"], "settings of the ledger are gone"),
+    ],
+)
+def test_what_was_removed_or_put_elsewhere_is_named(source, path, damage, said):
+    publish_four(source, path)
+    with sqlite3.connect(path, isolation_level=None) as connection:
+        for statement in damage:
+            connection.execute(statement)
+    connection.close()
+    with pytest.raises(LedgerError, match=said), Ledger.open(path, secret=SECRET) as ledger:
+        ledger.require_whole()
+    with pytest.raises(LedgerError, match=said), Ledger.open(path, secret=SECRET) as ledger:
+        ledger.publish([make(ledger, source, ["region"], "sex = 'F'")], policy="flag")
+
+
+def test_a_ledger_that_was_put_back_is_told_by_a_head_that_was_noted(source, path, tmp_path):
+    with Ledger.open(path, secret=SECRET) as ledger:
+        ledger.publish([make(ledger, source, ["region"])])
+        first = ledger.require_whole()
+        earlier = {"ckm_ledger": [], "ckm_ledger_entry": []}
+        with sqlite3.connect(path) as connection:
+            for table in earlier:
+                earlier[table] = connection.execute(f"SELECT * FROM {table}").fetchall()
+        connection.close()
+        ledger.publish([make(ledger, source, ["sex"])])
+        second = ledger.require_whole(head=first)
+        assert ledger.require_whole(head=second) == second == ledger.head
+        with sqlite3.connect(path) as connection:
+            for table, rows in earlier.items():
+                connection.execute(f"DELETE FROM {table}")
+                marks = ", ".join("?" * len(rows[0]))
+                connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+        connection.close()
+        with pytest.raises(LedgerError, match="put back to an earlier state"):
+            ledger.check([make(ledger, source, [])])
+    with Ledger.open(path, secret=SECRET) as ledger:
+        assert ledger.require_whole() == first  # nothing in the file tells of it
+        with pytest.raises(LedgerError, match="entry 2 is not the one whose head was noted"):
+            ledger.require_whole(head=second)
+        with pytest.raises(ConfigError, match="head of a ledger reads"):
+            ledger.require_whole(head="second")
 
 
 def test_another_secret_opens_nothing(source, path):

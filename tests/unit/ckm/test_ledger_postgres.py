@@ -105,7 +105,9 @@ def test_who_waited_for_another_writer_sees_what_that_one_wrote(
             ).fetchall():
                 assert waiting.is_alive()
                 time.sleep(0.01)
-            first._store.insert(first._submission([mine], "public", ()).rows[0])
+            rows = first._histories.chained(first._submission([mine], "public", ()).rows)
+            first._store.insert(rows[0])
+            first._histories.write_head(rows, {})
         waiting.join()
     assert isinstance(outcome[0], ThinDifferenceError)
     assert names(postgres_url) == ["number > 0"]
@@ -118,13 +120,15 @@ def test_who_waits_too_long_for_another_writer_is_told_so(postgres_url, source):
         second.publish([entry(second, source, "number > 0")])
 
 
-def test_a_server_needs_no_more_than_to_read_and_to_add(postgres_url, admin, source):
+def test_a_server_needs_no_more_than_to_read_to_add_and_to_move_the_head(
+    postgres_url, admin, source
+):
     with opened(postgres_url):
         pass
     role = f"server_{admin.info.dbname}"
     admin.execute(f"CREATE ROLE {role} LOGIN")
     admin.execute(f"GRANT SELECT, INSERT ON ckm_ledger, ckm_ledger_entry TO {role}")
-    admin.execute(f"GRANT USAGE ON SEQUENCE ckm_ledger_entry_number_seq TO {role}")
+    admin.execute(f"GRANT UPDATE ON ckm_ledger TO {role}")
     url = postgres_url.replace("ckm@", f"{role}@")
     with opened(url) as ledger:
         ledger.publish([entry(ledger, source, "number > 0")])
@@ -134,6 +138,15 @@ def test_a_server_needs_no_more_than_to_read_and_to_add(postgres_url, admin, sou
         pytest.raises(psycopg.errors.InsufficientPrivilege),
     ):
         connection.execute("DELETE FROM ckm_ledger_entry")
+
+
+def test_an_entry_that_was_deleted_in_the_database_is_missed(postgres_url, admin, source):
+    with opened(postgres_url) as ledger:
+        for where in ("number > 0", "number > 100", "number > 200"):
+            ledger.publish([entry(ledger, source, where)], policy="flag")
+    admin.execute("DELETE FROM ckm_ledger_entry WHERE number = 2")
+    with opened(postgres_url) as ledger, pytest.raises(LedgerError, match="entry 2 is missing"):
+        ledger.publish([entry(ledger, source, "number > 300")], policy="flag")
 
 
 def test_looking_for_a_ledger_makes_none(postgres_url, admin):

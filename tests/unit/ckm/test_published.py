@@ -274,6 +274,23 @@ def unit_near(mean):
     return min(u * 10**exponent for u in (1, 2, 5, 10) if u * 10**exponent >= mean * 0.9)
 
 
+@pytest.mark.parametrize(
+    ("mean", "step"),
+    [(1, 1), (1.5, 2), (2, 2), (2.5, 5), (5, 5), (6, 10), (30, 50), (0.15, 0.2), (0.3, 0.5)],
+)
+def test_a_weighted_count_is_rounded_to_1_2_or_5_times_a_power_of_ten(mean, step):
+    sizes = np.arange(3, 60)
+    cells = np.repeat(sizes, sizes)
+    columns = {"x": cells, "w": np.full(len(cells), float(mean))}
+    table = tabulate(columns, ["x"], measures=["weighted"], weight="w", margins="none")
+    found = published(table, "weighted")
+    for size in sizes:
+        steps = found[(str(size),)] / step
+        assert steps == pytest.approx(round(steps))
+        assert abs(steps - size * mean / step) < 0.5 + 1e-6
+    assert len({round(value / step) % 10 for value in found.values()}) == 10  # no coarser step
+
+
 @pytest.mark.parametrize("step", [1, 10, 100, 250])
 @pytest.mark.parametrize("zeros", [False, True])
 @pytest.mark.parametrize("rounds", [False, True])

@@ -15,12 +15,13 @@ import ckm
 from ckm.cli import app
 from ckm.config import read_job
 from ckm.config.facts import read_facts
-from ckm.formats import FORMATS, read_about, read_table
+from ckm.formats import FORMATS
 from ckm.magnitudes import MagnitudeNoise
 from ckm.manifest import AMOUNTS
 from ckm.release import release
-from ptable import PTable
+from ptable import NoiseSpec, PTable, solve
 from tables import Secret
+from tests.reading import read_about, read_table
 
 MARKED = 987_654_321.0
 
@@ -254,6 +255,44 @@ def test_check_and_dry_run_look_at_the_noise_of_sums(folder, monkeypatch):
     result = CliRunner().invoke(app, ["check", "job.toml"])
     assert result.exit_code == 2
     assert "SDMX has no measure 'sum_hour s'" in result.output
+
+
+def test_check_and_the_internal_report_say_by_how_much_sums_of_small_cells_are_too_low(
+    folder, monkeypatch
+):
+    monkeypatch.chdir(folder)
+    words = "a sum is 0 where the noisy count is"
+    result = CliRunner().invoke(app, ["check", "job.toml"])
+    assert words in " ".join(result.output.split())
+    assert "0.60 for 1, 0.94 for 2, 1.00 for 3" in " ".join(result.output.split())
+    release(read_job("job.toml"), "out")
+    internal = (folder / "out" / "internal" / "report.json").read_text(encoding="utf-8")
+    assert words in internal
+    for path in (folder / "out" / "public").iterdir():
+        assert words.encode() not in path.read_bytes()
+
+
+def test_the_mean_share_of_a_sum_of_one_record_is_the_chance_that_its_count_stays():
+    """4,000 cells of one record: the mean is within 5 standard errors, 0.04, of it."""
+    n = 4_000
+    people = pa.table(
+        {"id": range(n), "area": [str(i) for i in range(n)], "x": [1e6 + i for i in range(n)]}
+    )
+    ptable = solve(NoiseSpec(max_noise=5, variance=3.0))
+    engine = ckm.Engine(
+        people,
+        id="id",
+        secret=Secret(b"a secret of sixteen bytes or more"),
+        ptable=ptable,
+        magnitudes={"x": MagnitudeNoise.start(spread=0.15)},
+    )
+    found = engine.tabulate(
+        ["area"], measures=["count", "sum:x"], margins="none", empty_cells="drop"
+    )
+    shares = found.to_arrow()["sum_x"].to_numpy() / 1e6
+    kept = 1 - ptable.units(1)[-1] / ptable.key_range
+    assert kept == pytest.approx(0.38, abs=0.005)
+    assert abs(shares.sum() / n - kept) < 0.04
 
 
 def test_amounts_that_do_not_fit_the_noise_stop_a_release(folder):

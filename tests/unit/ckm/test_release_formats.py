@@ -10,22 +10,28 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 import ckm.formats.xlsx
+from ckm.cli import app
 from ckm.cli.failure import WRONG_REQUEST
 from ckm.config import JobError, job_schema, read_job
+from ckm.config.job import JobOutput
 from ckm.errors import CheckFailedError, ConfigError, FormatError, ReleaseError
 from ckm.format_names import FORMAT_NAMES
-from ckm.formats import FORMATS, read_about, read_table
+from ckm.formats import FORMATS
 from ckm.opening import load_ptable, open_engine
 from ckm.published import PublishedTable
 from ckm.release import release
 from ckm.table_files import TableFiles, file_names, in_formats
+from ckm.table_words import TableWords
+from tests.reading import read_about, read_table
 from tests.strategies import worked_ptable
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -686,3 +692,57 @@ def test_the_bytes_of_a_table_depend_on_the_table_and_the_job_alone(folder, rele
     files = TableFiles(in_formats(read_job(folder / "job.toml"), ["xlsx"]))
     (path,) = files.write(folder, "places", tables["places"])
     assert path.read_bytes() == (public / "places.xlsx").read_bytes()
+
+
+def test_formulas_are_named_before_a_release_and_in_it_and_can_be_escaped(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    people = pq.read_table("people.parquet").to_pylist()
+    for row in people[:300]:
+        row["sex"] = "=HYPERLINK(1)"
+    pq.write_table(pa.Table.from_pylist(people), "people.parquet")
+    job_of(folder, 'sex = ["F", "M", "X"]', 'sex = ["F", "M", "=HYPERLINK(1)", "@x"]')
+
+    def run(*words):
+        return CliRunner(env={"CKM_LOG_FORMAT": "text"}).invoke(app, [*words, "job.toml"])
+
+    text = " ".join(run("check", "--quick").stderr.split())
+    assert "Column 'sex' has 2 texts that a spreadsheet takes for a formula" in text
+    assert "opens 'csv': '=HYPERLINK(1)', '@x'." in text
+    done = run("release", "-o", "a folder")
+    text = " ".join(done.stderr.split())
+    assert "Table 'places': Column 'sex' has 1 text that a spreadsheet takes" in text
+    kept = (folder / "a folder" / "public" / "places.csv").read_text()
+    assert '"=HYPERLINK(1)",' in kept
+    facts = json.loads((folder / "a folder" / "internal" / "report.json").read_text())
+    assert facts["reproduction"]["command"] == "ckm release -o 'a folder' job.toml"
+
+    told = (folder / "job.toml").read_text()
+    (folder / "job.toml").write_text(
+        told.replace("[output]\n", '[output]\ncsv_formulas = "escape"\n')
+    )
+    assert "formula" not in run("check", "--quick").stderr
+    assert "formula" not in run("release", "-o", "out").stderr
+    escaped = (folder / "out" / "public" / "places.csv").read_text()
+    assert escaped == kept.replace('"=HYPERLINK(1)"', '"\'=HYPERLINK(1)"')
+    assert (
+        read_table(folder / "out" / "public" / "places.parquet").dimensions["sex"][1]
+        == (read_table(folder / "a folder" / "public" / "places.csv").dimensions["sex"][1])
+    )
+
+
+@pytest.mark.parametrize(("language", "label"), [("fr", "(non renseigné)"), ("en", None)])
+def test_missing_categories_are_called_so_in_the_language_of_the_files(language, label):
+    job = SimpleNamespace(
+        tables={},
+        hierarchies={},
+        variables={},
+        output=JobOutput(language=language),
+    )
+    words = TableWords(job)
+    words._total["sex"] = "Total"
+    table = PublishedTable(
+        dimensions={"sex": (np.arange(2, dtype=np.int32), ["F", "(missing)"])},
+        measures={"count": np.arange(2)},
+    )
+    labels = words._categories("people", {"sex": "sex"}, table)
+    assert labels.get("sex", {}).get("(missing)") == label

@@ -156,7 +156,9 @@ def test_a_dry_run_makes_no_ledger_and_records_nothing(folder):
     release(job(folder, "all"), folder / "out", dry_run=True)
     assert not (folder / "ledger.db").exists()
     release(job(folder, "all"), folder / "out")
-    release(job(folder, "older", "number > 0"), folder / "second", dry_run=True)
+    with pytest.raises(ThinDifferenceError):
+        release(job(folder, "older", "number > 0"), folder / "second", dry_run=True)
+    release(job(folder, "half", "number > 500"), folder / "second", dry_run=True)
     assert recorded(folder) == ["all"]
 
 

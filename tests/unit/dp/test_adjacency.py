@@ -28,11 +28,13 @@ from dp import (
     RenyiCurve,
     Sensitivity,
     basic,
+    belief_bounds,
     bounded_sum,
     concentrated,
     count,
     counts,
     disjoint,
+    epsilon_of_rho,
     exact_delta,
     exact_epsilon,
     histogram,
@@ -338,6 +340,23 @@ def test_no_choice_among_cells_loses_more_than_its_guarantee(kind, adjacency, is
 def test_a_monotonic_choice_needs_records_that_are_added():
     with pytest.raises(DPError, match="monotonic"):
         Exponential(epsilon=1, sensitivity=1, adjacency=REPLACE, is_monotonic=True)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: epsilon_of_rho(1, delta=1e-5, conversion="nonsense"),
+        lambda: RenyiCurve.pure(1, adjacency=ADD).epsilon(1e-5, conversion="nonsense"),
+        lambda: exact_epsilon([[0.5, 0.5]] * 2, neighbours="nonsense"),
+        lambda: exact_delta([[0.5, 0.5]] * 2, epsilon=1, neighbours="nonsense"),
+        lambda: Exponential(epsilon=1, sensitivity=1, adjacency=ADD, kind="nonsense"),
+        lambda: belief_bounds(0.5, epsilon=1, about="nonsense"),
+    ],
+)
+def test_an_unknown_word_is_refused_with_the_known_ones(call):
+    with pytest.raises(DPError, match="nonsense") as caught:
+        call()
+    assert caught.value.hint
 
 
 def test_the_guarantees_of_respondents_and_places_hold_for_all_pairs():

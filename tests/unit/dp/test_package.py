@@ -50,7 +50,7 @@ try:
 except ImportError as error:
     print(error)
 """
-    assert "pip install 'ckm-engine[dp]'" in run(code)
+    assert "pip install '.[dp]'" in run(code)
 
 
 @pytest.mark.parametrize("found", ["0.13.0", "0.14.0", "0.14.1", "0.9", "unknown"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 
+import numpy as np
 import pytest
 
 from dp import Adjacency
@@ -16,7 +17,7 @@ from dpsgd.budget import (
     steps_of,
 )
 from dpsgd.claims import Claim, claims
-from dpsgd.cost import Sampling
+from dpsgd.cost import Sampling, cost_of
 from dpsgd.history import strong_composition
 from dpsgd.sensitivity import Choices, study
 from dpsgd.shuffling import shuffled_lower_bound
@@ -185,3 +186,28 @@ def test_a_claim_names_sampler_neighbours_and_worth():
         epsilon=1, delta=1e-5, sampling="fixed", adjacency="replace", account="x", worth="floor"
     )
     assert all(word in str(claim) for word in ("fixed", "replace", "x", "floor"))
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.1])
+@pytest.mark.parametrize(
+    ("adjacency", "other"), [("add-remove", 0), ("zero-out", 0), ("replace", -1)]
+)
+def test_the_epsilon_of_a_step_is_that_of_an_integral_for_all_neighbours(
+    adjacency, other, rate
+):
+    """A record moves the sum by 1 or not at all; the one that replaces it, by -1."""
+    cost = cost_of(
+        delta=1e-5, sampling_rate=rate, noise_multiplier=2.0, steps=1, adjacency=adjacency
+    )
+    grid = np.linspace(-40, 40, 400_001)
+    bell, laws = np.exp(-(grid**2) / 8), []
+    for centre in (1, other):
+        law = rate * np.exp(-((grid - centre) ** 2) / 8) + (1 - rate) * bell
+        laws.append(law / law.sum())
+
+    def delta(epsilon):
+        pairs = (laws, laws[::-1])
+        return max(np.maximum(0, p - math.exp(epsilon) * q).sum() for p, q in pairs)
+
+    assert delta(cost.epsilon) <= 1e-5 * (1 + 1e-6)
+    assert delta(0.99 * cost.epsilon) > 1e-5

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from footing import ExplainedError, new_file, write_whole
+from footing import ExplainedError, new_file, require_private, write_whole
 
 
 class OwnError(ExplainedError):
@@ -85,10 +85,10 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
 
 
 def test_a_folder_that_takes_no_file_is_told_with_the_name_of_the_file(tmp_path, monkeypatch):
-    def refuse(self, **_):
-        raise PermissionError(13, "Permission denied", str(self))
+    def refuse(path, *_):
+        raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "touch", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(PermissionError) as caught:
         write_whole(tmp_path / "a.csv", "all")
     assert caught.value.filename == str(tmp_path / "a.csv")
@@ -108,10 +108,73 @@ def test_an_error_of_ours_within_the_block_passes_unchanged(tmp_path):
         raise ReadError("the records cannot be read")
 
 
-def test_a_private_file_is_private_from_its_first_byte(tmp_path):
-    with new_file(tmp_path / "a.csv", is_private=True) as draft:
-        assert stat.S_IMODE(draft.stat().st_mode) == 0o600
-    assert stat.S_IMODE((tmp_path / "a.csv").stat().st_mode) == 0o600
+@pytest.mark.parametrize(("options", "mode"), [({}, 0o600), ({"is_private": False}, 0o644)])
+def test_a_file_is_its_owners_alone_from_the_first_byte_unless_told(tmp_path, options, mode):
+    before = os.umask(0o022)
+    try:
+        with new_file(tmp_path / "a.csv", **options) as draft:
+            assert stat.S_IMODE(draft.stat().st_mode) == mode
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.csv").stat().st_mode) == mode
+
+
+WRITE_AND_DIE = """
+import os, signal, sys
+from footing import new_file
+with new_file(sys.argv[1]) as draft:
+    draft.write_text("half of it")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_left_is_private_and_the_next_one_removes_it(tmp_path):
+    theirs = tmp_path / ".kept.0123456789abcdef.tmp.d"
+    theirs.mkdir()
+    (tmp_path / ".a.1234.tmp.csv").write_text("not ours")
+    subprocess.run([sys.executable, "-c", WRITE_AND_DIE, tmp_path / "a.csv"], check=False)
+    (left,) = [path for path in tmp_path.glob(".a.*.csv") if path.name != ".a.1234.tmp.csv"]
+    assert (left.read_text(), stat.S_IMODE(left.stat().st_mode)) == ("half of it", 0o600)
+    write_whole(tmp_path / "another.csv", "all")
+    found = {path.name for path in tmp_path.iterdir()}
+    assert found == {theirs.name, ".a.1234.tmp.csv", "another.csv"}
+
+
+WRITE_WHEN_TOLD = """
+import sys
+from footing import new_file
+with new_file(sys.argv[1]) as draft:
+    draft.write_text("all")
+    print("begun", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_what_a_living_process_writes_is_left_to_it(tmp_path):
+    target = tmp_path / "a.csv"
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITE_WHEN_TOLD, target],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as writer:
+        assert writer.stdout.readline() == "begun\n"
+        write_whole(tmp_path / "b.csv", "mine")
+        writer.communicate("go on\n")
+    assert writer.returncode == 0
+    assert target.read_text() == "all"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620])
+def test_a_file_that_others_may_use_is_refused_with_the_cure(tmp_path, mode):
+    file = tmp_path / "secret.key"
+    write_whole(file, "inside")
+    require_private(file, "secret file", error=OwnError)
+    file.chmod(mode)
+    with pytest.raises(OwnError, match="can be read by others") as caught:
+        require_private(file, "secret file", error=OwnError)
+    assert "chmod 600 secret.key" in str(caught.value)
 
 
 def test_without_links_the_name_is_given_by_renaming(tmp_path, monkeypatch):

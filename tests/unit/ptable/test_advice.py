@@ -2,6 +2,7 @@ import itertools
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from ptable import InfeasibleError, NoiseSpec, PTableError, feasible, solve
 from ptable.advice import Goal, advise, conflicts
 from ptable.alternatives import alternatives
-from ptable.figures import figures, figures_of, laws
+from ptable.figures import few_outcomes, figures, figures_of, laws, name_few_outcomes
 from ptable.peaks import has_one_peak
 from ptable.reach import meets, reaches, stay_bounds, variance_bounds
 from ptable.rounding import inward
@@ -105,13 +106,13 @@ def test_blocked_counts_that_no_variance_suits_get_more_noise():
         for one in alternatives(INFEASIBLE[1])
         if set(one.changes) == {"max_noise", "variance"}
     ]
-    assert (found.spec.max_noise, found.spec.variance) == (6, 6.0)
-    assert "only one law" in found.note
+    assert (found.spec.max_noise, found.spec.variance[1:]) == (6, (6.0,) * 10)
+    assert 5 < found.spec.variance[0] < 6  # at 6 a count of 1 has two outcomes only
 
 
 def test_a_variance_at_the_end_of_the_reach_is_said_to_leave_one_law():
-    (found,) = [one for one in alternatives(INFEASIBLE[4]) if one.spec.variance == 2.0]
-    assert found.note == "count 1 has only one law there"
+    (found,) = [one for one in alternatives(INFEASIBLE[0]) if one.spec.variance == 2.0]
+    assert found.note == "counts 1, 2 have only one law there"
 
 
 def test_only_the_parts_of_a_stack_that_fail_are_changed():
@@ -373,3 +374,45 @@ def test_advice_loads_no_solver():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_row_on_nearly_two_points_is_named_with_the_nearest_smaller_variance():
+    spec = NoiseSpec(max_noise=10, variance=10.0)
+    (row,) = few_outcomes(spec)
+    assert str(row) == "count 1 becomes 0 (91%) or 11 (9%), 1.4 effective outcomes"
+    assert "A variance of 8.7 is the nearest" in name_few_outcomes(spec)
+    assert few_outcomes(replace(spec, variance=8.7)) == ()
+    assert few_outcomes(replace(spec, variance=8.8)) != ()
+    proof = solve(spec).certificate
+    assert few_outcomes(spec, proof=proof) == (row,)
+    assert math.exp(proof.fewest_outcomes.entropy) == pytest.approx(row.effective, abs=1e-6)
+    assert "fewest effective outcomes 1.36 (count 1)" in proof.summary()
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        NoiseSpec(max_noise=5, variance=3.0),
+        NoiseSpec(max_noise=5, variance=0.05),  # little noise
+        NoiseSpec(max_noise=3, variance=2.0, small=2, variance_rule="at-most"),
+        NoiseSpec(max_noise=10, variance=7.0, small=4),  # as many as blocked counts leave
+    ],
+)
+def test_little_noise_and_blocked_counts_are_not_taken_for_two_points(spec):
+    assert name_few_outcomes(spec) == ""
+
+
+@pytest.mark.parametrize(
+    "goal", [Goal(max_noise=10, variance=15.0, small=4), Goal(max_noise=10, variance=10.0)]
+)
+def test_nobody_is_advised_a_row_on_nearly_two_points_unasked(goal):
+    found = advise(goal)
+    assert found
+    assert [one.spec for one in found if few_outcomes(one.spec)] == []
+
+
+def test_the_nearest_requests_have_no_row_on_nearly_two_points():
+    asked = NoiseSpec(max_noise=10, variance=15.0, small=4)  # an office's own design
+    found = alternatives(asked)
+    assert found[0].spec.variance == 8.11
+    assert [one.spec for one in found if few_outcomes(one.spec)] == []

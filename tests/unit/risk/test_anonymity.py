@@ -95,6 +95,21 @@ def test_diversities_follow_their_definitions():
     assert found.least_c(4) == math.inf
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"quasi_identifiers": ["a"], "sensitive": ["t"]},
+        {"quasi_identifiers": "at"},
+        {"quasi_identifiers": [["a"]]},
+        {"quasi_identifiers": ["a"], "sensitive": {"t"}},
+    ],
+)
+def test_columns_are_given_by_name(names):
+    with pytest.raises(RiskError, match="by name") as caught:
+        audit_anonymity({"a": [1, 2], "t": [3, 4]}, **names)
+    assert "sensitive='income'" in caught.value.hint
+
+
 def test_every_kind_of_missing_is_one_category():
     records = pd.DataFrame({"a": [None, float("nan"), pd.NA, "x"], "b": [1.0, 1.0, 1.0, None]})
     found = audit_anonymity(records, quasi_identifiers=["a", "b"])

@@ -168,6 +168,22 @@ def test_deviation_and_possible_sets_are_those_of_the_seminar():
     assert deviation_set(Mechanism.rounding(5).build(), 8).tolist() == [10]
 
 
+def test_sets_leave_out_the_traces_that_whole_numbers_of_keys_need():
+    # 10/11 and 1/11 are no whole numbers of 2**-32: a key on a third noise keeps the mean at 0.
+    table = solve(NoiseSpec(max_noise=10, variance=10.0))
+    traces = [v for v, n in table.units(1).items() if n < 10]
+    assert traces
+    assert deviation_set(table, 1).tolist() == [0, 11]
+    assert set(deviation_set(table, 1, floor=0).tolist()) == {0, 11, *(1 + v for v in traces)}
+    for trace in traces:
+        assert 1 not in possible_set(table, 1 + trace).tolist()
+        assert 1 in possible_set(table, 1 + trace, floor=0).tolist()
+    worst = worst_posterior(Inverse(table=table, prior=Prior.two_points(1, 40)), [1])
+    assert worst.published.tolist() in ([0], [11])
+    with pytest.raises(RiskError, match="floor must"):
+        deviation_set(table, 1, floor=2)
+
+
 def test_sets_of_a_table_without_small_counts(table):
     assert deviation_set(table, 1).tolist() == [0, 3, 4, 5, 6]
     assert possible_set(table, 1).size == possible_set(table, 2).size == 0

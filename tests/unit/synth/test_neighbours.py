@@ -7,6 +7,7 @@ written must then be the same to the last byte: whatever differs was read past t
 import datetime as dt
 import json
 from decimal import Decimal
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pandas as pd
@@ -361,3 +362,24 @@ def test_a_tiny_budget_does_not_round_scores():
     for one, other in zip(scores[:3], scores[3:], strict=True):
         assert np.abs(one - other).max() <= 1
         assert np.abs(one - other)[0] == 1
+
+
+@pytest.mark.parametrize("adjacency", [Adjacency.ADD_REMOVE, Adjacency.REPLACE])
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_the_noise_of_a_table_covers_every_unit_of_up_to_so_many_records(adjacency, rows):
+    """A unit's part of a table of three cells, and any other in its place, or none."""
+    parts = [
+        np.bincount(cells, minlength=3)
+        for size in range(rows + 1)
+        for cells in combinations_with_replacement(range(3), size)
+    ]
+    others = parts if adjacency is Adjacency.REPLACE else [np.zeros(3, int)]
+    moves = [one - other for one in parts for other in others]
+    l1 = max(np.abs(move).sum() for move in moves)
+    l2 = max(np.sqrt((move**2).sum()) for move in moves)
+    near = Neighbours(adjacency=adjacency, rows=rows)
+    assert l1 == near.reach == near.choosing(0.02).sensitivity
+    noise = near.counting(0.02)
+    assert l2**2 / (2 * noise.scale**2) == pytest.approx(noise.guarantee.rho)
+    assert noise.guarantee.rho == pytest.approx(0.02)
+    assert noise.guarantee.adjacency == near.choosing(0.02).guarantee.adjacency == adjacency

@@ -13,6 +13,7 @@ import pytest
 
 from tables import (
     DataError,
+    DataWarning,
     HashedKeys,
     Request,
     RequestError,
@@ -121,11 +122,19 @@ def test_weights_of_zero_and_whole_numbers_are_weights():
     assert {name: c[2] for name, c in found.items()} == {("a",): 3, ("b",): 0, ("Total",): 3}
 
 
-def test_weights_too_large_to_add_exactly_are_refused_without_showing_one():
-    with pytest.raises(SourceError, match="do not fit") as caught:
-        tabulate(keyed(x=[1, 2], w=[1.0, 4.25e30]), [Request(dimensions=["x"], weight="w")])
+@pytest.mark.parametrize("weight", [4.25e22, 4.25e30, 4.25e300])
+def test_weights_too_large_to_add_exactly_are_refused_without_showing_one(weight):
+    with pytest.raises(DataError, match=r"'w' are too large.*less than 10\*\*22") as caught:
+        tabulate(keyed(x=[1, 2], w=[1.0, weight]), [Request(dimensions=["x"], weight="w")])
     assert "4.25" not in str(caught.value)
     assert "4.25" not in str(caught.value.__context__)
+
+
+@pytest.mark.parametrize("options", [{"weight": "w"}, {"sums": ["w"]}])
+def test_numbers_too_small_to_add_are_warned_of_by_name(options):
+    with pytest.warns(DataWarning, match="'w' are nearer to zero than 5e-16"):
+        tabulate(keyed(x=[1, 2], w=[1e-17, 0.0]), [Request(dimensions=["x"], **options)])
+    tabulate(keyed(x=[1, 2], w=[1e-17, 1e-9]), [Request(dimensions=["x"], **options)])
 
 
 @pytest.mark.parametrize("column", ["x", "y"])

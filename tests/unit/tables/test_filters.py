@@ -209,7 +209,7 @@ def test_values_never_enter_the_sql_text():
     values = {}
     text = "'; DROP TABLE ckm_records; --"
     sql = parse_filter(f'x = "{text}" and y in ("$f0", "?")').sql(
-        {"x": "text", "y": "text"}, values
+        {"x": "VARCHAR", "y": "VARCHAR"}, values
     )
     assert "DROP" not in sql
     assert list(values.values()) == [text, "$f0", "?"]
@@ -237,9 +237,8 @@ def test_a_whole_number_is_the_same_however_it_is_written():
     assert len({parse_filter(f"x = {text}") for text in written}) == 1
     for text in written:
         values = {}
-        parse_filter(f"x = {text}").sql({"x": "number"}, values)
-        assert values == {"f0": 16_777_217}
-        assert type(values["f0"]) is int
+        parse_filter(f"x = {text}").sql({"x": "BIGINT"}, values)
+        assert values == {"f0": "16777217"}
     assert parse_filter("x < 1e300") != parse_filter("x < 1.5")
     parse_filter("x < 1e999999999 and x > 1e-999999999 and x <> -0.0")
     with pytest.raises(FilterError, match="needs"):

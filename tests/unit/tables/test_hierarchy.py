@@ -72,7 +72,7 @@ def test_a_tree_of_one_level_is_a_plain_dimension():
 def test_codes_of_the_data_that_are_no_leaves_are_refused(code):
     rows = records(zone=["A1x", code])
     with pytest.raises(
-        DataError, match="'zone' holds 1 categories that are not leaves of the code tree"
+        DataError, match="'zone' holds 1 category that is not among the leaves of the code tree"
     ):
         cells(rows, ["zone"], {"zone": Hierarchy(columns=("zone",), tree=RAGGED)})
     kept = cells(

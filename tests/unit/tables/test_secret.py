@@ -64,6 +64,18 @@ def test_broken_hexadecimal_is_refused_without_showing_it(tmp_path, text):
     assert "MARKER" not in "".join(traceback.format_exception(caught.value))
 
 
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+@pytest.mark.parametrize("mode", [0o644, 0o660, 0o601])
+def test_a_secret_file_that_others_may_use_is_refused_with_the_cure(tmp_path, mode):
+    file = tmp_path / "secret.key"
+    Secret(MARKER).write(file)
+    file.chmod(mode)
+    with pytest.raises(SourceError, match=r"read by others(?s:.*)run: chmod 600 secret\.key"):
+        Secret.from_file(file)
+    file.chmod(0o400)
+    assert Secret.from_file(file) == Secret(MARKER)
+
+
 def test_a_secret_file_that_cannot_be_read_names_the_file_and_the_way_out(tmp_path):
     with pytest.raises(SourceError, match=r"no\.key.*cannot be read(?s:.*)hint: make one"):
         Secret.from_file(tmp_path / "no.key")

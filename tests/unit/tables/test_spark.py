@@ -101,8 +101,8 @@ FILTERS = {
     "u64": ["-1", "18446744073709551615", "18446744073709551616", "9223372036854775808.5"],
     "f32": ["0", "0.1", "16777217", "1e39", "340282346638528859811704183484516925440"],
     "f64": ["0", "0.1", "2", "1e400", "-1e400", "99999999999999999999999999999999999"],
-    "d5": ["1", "1.5", "-2.25", "1e30", "100000000000000000000000"],
-    "d38": ["1"],
+    "d5": ["1", "1.5", "-2.25", "1.555", "1e30", "100000000000000000000000"],
+    "d38": ["1", "1.500000000000000001", "1.5000000000000000015"],
     "text": ["'é'", "'Z'", "'a\0b'", "''", "'😀'", "'\\''`\"'"],
     "flag": ["true", "false"],
     "day": ["'1582-10-10'", "'2020-02-29 10:00:00'"],
@@ -122,6 +122,34 @@ def test_filters_on_every_type_let_the_same_records_through(wild, master):
     ours, theirs = both(wild, ID, wishes, master=master)
     assert len({tuple(cells.cell_key.tolist()) for cells in ours}) > 30
     require_same(ours, theirs)
+
+
+PRINTED = ["i64", "u64", "f32", "f64", "d5", "d38", "text", "flag", "day", "moment", "zoned"]
+
+
+def test_the_text_of_a_category_in_a_filter_selects_it_and_no_other(wild, master):
+    with open_spark(wild, master=master) as source:
+        wishes = [Request(dimensions=[name], margins="none") for name in PRINTED]
+        wanted = []
+        for name, cells in zip(PRINTED, cube(source, ID, wishes), strict=True):
+            texts = [text for text in labels(cells) if text != "(missing)"]
+            is_bare = source.kinds[name] in {"integer", "number", "boolean"}
+            for text in texts[:2] + texts[-1:]:
+                quoted = "'" + text.replace("'", "''") + "'"
+                value = text if is_bare and not text.endswith("inf") else quoted
+                wanted += [
+                    (name, f"{name} = {value}", text),
+                    (name, f"{name} in ({value})", text),
+                ]
+        filtered = [
+            Request(dimensions=[name], where=where, margins="none") for name, where, _ in wanted
+        ]
+        for (_, where, text), cells in zip(wanted, cube(source, ID, filtered), strict=True):
+            assert labels(cells) == [text], where
+
+
+def labels(cells):
+    return [cells.axes[0].labels[0][rank] for rank in cells.ranks[0]]
 
 
 def test_weights_are_rounded_and_added_alike(tmp_path, master):
@@ -485,7 +513,7 @@ def test_missing_java_and_missing_packages_are_told_with_a_way_out(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(SourceError, match="not installed") as caught:
         open_session("local[2]")
-    assert "ckm-engine[spark]" in str(caught.value)
+    assert "pip install '.[spark]'" in str(caught.value)
 
 
 def test_progress_runs_from_0_to_1(tmp_path, master):

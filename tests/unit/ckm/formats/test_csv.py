@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from ckm import PublishedTable
-from ckm.formats import FormatError, TableAbout, read_table, to_bytes, write_table
+from ckm.formats import FormatError, TableAbout, to_bytes, write_table
+from ckm.formats.csv_text import formulas, without_formulas
+from tests.reading import read_table
 
 
 def test_texts_stand_in_quotation_marks_as_they_are_and_numbers_bare(rows, tmp_path):
@@ -112,3 +114,59 @@ def test_categories_that_somebody_added_to_the_file_are_read(table, tmp_path):
 def test_the_name_of_an_archive_is_a_plain_file_name(table):
     about = TableAbout(id="../../etc/passwd")
     assert b"../" not in to_bytes(table, "csvw", about=about)
+
+
+@pytest.mark.parametrize("name", ["csv", "sdmx-csv"])
+def test_numbers_are_plain_decimals_that_read_back_exactly(name, tmp_path):
+    values = [1.223016106e11, 1e-7, 5e-324, 1.7976931348623157e308, -1e16, 0.1 + 0.2, 2.0, -0.0]
+    rng = np.random.default_rng(5)
+    some = rng.integers(0, 2**63, 300, dtype=np.uint64).view(np.float64)
+    values += some[np.isfinite(some)].tolist()
+    table = PublishedTable(
+        dimensions={"X": (np.arange(len(values), dtype=np.int32), [*map(str, values)])},
+        measures={"weighted": np.array(values)},
+    )
+    text = to_bytes(table, name).decode()
+    at = csv.DictReader(io.StringIO(text))
+    numbers = [row["weighted" if name == "csv" else "OBS_VALUE"] for row in at]
+    assert "122301610600" in numbers[0]
+    assert not any("e" in number.lower() for number in numbers)
+    assert [float(number).hex() for number in numbers] == [v.hex() for v in values]
+    (tmp_path / "t.csv").write_text(text)
+    back = read_table(tmp_path / "t.csv", format=name).measures["weighted"]
+    assert [v.hex() for v in back.tolist()] == [v.hex() for v in values]
+
+
+def test_texts_that_a_spreadsheet_takes_for_formulas_can_be_escaped():
+    texts = [
+        "=HYPERLINK(1)",
+        "+cmd",
+        "-1+1",
+        "@SUM",
+        "\t=1",
+        "\r=1",
+        "\uff1d1",
+        "1-1",
+        "'=1",
+        "",
+    ]
+    table = PublishedTable(
+        dimensions={"=x": (np.arange(10, dtype=np.int32), texts)},
+        measures={"count": np.arange(10)},
+    )
+    assert formulas(table) == {"=x": ["=x", *texts[:7]]}
+    escaped = without_formulas(table)
+    assert formulas(escaped) == {}
+    with io.StringIO(to_bytes(escaped, "csv").decode(), newline="") as lines:
+        shown = [row[0] for row in csv.reader(lines)]
+    assert shown == ["'=x", *(f"'{text}" for text in texts[:7]), *texts[7:]]
+    assert to_bytes(table, "csv").startswith(b'"=x","count"\n"=HYPERLINK(1)",0\n')
+
+
+def test_two_texts_that_escaping_makes_the_same_are_refused():
+    table = PublishedTable(
+        dimensions={"x": (np.array([0, 1], np.int32), ["=1", "'=1"])},
+        measures={"count": np.arange(2)},
+    )
+    with pytest.raises(FormatError, match="Categories of column 'x' repeat"):
+        to_bytes(without_formulas(table), "csv")

@@ -13,8 +13,9 @@ import pytest
 import ckm
 import ckm.formats
 from ckm import PublishedTable, ReleaseError
-from ckm.formats import FORMATS, FormatError, read_about, read_table, stream, to_bytes
+from ckm.formats import FORMATS, FormatError, TableAbout, stream, to_bytes
 from ckm.formats import write_table as write
+from tests.reading import read_about, read_table
 
 SUFFIXES = {
     "t.csv": "csv",
@@ -125,7 +126,7 @@ def test_an_interruption_leaves_nothing(table, tmp_path, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pyarrow.csv.write_csv", fail)
+    monkeypatch.setattr("ckm.formats.csv_text.lines_of", fail)
     with pytest.raises(KeyboardInterrupt):
         write(table, tmp_path / "t.csv", format="csvw")
     assert list(tmp_path.iterdir()) == []
@@ -149,7 +150,19 @@ def test_csv_on_the_web_travels_as_an_archive_of_its_two_files(table, about, tmp
     path.write_bytes(to_bytes(table, "csvw", about=about))
     with zipfile.ZipFile(path) as archive:
         assert archive.namelist() == ["JOBS.csv", "JOBS.csv-metadata.json"]
-    assert rows(read_table(path, format="csvw")) == rows(table)
+        archive.extractall(tmp_path)
+    assert rows(read_table(tmp_path / "JOBS.csv")) == rows(table)
+    with pytest.raises(FormatError):  # nothing that can grow without bounds is unpacked
+        ckm.formats.read_table(path, format="csvw")
+
+
+@pytest.mark.parametrize("name", ["t.xlsx", "t.px", "t.sdmx.csv", "t.sdmx1.csv"])
+def test_a_format_that_is_only_written_is_refused_before_it_is_opened(name, table, tmp_path):
+    write(table, tmp_path / name)
+    for read in (ckm.formats.read_table, ckm.formats.read_about):
+        with pytest.raises(FormatError, match="not read from it") as caught:
+            read(tmp_path / name)
+        assert caught.value.hint == "read the release from csv, parquet, json-stat2 or csvw"
 
 
 def test_a_stream_refuses_before_its_first_byte():
@@ -237,3 +250,54 @@ def test_a_format_says_what_a_service_and_a_job_need():
         assert "/" in each.media_type
         assert each.suffixes
         assert each.needs_cube == (each.max_cells is not None)
+
+
+HOSTILE = {
+    "quotation marks": 'a "quoted" one',
+    "a line break": "a\nb",
+    "a carriage return": "a\r\nb",
+    "a control character": "a\x01b",
+    "nothing": "",
+    "a number sign": "a#b",
+    "a formula": "=1+1",
+    "a semicolon": 'x";DATA=1;"',
+    "markup": "</t><script>",
+    "a long text": "x" * 40_000,
+    "a line separator": "a\u2028b",
+    "a joiner": "a\u202eb\ufeff",
+    "Excel's escape": "_x0041_",
+}
+PARTS = ["category", "name", "label", "category label", "title", "note", "source", "unit"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("kind", sorted(FORMATS))
+def test_an_awkward_text_is_held_or_refused_by_name(kind, part):
+    for what, text in HOSTILE.items():
+        table = PublishedTable(
+            dimensions={
+                text if part == "name" else "sex": (
+                    np.array([0, 1], np.int32),
+                    ["F", text if part == "category" else "M"],
+                )
+            },
+            measures={"count": np.array([5, 7])},
+        )
+        about = TableAbout(
+            title=text if part == "title" else "",
+            notes=[text] if part == "note" else [],
+            source=text if part == "source" else "",
+            unit=text if part == "unit" else "",
+            labels={"sex": text} if part == "label" else {},
+            category_labels={"sex": {"F": text, "M": text}} if part == "category label" else {},
+        )
+        try:
+            body = to_bytes(table, kind, about=about)
+        except FormatError as refused:
+            said, hint = str(refused), refused.hint
+        else:
+            assert body == to_bytes(table, kind, about=about)
+            continue
+        assert kind not in {"csv", "csvw", "parquet", "json-stat2"}, what
+        assert len(said) < 1000, what
+        assert hint, what

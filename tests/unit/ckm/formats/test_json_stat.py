@@ -21,7 +21,9 @@ def expand(document):
     """Read a dataset by the definition: row-major, one combination of categories a value."""
     axes = []
     for name, size in zip(document["id"], document["size"], strict=True):
-        ids = document["dimension"][name]["category"]["index"]
+        index = document["dimension"][name]["category"]["index"]
+        assert document["dimension"][name]["category"]["label"].keys() == index.keys()
+        ids = sorted(index, key=index.__getitem__)
         assert len(ids) == size
         axes.append(ids)
     values = document["value"]
@@ -63,7 +65,8 @@ def test_a_hierarchy_is_one_dimension_with_its_tree(table, about):
     document = dataset(table, about)
     place = document["dimension"]["geo"]
     assert document["id"] == ["geo", "sex", "ContentsCode"]
-    assert place["category"]["index"] == ["Total", "01", "01001", "01002", "02", "02001"]
+    places = ["Total", "01", "01001", "01002", "02", "02001"]
+    assert place["category"]["index"] == {code: at for at, code in enumerate(places)}
     assert place["category"]["child"] == {
         "Total": ["01", "02"],
         "01": ["01001", "01002"],

@@ -61,14 +61,16 @@ def with_margins(inner, trees=None):
     return Relations.of_grids([grid], values=values), values
 
 
-def interval(matrix, values, hidden, cell):
+def interval(matrix, values, hidden, cell, floor=0):
     """Bound one hidden cell by two programs of scipy's."""
+    floors = np.broadcast_to(floor, len(values))
     columns = np.flatnonzero(hidden)
     goal = (columns == cell).astype(float)
     right = -(matrix @ np.where(hidden, 0, values))
+    bounds = [(low, None) for low in floors[columns]]
     ends = []
     for sign in (1, -1):
-        found = linprog(sign * goal, A_eq=matrix[:, columns], b_eq=right, bounds=(0, None))
+        found = linprog(sign * goal, A_eq=matrix[:, columns], b_eq=right, bounds=bounds)
         ends.append(-sign * np.inf if found.status == 3 else sign * found.fun)
     return ends
 
@@ -82,7 +84,8 @@ def is_protected(problem: Problem, hidden) -> bool:
         seen = np.array(hidden)
         if known >= 0:
             seen[known] = False
-        low, high = interval(matrix, problem.value, seen, cell)
+        floor = problem.primary.floor
+        low, high = interval(matrix, problem.value, seen, cell, floor)
         value = problem.value[cell]
         if low > value - lower + 1e-6 or high < value + upper - 1e-6:
             return False

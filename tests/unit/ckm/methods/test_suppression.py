@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from ckm.errors import ConfigError
+from ckm.errors import CheckFailedError, ConfigError
 from ckm.methods.suppression import (
     Change,
     Dominance,
@@ -23,7 +25,15 @@ from ckm.methods.suppression import (
     publish_true_numbers,
     suppress,
 )
-from tables import CodeTree, Hierarchy, Request, StoredKeys, cube, open_source
+from tables import (
+    CodeTree,
+    Hierarchy,
+    Request,
+    StoredKeys,
+    cube,
+    open_source,
+    record_groups,
+)
 from tests.unit.ckm.methods.suppression_support import (
     INVESTMENTS,
     SENSITIVE,
@@ -134,9 +144,9 @@ def test_a_rule_that_makes_no_sense_is_refused(make):
 TREE = CodeTree({"all": None, "A": "all", "A1": "A", "A2": "A", "A2x": "A2", "B": "all"})
 
 
-def tabulated(*requests, n=200, seed=4):
+def made(n=200, seed=4):
     rng = np.random.default_rng(seed)
-    records = pa.table(
+    return pa.table(
         {
             "code": rng.choice(["A1", "A2x", "B"], n, p=[0.1, 0.3, 0.6]),
             "sex": rng.choice(["F", "M"], n),
@@ -144,8 +154,19 @@ def tabulated(*requests, n=200, seed=4):
             "key": pa.array(rng.integers(0, 256, n), pa.uint8()),
         }
     )
-    with open_source(records) as source:
+
+
+def tabulated(*requests, **how):
+    with open_source(made(**how)) as source:
         return cube(source, StoredKeys(column="key"), list(requests))
+
+
+def linked(*requests, **how):
+    """Tabulate, and find how the tables are linked."""
+    cells = tabulated(*requests, **how)
+    with open_source(made(**how)) as source:
+        groups = record_groups(source, requests, most=10_000)
+    return additive_relations(*cells, groups=groups), cells
 
 
 def test_relations_hold_over_margins_and_a_ragged_tree():
@@ -169,24 +190,115 @@ def test_a_level_that_is_not_shown_is_passed_over():
 
 
 def test_linked_tables_share_the_cells_of_their_common_margins():
-    first, second = tabulated(
+    relations, (first, second) = linked(
         Request(dimensions=["sex", "age"]), Request(dimensions=["sex", "code"])
     )
-    linked = additive_relations(first, second)
-    assert linked.n_cells == len(first) + len(second) - 3  # both sexes and the total
-    counts = linked.join([first.count, second.count])
-    assert not linked.residuals(counts).any()
-    apart = additive_relations(first, second, populations=["all", "others"])
-    assert apart.n_cells == len(first) + len(second)
+    assert relations.n_cells == len(first) + len(second) - 3  # both sexes and the total
+    counts = relations.join([first.count, second.count])
+    assert not relations.residuals(counts).any()
 
 
-def test_tables_of_different_records_are_not_linked():
-    first = tabulated(Request(dimensions=["sex"]), n=200)[0]
-    second = tabulated(Request(dimensions=["sex"]), n=150)[0]
-    with pytest.raises(ConfigError, match="disagree"):
+def test_tables_of_complementary_filters_are_linked_to_that_of_all():
+    relations, cells = linked(
+        Request(dimensions=["age"]),
+        Request(dimensions=["age"], where="sex = 'F'"),
+        Request(dimensions=["age"], where="sex = 'M'"),
+    )
+    alone = [additive_relations(table).n_relations for table in cells]
+    assert relations.n_relations == sum(alone) + 3  # all less women are men, age by age
+    assert not relations.residuals(relations.join([c.count for c in cells])).any()
+    two, _ = linked(Request(dimensions=["age"]), Request(dimensions=["age"], where="sex = 'F'"))
+    assert two.n_relations == sum(alone[:2]) + 4  # what is left: men, age by age and in all
+    assert len(two.left) == 4
+
+
+def test_cells_of_the_same_records_are_one_whatever_their_columns_are_called():
+    relations, (first, second) = linked(
+        Request(dimensions=["sex"], where="age = '1'"),
+        Request(dimensions=["age", "sex"], margins="none"),
+    )
+    shared = set(relations.numbers[0]) & set(relations.numbers[1])
+    assert len(shared) == 2
+    assert relations.n_cells == len(first) + len(second) - 2
+
+
+def test_sums_with_weights_other_than_one_are_found():
+    """Of three columns, one is the sum of the others: so are the sums of their values."""
+    n = 400
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(1, 5, n), rng.integers(1, 4, n)
+    records = pa.table({"a": a, "b": b, "c": a + b, "key": pa.array(range(n))})
+    requests = [Request(dimensions=[name]) for name in "abc"]
+    with open_source(records) as source:
+        cells = cube(source, StoredKeys(column="key", key_range=2**16), requests)
+        groups = record_groups(source, requests, most=100)
+    relations = additive_relations(*cells, groups=groups)
+    assert not relations.residuals(relations.join([c.count for c in cells])).any()
+    assert np.linalg.matrix_rank(relations.matrix.toarray()) == 4 + len(relations.left)
+    assert np.abs(relations.signs).max() > 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_combination_of_cells_follows_from_the_relations(seed):
+    """As many relations are independent as cells are, seen as sets of records."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 120))
+    region = rng.integers(0, 6, n)
+    columns = {
+        "region": region,
+        "county": rng.integers(0, 3, 6)[region],
+        "group": rng.integers(0, 4, 6)[region],
+        "sex": rng.integers(0, 2, n),
+        "age": rng.integers(0, 4, n),
+    }
+    records = pa.table(columns | {"key": pa.array(range(n))})
+    geo = {"geo": Hierarchy(columns=("county", "region"))}
+    requests = []
+    for _ in range(int(rng.integers(2, 5))):
+        chosen = rng.choice(["geo", "county", "group", "sex", "age"], 2, replace=False).tolist()
+        chosen = chosen[: int(rng.integers(1, 3))]
+        if {"geo", "county"} <= {*chosen}:
+            continue
+        where = [None, "sex = 0", "sex = 1", "age > 0", "county = 1"][int(rng.integers(0, 5))]
+        requests.append(Request(dimensions=chosen, hierarchies=geo, where=where))
+    with open_source(records) as source:
+        cells = cube(source, StoredKeys(column="key", key_range=2**16), requests)
+        groups = record_groups(source, requests, most=n)
+    relations = additive_relations(*cells, groups=groups)
+    found = np.zeros((relations.n_cells, len(groups[0][0])))
+    for table, number, (is_in, ranks) in zip(cells, relations.numbers, groups, strict=True):
+        for row, cell in enumerate(number):
+            inside = is_in.copy()
+            for axis, rank, own in zip(table.axes, ranks, table.ranks, strict=True):
+                inside &= is_or_lies_below(axis, rank, own[row])
+            found[cell] = inside
+    for left, weight in relations.left:
+        found[left[-1]] = -weight[-1] * (weight[:-1] @ found[left[:-1]])
+        assert set(found[left[-1]]) == {0, 1}
+    assert not (relations.matrix @ found).any()
+    rank = np.linalg.matrix_rank(found)
+    assert np.linalg.matrix_rank(relations.matrix.toarray()) == relations.n_cells - rank
+    assert len(np.unique(found, axis=0)) == relations.n_cells
+
+
+def is_or_lies_below(axis, ranks, wanted):
+    found = np.zeros(len(ranks), bool)
+    for level, above in zip(axis.levels, (*axis.levels[1:], None), strict=True):
+        found |= ranks == wanted
+        if above is not None:
+            up = dict(zip(level.ranks.tolist(), above.ranks[level.up].tolist(), strict=True))
+            ranks = np.array([up.get(rank, rank) for rank in ranks.tolist()])
+    return found
+
+
+def test_tables_without_the_groups_of_their_records_are_not_linked():
+    first, second = tabulated(Request(dimensions=["sex"]), Request(dimensions=["age"]))
+    with pytest.raises(ConfigError, match="groups of their records"):
         additive_relations(first, second)
-    with pytest.raises(ConfigError, match="one for each"):
-        additive_relations(first, populations=["a", "b"])
+    other = tabulated(Request(dimensions=["sex"]), n=150)[0]
+    is_in = np.ones(2, bool)
+    with pytest.raises(ConfigError, match="disagree"):
+        additive_relations(first, other, groups=[(is_in, (np.array([1, 2]),))] * 2)
 
 
 def test_a_grid_that_makes_no_sense_is_refused():
@@ -254,7 +366,7 @@ def test_the_exact_method_finds_what_trying_everything_finds(seed):
     best = cheapest(problem)
     assert problem.primary.is_primary.any()
     if np.isinf(best):
-        with pytest.raises(ConfigError, match="cannot be protected"):
+        with pytest.raises(CheckFailedError, match="cannot be protected"):
             suppress(problem)
         return
     found = suppress(problem, method="exact")
@@ -304,10 +416,9 @@ def test_every_method_protects_a_table_with_hierarchies(method, singles):
 
 @pytest.mark.parametrize("method", ["exact", "sequential", "hypercube"])
 def test_linked_tables_are_protected_together(method):
-    first, second = tabulated(
+    relations, (first, second) = linked(
         Request(dimensions=["sex", "age"]), Request(dimensions=["sex", "code"]), n=60
     )
-    relations = additive_relations(first, second)
     counts = relations.join([first.count, second.count])
     rare = int(np.flatnonzero(counts == counts[relations.numbers[1]].min())[0])
     margin = int(relations.numbers[0][np.argmax(first.ranks[1] == 0)])
@@ -378,6 +489,7 @@ def test_a_hidden_grand_total_has_no_upper_end():
 def test_a_contributor_alone_in_a_cell_sees_the_other_one_of_two():
     relations, values = with_margins([[1, 2, 30], [20, 20, 20], [20, 20, 20]])
     primary = primary_cells([Frequency(least=3)], counts=values)
+    primary = replace(primary, floor=0.0)  # a reader who may take a hidden count for 0
     hidden = np.isin(np.arange(len(values)), np.flatnonzero(primary.is_primary))
     hidden |= np.isin(np.arange(len(values)), [9, 10])
     blind, wary = (
@@ -389,6 +501,35 @@ def test_a_contributor_alone_in_a_cell_sees_the_other_one_of_two():
     found = suppress(wary)
     assert found.audit().is_safe
     assert found.hidden[4:8].sum() >= 3
+
+
+def test_counts_of_one_beside_published_zeros_are_exact_where_their_total_says_so():
+    relations, counts = with_margins([1, 1, 1])
+    primary = primary_cells([Frequency(least=3)], counts=counts)
+    problem = Problem(relations=relations, values=counts, primary=primary)
+    seen = audit(problem, counts == 1)
+    assert seen.is_exact.all()
+    assert sorted(seen.under_protected) == [1, 2, 3]
+    found = suppress(problem)
+    assert found.hidden.all()
+    assert found.audit().is_safe
+    blind = Problem(relations=relations, values=counts, primary=replace(primary, floor=0.0))
+    assert not audit(blind, counts == 1).is_exact.any()
+
+
+def test_a_large_number_elsewhere_does_not_hide_how_near_a_small_one_is_known():
+    relations, values = with_margins([[3e9, 5e9], [10.0, 12.0]])
+    primary = needing(values, 7, 1e-3, 1e-3)
+    problem = Problem(relations=relations, values=values, primary=primary)
+    assert audit(problem, np.isin(np.arange(9), [6, 7])).under_protected.tolist() != []
+
+
+def test_a_cell_with_one_possible_value_fails_however_little_was_asked_for():
+    relations, values = with_margins([[10.0, 12.0], [20.0, 30.0]])
+    problem = Problem(
+        relations=relations, values=values, primary=needing(values, 4, 1e-9, 1e-9)
+    )
+    assert audit(problem, np.arange(9) == 4).under_protected.tolist() == [4]
 
 
 def test_a_change_proves_nothing_if_it_moves_a_sum_or_a_published_cell():
@@ -403,10 +544,9 @@ def test_a_change_proves_nothing_if_it_moves_a_sum_or_a_published_cell():
 
 @pytest.mark.parametrize("name", ["t.csv", "t.json", "t.px", "t.parquet"])
 def test_a_hidden_number_is_in_no_file(name, tmp_path):
-    first, second = tabulated(
+    relations, (first, second) = linked(
         Request(dimensions=["sex", "age"]), Request(dimensions=["sex", "code"]), n=60
     )
-    relations = additive_relations(first, second)
     counts = relations.join([first.count, second.count])
     need = np.where(counts == counts.min(), 1.0, 0.0)
     primary = Primary(is_primary=need > 0, lower=need, upper=need)
@@ -479,7 +619,7 @@ def test_a_single_line_is_protected_or_the_reason_is_given():
     )
     assert suppress(problem).audit().is_safe
     kept = ~problem.primary.is_primary
-    with pytest.raises(ConfigError, match="2 primary cells cannot be protected"):
+    with pytest.raises(CheckFailedError, match="2 primary cells cannot be protected"):
         suppress(
             Problem(relations=relations, values=values, primary=problem.primary, kept=kept)
         )
@@ -509,6 +649,9 @@ def test_a_problem_names_everything_that_is_wrong_with_it():
         ({"primary": needing(values, 4, 1, np.inf)}, "finite and not negative"),
         ({"primary": needing(values, 4, -1, 1)}, "finite and not negative"),
         ({"primary": needing(values[1:], 2, 1, 1)}, "one entry for each cell"),
+        ({"primary": replace(primary, floor=-1.0)}, "floor must be one number"),
+        ({"primary": replace(primary, floor=6.0)}, "floor must not be above"),
+        ({"unseen": values}, "true or false"),
     ):
         with pytest.raises(ConfigError, match=words):
             build(**changes)

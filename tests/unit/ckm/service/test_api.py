@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from ckm.errors import FormatError
@@ -16,6 +17,7 @@ from ckm.service.access import TokenFile
 from ckm.service.api import make_app
 from ckm.service.asking import address_of, is_local
 from ckm.service.desk import Desk
+from tables import SourceError
 from tests.unit.ckm.service.conftest import Web, cells_of
 
 DATA = "/tables/jobseekers/data"
@@ -147,9 +149,12 @@ def test_stub_and_heading_order_the_variables(web):
 
 def test_measures_are_chosen_as_contents(web):
     both = web.get(f"{DATA}?valuecodes[sex]=F&valuecodes[ContentsCode]=*").json()
-    assert both["dimension"]["ContentsCode"]["category"]["index"] == ["count", "weighted"]
+    assert both["dimension"]["ContentsCode"]["category"]["index"] == {
+        "count": 0,
+        "weighted": 1,
+    }
     plain = web.get(f"{DATA}?valuecodes[sex]=F").json()
-    assert plain["dimension"]["ContentsCode"]["category"]["index"] == ["count"]
+    assert plain["dimension"]["ContentsCode"]["category"]["index"] == {"count": 0}
     assert plain["value"][0] == both["value"][0]
 
 
@@ -422,6 +427,16 @@ def test_a_format_that_cannot_hold_a_table_is_the_callers_to_change(special, mon
     assert (told["status"], told["error"]) == ("failed", "unfit_format")
 
 
+def test_a_scan_without_enough_memory_is_answered_as_busy(special, served, monkeypatch, caplog):
+    def fail(*_args, **_kwargs):
+        raise SourceError("The work does not fit into the memory.")
+
+    monkeypatch.setattr(served.answerer.cubes._prepared, "scan", fail)
+    url = f"{DATA}?valuecodes[age_tree]=*&valuecodes[zone_2024]=*&filter=category in ('A', 'D')"
+    problem(special().get(url), 503, "busy")
+    assert "scan failed" in caplog.text
+
+
 def test_a_fault_of_ours_says_nothing_of_itself(special, served, monkeypatch, caplog):
     web = special()
 
@@ -458,3 +473,69 @@ def test_an_address_is_a_caller_and_of_version_six_its_network():
     assert found("2001:db8:0:7::9") == found("2001:db8:0:7:1::") == ("2001:db8:0:7::/64", False)
     assert found("fe80::1%eth0") == ("fe80::/64", False)
     assert found("x" * 200) == ("x" * 100, False)
+
+
+def test_a_service_escapes_formulas_in_csv_where_its_file_says_so(special, served, monkeypatch):
+    monkeypatch.setattr("ckm.formats.csv_text._FORMULA", ("F",))  # the data have no other
+    job = served.service.job
+    escaping = special(job=replace(job, output=replace(job.output, csv_formulas="escape")))
+    for form, before, after in (("csv", '"F",', '"\'F",'), ("sdmx-csv", ",F,", ",F,")):
+        url = f"{DATA}?valuecodes[sex]=F,M&outputformat={form}"
+        kept = special().get(url).text
+        assert before in kept
+        assert escaping.get(url).text == kept.replace(before, after)
+
+
+def test_answers_and_metadata_have_one_form_of_categories(web):
+    told = web.get("/tables/jobseekers/metadata").json()
+    for query in ("valuecodes[sex]=*", "valuecodes[category]=*"):
+        answer = web.get(f"{DATA}?{query}").json()
+        for name in answer["id"]:
+            category = answer["dimension"][name]["category"]
+            assert category["label"].keys() == category["index"].keys()
+            assert sorted(category["index"].values()) == list(range(len(category["index"])))
+            described = told["dimension"][name]["category"]
+            assert category["label"].items() <= described["label"].items()
+            assert type(category["index"]) is type(described["index"]) is dict
+
+
+def test_requests_of_the_r_package_pxweb_are_answered(web):
+    """The package asks for metadata, then posts, with code lists in the address."""
+    metadata = web.get("/tables/jobseekers/metadata?lang=en&outputFormat=json-stat2").json()
+    assert {"version", "class", "label", "id", "dimension"} <= metadata.keys()
+    assert "value" not in metadata
+    assert (
+        metadata["extension"]["px"].items()
+        >= {"tableid": "jobseekers", "language": "en"}.items()
+    )
+    for name in metadata["id"]:
+        assert {"label", "category", "extension"} <= metadata["dimension"][name].keys()
+    table = web.get("/tables/jobseekers?lang=en").json()
+    wanted = {"language", "id", "label", "updated", "firstPeriod", "lastPeriod", "links"}
+    assert wanted | {"variableNames"} <= table.keys()
+
+    selection = [
+        {"variableCode": "geo", "valueCodes": ["*"]},
+        {"variableCode": "sex", "valueCodes": ["F", "M"]},
+        {"variableCode": "ContentsCode", "valueCodes": ["count"]},
+    ]
+    lists = {"codelist[geo]": "geo.region", "outputValues[geo]": "aggregated"}
+    plain = {"lang": "en", "outputFormat": "json-stat2"}
+    headers = {"Accept": "application/json", "Content-Type": "application/json"}
+    beside = web.post(
+        DATA, params=plain | lists, json={"selection": selection}, headers=headers
+    )
+    assert beside.status_code == 200, beside.text
+    selection[0]["codelist"] = "geo.region"
+    within = web.post(DATA, params=plain, json={"selection": selection}, headers=headers)
+    assert cells_of(beside) == cells_of(within)
+    document = beside.json()
+    assert len(document["value"]) == np.prod(document["size"])
+    regions = {v["code"] for v in web.get("/codelists/geo.region").json()["values"]}
+    assert set(document["dimension"]["geo"]["category"]["index"]) <= regions
+
+
+def test_what_an_address_adds_to_a_body_belongs_to_it(web):
+    body = {"selection": [{"variableCode": "sex"}]}
+    for query in ("codelist[geo]=geo.region", "valuecodes[sex]=F", "outputvalues[sex]=x"):
+        problem(web.post(f"{DATA}?{query}", json=body), 400, "bad_parameter")

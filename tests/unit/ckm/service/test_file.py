@@ -10,9 +10,12 @@ import pytest
 from ckm.cli.app import app
 from ckm.config.problems import JobError
 from ckm.config.service import is_service_file, read_service, service_schema
+from ckm.config.service_facts import RECONSTRUCTION
 from ckm.config.service_model import RulesModel
 from ckm.service.rules import RuleSettings
 from tests.unit.ckm.service.conftest import write_service
+
+ACCEPTED = f'accepts_reconstruction = "{RECONSTRUCTION}"\n'
 
 
 @pytest.fixture
@@ -127,19 +130,117 @@ def test_an_office_is_told_what_it_opens(file, capsys):
     assert run("check", file, "--quick", "--log-format", "text") == 0
     told = " ".join(capsys.readouterr().err.split())
     assert "without [ledger] nobody compares requests" in told
-    assert 'filters = "researcher" in [access] prevents it' in told
-    more = '[access]\nfilters = "researcher"\n[ledger]\npath = "ledger.db"\n'
-    file.write_text(file.read_text() + more)
+    assert "may filter" not in told
+    file.write_text(file.read_text() + '[ledger]\npath = "ledger.db"\n')
     for command in (["check", file, "--quick"], ["serve", file, "--dry-run"]):
         assert run(*command, "--log-format", "text") == 0
-        told = capsys.readouterr().err
+        told = " ".join(capsys.readouterr().err.split())
         assert "nobody compares" not in told
-        assert "everybody may filter" not in told
+        assert "[ledger] reserves nothing" in told
+
+
+@pytest.mark.parametrize(
+    ("lines", "who"),
+    [
+        ('filters = "researcher"\ntokens = "t.json"', "every researcher with a token"),
+        ('mode = "tokens"\nfilters = "public"\ntokens = "t.json"', "everybody with a token"),
+        (f'filters = "public"\n{ACCEPTED}', "everybody"),
+        ('filters = "officer"\ntokens = "t.json"', None),
+        ('filters = "researcher"', None),  # nobody can be one
+    ],
+)
+def test_an_office_is_told_who_can_reconstruct_the_counts(file, lines, who):
+    file.write_text(f"{file.read_text()}[access]\n{lines}\n")
+    told = [text for text in read_service(file).cautions if "reconstruct" in text]
+    assert [text.partition(" may filter")[0] for text in told] == ([] if who is None else [who])
+
+
+def test_an_open_service_does_not_let_the_public_filter_unless_it_accepts_reconstruction(
+    file, capsys
+):
+    """Some hundred filtered tables give the true counts: the file has to say so itself."""
+    assert read_service(file).access.filters == "officer"
+    text = file.read_text() + '[access]\nfilters = "public"\n'
+    for more in ("", "accepts_reconstruction = true\n", 'accepts_reconstruction = "yes"\n'):
+        file.write_text(text + more)
+        for command in (["check", file, "--quick"], ["serve", file, "--dry-run"]):
+            assert run(*command, "--log-format", "text") == 2
+            told = " ".join(capsys.readouterr().err.split())
+            assert RECONSTRUCTION in told
+    file.write_text(text + ACCEPTED)
+    assert run("serve", file, "--dry-run") == 0
+    assert read_service(file).access.accepts_reconstruction
+
+
+OFFICE = """
+schema = 1
+[data]
+path = "people.parquet"
+id = "person_id"
+[keys]
+secret = "secret.key"
+[ptable]
+path = "pt.parquet"
+[ledger]
+path = "ledger.db"
+[[table]]
+name = "batch"
+dimensions = ["sex", "category"]
+"""
+
+
+def test_a_ledger_beside_callers_who_filter_needs_official_tables(file):
+    store = '[ledger]\npath = "ledger.db"\n'
+    for access in ('tokens = "t.json"', f'filters = "public"\n{ACCEPTED}'):
+        text = f"{file.read_text()}[access]\n{access}\n{store}"
+        with pytest.raises(JobError) as caught:
+            read_service(_written(file, text))
+        (problem,) = caught.value.problems
+        assert "reserves nothing" in problem.line()
+        assert 'official = ["job.toml"]' in problem.hint
+        (file.parent / "job.toml").write_text(OFFICE)
+        (job,) = read_service(_written(file, f'{text}official = ["job.toml"]\n')).official
+        assert list(job.tables) == ["batch"]
+
+
+@pytest.mark.parametrize(
+    ("job", "told"),
+    [
+        (None, "does not exist"),
+        (OFFICE.replace("ledger.db", "other.db"), "names another ledger or history, or none"),
+        (OFFICE.replace('.db"', '.db"\nhistory = "x"'), "another ledger or history, or none"),
+        (OFFICE.replace('[ledger]\npath = "ledger.db"\n', ""), "another ledger or history"),
+        (OFFICE.replace("name =", "nam ="), "official 'job.toml': "),
+    ],
+)
+def test_what_is_wrong_with_an_official_job_is_told_with_the_rest(file, job, told):
+    if job is not None:
+        (file.parent / "job.toml").write_text(job)
+    more = '[ledger]\npath = "ledger.db"\nofficial = ["job.toml"]\n'
+    assert any(told in line for line in problems(file, more=more))
+
+
+def test_check_looks_at_official_tables_too(file, capsys):
+    more = '[ledger]\npath = "ledger.db"\nofficial = ["job.toml"]\n'
+    path = _written(file, file.read_text() + more)
+    for text, code, told in (
+        (OFFICE, 0, "needs; tables: batch"),
+        (OFFICE.replace('"category"]', '"catgory"]'), 2, "catgory"),
+    ):
+        (file.parent / "job.toml").write_text(text)
+        assert run("check", path, "--quick", "--log-format", "text") == code
+        assert told in " ".join(capsys.readouterr().err.split())
+
+
+def _written(file, text):
+    path = file.parent / "changed.toml"
+    path.write_text(text)
+    return path
 
 
 def test_serve_has_a_dry_run(file, capsys):
     assert run("serve", file, "--dry-run") == 0
-    assert "nothing was opened" in capsys.readouterr().err
+    assert "nobody was answered" in capsys.readouterr().err
 
 
 def test_tokens_are_made_listed_and_taken_back(file, capsys):
@@ -175,7 +276,7 @@ def test_without_the_extra_serve_says_what_to_install(file):
         check=False,
     )
     assert done.returncode == 2
-    assert "ckm-engine[web]" in done.stderr
+    assert "pip install '.[web]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -19,13 +19,17 @@ from ckm.ledger import Ledger, list_published
 from tables import Secret
 from tests.unit.ckm.service.conftest import SECRET, write_service
 from tests.unit.ckm.service.test_processes import Process
-from tests.unit.ckm.service.test_recorder import JOB, LEDGER, alone
+from tests.unit.ckm.service.test_recorder import ACCEPTED, JOB, LEDGER, alone
 
 pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="signals of POSIX"),
     pytest.mark.slow,
 ]
 
+#: A table of the office that no filter of these tests comes near.
+PLANNED = JOB.replace('"batch"', '"planned"').replace(
+    '["sex", "category"]', '["zone_2024"]\nmargins = "none"'
+)
 ADDRESS = "/tables/jobseekers/data"
 CLIENTS = 6
 
@@ -48,7 +52,9 @@ def kept_at(target, text):
 
 @pytest.fixture
 def folder(tmp_path, target):
-    write_service(tmp_path, more=kept_at(target, LEDGER), persons=3000)
+    more = ACCEPTED + kept_at(target, LEDGER) + 'official = ["planned.toml"]\n'
+    (tmp_path / "planned.toml").write_text(kept_at(target, PLANNED))
+    write_service(tmp_path, more=more, persons=3000)
     return tmp_path
 
 
@@ -73,7 +79,8 @@ def ask(server, where=None):
 
 
 def recorded(target):
-    return [entry.definition.where for entry in list_published(target)]
+    entries = [entry.definition for entry in list_published(target)]
+    return [definition.where for definition in entries if definition.name != "planned"]
 
 
 def batch(folder, target, where, out):

@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 from lxml import html
 
-from tests.unit.ckm.service.conftest import cells_of, write_service
+from tests.unit.ckm.service.conftest import RULES, cells_of, write_service
+from tests.unit.ckm.service.test_recorder import ACCEPTED
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -84,7 +85,7 @@ class Process:
 
 @pytest.fixture
 def folder(tmp_path):
-    write_service(tmp_path, persons=4000)
+    write_service(tmp_path, more=RULES + ACCEPTED, persons=4000)
     return tmp_path
 
 

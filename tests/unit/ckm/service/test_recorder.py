@@ -8,9 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
+from ckm.cli import app
 from ckm.config import read_job
 from ckm.config.service import read_service
+from ckm.config.service_facts import RECONSTRUCTION
 from ckm.ledger import Definition, Ledger, LedgerError, ThinDifferenceError, list_published
 from ckm.release import release
 from ckm.service.api import make_app
@@ -18,7 +21,7 @@ from ckm.service.query import query_of_request
 from ckm.service.refusal import Refusal
 from ckm.service.server import open_desk
 from tables import RequestError, Secret
-from tests.unit.ckm.service.conftest import SECRET, Web, write_service
+from tests.unit.ckm.service.conftest import SECRET, Web, for_filters, write_service
 
 LEDGER = """
 [rules]
@@ -70,7 +73,8 @@ def opened(folder):
         if text is not None:
             path = folder / "service.toml"
             path.write_text(path.read_text() + text)
-        context = open_desk(replace(read_service(folder / "service.toml"), **changes))
+        service = for_filters(read_service(folder / "service.toml"))
+        context = open_desk(replace(service, **changes))
         stacks.append(context)
         return context.__enter__()
 
@@ -87,6 +91,74 @@ def ask(desk, dimensions, *, rules=None, **options):
 
 def reason(answer):
     return None if answer.refusal is None else answer.refusal.reason
+
+
+ACCEPTED = f"""
+[access]
+filters = "public"
+accepts_reconstruction = "{RECONSTRUCTION}"
+"""
+
+
+@pytest.fixture
+def planned(folder):
+    """Plan the tables of the office, which filters may come near; return the service file."""
+    more = '[[table]]\nname = "communes"\ndimensions = ["commune"]\n'
+    (folder / "job.toml").write_text(JOB + more)
+    path = folder / "service.toml"
+    path.write_text(f'{path.read_text()}official = ["job.toml"]\n{ACCEPTED}')
+    return path
+
+
+def test_what_callers_ask_cannot_keep_an_official_table_from_release(folder, planned):
+    """Small cells too, which the job compares and the service does not."""
+    people = pq.read_table(folder / "people.parquet").to_pandas()
+    sizes = people.groupby("commune").size()
+    nine = sizes[sizes == 9].index[0]
+    other = people.drop_duplicates(["commune", "category", "age_group", "sex"], keep=False)
+    other = other[other.commune != nine].iloc[0]
+    joined = f"commune = '{nine}' or (commune = '{other.commune}' and sex = '{other.sex}'"
+    joined += f" and category = '{other.category}' and age_group = '{other.age_group}')"
+    with open_desk(read_service(planned)) as desk:
+        web = Web(make_app(desk))
+        address = "/tables/jobseekers/data"
+        hostile = [alone(folder, number) for number in range(5)]
+        told = [
+            web.get(address, params={"valuecodes[sex]": "*", "filter": where})
+            for where in [*hostile, "category <> 'E'"]
+        ]
+        assert [answer.status_code for answer in told] == [403] * 5 + [200]
+        assert {answer.json()["reason"] for answer in told[:5]} == {"thin_difference"}
+        assert reason(ask(desk, [], where=joined, rules=OPEN)) == "thin_difference"
+        before = len(recorded(folder))
+        done = CliRunner().invoke(
+            app, ["release", str(folder / "job.toml"), "-o", str(folder / "out")]
+        )
+        assert done.exit_code == 0, done.output
+        assert len(recorded(folder)) == before  # they were there since the start
+        params = {"valuecodes[sex]": "*", "valuecodes[category]": "*"}
+        assert web.get(address, params=params).status_code == 200
+    with open_desk(read_service(planned)):
+        pass
+    assert len(recorded(folder)) == before + 1
+
+
+def test_official_tables_that_are_thin_against_each_other_are_named_at_the_start(
+    folder, planned, capsys
+):
+    job = folder / "job.toml"
+    where = alone(folder).replace("'", "\\u0027")
+    more = f'[[table]]\nname = "most"\ndimensions = ["sex"]\nwhere = "{where}"\n'
+    job.write_text(job.read_text() + more)
+    with pytest.raises(ThinDifferenceError) as refusal, open_desk(read_service(planned)):
+        pass
+    assert "in 'most' ~" in str(refusal.value)
+    assert "in 'batch'" in str(refusal.value)
+    assert recorded(folder) == []
+    job.write_text(job.read_text().replace('.db"\n', '.db"\npolicy = "flag"\n'))
+    with open_desk(read_service(planned)):
+        pass
+    assert len(recorded(folder)) == 3
 
 
 def recorded(folder):

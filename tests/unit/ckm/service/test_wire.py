@@ -10,6 +10,7 @@ import time
 import pytest
 import uvicorn
 
+from ckm.service.api import make_app
 from ckm.service.edge import Edge
 from ckm.service.metrics import Metrics
 from ckm.service.wire import wire_of
@@ -191,3 +192,40 @@ def test_a_body_of_two_lengths_is_refused_and_its_connection_closed(
         assert [answer[:3] for answer in answers] == [b"400"]
         assert b"connection: close" in answers[0].lower()
         assert b"urn:ckm:problem:bad_request" in answers[0]
+
+
+@pytest.mark.slow
+def test_the_client_pxwebpy_works_unmodified(serve, served):
+    pxweb = pytest.importorskip("pxweb", reason="pxwebpy is not installed")
+    _, (host, port) = serve(make_app(served.desk))
+    api = pxweb.PxApi(f"http://{host}:{port}", language="en")
+    assert [table["id"] for table in api.all_tables()] == ["jobseekers"]
+    assert set(api.get_table_variables("jobseekers")) == {
+        *served.service.variables,
+        "ContentsCode",
+    }
+    first = api.get_table_data("jobseekers")
+    assert first
+    assert all(type(row["value"]) is int for row in first)
+
+    codes = {"sex": ["*"], "category": ["A", "B"]}
+    rows = api.get_table_data("jobseekers", value_codes=codes)
+    assert [row["Sex"] for row in rows] == [s for s in ("Total", "Women", "Men") for _ in "AB"]
+    url = "/tables/jobseekers/data?valuecodes[sex]=*&valuecodes[category]=A,B"
+    assert [row["value"] for row in rows] == served.web.get(url).json()["value"]
+    coded = api.get_table_data("jobseekers", value_codes=codes, show="code")
+    assert [(row["Sex"], row["category"]) for row in coded[:3]] == [
+        ("Total", "A"),
+        ("Total", "B"),
+        ("F", "A"),
+    ]
+    assert api.get_code_list("geo.region")["values"]
+    regions = api.get_table_data(
+        "jobseekers", value_codes={"geo": ["*"]}, code_list={"geo": "geo.region"}
+    )
+    assert len(regions) > 1
+    split = pxweb.PxApi(f"http://{host}:{port}", language="fr")
+    split._client.configuration["maxDataCells"] = 2  # it asks in parts then
+    assert [r["value"] for r in split.get_table_data("jobseekers", codes)] == [
+        row["value"] for row in rows
+    ]

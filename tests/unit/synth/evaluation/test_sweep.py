@@ -1,12 +1,14 @@
 """Sweeps: resumable, failing alone, the same whatever runs beside them."""
 
 import json
+import os
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from synth.evaluation import EvaluationError, Plan, grid, sweep
+from synth.evaluation.journal import Journal
 from synth.evaluation.sweep import folds_of
 
 PLAN = Plan(groups=("tables",))
@@ -116,3 +118,18 @@ def test_progress_names_every_run():
         progress=lambda done, of, name: told.append((done, of, name)),
     )  # fmt: skip
     assert told == [(0, 2, "a, fold 1"), (1, 2, "a, fold 2"), (2, 2, "")]
+
+
+def test_a_full_disk_leaves_no_torn_line_in_the_file_of_runs(tmp_path, monkeypatch):
+    path = tmp_path / "runs.jsonl"
+    journal = Journal(path, settings={"seed": 1})
+    write = os.write
+    monkeypatch.setattr(
+        "synth.evaluation.journal.os.write", lambda file, line: write(file, line[:9])
+    )
+    run = {"name": "a", "fold": 0, "figures": {"x": 1.0}, "error": None}
+    with pytest.raises(OSError, match="No space"):
+        journal.add(run)
+    monkeypatch.undo()
+    journal.add(run)
+    assert Journal(path, settings={"seed": 1}).find("a", 0) == {"x": 1.0}

@@ -1,0 +1,234 @@
+"""The commands of README and docs run as they are printed, in their order, in an empty folder.
+
+What a page takes as its reader's own, data and files of settings, is put there first; files of
+settings are those that the pages print, wherever they print them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from ckm.cli import app
+from ptable import NoiseSpec, solve
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+#: Installing, serving until somebody stops it, and clusters are tested elsewhere.
+NOT_HERE = ("pip ", "make", "ckm serve", ". .venv")
+
+
+def fenced(page: Path) -> list[tuple[str, str]]:
+    """Give the language and text of each fenced block."""
+    found: list[tuple[str, list[str]]] = []
+    is_open = False
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if line.startswith("```"):
+            is_open = not is_open
+            if is_open:
+                found.append((line[3:].strip(), []))
+        elif is_open:
+            found[-1][1].append(line)
+    return [(language, "\n".join(lines) + "\n") for language, lines in found]
+
+
+def commands(page: Path) -> list[str]:
+    """Give the commands of a page: without comments, and with their further lines."""
+    printed = []
+    for language, text in fenced(page):
+        if language not in ("", "sh"):
+            continue
+        for line in re.sub(r"\\\n\s*", " ", text).splitlines():
+            command = re.split(r"\s#", line.strip())[0].strip()
+            if re.match(r"(ckm|pip|make|\.) ", command):
+                printed.append(command)
+    return [command for command in printed if not command.startswith(NOT_HERE)]
+
+
+def toml(page: str, word: str) -> str:
+    """Give the settings on a page that hold a word."""
+    return next(
+        text for kind, text in fenced(ROOT / page) if kind in ("toml", "text") and word in text
+    )
+
+
+def people(n: int = 600, first: int = 0) -> pa.Table:
+    """Make people with every column that a page speaks of."""
+    rng = np.random.default_rng(first)
+    region = rng.integers(1, 3, n)
+    home = np.arange(n) // 2
+    place = rng.integers(0, 3, n)[home]
+    age = rng.integers(10, 80, n)
+    return pa.table(
+        {
+            "person_id": [f"p{first + i}" for i in range(n)],
+            "home_id": home,
+            "region": [f"0{r}" for r in region[home]],
+            "department": [f"0{r}{p}" for r, p in zip(region[home], place, strict=True)],
+            "commune": [f"0{r}{p}7" for r, p in zip(region[home], place, strict=True)],
+            "town": [f"t0{r}{p}" for r, p in zip(region[home], place, strict=True)],
+            "sex": rng.choice(["F", "M"], n),
+            "category": rng.choice(["A", "B", "C"], n),
+            "sector": rng.choice(["farm", "shop"], n),
+            "occupation": rng.choice(["clerk", "cook"], n),
+            "tenure": rng.choice(["own", "rent"], n)[home],
+            "age": age,
+            "income": rng.integers(8, 60, n) * 100,
+            "w": np.ones(n),
+            "employed": np.where(age > 30, "yes", "no"),
+            "person": [f"p{first + i}" for i in range(n)],
+            "page": rng.choice(["a.example", "b.example"], n),
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("CKM_SECRET", "CKM_DEBUG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CKM_LOG_FORMAT", "text")
+    return tmp_path
+
+
+def run(command: str) -> None:
+    program, *arguments = shlex.split(command)
+    assert program == "ckm"
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, f"{command}\n{result.output}"
+
+
+def write_records(*names: str, has_classes: bool) -> None:
+    for number, name in enumerate(names):
+        table = people(first=600 * number)
+        if has_classes:
+            classes = np.where(table["income"].to_numpy() > 3000, "high", "low")
+            table = table.select(["sex", "category", "age", "occupation"])
+            table = table.append_column("income", pa.array(classes))
+        write = pa.csv.write_csv if name.endswith(".csv") else pq.write_table
+        write(table, name)
+
+
+def write_schema(*, has_classes: bool) -> None:
+    from synth import Category, Schema, Whole
+
+    columns = [
+        Category(name="sex", values=["F", "M"], declared_by="code book"),
+        Category(name="category", values=["A", "B", "C"], declared_by="code book"),
+        Whole(name="age", low=0, high=110, bins=22, declared_by="code book"),
+        Category(name="occupation", values=["clerk", "cook"], declared_by="code book"),
+        Category(name="income", values=["low", "high"], declared_by="code book")
+        if has_classes
+        else Whole(name="income", low=0, high=6000, bins=6, declared_by="code book"),
+    ]
+    named = {column.name for column in columns}
+    ignored = (
+        []
+        if has_classes
+        else [name for name in [*people(2).column_names, "record_key"] if name not in named]
+    )
+    Schema(columns=columns, ignored=ignored).write("schema.json")
+
+
+def write_settings() -> None:
+    """Put the settings that pages print under the names that commands use."""
+    for name, page, word in (
+        ("job.toml", "README.md", "jobseekers"),
+        ("hiding.toml", "docs/suppression.md", "[suppression]"),
+        ("swap.toml", "docs/swapping.md", "[swap]"),
+        ("plan.toml", "docs/dpsgd.md", "[plan]"),
+        ("service.toml", "docs/service.md", "[service]"),
+        ("sweep.toml", "docs/synth-evaluation.md", "[[ways]]"),
+        ("methods.toml", "docs/criteria.md", "[methods."),
+    ):
+        Path(name).write_text(toml(page, word), encoding="utf-8")
+    # The page's sweep takes hours: two folds of its first method do here.
+    sweep = Path("sweep.toml").read_text(encoding="utf-8").replace("folds = 5", "folds = 2")
+    first = '[[ways]]\nmethod = "copula-shirley"'
+    assert first in sweep
+    Path("sweep.toml").write_text(sweep.partition(first)[0], encoding="utf-8")
+    designs = (ROOT / "examples" / "qpv" / "designs.toml").read_text(encoding="utf-8")
+    Path("designs.toml").write_text(designs, encoding="utf-8")
+
+
+def write_ptables() -> None:
+    """Put p-tables of other tools, as they come out of ours."""
+    solve(NoiseSpec(max_noise=5, variance=3.0)).write("theirs.parquet")
+    run("ckm ptable convert theirs.parquet ptable.csv --to r-ptable --digits 9")
+    run("ckm ptable convert theirs.parquet old.csv --to r-ptable --digits 8")
+    Path("theirs.parquet").unlink()
+
+
+#: Page → the reader's own files, beside settings; then what earlier pages have the reader make.
+OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "README.md": (("people.csv", "unseen.parquet", "new.parquet", "others.parquet"), ()),
+    "docs/criteria.md": (("people.parquet",), ("ckm keys secret secret.key",)),
+    "docs/dp.md": ((), ()),
+    "docs/dpsgd.md": (("people.csv", "new.csv", "others.csv"), ()),
+    "docs/ledger.md": (
+        ("people.parquet",),
+        ("ckm keys secret secret.key", "ckm release ledger.toml -o out"),
+    ),
+    "docs/ptable-files.md": ((), ()),
+    "docs/rappor.md": (("people.csv",), ()),
+    "docs/service.md": (("people.parquet",), ()),
+    "docs/synth-evaluation.md": (
+        ("people.parquet", "train.parquet", "test.parquet"),
+        (
+            "ckm synth fit train.parquet --schema schema.json --epsilon 1 --delta 1e-6 -o m1",
+            "ckm synth fit train.parquet --schema schema.json --epsilon 8 --delta 1e-6 -o m8",
+            "ckm synth sample m1 -n 600 -o synthetic.parquet",
+            "ckm synth sample m1 -n 600 -o eps1.parquet",
+            "ckm synth sample m8 -n 600 -o eps8.parquet",
+        ),
+    ),
+    "docs/synth.md": (("people.parquet",), ()),
+}
+
+
+def test_every_page_with_commands_is_run():
+    pages = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+    assert {p.relative_to(ROOT).as_posix() for p in pages if commands(p)} == set(OWN)
+
+
+@pytest.mark.parametrize("page", OWN)
+@pytest.mark.filterwarnings("ignore")
+def test_the_commands_of_a_page_run_in_their_order(page, folder):
+    records, earlier = OWN[page]
+    has_classes = page == "docs/synth-evaluation.md"
+    write_records(*records, has_classes=has_classes)
+    write_settings()
+    write_schema(has_classes=has_classes)
+    write_ptables()
+    Path("pages.txt").write_text("a.example\nb.example\nc.example\n", encoding="utf-8")
+    job = Path("job.toml").read_text(encoding="utf-8")
+    Path("ledger.toml").write_text(job + '\n[ledger]\npath = "ledger.db"\n', encoding="utf-8")
+    for command in (*earlier, *commands(ROOT / page)):
+        run(command)
+    assert [path for path in folder.iterdir() if path.name.startswith(".")] == []
+
+
+def test_the_commands_of_the_demonstration_do_what_its_page_says(folder, monkeypatch):
+    run("ckm demo --persons 5000 --out demo")
+    monkeypatch.chdir(folder / "demo")
+    text = Path("README.md").read_text(encoding="utf-8")
+    printed = [line.strip() for line in text.splitlines() if line.startswith("    ckm ")]
+    for command in printed:
+        if not command.startswith(NOT_HERE):
+            run(command)
+    which = re.search(r"`ckm release (\S+) -o again/` writes the same bytes", text)
+    assert which, "the page names the command that repeats the release"
+    for file in Path("out/public").rglob("*"):
+        if file.is_file():
+            again = Path("again/public") / file.relative_to("out/public")
+            assert again.read_bytes() == file.read_bytes()
