@@ -496,6 +496,8 @@ class PublicFacts:
         The released tables.
     has_amounts
         Whether some of them show sums or means of amounts.
+    has_weights
+        Whether some of them show weighted counts.
     cautions
         Language → what was done to the counts after the noise; empty for nothing.
     """
@@ -509,6 +511,7 @@ class PublicFacts:
     checks: Mapping[str, Outcome]
     tables: tuple[PublicTableFact, ...]
     has_amounts: bool = False
+    has_weights: bool = False
     cautions: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -554,6 +557,11 @@ class ReleaseFacts:
     amounts: tuple[AmountFact, ...] = ()
     cautions: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether some tables show weighted counts."""
+        return any("weighted" in table.measures for table in self.tables)
+
     def public(self) -> PublicFacts:
         """Keep what everybody may know."""
         return PublicFacts(
@@ -577,6 +585,7 @@ class ReleaseFacts:
                 for table in self.tables
             ),
             has_amounts=bool(self.amounts),
+            has_weights=self.has_weights,
             cautions=self.cautions,
         )
 

@@ -329,6 +329,47 @@ def test_figures_without_a_limit_are_shown_inside_and_no_checks_in_public(folder
     assert "without a limit" not in page
 
 
+def test_noise_of_two_outcomes_is_named_by_the_check_the_log_and_the_report(folder):
+    write(folder, JOB.replace('path = "pt.parquet"', "max_noise = 10\nvariance = 10.0"))
+    words = "two outcomes or hardly more: count 1 becomes 0 (91%) or 11 (9%)"
+    quick = run("check", "job.toml", "--quick")
+    assert (quick.exit_code, words in quick.stderr) == (0, True)
+    assert run("check", "job.toml").stderr.count(words) == 1
+    done = run("release", "job.toml", "-o", "out")
+    assert (done.exit_code, done.stderr.count(words)) == (0, 1)
+    (warning,) = read_facts(folder / "out/internal/report.json").warnings
+    assert words in warning
+    assert "A variance of 8.7 is the nearest smaller one" in warning
+    for page in (folder / "out/public").glob("report.*"):
+        assert "outcomes" not in page.read_text(encoding="utf-8"), page
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", "Weighted counts"), ("fr", "Effectifs pondérés")]
+)
+def test_the_public_page_explains_weighted_counts_where_there_are_some(folder, language, words):
+    def page(out):
+        return (out / "public" / f"report.{language}.html").read_text(encoding="utf-8")
+
+    assert words not in page(made(folder))
+    people = pq.read_table(folder / "people.parquet")
+    weight = pa.array([1.5] * people.num_rows)
+    pq.write_table(people.append_column("weight", weight), folder / "people.parquet")
+    text = JOB.replace('id = "person_id"', 'id = "person_id"\nweight = "weight"')
+    write(folder, text + 'measures = ["count", "weighted"]\n')
+    assert words in page(made(folder, "other"))
+
+
+@pytest.mark.parametrize("additive", [False, True])
+def test_the_same_answer_in_every_table_is_claimed_only_where_it_is_given(folder, additive):
+    write(folder, JOB + "[output]\nadditive = true\n" * additive)
+    out = made(folder)
+    for page in (out / "public/report.en.html", out / "internal/report-internal.en.html"):
+        text = " ".join(page.read_text(encoding="utf-8").split())
+        assert ("has the same answer in every table of this release" in text) != additive
+        assert "at any time" not in text
+
+
 @pytest.mark.parametrize(
     ("language", "words"),
     [
