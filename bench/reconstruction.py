@@ -202,7 +202,7 @@ def without_filters(caller: Caller, truth: Truth, names: Sequence[str]) -> dict[
     """Compare the finest table alone with least squares over it and all of its margins.
 
     Both know the bounds of the noise: no empty cell is published with people, and no cell of
-    more than `SMALL` people without.
+    more than `MAX_NOISE` people without.
     """
     codes = {n: ("Total", *known) for n, known in zip(names, truth.categories, strict=True)}
     answer = caller.ask(names, margins="all")
@@ -211,7 +211,7 @@ def without_filters(caller: Caller, truth: Truth, names: Sequence[str]) -> dict[
     full = np.nan_to_num(numbers_of(answer, codes))  # what is not listed is published as zero
     alone = full[(slice(1, None),) * full.ndim]
     low = np.where(alone == 0, 0, np.maximum(alone - MAX_NOISE, 1))
-    high = np.where(alone == 0, SMALL, alone + MAX_NOISE)
+    high = alone + MAX_NOISE
     # Accelerated projected gradients; the largest eigenvalue is the product of n + 1.
     step = 1 / np.prod([len(known) + 1.0 for known in truth.categories])
     guess = ahead = np.clip(alone, low, high)

@@ -23,12 +23,14 @@ _ENGLISH = {
     "{delta}.",
     "and": "; ",
     "but": ", but for a chance of {chance}",
-    "who": "For somebody who knows all other data, or whose belief about them does not "
-    "depend on this one:",
+    "who": "By the reckoning of somebody who knows all other data, or whose belief about them "
+    "does not depend on this one:",
     "member-add-remove": "the odds that one {unit} is in the data",
     "member-replace": "the odds that it is one {unit} and not another that is in the data",
     "member-zero-out": "the odds that the values of one {unit} were used",
     "about": "the odds of any statement about one {unit}",
+    "about-distance": "the odds of one of two places one {unit} apart against the other",
+    "place": "place",
     "shift": "- {what} change by a factor of {factor} at most{but}. A belief of {beliefs}.",
     "belief": "{prior} becomes {most} at most and {least} at least",
     "twice": "A value that is changed is taken out and another put in: that counts twice.",
@@ -49,7 +51,8 @@ _ENGLISH = {
     "zero-out": "Compared are data with the {unit} and with its values blank; their number "
     "is public.",
     "local": "Compared are any two values of one respondent.",
-    "distance": "Compared are two places; epsilon counts per {unit} between them.",
+    "distance": "Compared are two places one {unit} apart; at several times that distance "
+    "epsilon counts as many times.",
 }
 # claim dp-meaning
 _FRENCH = {
@@ -60,12 +63,14 @@ _FRENCH = {
     "celle avec l'autre, plus {delta}.",
     "and": " ; ",
     "but": ", sauf avec une probabilité d'au plus {chance}",
-    "who": "Pour qui connaît toutes les autres données, ou dont l'opinion sur elles ne "
-    "dépend pas de celles-ci :",
+    "who": "Selon le calcul de qui connaît toutes les autres données, ou dont l'opinion sur "
+    "elles ne dépend pas de celles-ci :",
     "member-add-remove": "la cote de la présence d'une unité ({unit}) dans les données",
     "member-replace": "la cote de la présence d'une unité ({unit}) plutôt que d'une autre",
     "member-zero-out": "la cote de l'utilisation des valeurs d'une unité ({unit})",
     "about": "la cote de toute affirmation sur une unité ({unit})",
+    "about-distance": "la cote de l'un de deux lieux à une distance de 1 {unit} contre l'autre",
+    "place": "lieu",
     "shift": "- {what} change au plus d'un facteur {factor}{but}. Une croyance de {beliefs}.",
     "belief": "{prior} devient {most} au plus et {least} au moins",
     "twice": "Changer une valeur, c'est la retirer et en mettre une autre : cela compte "
@@ -87,7 +92,8 @@ _FRENCH = {
     "zero-out": "On compare les données avec l'unité ({unit}) et avec ses valeurs effacées ; "
     "leur nombre est public.",
     "local": "On compare deux réponses quelconques d'un même répondant.",
-    "distance": "On compare deux lieux ; epsilon se compte par {unit} entre eux.",
+    "distance": "On compare deux lieux distants de 1 {unit} ; à une distance plusieurs fois "
+    "plus grande, epsilon compte autant de fois.",
 }
 LANGUAGES = {"en": _ENGLISH, "fr": _FRENCH}
 _PREMIUM = 2000
@@ -162,7 +168,8 @@ def explained(meaning: Meaning, *, adjacency: str, unit: str, language: str) -> 
     ]
     if meaning.membership:
         lines.append(shifted(meaning.membership, f"member-{adjacency}"))
-    lines.append(shifted(meaning.value, "about"))
+    is_place = adjacency == "distance"
+    lines.append(shifted(meaning.value, "about-distance" if is_place else "about"))
     if adjacency in _TWICE:
         lines.append(words["twice"])
     if meaning.membership:
@@ -173,8 +180,11 @@ def explained(meaning: Meaning, *, adjacency: str, unit: str, language: str) -> 
     lines.append(words["advantage"].format(advantage=share(meaning.advantage)))
     if not meaning.delta:
         premium = _finite(_PREMIUM * lift, numbers.count)
-        lines.append(words["premium"].format(premium=premium, unit=unit))
-    lines += [words[name].format(unit=unit) for name in ("facts", "repeat", adjacency)]
+        who = words["place"] if is_place else unit
+        lines.append(words["premium"].format(premium=premium, unit=who))
+    if not is_place:
+        lines.append(words["facts"].format(unit=unit))
+    lines += [words[name].format(unit=unit) for name in ("repeat", adjacency)]
     return lines
 
 

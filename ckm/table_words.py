@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import ReleaseError
 from ckm.formats import TableAbout
-from ckm.formats.words import category_labels, say
+from ckm.formats.words import MISSING, category_labels, say
 from ckm.magnitudes.measures import mean_decimals
 from ckm.published import measure_columns
 from ckm.request import variable_of
@@ -197,8 +197,11 @@ class TableWords:
             known = self.codes(column, dimension)
             texts = table.dimensions[column][1]
             self._require_listed(name, column, dimension, texts)
-            total = {self.total(dimension): say("total", self._job.output.language)}
-            said = total | known
+            language = self._job.output.language
+            own = {self.total(dimension): say("total", language)}
+            if self._job.output.missing_label == MISSING:  # else the office's own word
+                own[MISSING] = say(MISSING, language)
+            said = own | known
             found[column] = category_labels({text: said.get(text, text) for text in texts})
         return {column: labels for column, labels in found.items() if labels}
 

@@ -80,7 +80,8 @@ def belief_bounds(
     -----
     ``p / (p + exp(k epsilon) (1 - p))`` and ``p / (p + exp(-k epsilon) (1 - p))``, with k = 2
     for a value where units are added and removed or blank, otherwise 1. It holds for whoever
-    knows all other units, or whose belief about them does not depend on this one.
+    knows all other units, or whose belief about them does not depend on this one. Places are
+    those one unit of distance apart.
 
     Examples
     --------
@@ -248,7 +249,8 @@ class Shift:
     factor
         By how much, up or down; infinite where nothing is promised.
     chance
-        How likely they change by more, at most; 0 without a delta.
+        How likely they change by more, at most, by the reckoning of whoever holds the belief;
+        0 without a delta. Given one of the values that a statement leaves open it may be more.
     beliefs
         Prior, and the least and the most that can be believed after, within the factor.
 

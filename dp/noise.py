@@ -30,6 +30,7 @@ __all__ = ["DiscreteGaussian", "Gaussian", "Geometric", "Laplace", "Noise"]
 
 _NUDGES = 64
 _WIDE = 1e4
+_EXACT = 2**53  # the integers up to here are floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +116,11 @@ class Noise:
                 hint="use Laplace or Gaussian for floats",
             )
         if not self.is_integer and values.dtype.kind in "iu":
+            if ((values > _EXACT) | (values < -_EXACT)).any():
+                raise DPError(
+                    "An integer beyond 2**53 is rounded as a float, and neighbours move apart.",
+                    hint="use Geometric or DiscreteGaussian for integers",
+                )
             values = values.astype(np.float64)
         return values
 

@@ -183,8 +183,8 @@ def bounded_sum(
 ) -> Sensitivity:
     """Sum values clamped to public bounds.
 
-    Sum integers, or floats with `math.fsum`: a running sum of floats can move farther. A
-    record that is blank adds 0.
+    Sum integers. Floats are summed by `math.fsum`, which rounds once: it can move farther by
+    the last digit of the sum, a running sum by much more. A record that is blank adds 0.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def disjoint(
     adjacency: Adjacency | None = None,
     is_fixed: bool = False,
 ) -> Sensitivity:
-    """Answer on parts of the data that share no record.
+    """Answer on parts of the data that share no unit.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ class Feasibility:
     count  variance from  to  requested  feasible
         1              0   2        2.5  no: the noise of a count of 1 cannot go below -1
         2              0   4        2.5  yes
-    use variance=2
+    use variance=1.97
     """
 
     rows: tuple[RowFeasibility, ...]
@@ -312,7 +312,7 @@ def _advice(
     if isinstance(nearest, tuple):
         return f"use variance=({', '.join(map(_number, nearest))})"
     if nearest is not None and all(row.is_feasible for row in rows if not row.count):
-        return f"use variance={_number(nearest)}"
+        return f"use variance={_number(_of_many_outcomes(spec, nearest))}"
     if any(row.variance_min is None for row in rows):
         lost = next(row for row in rows if row.variance_min is None)
         names = [name for name, _ in _droppable(lost.problem)] or ["the noise values"]
@@ -329,6 +329,19 @@ def _advice(
     if spec.monotone != "none":
         looser.append('monotone = "none"')
     return "no single variance suits every row; use " + ", ".join(looser)
+
+
+def _of_many_outcomes(spec: NoiseSpec | StackedSpec, nearest: float) -> float:
+    """Move an upper end to the nearest smaller variance where no row has few outcomes."""
+    from ptable.figures import smaller_variance
+
+    if not isinstance(spec, NoiseSpec) or not isinstance(spec.variance, float | int):
+        return nearest
+    if nearest >= spec.variance:
+        return nearest
+    other = smaller_variance(replace(spec, variance=nearest))
+    smaller = None if other is None else other.variance
+    return nearest if smaller is None or isinstance(smaller, tuple) else smaller
 
 
 def _number(number: float | None) -> str:

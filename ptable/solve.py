@@ -232,7 +232,11 @@ def _refuse_infeasible(spec: NoiseSpec | StackedSpec, answer: Feasibility) -> No
     problem = f"No p-table has {_asked(spec)}. Out of reach: {named}{more}."
     hint = answer.advice
     if all(row.variance_min is not None for row in lost):
-        hint += ", or variance_rule='nearest' for the nearest variance of each row"
+        # At the upper end of its reach a row has two outcomes; below a limit it has its best.
+        if all(row.problem.variance > (row.variance_max or 0) for row in lost):
+            hint += ", or variance_rule='at-most', where these rows have less"
+        else:
+            hint += ", or variance_rule='nearest' for the nearest variance of each row"
     raise InfeasibleError(problem, rows=tuple(lost), hint=hint)
 
 

@@ -326,6 +326,8 @@ class ClientLedger:
         from rappor.client import bloom_filter, identifiers
         from rappor.permanent import cohorts_of
 
+        if not cap > 0:  # a NaN fails this too, and would refuse nothing
+            raise RapporError(f"cap must be above 0, not {cap!r}.")
         names = identifiers(clients)
         places = cohorts_of(names, secret=self._secret, n_cohorts=parameters.n_cohorts)
         rows = np.packbits(bloom_filter(values, places, parameters=parameters), axis=1)

@@ -8,7 +8,7 @@ mechanism are names here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003  (whoever parses facts needs it)
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -40,6 +40,8 @@ __all__ = [
     "WorstFact",
 ]
 
+#: A text of the office: one for all languages, or language → text.
+Text: TypeAlias = str | Mapping[str, str]
 #: How a check ended. Without a limit its figure is shown and nothing is judged; one that was
 #: not computed has no figure either. Neither is a failure, or a success.
 Outcome: TypeAlias = Literal["passed", "failed", "no limit", "not computed"]
@@ -88,7 +90,9 @@ class TableFact:
     ----------
     name, title
         Of the job; no title is an empty text.
-    dimensions, measures
+    dimensions
+        Their names, with labels where the office gave any, in order.
+    measures
         Their names, in order.
     where
         The filter of the job; empty for none.
@@ -103,8 +107,8 @@ class TableFact:
     """
 
     name: str
-    title: str
-    dimensions: tuple[str, ...]
+    title: Text
+    dimensions: tuple[Text, ...]
     measures: tuple[str, ...]
     where: str
     published: int
@@ -468,8 +472,8 @@ class PublicTableFact:
     """A released table, as everybody may know it."""
 
     name: str
-    title: str
-    dimensions: tuple[str, ...]
+    title: Text
+    dimensions: tuple[Text, ...]
     published: int
     files: tuple[FileFact, ...]
 
@@ -492,12 +496,14 @@ class PublicFacts:
         The released tables.
     has_amounts
         Whether some of them show sums or means of amounts.
+    has_weights
+        Whether some of them show weighted counts.
     cautions
         Language → what was done to the counts after the noise; empty for nothing.
     """
 
     id: str
-    title: str
+    title: Text
     date: str
     contact: str
     version: str
@@ -505,6 +511,7 @@ class PublicFacts:
     checks: Mapping[str, Outcome]
     tables: tuple[PublicTableFact, ...]
     has_amounts: bool = False
+    has_weights: bool = False
     cautions: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -533,7 +540,7 @@ class ReleaseFacts:
     """
 
     id: str
-    title: str
+    title: Text
     date: str
     contact: str
     ptable_label: str
@@ -549,6 +556,11 @@ class ReleaseFacts:
     reproduction: ReproductionFacts
     amounts: tuple[AmountFact, ...] = ()
     cautions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether some tables show weighted counts."""
+        return any("weighted" in table.measures for table in self.tables)
 
     def public(self) -> PublicFacts:
         """Keep what everybody may know."""
@@ -573,6 +585,7 @@ class ReleaseFacts:
                 for table in self.tables
             ),
             has_amounts=bool(self.amounts),
+            has_weights=self.has_weights,
             cautions=self.cautions,
         )
 

@@ -12,7 +12,7 @@ from reports.errors import ReportError
 from reports.numbers import Numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 __all__ = ["DOMAINS", "LANGUAGES", "LOCALE", "Words", "mark", "words_of"]
 
@@ -80,6 +80,16 @@ class Words:
         """
         text = self.translations.gettext(message) if message else ""
         return text % values if values else text
+
+    def text(self, text: str | Mapping[str, str]) -> str:
+        """Give a text of the office, which is one for all languages or has each by its code.
+
+        Examples
+        --------
+        >>> words_of("fr").text({"en": "Sex", "fr": "Sexe"})
+        'Sexe'
+        """
+        return text if isinstance(text, str) else text.get(self.language, text["en"])
 
     def say_many(self, one: str, many: str, number: int, /, **values: str) -> str:
         """Translate a message about a number of things, which is `n` in it.

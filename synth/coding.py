@@ -330,7 +330,9 @@ def _codes_of_categories(found: Any, column: Category) -> NDArray[np.int64]:
         key_of(value): place for place, value in enumerate(written) if value is not None
     }
     texts = [str(value) for kind, value in known if kind == "text"]
-    refused = {"unknown"}
+    # One truth value among numbers may turn all into one kind or the other.
+    other_kinds = {"truth": "number", "number": "truth"}
+    refused = {"unknown", *(other_kinds[kind] for kind, _ in known if kind in other_kinds)}
     if any(_NUMBER.fullmatch(text.strip()) for text in texts):
         refused.add("number")
     for truth in (True, False):

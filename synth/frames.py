@@ -194,6 +194,22 @@ def to_records(frame: Any) -> tuple[pd.DataFrame, str]:
         raise DomainError(
             f"Records come as a pandas or Arrow frame, not as {type(frame).__name__}."
         )
+    import pyarrow as pa
+
+    try:
+        return _from_arrow(frame)
+    except SynthError:
+        raise
+    except (pa.ArrowException, TypeError, ValueError):  # whose words may quote a record
+        raise DomainError(
+            "The frame has a column of a type that cannot be read.",
+            hint="give plain texts, numbers, truth values and days",
+        ) from None
+
+
+def _from_arrow(frame: Any) -> tuple[pd.DataFrame, str]:
+    import pandas as pd
+
     table = _arrow(frame)
     if len(set(table.column_names)) < table.num_columns:
         raise DomainError("Two columns of the records have the same name.")

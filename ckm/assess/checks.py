@@ -256,10 +256,13 @@ def limit_checks(
     yield _limited("posterior", "probability", single, limits.posterior)
     yield _limited("posterior-set", "probability", together, limits.posterior_set)
     over = [fact.name for fact in attacks if _is_over(fact)]
+    limited = sum(fact.allowed is not None for fact in attacks)
     yield _check(
         "attacks",
         _outcome(not over) if limits.attacks else "no limit",
-        found={"over": len(over)} if limits.attacks else {},
+        found={"over": len(over), "limited": limited, "tried": len(attacks)}
+        if limits.attacks
+        else {},
         where=", ".join(over),
     )
     deviations = {

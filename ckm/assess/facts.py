@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ckm.config.job import Job
     from ckm.manifest import TableRecord
     from ptable import PTable
-    from reports.facts import MeasureFact, ReproductionFacts, ScenarioFacts
+    from reports.facts import MeasureFact, ReproductionFacts, ScenarioFacts, Text
     from risk.designs import MapDesign
     from tables import KeyQuality
 
@@ -179,7 +179,7 @@ def release_facts(
     report = job.report
     return ReleaseFacts(
         id=report.id,
-        title=job.title or "",
+        title=_text(job.title_texts.get("", {})),
         date=report.date,
         contact=report.contact,
         ptable_label=report.ptable_label,
@@ -208,12 +208,32 @@ def _cautions(job: Job) -> dict[str, str]:
     return {language: say("additive_page", language) for language in LANGUAGES}
 
 
+def _text(texts: Mapping[str, str]) -> Text:
+    """Return one text where all languages have the same."""
+    different = set(texts.values())
+    return dict(texts) if len(different) > 1 else next(iter(different), "")
+
+
+def _dimension(name: str, job: Job) -> Text:
+    """Name a dimension as readers know it, with the name that the files have in brackets."""
+    labels = job.variables[name].labels if name in job.variables else {}
+    return (
+        _text(
+            {
+                code: name if label == name else f"{label} ({name})"
+                for code, label in labels.items()
+            }
+        )
+        or name
+    )
+
+
 def _table(record: TableRecord, assessor: Assessor, job: Job) -> TableFact:
     request, seen = job.tables[record.name], assessor.tables[record.name]
     return TableFact(
         name=record.name,
-        title=record.title or "",
-        dimensions=tuple(request.dimensions),
+        title=_text(job.title_texts.get(record.name, {})),
+        dimensions=tuple(_dimension(name, job) for name in request.dimensions),
         measures=tuple(request.measures),
         where=request.where or "",
         published=record.rows,

@@ -72,10 +72,11 @@ Example:
 The reports hold no client, no value and no secret. Encoding again with the same secret and
 metric repeats the permanent responses, so that a value costs its permanent loss once.
 
-A ledger adds up what each client sends, over all files and metrics of the secret, and no
-client sends more than the cap: by default the permanent loss of one value, or one report where
-that has no bound. If one would, nothing is written and the exit code is 1. The ledger is
-rappor-clients.db beside the output; it names neither clients nor values. Keep it.
+A ledger adds up what each client sends, over all files and metrics that it is kept for, and
+refuses what would pass the cap: by default the permanent loss of one value, or one report where
+that has no bound. Then nothing is written and the exit code is 1. The ledger is
+rappor-clients.db beside the secret, with CKM_SECRET beside the output; it names neither clients
+nor values. Keep it. The sum does not cover that, and when, a client's value changed.
 """
 )
 @click.argument("data", type=_PATH)
@@ -85,9 +86,7 @@ rappor-clients.db beside the output; it names neither clients nor values. Keep i
 @parameter_options
 @click.option("--secret", "secret_file", type=_PATH, help="Secret file; else CKM_SECRET.")
 @click.option("-o", "--output", required=True, type=_PATH, help="A .rappor or .csv file.")
-@click.option(
-    "--ledger", type=_PATH, help="What clients have sent, else rappor-clients.db beside it."
-)
+@click.option("--ledger", type=_PATH, help="What clients have sent, else beside the secret.")
 @click.option(
     "--cap",
     type=click.FloatRange(min=0, min_open=True),
@@ -131,7 +130,9 @@ def encode(
     most = usual_cap(parameters) if cap is None else cap
     if cap is None and math.isinf(most):
         raise click.UsageError("These parameters protect nobody; say --cap inf if meant so.")
-    file = ledger or output.with_name("rappor-clients.db")
+    file = ledger or (secret_file or output).with_name("rappor-clients.db")
+    if file.resolve() in {path.resolve() for path in (data, output, params)}:
+        raise click.UsageError("The ledger must be a file of its own.")
     kept = None if dry_run and not file.exists() else file
     with voice.progress() as tell, ClientLedger(kept, secret=secret) as clients:
         pieces = _pieces(
@@ -151,7 +152,7 @@ def encode(
             write_reports(
                 _charged(pieces, clients), output, parameters=parameters, overwrite=force
             )
-    told = f"no client has sent more than epsilon {clients.most:.4g}, the cap is {most:.4g}"
+    told = f"no client adds up to more than epsilon {clients.most:.4g}, the cap is {most:.4g}"
     if clients.over:
         voice.warn("beyond the cap", f"left out reports of {len(clients.over):,} clients")
     if dry_run:

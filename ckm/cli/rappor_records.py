@@ -54,6 +54,7 @@ def answers(
     try:
         source = dataset.dataset(path, format=form)
         _require(source.schema.names, (value, client), path.name)
+        _require_names(source.schema.field(client).type, client)
         for batch in source.to_batches(columns=sorted(kinds), batch_size=_ROWS):
             columns = {name: batch.column(name).cast(pa.string()) for name in kinds}
             if any(column.null_count or _has_empty(column) for column in columns.values()):
@@ -82,6 +83,18 @@ def _require(names: list[str], wanted: tuple[str, ...], file: str) -> None:
             raise DataError(
                 f"Column {name!r} is not in {file!r}; it has {', '.join(map(repr, names))}."
             )
+
+
+def _require_names(kind: Any, client: str) -> None:
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if not is_text and not pa.types.is_integer(kind):
+        raise DataError(
+            f"The clients in {client!r} are neither texts nor whole numbers.",
+            hint="convert the column: 7 and 7.00 would be two clients, with a loss each",
+        )
 
 
 def _typed(texts: list[str], parameters: Parameters) -> list[Any]:

@@ -24,6 +24,7 @@ from ckm.config.magnitudes import build_magnitudes, unused_magnitudes
 from ckm.config.output import build_output, build_variables, in_language
 from ckm.config.problems import Problem, did_you_mean
 from ckm.config.suppression import build_suppression
+from ckm.config.words import texts_of
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -151,6 +152,11 @@ class JobBuilder:
                 t.name: in_language(t.title, language)
                 for t in model.table
                 if t.title is not None
+            },
+            title_texts={
+                name: texts_of(text)
+                for name, text in (("", model.title), *((t.name, t.title) for t in model.table))
+                if text is not None
             },
             dataflows={t.name: t.dataflow for t in model.table if t.dataflow is not None},
             variables=build_variables(model, find=self._path, add=self._add),

@@ -109,8 +109,8 @@ class JobVariable:
     ----------
     name
         The dimension, or a column of a hierarchy.
-    label
-        What readers see; empty for the name.
+    label, labels
+        What readers see, and that by language; empty for the name.
     is_area
         Whether it tells places.
     levels, categories
@@ -121,6 +121,7 @@ class JobVariable:
 
     name: str
     label: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
     is_area: bool = False
     levels: Mapping[str, str] = field(default_factory=dict)
     categories: Mapping[str, str] = field(default_factory=dict)
@@ -323,6 +324,8 @@ class Job:
     output: JobOutput
     tables: Mapping[str, TableRequest]
     titles: Mapping[str, str]
+    #: Name of a table, or "" for the release → its title by language.
+    title_texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     dataflows: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, JobVariable] = field(default_factory=dict)
     report: JobReport = field(default_factory=JobReport)

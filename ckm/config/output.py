@@ -121,6 +121,7 @@ def _variable(
     return JobVariable(
         name=variable.name,
         label=in_language(variable.labels, language),
+        labels=texts_of(variable.labels),
         is_area=variable.is_area,
         levels={name: in_language(text, language) for name, text in variable.levels.items()},
         categories=categories,

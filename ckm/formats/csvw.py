@@ -7,9 +7,6 @@ an annotation of the table. An empty number is a suppressed one, an empty text i
 from __future__ import annotations
 
 import json
-import tempfile
-import zipfile
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -23,6 +20,7 @@ from ckm.published import PublishedTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 __all__ = ["METADATA_SUFFIX", "read_csvw", "write_metadata"]
 
@@ -109,21 +107,13 @@ def read_csvw(path: Path) -> tuple[PublishedTable, TableAbout]:
     Parameters
     ----------
     path
-        The CSV file, its metadata beside it; or a ZIP archive of both.
+        The CSV file, its metadata beside it.
 
     Raises
     ------
     FormatError
         If there are none, or they are those of another file.
     """
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as folder:
-            first = next((n for n in archive.namelist() if n.endswith(".csv")), "")
-            if not first or f"{first}{METADATA_SUFFIX}" not in archive.namelist():
-                raise FormatError(f"The archive {path.name!r} is no CSV on the Web.")
-            for suffix in ("", METADATA_SUFFIX):
-                Path(folder, f"table.csv{suffix}").write_bytes(archive.read(first + suffix))
-            return read_csvw(Path(folder, "table.csv"))
     beside = path.with_name(path.name + METADATA_SUFFIX)
     if not beside.is_file():
         raise FormatError(

@@ -16,7 +16,7 @@ from ckm.errors import ConfigError, FormatError, ReleaseError
 from ckm.formats.about import TableAbout
 from ckm.formats.content import checked
 from ckm.formats.csvw import METADATA_SUFFIX
-from ckm.formats.registry import format_named, format_of
+from ckm.formats.registry import FORMATS, format_named, format_of
 
 if TYPE_CHECKING:
     import os
@@ -321,6 +321,12 @@ def _read(path: str | os.PathLike[str], named: str | None) -> tuple[PublishedTab
     if named is None and kind.name == "csv":
         has_metadata = source.with_name(source.name + METADATA_SUFFIX).exists()
         kind = format_named("csvw") if has_metadata else kind
+    if kind.read is None:
+        readable = [name for name, each in FORMATS.items() if each.read is not None]
+        raise FormatError(
+            f"Tables are written to {kind.name!r}, not read from it.",
+            hint=f"read the release from {', '.join(readable[:-1])} or {readable[-1]}",
+        )
     if not source.is_file():
         raise FormatError(f"There is no file {source.name!r}.", hint="check the folder")
     try:

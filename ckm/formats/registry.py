@@ -15,10 +15,8 @@ from ckm.formats.json_stat import write_json_stat
 from ckm.formats.json_stat_reader import read_json_stat
 from ckm.formats.parquet_file import read_parquet, write_parquet
 from ckm.formats.px import write_px
-from ckm.formats.px_reader import read_px
-from ckm.formats.sdmx_csv import read_sdmx_csv, write_sdmx_csv_1, write_sdmx_csv_2
+from ckm.formats.sdmx_csv import write_sdmx_csv_1, write_sdmx_csv_2
 from ckm.formats.xlsx import MAX_ROWS, write_xlsx
-from ckm.formats.xlsx_reader import read_xlsx
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,9 +46,9 @@ class Format:
     write
         Writes a table and what is said about it to a stream.
     read
-        Reads both from a file.
+        Reads both from a file; None for a format that is only written.
     keeps
-        The parts of `TableAbout` that come back, and ``"categories"`` where their order does.
+        The parts of `TableAbout` in the file, ``"categories"`` where their order is, too.
     needs_cube
         Whether a table is laid out as a cube, with a place for cells that it does not list.
     max_rows, max_cells
@@ -65,7 +63,7 @@ class Format:
     media_type: str
     suffixes: tuple[str, ...]
     write: Callable[[PublishedTable, IO[bytes], TableAbout], None]
-    read: Callable[[Path], tuple[PublishedTable, TableAbout]]
+    read: Callable[[Path], tuple[PublishedTable, TableAbout]] | None = None
     keeps: frozenset[str] = frozenset()
     needs_cube: bool = False
     max_rows: int | None = None
@@ -95,7 +93,6 @@ _FORMATS = (
         media_type="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
         suffixes=(".xlsx",),
         write=write_xlsx,
-        read=read_xlsx,
         keeps=_ALL | {"categories"},
         max_rows=MAX_ROWS,
     ),
@@ -115,7 +112,6 @@ _FORMATS = (
         media_type="application/octet-stream",
         suffixes=(".px",),
         write=write_px,
-        read=read_px,
         keeps=_CUBED - {"updated"} | {"categories"},
         needs_cube=True,
         max_cells=MAX_CELLS,
@@ -125,7 +121,6 @@ _FORMATS = (
         media_type="application/vnd.sdmx.data+csv; version=2.0.0; charset=utf-8",
         suffixes=(".sdmx.csv",),
         write=write_sdmx_csv_2,
-        read=read_sdmx_csv,
         keeps=frozenset({"dataflow"}),
     ),
     Format(
@@ -133,7 +128,6 @@ _FORMATS = (
         media_type="application/vnd.sdmx.data+csv; version=1.0.0; charset=utf-8",
         suffixes=(".sdmx1.csv",),
         write=write_sdmx_csv_1,
-        read=read_sdmx_csv,
         keeps=frozenset({"dataflow"}),
     ),
     Format(

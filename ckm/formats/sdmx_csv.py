@@ -11,23 +11,23 @@ set and stand in its first line. A cell that the table does not list has no line
 from __future__ import annotations
 
 import re
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
 from ckm.errors import FormatError
-from ckm.formats.about import TableAbout
-from ckm.formats.content import encoded, hidden, is_weighted, masked
-from ckm.formats.csv_text import lines_of, plain_numbers, read_header, read_texts
-from ckm.published import PublishedTable
+from ckm.formats.content import hidden
+from ckm.formats.csv_text import lines_of, plain_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     import pyarrow as pa
 
-__all__ = ["read_sdmx_csv", "write_sdmx_csv_1", "write_sdmx_csv_2"]
+    from ckm.formats.about import TableAbout
+    from ckm.published import PublishedTable
+
+__all__ = ["write_sdmx_csv_1", "write_sdmx_csv_2"]
 
 _FIRST = {"2.0": ("STRUCTURE", "STRUCTURE_ID", "ACTION"), "1.0": ("DATAFLOW",)}
 _LAST = ("OBS_VALUE", "OBS_STATUS", "CONF_STATUS")
@@ -157,58 +157,3 @@ def _interleaved(columns: Sequence[pa.Array]) -> pa.Array:
     size = len(columns[0])
     order = (np.arange(len(columns)) * size + np.arange(size)[:, None]).ravel()
     return pa.chunked_array(columns).combine_chunks().take(pa.array(order))
-
-
-def read_sdmx_csv(path: Path) -> tuple[PublishedTable, TableAbout]:
-    """Read a table from SDMX-CSV 1.0 or 2.0, as this package writes it.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    FormatError
-        If it is no such file.
-    """
-    names = read_header(path)
-    if names[:1] == ["DATAFLOW"]:
-        start = 1
-    elif names[:1] == ["STRUCTURE"]:
-        start = 3
-    else:
-        raise FormatError(f"The file {path.name!r} is not SDMX-CSV.")
-    if "OBS_VALUE" not in names:
-        raise FormatError(f"The file {path.name!r} has no column OBS_VALUE.")
-    dimensions = names[start : names.index("OBS_VALUE")]
-    arrow = read_texts(path, names, dict.fromkeys(names, "text"))
-    columns = {name: arrow[name].to_pylist() for name in names}
-    which, measures = encoded(columns.get("MEASURE", [_SINGLE] * arrow.num_rows))
-    measures = measures or [_SINGLE]
-    width = len(measures)
-    if "MEASURE" in dimensions:
-        dimensions.remove("MEASURE")
-    if arrow.num_rows % width or (which != np.arange(arrow.num_rows) % width).any():
-        raise FormatError(f"The measures of {path.name!r} do not take turns.")
-    flows = set(columns[names[start - 2 if start == 3 else 0]])
-    said = next(iter(columns.get("COMMENT_DSET", [])), "")
-    return PublishedTable(
-        dimensions={name: encoded(columns[name][::width]) for name in dimensions},
-        measures={
-            name: _numbers(name, columns["OBS_VALUE"][at::width])
-            for at, name in enumerate(measures)
-        },
-    ), TableAbout(dataflow=flows.pop() if len(flows) == 1 else "", notes=[said] if said else [])
-
-
-def _numbers(name: str, texts: Sequence[str]) -> Any:
-    mask = np.array([text == "" for text in texts], bool)
-    present = [text for text in texts if text]
-    is_whole = not is_weighted(name) and not any("." in t or "e" in t for t in present)
-    values = np.zeros(len(texts), np.int64 if is_whole else np.float64)
-    try:
-        values[~mask] = [(int if is_whole else float)(text) for text in present]
-    except (ValueError, OverflowError):
-        raise FormatError(f"Measure {name!r} holds texts where numbers are meant.") from None
-    return masked(values, mask)

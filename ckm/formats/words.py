@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["LANGUAGES", "WORDS", "category_labels", "say"]
+__all__ = ["LANGUAGES", "MISSING", "WORDS", "category_labels", "say"]
 
 LANGUAGES = ("en", "fr")
+MISSING = "(missing)"  # the code of missing categories, where a job names no other
 
 #: Key → English, French.
 WORDS: dict[str, tuple[str, str]] = {
     "total": ("Total", "Ensemble"),
+    MISSING: ("(missing)", "(non renseigné)"),
     "count": ("Count", "Effectif"),
     "weighted": ("Weighted count", "Effectif pondéré"),
     "sum": ("{}, sum", "{}, somme"),
@@ -26,13 +28,14 @@ WORDS: dict[str, tuple[str, str]] = {
     "no_mean": ("No mean", "Pas de moyenne"),
     "amounts": (
         (
-            "Sums are protected by noise that hides the largest contribution. Means are"
-            " published sums divided by published counts; there is none where the published"
-            " count is 0."
+            "Sums carry noise in proportion to their largest contribution; where the published"
+            " count is 0 the sum is 0. Means are published sums divided by published counts;"
+            " there is none where the published count is 0."
         ),
         (
-            "Les sommes sont protégées par un bruit qui masque la plus grande contribution."
-            " Les moyennes sont les sommes publiées divisées par les effectifs publiés"
+            "Les sommes portent un bruit proportionnel à leur plus grande contribution"
+            "\N{NARROW NO-BREAK SPACE}; là où l'effectif publié est 0, la somme est 0. Les"
+            " moyennes sont les sommes publiées divisées par les effectifs publiés"
             "\N{NARROW NO-BREAK SPACE}; il n'y en a pas là où l'effectif publié est 0."
         ),
     ),

@@ -2,15 +2,15 @@
 
 Written here and not with a library: those at hand round numbers to 15 or 16 digits, put the
 time of writing into the file, and are several times slower. Texts are inline strings, never
-formulas. An empty number is a suppressed one. Characters that XML cannot hold are written as
-Excel writes them, ``_x0001_``.
+formulas; beside codes that have labels stands a column of them. An empty number is a
+suppressed one. Characters that XML cannot hold are written as Excel writes them, ``_x0001_``.
 """
 
 from __future__ import annotations
 
 import re
 import zipfile
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from ckm.errors import FormatError
 from ckm.formats.about import about_table, to_plain
 from ckm.formats.content import hidden, require_doubles, shown
+from ckm.formats.cube import free_name
 from ckm.formats.xlsx_parts import MAIN, XML, parts
 
 if TYPE_CHECKING:
@@ -56,16 +57,16 @@ def write_xlsx(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> N
     FormatError
         If it has too many rows or columns, a text is too long or a number too large.
     """
-    if table.n_rows > MAX_ROWS or len(table.columns) > _MAX_COLUMNS:
+    if table.n_rows > MAX_ROWS or 2 * len(table.columns) > _MAX_COLUMNS:
         raise FormatError(
-            f"XLSX holds {MAX_ROWS:,} rows and {_MAX_COLUMNS:,} columns; the table has"
+            f"XLSX holds {MAX_ROWS:,} rows and {_MAX_COLUMNS // 2:,} columns; the table has"
             f" {table.n_rows:,} and {len(table.columns):,}.",
             hint="choose CSV or Parquet",
         )
     require_doubles(table, "XLSX")
     about = about_table(about, table)
     sheets: dict[str, Iterable[str]] = {
-        TABLE: _table_rows(table),
+        TABLE: _table_rows(table, about),
         ABOUT: _text_rows(["item", "name", "text"], _about_rows(table, about)),
         CATEGORIES: _text_rows(["column", "category", "label"], _category_rows(table, about)),
     }
@@ -104,19 +105,30 @@ def _sheet(rows: Iterable[str], *, is_first: bool) -> Iterator[str]:
     yield "</sheetData></worksheet>"
 
 
-def _table_rows(table: PublishedTable) -> Iterator[str]:
+def _text_columns(table: PublishedTable, about: TableAbout) -> dict[str, tuple[Any, list[str]]]:
+    """Return the columns of codes, and beside each that has labels a column of them."""
+    columns: dict[str, tuple[Any, list[str]]] = {}
+    for name, (codes, categories) in table.dimensions.items():
+        columns[name] = codes, list(categories)
+        labels = about.category_labels.get(name, {})
+        texts = [labels.get(text, text) for text in categories]
+        if texts != list(categories):
+            shown = about.labels.get(name, name)
+            columns[free_name(shown, [*table.columns, *columns])] = codes, texts
+    return columns
+
+
+def _table_rows(table: PublishedTable, about: TableAbout) -> Iterator[str]:
     """Write the rows in pieces, so that a large table needs little memory."""
-    yield _text_row(1, table.columns, style=1)
-    letters = [_letters(place) for place in range(len(table.columns))]
-    fragments = [
-        [_cell(text) for text in categories] for _, categories in table.dimensions.values()
-    ]
+    texts = _text_columns(table, about)
+    header = [*texts, *table.measures]
+    yield _text_row(1, header, style=1)
+    letters = [_letters(place) for place in range(len(header))]
+    fragments = [[_cell(text) for text in categories] for _, categories in texts.values()]
     for start in range(0, table.n_rows, _CHUNK):
         rows = range(start + 2, min(start + _CHUNK, table.n_rows) + 2)
         columns = []
-        for (codes, _), cells, letter in zip(
-            table.dimensions.values(), fragments, letters, strict=False
-        ):
+        for (codes, _), cells, letter in zip(texts.values(), fragments, letters, strict=False):
             code = codes[start : start + _CHUNK].tolist()
             columns.append(
                 [f'<c r="{letter}{r}"{cells[c]}' for r, c in zip(rows, code, strict=True)]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ckm.ledger.errors import LedgerError
+from footing.files import require_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -296,13 +297,14 @@ class _Sqlite(Database):
                 path, timeout=timeout_s, isolation_level=None, check_same_thread=False
             )
         try:
+            self._require_ledger()
+            require_private(path, "ledger", error=LedgerError)
             self._prepare()
         except BaseException:
             self._connection.close()
             raise
 
     def _prepare(self) -> None:
-        self._require_ledger()
         self._run("PRAGMA journal_mode = WAL")
         self._run("PRAGMA synchronous = FULL")
         self._run("PRAGMA secure_delete = ON")

@@ -101,17 +101,20 @@ class TokenFile:
         ConfigError
             If the file cannot be read, or others can read it.
         """
+        require_private(self.path, "file of tokens", error=ConfigError)
         try:
-            require_private(self.path, "file of tokens", error=ConfigError)
             listed = json.loads(self.path.read_text(encoding="utf-8"))["tokens"]
-            return [TokenEntry(**entry) for entry in listed]
+            entries = [TokenEntry(**entry) for entry in listed]
+            for entry in entries:
+                ROLES.index(entry.role)  # who has no role that there is may ask nothing
         except FileNotFoundError:
             return []
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError):
+        except (OSError, KeyError, TypeError, ValueError):
             raise ConfigError(
                 f"The file of tokens {self.path.name!r} cannot be read.",
                 hint="ckm token add makes one",
             ) from None
+        return entries
 
     def add(self, *, role: Role, label: str, requests_per_hour: int | None = None) -> str:
         """Make a token, keep its hash, and return it; it is not to be had again.

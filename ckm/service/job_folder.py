@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import secrets
@@ -12,13 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ckm.errors import ReleaseError
 from ckm.service.mistake import Mistake
-from ckm.service.render import Rendered
+from ckm.service.render import Rendered, etag_of
 from footing.files import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["Job", "JobFolder"]
+
+logger = logging.getLogger(__name__)
 
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
 _FINAL = {"done", "blocked", "failed", "cancelled"}
@@ -158,12 +161,15 @@ class JobFolder:
         Raises
         ------
         Mistake
-            If it is gone.
+            If it is gone, or is not what was written.
         """
         try:
             body = self._path(job.id, "body").read_bytes()
         except OSError:
             raise Mistake("no_job") from None
+        if etag_of(body) != job.etag:
+            logger.error("result damaged")
+            raise Mistake("no_job")
         return Rendered(
             body=body, media_type=job.media_type, etag=job.etag, headers=job.headers or {}
         )

@@ -110,6 +110,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
     "filter_is_boolean": ("true or false", "« true » ou « false »"),
     "filter_is_true/false": ("true or false", "« true » ou « false »"),
     "filter_is_date": ("a date", "une date"),
+    "filter_is_time": ("a time of day", "une heure du jour"),
     "filter_is_other": ("of a kind that cannot be compared", "d'un type sans comparaison"),
     "many_parameters": (
         "it has more than {limit} parameters.",

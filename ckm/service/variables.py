@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ckm.formats.words import MISSING
 from ckm.service.words import say
 
 if TYPE_CHECKING:
@@ -104,7 +105,10 @@ class Variable:
             known = self.offer.categories.get(self._own(rank))
         if known is not None:
             return known[language]
-        return say("total", language) if rank == 0 else self._own(rank)
+        own = self._own(rank)
+        if rank and own == MISSING:
+            return say(MISSING, language)
+        return say("total", language) if rank == 0 else own
 
     def level_label(self, level: int, language: str) -> str:
         """Return what readers call a level.

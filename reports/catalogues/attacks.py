@@ -93,7 +93,9 @@ ATTACKS: Mapping[str, AttackWords] = MappingProxyType(
         ),
         "linear-reconstruction": AttackWords(
             name=mark("Linear reconstruction"),
-            assumption=mark("Solves all published tables as one system of equations."),
+            assumption=mark(
+                "Solves the counts of all groups of categories as one system of equations."
+            ),
             target=mark("Finds the original count of an inner cell."),
             references=("dinur-nissim",),
         ),

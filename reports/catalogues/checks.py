@@ -45,7 +45,9 @@ class CheckWords:
 
 _SIGNED: Mapping[str, Kind] = MappingProxyType({"least": "signed", "most": "signed"})
 _COUNTS: Mapping[str, Kind] = MappingProxyType(
-    dict.fromkeys(("cells", "repeats", "differing", "over", "marks", "small"), "count")
+    dict.fromkeys(
+        ("cells", "repeats", "differing", "over", "limited", "tried", "marks", "small"), "count"
+    )
 )
 _FIGURES: Mapping[str, Kind] = MappingProxyType(
     {**_COUNTS, "mean": "amount", "ratio": "amount", "aad": "amount"}
@@ -80,7 +82,7 @@ CHECKS: Mapping[str, CheckWords] = MappingProxyType(
         ),
         "noise-mean": CheckWords(
             name=mark("Mean of the noise"),
-            public=mark("Changes upwards and downwards balance."),
+            public=mark("Counts change on average as the method prescribes."),
             rule=Sentence(
                 mark("The mean is at most %(z)s standard errors from the designed one.")
             ),
@@ -185,9 +187,15 @@ CHECKS: Mapping[str, CheckWords] = MappingProxyType(
         ),
         "attacks": CheckWords(
             name=mark("Attacks"),
-            public=mark("Known attacks succeed no more often than the office allows."),
+            public=mark(
+                "Attacks for which the office set a limit succeed no more often than it allows."
+            ),
             rule=Sentence(mark("No attack succeeds more often than its limit allows.")),
-            found=Sentence(mark("Attacks above their limit: %(over)s."), _COUNTS),
+            found=Sentence(
+                mark("Attacks with a limit: %(limited)s of %(tried)s; above it: %(over)s."),
+                _COUNTS,
+            ),
+            found_otherwise=Sentence(mark("Attacks above their limit: %(over)s."), _COUNTS),
         ),
         "utility": CheckWords(
             name=mark("Utility"),

@@ -107,8 +107,8 @@ def _meaning(words: Words, facts: CardFacts) -> list[str]:
             chance=chances[1],
         ),
         words.say(
-            "Both hold for somebody who knows all other data, or whose belief about them does "
-            "not depend on this %(unit)s.",
+            "Both hold by the reckoning of somebody who knows all other data, or whose belief "
+            "about them does not depend on this %(unit)s.",
             unit=unit,
         ),
     ]

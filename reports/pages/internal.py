@@ -42,7 +42,7 @@ def internal_page(words: Words, facts: ReleaseFacts) -> tuple[str, dict[str, Any
     if facts.scenarios is not None:
         scenarios = scenario_parts(words, facts.scenarios)
     return "internal.html", {
-        "title": page_title(words, facts.title, facts.id),
+        "title": page_title(words, words.text(facts.title), facts.id),
         "id": facts.id,
         "facts": facts,
         "headings": _headings(words),
@@ -157,8 +157,8 @@ def _tables(words: Words, facts: ReleaseFacts) -> Table:
         ),
         rows=tuple(
             (
-                Cell(text=table.name, small=table.title),
-                ", ".join(table.dimensions),
+                Cell(text=table.name, small=words.text(table.title)),
+                ", ".join(map(words.text, table.dimensions)),
                 ", ".join(table.measures),
                 Cell(text=table.where, is_code=True) if table.where else words.say("all"),
                 count(table.published),

@@ -44,7 +44,7 @@ def public_page(words: Words, facts: PublicFacts) -> tuple[str, dict[str, Any]]:
     """
     outcomes = list(facts.checks.values())
     return "public.html", {
-        "title": page_title(words, facts.title, facts.id),
+        "title": page_title(words, words.text(facts.title), facts.id),
         "id": facts.id,
         "facts": facts,
         "headings": _headings(words),
@@ -96,8 +96,8 @@ def _tables(words: Words, facts: PublicFacts) -> Table:
         rows=tuple(
             (
                 table.name,
-                table.title,
-                ", ".join(table.dimensions),
+                words.text(table.title),
+                ", ".join(map(words.text, table.dimensions)),
                 words.numbers.count(table.published),
             )
             for table in facts.tables

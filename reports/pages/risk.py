@@ -86,7 +86,7 @@ def posterior_table(
         columns=(
             *numbers(
                 words.say("Published"),
-                words.say("Share of cells"),
+                words.say("Expected share of cells"),
                 words.say("P(X is sensitive | X′)"),
             ),
             *texts(words.say("Likely original counts X, with P(X | X′)")),

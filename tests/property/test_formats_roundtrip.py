@@ -12,7 +12,8 @@ from hypothesis import assume, event, example, given
 from hypothesis import strategies as st
 
 from ckm import PublishedTable
-from ckm.formats import FORMATS, FormatError, read_table, to_bytes, write_table
+from ckm.formats import FORMATS, FormatError, to_bytes, write_table
+from tests.reading import read_table
 
 #: Formats that hold the rows and nothing of the categories' order.
 ROWS_ONLY = {"csv", "sdmx-csv", "sdmx-csv-1"}

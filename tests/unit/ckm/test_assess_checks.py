@@ -363,6 +363,20 @@ def test_a_limit_that_is_exceeded_fails_and_a_wide_one_passes(unlimited, limits,
     assert failing(found_in(assessor, limits=JobLimits(**limits))) == {name}
 
 
+def test_a_check_of_attacks_says_how_many_of_them_have_a_limit(unlimited):
+    assessor, *_ = unlimited
+    found = found_in(assessor, limits=JobLimits(attacks={"differencing": 1.0}))
+    seen = check(found, "attacks")
+    tried = len(found.risk.attacks)
+    assert tried > 1
+    assert seen.found == {"over": 0.0, "limited": 1.0, "tried": float(tried)}
+    words = CHECKS["attacks"]
+    assert words.found.message % {"limited": 1, "tried": tried, "over": 0} == (
+        f"Attacks with a limit: 1 of {tried}; above it: 0."
+    )
+    assert "for which the office set a limit" in words.public
+
+
 def test_a_failed_check_stops_and_names_itself_and_a_way_out(tables):
     found = found_in(observed(tables, NOISY), limits=JobLimits(posterior=0.01))
     with pytest.raises(CheckFailedError) as caught:

@@ -106,6 +106,15 @@ def test_meaning_in_both_languages():
     assert "person)" not in french.stdout
 
 
+def test_the_meaning_for_places_is_about_two_places_and_their_distance():
+    """Nothing holds of any statement about a place: two far apart are told apart."""
+    for language, said in (("en", "two places one kilometre apart"), ("fr", "deux lieux")):
+        more = ("--adjacency", "distance", "--unit", "kilometre", "--lang", language)
+        text = run("meaning", "--epsilon", 1, *more).stdout
+        assert text.count(said) == 2
+        assert not any(word in text for word in ("any statement", "toute affirmation"))
+
+
 def test_the_meaning_of_rho_is_at_a_delta():
     assert run("meaning", "--rho", 0.1, "--delta", 1e-6).exit_code == 0
     assert run("meaning", "--rho", 0.1).exit_code == 2
@@ -142,7 +151,8 @@ def test_every_kind_of_guarantee_can_be_said(language, adjacency):
     lines = explained(facts, adjacency=adjacency, unit="metre", language=language)
     assert all(lines)
     assert not any("{" in line for line in lines)
-    assert any("any statement" in line or "toute affirmation" in line for line in lines)
+    is_any = any("any statement" in line or "toute affirmation" in line for line in lines)
+    assert is_any == (adjacency != "distance")
     twice = any("counts twice" in line or "compte double" in line for line in lines)
     assert twice == (adjacency in {"add-remove", "zero-out"})
     is_about_members = any("members" in line or "membres" in line for line in lines)

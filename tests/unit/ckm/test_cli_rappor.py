@@ -161,6 +161,41 @@ def test_the_ledger_of_clients_is_private_and_of_one_secret(ckm, folder):
     assert ckm(*encode(folder, "new.rappor"))[0] == 3
 
 
+def test_one_ledger_counts_what_is_written_to_several_folders(ckm, folder):
+    repeated(folder, 0.0, [1])
+    for place in ("a", "b"):
+        (folder / place).mkdir()
+    assert ckm(*encode(folder, "a/reports.rappor"))[0] == 0
+    code, _, err = ckm(*encode(folder, "b/reports.rappor"))
+    assert code == 1
+    assert "more than the cap" in err
+
+
+def test_a_cap_that_is_no_number_and_a_ledger_that_is_the_output_are_refused(ckm, folder):
+    repeated(folder, 0.25, range(100))
+    code, _, err = ckm(*encode(folder, "reports.rappor", "--cap", "nan"))
+    assert code != 0
+    assert "cap must be above 0" in err
+    more = ("--ledger", folder / "reports.rappor", "--force")
+    code, _, err = ckm(*encode(folder, "reports.rappor", *more))
+    assert code == 2
+    assert "file of its own" in err
+
+
+def test_clients_of_a_type_with_several_spellings_are_refused(ckm, folder):
+    from decimal import Decimal
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for place, clients in enumerate(([7], ["7"], [Decimal("7.00")], [7.0])):
+        table = pa.table({"person": pa.array(clients), "page": ["page1"]})
+        pq.write_table(table, folder / "people.parquet")
+        code, _, err = ckm(*encode(folder, f"{place}.rappor", data="people.parquet"))
+        assert code == (0 if place < 2 else 3)
+        assert ("neither texts nor whole numbers" in err) == (place >= 2)
+
+
 def test_a_file_that_is_not_written_charges_nobody(ckm, folder):
     repeated(folder, 0.0, [1])
     (folder / "reports.rappor").touch()

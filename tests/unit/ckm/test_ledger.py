@@ -364,6 +364,17 @@ def test_the_file_is_private_and_marked_as_a_ledger(source, path):
     connection.close()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_ledger_that_others_can_read_or_write_is_not_opened(path):
+    Ledger.open(path, secret=SECRET).close()
+    for mode in (0o640, 0o606):
+        path.chmod(mode)
+        with pytest.raises(LedgerError, match=r"can be read by others.*\n.*chmod 600"):
+            Ledger.open(path, secret=SECRET)
+    path.chmod(0o600)
+    Ledger.open(path, secret=SECRET).close()
+
+
 @pytest.mark.parametrize(
     "column", ["sealed", "definition", "history", "digest", "published_at"]
 )

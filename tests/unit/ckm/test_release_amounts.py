@@ -15,12 +15,13 @@ import ckm
 from ckm.cli import app
 from ckm.config import read_job
 from ckm.config.facts import read_facts
-from ckm.formats import FORMATS, read_about, read_table
+from ckm.formats import FORMATS
 from ckm.magnitudes import MagnitudeNoise
 from ckm.manifest import AMOUNTS
 from ckm.release import release
 from ptable import NoiseSpec, PTable, solve
 from tables import Secret
+from tests.reading import read_about, read_table
 
 MARKED = 987_654_321.0
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -21,13 +22,16 @@ import ckm.formats.xlsx
 from ckm.cli import app
 from ckm.cli.failure import WRONG_REQUEST
 from ckm.config import JobError, job_schema, read_job
+from ckm.config.job import JobOutput
 from ckm.errors import CheckFailedError, ConfigError, FormatError, ReleaseError
 from ckm.format_names import FORMAT_NAMES
-from ckm.formats import FORMATS, read_about, read_table
+from ckm.formats import FORMATS
 from ckm.opening import load_ptable, open_engine
 from ckm.published import PublishedTable
 from ckm.release import release
 from ckm.table_files import TableFiles, file_names, in_formats
+from ckm.table_words import TableWords
+from tests.reading import read_about, read_table
 from tests.strategies import worked_ptable
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -724,3 +728,21 @@ def test_formulas_are_named_before_a_release_and_in_it_and_can_be_escaped(folder
         read_table(folder / "out" / "public" / "places.parquet").dimensions["sex"][1]
         == (read_table(folder / "a folder" / "public" / "places.csv").dimensions["sex"][1])
     )
+
+
+@pytest.mark.parametrize(("language", "label"), [("fr", "(non renseigné)"), ("en", None)])
+def test_missing_categories_are_called_so_in_the_language_of_the_files(language, label):
+    job = SimpleNamespace(
+        tables={},
+        hierarchies={},
+        variables={},
+        output=JobOutput(language=language),
+    )
+    words = TableWords(job)
+    words._total["sex"] = "Total"
+    table = PublishedTable(
+        dimensions={"sex": (np.arange(2, dtype=np.int32), ["F", "(missing)"])},
+        measures={"count": np.arange(2)},
+    )
+    labels = words._categories("people", {"sex": "sex"}, table)
+    assert labels.get("sex", {}).get("(missing)") == label

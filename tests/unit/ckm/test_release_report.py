@@ -1,6 +1,7 @@
 """The report of a release: written with it, and made again from what it keeps."""
 
 import hashlib
+import html
 import json
 import os
 import re
@@ -115,6 +116,29 @@ def test_a_release_writes_both_editions_in_both_languages(folder):
             assert shown in page
     assert "PT-2027-A" in (out / "internal" / "report-internal.fr.html").read_text("utf-8")
     assert 'lang="fr"' in (out / "public" / "report.fr.html").read_text("utf-8")
+
+
+def test_titles_and_labels_stand_in_the_language_of_each_page(folder):
+    title = 'title = { en = "People of a place", fr = "Habitants d\'un lieu" }'
+    text = JOB.replace('title = "People (made up)"', title) + REPORT
+    text = text.replace(
+        'name = "places"\n',
+        'name = "places"\ntitle = { en = "People by sex", fr = "Habitants par sexe" }\n',
+    )
+    text += '[[variable]]\nname = "sex"\nlabels = { en = "Gender", fr = "Genre" }\n'
+    write(folder, text)
+    out = made(folder)
+    words = {
+        "en": ("People of a place", "People by sex", "Gender (sex)"),
+        "fr": ("Habitants d'un lieu", "Habitants par sexe", "Genre (sex)"),
+    }
+    for page in ("public/report", "internal/report-internal"):
+        for own, other in (("en", "fr"), ("fr", "en")):
+            shown = html.unescape((out / f"{page}.{own}.html").read_text(encoding="utf-8"))
+            assert [word for word in words[own] if word not in shown] == []
+            assert [word for word in words[other] if word in shown] == []
+    for edition in ("--public", "--internal"):
+        assert run("report", out, edition).exit_code == 0  # made again from what was kept
 
 
 def test_the_public_pages_hold_nothing_that_must_stay_inside(folder, ptable):
@@ -303,6 +327,47 @@ def test_figures_without_a_limit_are_shown_inside_and_no_checks_in_public(folder
     assert f"All {made_ones} checks passed." in page
     assert "no limit set" not in page
     assert "without a limit" not in page
+
+
+def test_noise_of_two_outcomes_is_named_by_the_check_the_log_and_the_report(folder):
+    write(folder, JOB.replace('path = "pt.parquet"', "max_noise = 10\nvariance = 10.0"))
+    words = "two outcomes or hardly more: count 1 becomes 0 (91%) or 11 (9%)"
+    quick = run("check", "job.toml", "--quick")
+    assert (quick.exit_code, words in quick.stderr) == (0, True)
+    assert run("check", "job.toml").stderr.count(words) == 1
+    done = run("release", "job.toml", "-o", "out")
+    assert (done.exit_code, done.stderr.count(words)) == (0, 1)
+    (warning,) = read_facts(folder / "out/internal/report.json").warnings
+    assert words in warning
+    assert "A variance of 8.7 is the nearest smaller one" in warning
+    for page in (folder / "out/public").glob("report.*"):
+        assert "outcomes" not in page.read_text(encoding="utf-8"), page
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", "Weighted counts"), ("fr", "Effectifs pondérés")]
+)
+def test_the_public_page_explains_weighted_counts_where_there_are_some(folder, language, words):
+    def page(out):
+        return (out / "public" / f"report.{language}.html").read_text(encoding="utf-8")
+
+    assert words not in page(made(folder))
+    people = pq.read_table(folder / "people.parquet")
+    weight = pa.array([1.5] * people.num_rows)
+    pq.write_table(people.append_column("weight", weight), folder / "people.parquet")
+    text = JOB.replace('id = "person_id"', 'id = "person_id"\nweight = "weight"')
+    write(folder, text + 'measures = ["count", "weighted"]\n')
+    assert words in page(made(folder, "other"))
+
+
+@pytest.mark.parametrize("additive", [False, True])
+def test_the_same_answer_in_every_table_is_claimed_only_where_it_is_given(folder, additive):
+    write(folder, JOB + "[output]\nadditive = true\n" * additive)
+    out = made(folder)
+    for page in (out / "public/report.en.html", out / "internal/report-internal.en.html"):
+        text = " ".join(page.read_text(encoding="utf-8").split())
+        assert ("has the same answer in every table of this release" in text) != additive
+        assert "at any time" not in text
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -119,6 +120,19 @@ def test_odds_pass_their_factor_no_more_often_than_said(seed):
     if delta == 0:
         scores = rng.random(6)
         assert high @ scores <= premium_bound(float(absent @ scores), epsilon=epsilon)
+
+
+def test_the_chance_is_that_of_the_belief_and_not_of_one_rare_value():
+    """A result that ends a belief in membership: rare for the mixture, not for one value."""
+    epsilon, delta, rare = 1.0, 1e-5, 1e-9
+    absent, usual, unusual = delta, 0.0, (1 + math.exp(epsilon)) * delta
+    for here, there in itertools.permutations((absent, usual)):
+        assert here <= math.exp(epsilon) * there + delta
+    assert unusual <= math.exp(epsilon) * absent + delta + 1e-18
+    member = rare * unusual + (1 - rare) * usual
+    stated = meaning(Guarantee(epsilon=epsilon, delta=delta, adjacency="add-remove")).membership
+    assert member * stated.factor < absent  # the odds fall by more than the factor
+    assert max(member, absent) <= stated.chance < unusual
 
 
 def test_the_tail_bound_is_reached():

@@ -256,6 +256,17 @@ def test_the_classic_formula_ends_at_one():
         classic_gaussian_scale(1.0, delta=1e-5)
 
 
+@pytest.mark.parametrize("kind", [Laplace, Gaussian])
+def test_integers_that_move_apart_as_floats_are_refused(kind):
+    """As floats 2**53 + 2 and 2**53 + 3 are 2 apart, twice the sensitivity of a count."""
+    assert float(2**53 + 3) - float(2**53 + 2) == 2
+    noise = kind(sensitivity=count(), scale=1.0)
+    assert isinstance(noise.release(2**53), float)
+    for answer in (2**53 + 3, -(2**53) - 3, np.uint64(2**63)):
+        with pytest.raises(DPError, match="rounded as a float"):
+            noise.check(answer)
+
+
 def test_a_fractional_sensitivity_of_integers_is_rounded_up():
     half = Sensitivity(l1=1.5, adjacency=Adjacency.ADD_REMOVE)
     assert Geometric.calibrated(half, epsilon=1).scale == 2

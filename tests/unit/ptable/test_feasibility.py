@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from ptable import Mechanism, NoiseSpec, PTableError, feasible, solve
+from ptable.figures import few_outcomes
 from ptable.reach import variance_bounds
 
 
@@ -65,6 +67,19 @@ def test_an_infeasible_request_names_the_cause_and_the_cure():
     assert answer.rows[0].binding == "no noise strictly between -1 and 2 is allowed"
     assert answer.nearest_variance == 2.0
     assert "use variance=2" in str(answer)
+
+
+def test_the_cure_of_a_variance_beyond_reach_is_no_noise_of_two_outcomes():
+    spec = NoiseSpec(max_noise=10, variance=15.0, small=4)
+    answer = feasible(spec)
+    assert answer.nearest_variance == 10.0  # the end of the reach, where a 1 has two outcomes
+    assert few_outcomes(replace(spec, variance=10.0)) != ()
+    assert answer.advice == "use variance=8.11"
+    assert few_outcomes(replace(spec, variance=8.11)) == ()
+    with pytest.raises(PTableError) as refused:
+        solve(spec)
+    assert "use variance=8.11, or variance_rule='at-most'" in str(refused.value)
+    assert few_outcomes(replace(spec, variance_rule="at-most")) == ()
 
 
 def test_monotony_and_floor_are_named_when_they_stand_in_the_way():

@@ -229,6 +229,37 @@ def test_values_outside_a_declared_domain_never_pass_silently(data):
             encode_column(series, column)
 
 
+@pytest.mark.parametrize("values", [[True, False, "z"], [1, 2, "z"]])
+def test_a_record_that_turns_truth_values_into_numbers_changes_no_other(values):
+    """Whoever makes a frame makes one type of all: then all are refused, not all 'other'."""
+    import polars as pl
+
+    column = Category(name="c", values=values, other="z")
+    plain = values[:2]
+    is_truth = plain[0] is True
+    turned = [1.0, 0.0, 0.5] if is_truth else [True, True, True]
+    frames = [
+        pd.DataFrame({"c": turned}),
+        pa.table({"c": turned}),
+        pl.DataFrame({"c": turned}),
+        pd.DataFrame({"c": pd.Categorical([0.5, *plain] if is_truth else [True, *plain])}),
+    ]
+    for frame in frames:
+        with pytest.raises(DomainError, match="truth values"):
+            encode_column(to_records(frame)[0]["c"], column)
+    kept = pd.Series([*plain, "else"], dtype=object)
+    assert encode_column(kept, column).tolist() == [0, 1, 2]
+
+
+def test_a_frame_of_a_type_that_cannot_be_read_is_refused_in_our_words():
+    made = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["secret", None]))
+    with pytest.raises(DomainError, match="cannot be read") as caught:
+        to_records(pa.table({"c": made}))
+    assert "secret" not in str(caught.value)
+    with pytest.raises(DomainError, match="same name"):
+        to_records(pa.table([[1], [2]], names=["c", "c"]))
+
+
 def test_a_hundred_thousand_categories_are_coded():
     column = Category(name="c", values=[f"v{i}" for i in range(100_000)])
     values = pd.Series([f"v{i}" for i in range(99_999, -1, -1)])

@@ -8,8 +8,9 @@ import datetime as dt
 import pytest
 
 from ckm import ConfigError
-from ckm.formats import FORMATS, TableAbout, read_about, to_bytes, write_table
+from ckm.formats import FORMATS, TableAbout, to_bytes, write_table
 from ckm.formats.about import about_table
+from tests.reading import read_about
 
 FIELDS = [part.name for part in dataclasses.fields(TableAbout)]
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import ckm
 from ckm import PublishedTable
-from ckm.formats import FormatError, TableAbout, read_table, to_bytes, write_table
+from ckm.formats import FormatError, TableAbout, to_bytes, write_table
 from ptable import PTable
+from tests.reading import read_table
 from tests.unit.ckm.formats.conftest import encode
 
 #: Counts of 1 become 0, counts of 2 become 3, all others stay.

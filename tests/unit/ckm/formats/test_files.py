@@ -13,16 +13,9 @@ import pytest
 import ckm
 import ckm.formats
 from ckm import PublishedTable, ReleaseError
-from ckm.formats import (
-    FORMATS,
-    FormatError,
-    TableAbout,
-    read_about,
-    read_table,
-    stream,
-    to_bytes,
-)
+from ckm.formats import FORMATS, FormatError, TableAbout, stream, to_bytes
 from ckm.formats import write_table as write
+from tests.reading import read_about, read_table
 
 SUFFIXES = {
     "t.csv": "csv",
@@ -157,7 +150,19 @@ def test_csv_on_the_web_travels_as_an_archive_of_its_two_files(table, about, tmp
     path.write_bytes(to_bytes(table, "csvw", about=about))
     with zipfile.ZipFile(path) as archive:
         assert archive.namelist() == ["JOBS.csv", "JOBS.csv-metadata.json"]
-    assert rows(read_table(path, format="csvw")) == rows(table)
+        archive.extractall(tmp_path)
+    assert rows(read_table(tmp_path / "JOBS.csv")) == rows(table)
+    with pytest.raises(FormatError):  # nothing that can grow without bounds is unpacked
+        ckm.formats.read_table(path, format="csvw")
+
+
+@pytest.mark.parametrize("name", ["t.xlsx", "t.px", "t.sdmx.csv", "t.sdmx1.csv"])
+def test_a_format_that_is_only_written_is_refused_before_it_is_opened(name, table, tmp_path):
+    write(table, tmp_path / name)
+    for read in (ckm.formats.read_table, ckm.formats.read_about):
+        with pytest.raises(FormatError, match="not read from it") as caught:
+            read(tmp_path / name)
+        assert caught.value.hint == "read the release from csv, parquet, json-stat2 or csvw"
 
 
 def test_a_stream_refuses_before_its_first_byte():

@@ -11,7 +11,8 @@ import pytest
 from pyaxis import pyaxis
 
 from ckm import PublishedTable
-from ckm.formats import FormatError, TableAbout, read_about, read_table, to_bytes, write_table
+from ckm.formats import FormatError, TableAbout, to_bytes, write_table
+from tests.reading import read_about, read_table
 
 
 def one(texts, *, column="x", values=None, measure="count"):

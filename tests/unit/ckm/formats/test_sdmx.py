@@ -11,7 +11,8 @@ from pysdmx.io.csv.sdmx10.reader import read as read_1
 from pysdmx.io.csv.sdmx20.reader import read as read_2
 
 from ckm import PublishedTable
-from ckm.formats import FormatError, TableAbout, read_about, read_table, to_bytes, write_table
+from ckm.formats import FormatError, TableAbout, to_bytes, write_table
+from tests.reading import read_about, read_table
 
 
 def lines(table, name="sdmx-csv", about=None):

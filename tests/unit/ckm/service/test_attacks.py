@@ -18,7 +18,7 @@ from ckm.config.problems import JobError
 from ckm.config.service import read_service
 from ckm.config.service_facts import RECONSTRUCTION
 from ckm.errors import ConfigError
-from ckm.formats import FORMATS, read_about
+from ckm.formats import FORMATS
 from ckm.ledger import Ledger, LedgerError, list_published
 from ckm.service.access import TokenFile
 from ckm.service.api import make_app
@@ -28,6 +28,7 @@ from ckm.service.rules import RuleSettings
 from ckm.service.server import open_desk
 from ckm.service.words import say
 from tables import Secret
+from tests.reading import read_about
 from tests.unit.ckm.service.conftest import SECRET, Web, for_filters, write_service
 from tests.unit.ckm.service.test_recorder import LEDGER, OPEN, alone, ask, reason
 

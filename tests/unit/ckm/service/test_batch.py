@@ -14,10 +14,10 @@ import pytest
 from ckm.config import read_job
 from ckm.config.service import read_service
 from ckm.format_names import FORMAT_NAMES
-from ckm.formats import read_table
 from ckm.opening import load_ptable, open_engine
 from ckm.release import release
 from ckm.table_files import file_names
+from tests.reading import read_table
 from tests.unit.ckm.service.conftest import Served, write_service
 
 LOOSE = """

@@ -82,6 +82,20 @@ def test_a_file_of_tokens_that_others_can_read_is_refused(tmp_path):
         Tokens(file)
 
 
+def test_a_file_of_tokens_with_a_bit_flipped_gives_nobody_a_role_that_there_is_not(tmp_path):
+    file = TokenFile(tmp_path / "tokens.json")
+    file.add(role="public", label="A")
+    whole = file.path.read_bytes()
+    at = whole.index(b"public")
+    for place in range(at, at + 6):
+        for bit in range(8):
+            changed = bytearray(whole)
+            changed[place] ^= 1 << bit
+            file.path.write_bytes(changed)
+            with pytest.raises(ConfigError, match="cannot be read"):
+                file.read()
+
+
 def test_tokens_that_are_made_at_once_are_all_kept(tmp_path):
     file = TokenFile(tmp_path / "tokens.json")
     with ThreadPoolExecutor(8) as pool:
@@ -285,6 +299,15 @@ def test_a_job_is_its_owners_alone_and_ends_with_its_table(tmp_path):
         with pytest.raises(Mistake):
             jobs.find(name, owner=owner)
     assert (tmp_path / "jobs").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_result_that_is_not_what_was_written_is_not_sent(tmp_path):
+    jobs = Jobs(tmp_path, most=3)
+    done = finished(jobs, jobs.submit(lambda _: MADE, owner="me"))
+    (tmp_path / f"{done.id}.body").write_bytes(b"tablf")
+    with pytest.raises(Mistake) as told:
+        jobs.result(done)
+    assert told.value.key == "no_job"
 
 
 def test_a_job_that_fails_says_so_and_nothing_of_the_error(tmp_path, caplog):

@@ -263,7 +263,8 @@ def test_jobs_are_told_when_the_service_stops(source, tmp_path):
 
 
 def sized(number):
-    return Rendered(body=b"x" * number, media_type="text/csv", etag='"x"', headers={})
+    body = b"x" * number
+    return Rendered(body=body, media_type="text/csv", etag=etag_of(body), headers={})
 
 
 def test_results_are_bounded_in_bytes_and_the_oldest_go_first(tmp_path):

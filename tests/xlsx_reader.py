@@ -138,7 +138,7 @@ def _table(sheets: Mapping[str, Sequence[Row]]) -> PublishedTable:
     header, *rows = sheets[TABLE]
     names = [header[place] for place in range(len(header))]
     said = _listed(sheets, ABOUT)
-    is_decimal = {name for item, name, text in said if (item, text) == ("numbers", DECIMAL)}
+    numbers = {name: text for item, name, text in said if item == "numbers"}
     wanted = {name for item, name, _ in said if item == "dimension"}
     categories: dict[str, list[str]] = {name: [] for name in names if name in wanted}
     for name, text, _ in _listed(sheets, CATEGORIES):
@@ -148,8 +148,8 @@ def _table(sheets: Mapping[str, Sequence[Row]]) -> PublishedTable:
         column = [row.get(place) for row in rows]
         if name in categories:
             dimensions[name] = _dimension([text or "" for text in column], categories[name])
-        else:
-            measures[name] = _measure(column, is_whole=name not in is_decimal)
+        elif name in numbers:  # the rest are labels
+            measures[name] = _measure(column, is_whole=numbers[name] != DECIMAL)
     return PublishedTable(dimensions=dimensions, measures=measures)
 
 
