@@ -457,10 +457,12 @@ def _require_weights(source: Source, weight: str) -> None:
     if mark in source.sound:
         return
     column = quote(weight)
+    bad_ones = f"{column} < 0"
+    if source.types[weight] in ("DOUBLE", "FLOAT"):  # others are always finite
+        bad_ones += f" OR NOT isfinite({column}::DOUBLE)"
     total, missing, bad, largest = source.fetch(
-        f"SELECT count(*), count(*) - count({column}), count(*) FILTER ({column} < 0 OR "
-        f"NOT isfinite({column}::DOUBLE)), coalesce(max({column})::DOUBLE, 0) "
-        f"FROM {source.relation}"
+        f"SELECT count(*), count(*) - count({column}), count(*) FILTER ({bad_ones}), "
+        f"coalesce(max({column})::DOUBLE, 0) FROM {source.relation}"
     )[0]
     if missing or bad:
         what = (

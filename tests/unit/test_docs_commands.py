@@ -157,6 +157,10 @@ def write_settings() -> None:
     first = '[[ways]]\nmethod = "copula-shirley"'
     assert first in sweep
     Path("sweep.toml").write_text(sweep.partition(first)[0], encoding="utf-8")
+    # The page on criteria speaks of the demonstration's columns.
+    methods = Path("methods.toml").read_text(encoding="utf-8")
+    methods = methods.replace('"home"', '"home_id"').replace('"zone_2024"', '"sex"')
+    Path("methods.toml").write_text(methods, encoding="utf-8")
     designs = (ROOT / "examples" / "qpv" / "designs.toml").read_text(encoding="utf-8")
     Path("designs.toml").write_text(designs, encoding="utf-8")
 
@@ -172,7 +176,10 @@ def write_ptables() -> None:
 #: Page → the reader's own files, beside settings; then what earlier pages have the reader make.
 OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "README.md": (("people.csv", "unseen.parquet", "new.parquet", "others.parquet"), ()),
-    "docs/criteria.md": (("people.parquet",), ("ckm keys secret secret.key",)),
+    "docs/criteria.md": (
+        ("people.parquet", "synthetic.parquet"),
+        ("ckm keys secret secret.key",),
+    ),
     "docs/dp.md": ((), ()),
     "docs/dpsgd.md": (("people.csv", "new.csv", "others.csv"), ()),
     "docs/ledger.md": (

@@ -155,9 +155,9 @@ def labels(cells):
 def test_weights_are_rounded_and_added_alike(tmp_path, master):
     rng = np.random.default_rng(2)
     n = 3000
-    scale = 10 ** rng.integers(-17, 22, n).astype(float)
+    scale = 10 ** rng.integers(-17, 18, n).astype(float)
     double = np.concatenate(
-        [rng.random(n) * scale, [0.5e-15, 1.5e-15, 2.5e-15, 9223.372036854775808, 2e19, 8e22]]
+        [rng.random(n) * scale, [0.5e-15, 1.5e-15, 2.5e-15, 9223.372036854775808, 2e17, 3e18]]
     )
     n = len(double)
     cents = [Decimal(int(c)).scaleb(-2) for c in rng.integers(0, 10**6, n)]
@@ -167,7 +167,7 @@ def test_weights_are_rounded_and_added_alike(tmp_path, master):
         id=range(n),
         double=double,
         single=rng.random(n).astype(np.float32) * 100,
-        whole=pa.array(rng.integers(0, 2**64, n, dtype=np.uint64)),
+        whole=pa.array(rng.integers(0, 2**61, n, dtype=np.uint64)),
         cents=pa.array(cents, pa.decimal128(12, 2)),
         long=pa.array(long, pa.decimal128(38, 18)),
         part=rng.integers(0, 9, n),
@@ -384,7 +384,7 @@ def test_neither_the_secret_nor_a_record_shows_in_a_plan_or_a_log(
     monkeypatch.setattr("tables.spark.SparkSource._ask", ask)
     with open_spark(path, master=master) as source:
         cube(source, ID, [Request(dimensions=["x"])], sketch=1)
-        with pytest.raises(SourceError, match="do not fit their column") as caught:
+        with pytest.raises(DataError, match="too large to be added up exactly") as caught:
             cube(source, ID, [Request(dimensions=["x"], weight="w")])
     assert caught.value.__context__ is None
     assert "4.25" not in str(caught.value)
