@@ -144,7 +144,7 @@ OPEN = Schema(
 )
 STRANGE = [
     {"age": None, "kind": None},
-    {"age": float("inf"), "rank": True},
+    {"age": float("inf"), "rank": 7},
     {"kind": "never seen before", "rank": "two", "pay": "N"},
     {"age": 99, "pay": 8.99},
 ]
