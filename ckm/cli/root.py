@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import traceback
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
@@ -82,7 +83,7 @@ class Root(Group):
 def _style_of(words: Sequence[str]) -> str:
     """Return the style that the words ask for, also where they are wrong otherwise."""
     found = os.environ.get(_STYLE_VARIABLE, "auto")
-    for word, after in zip(words, [*words[1:], ""], strict=True):
+    for word, after in pairwise([*words, ""]):
         if word == "--":
             break
         name, _, value = word.partition("=")
