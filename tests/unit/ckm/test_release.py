@@ -305,8 +305,8 @@ def test_a_failure_leaves_nothing(job, folder, monkeypatch):
     monkeypatch.setattr(PublishedTable, "write", _fail_on_call(3))
     with pytest.raises(RuntimeError):
         release(job, folder / "deep" / "out")
-    assert not (folder / "deep" / "out").exists()
-    assert leftovers(folder / "deep") == []
+    assert not (folder / "deep").exists()
+    assert leftovers(folder) == []
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError])
@@ -329,7 +329,7 @@ def test_a_full_disk_is_told_in_words(job, folder, monkeypatch):
 
 def test_a_full_disk_while_a_table_is_written_is_told_in_words(job, folder, monkeypatch):
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    monkeypatch.setattr("pyarrow.csv.write_csv", _raise(full))
+    monkeypatch.setattr("ckm.formats.csv_text.lines_of", _raise(full))
     with pytest.raises(ReleaseError, match="the disk is full"):
         release(job, folder / "out")
     assert not (folder / "out").exists()
