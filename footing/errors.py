@@ -7,6 +7,15 @@ from typing import ClassVar
 __all__ = ["ExplainedError"]
 
 
+class _Unshown(str):
+    """A text that what dumps the variables of an error does not show."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'…'" if self else "''"
+
+
 class ExplainedError(ValueError):
     """Say what must hold, what was found and one way out.
 
@@ -39,4 +48,4 @@ class ExplainedError(ValueError):
         super().__init__(problem if hint is None else f"{problem}\n  hint: {hint}")
         self.problem = problem
         self.hint = hint
-        self.inside = inside
+        self.inside = _Unshown(inside)

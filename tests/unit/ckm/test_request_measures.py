@@ -58,7 +58,7 @@ def test_a_variable_of_several_measures_is_named_once():
 @pytest.mark.parametrize(
     ("measure", "hint"),
     [
-        ("total:income", "for example"),
+        ("total:income", "of a variable there are"),
         ("summ:income", "did you mean 'sum:income'"),
         ("Mean:income", "did you mean 'mean:income'"),
         ("sum", "did you mean 'sum:…'"),
