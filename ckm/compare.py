@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ckm.scenarios import Scenarios
     from ckm.tally import Tally
     from reports import Report
-    from reports.facts import ComparisonFacts
+    from reports.facts import ComparisonFacts, Text
     from risk.designs import MapDesign
     from risk.findings import Rules
     from risk.map_result import RiskUtilityMap
@@ -48,7 +48,7 @@ class Comparison:
     >>> found.map.pareto(), found.chosen  # doctest: +SKIP
     """
 
-    title: str
+    title: Text
     scenarios: Scenarios
     tally: Tally
     rules: Rules
@@ -165,7 +165,7 @@ def compare(
         tally = engine.tally(job.tables, progress=progress)
     limit = job.report.limits.posterior_set
     return Comparison(
-        title=job.title or "",
+        title=job.title_of(),
         scenarios=map_scenarios(
             designs,
             tally,

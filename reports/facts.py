@@ -644,7 +644,7 @@ class ComparisonFacts:
         designs, all that is said of them is empty.
     """
 
-    title: str
+    title: Text
     version: str
     tables: Mapping[str, int]
     sensitive: tuple[int, ...]

@@ -13,6 +13,7 @@ from ckm.assess.exposure import posteriors, worst
 from ckm.assess.noise import noise_classes, noise_pairs, noise_shares, transition
 from ckm.assess.observed import ObservedCells
 from ckm.assess.sample import independent
+from ckm.config.words import one_text
 from ckm.formats.words import LANGUAGES, say
 from ckm.manifest import engine_version
 from ckm.scenarios import map_scenarios
@@ -179,7 +180,7 @@ def release_facts(
     report = job.report
     return ReleaseFacts(
         id=report.id,
-        title=_text(job.title_texts.get("", {})),
+        title=job.title_of(),
         date=report.date,
         contact=report.contact,
         ptable_label=report.ptable_label,
@@ -208,17 +209,11 @@ def _cautions(job: Job) -> dict[str, str]:
     return {language: say("additive_page", language) for language in LANGUAGES}
 
 
-def _text(texts: Mapping[str, str]) -> Text:
-    """Return one text where all languages have the same."""
-    different = set(texts.values())
-    return dict(texts) if len(different) > 1 else next(iter(different), "")
-
-
 def _dimension(name: str, job: Job) -> Text:
     """Name a dimension as readers know it, with the name that the files have in brackets."""
     labels = job.variables[name].labels if name in job.variables else {}
     return (
-        _text(
+        one_text(
             {
                 code: name if label == name else f"{label} ({name})"
                 for code, label in labels.items()
@@ -232,7 +227,7 @@ def _table(record: TableRecord, assessor: Assessor, job: Job) -> TableFact:
     request, seen = job.tables[record.name], assessor.tables[record.name]
     return TableFact(
         name=record.name,
-        title=_text(job.title_texts.get(record.name, {})),
+        title=job.title_of(record.name),
         dimensions=tuple(_dimension(name, job) for name in request.dimensions),
         measures=tuple(request.measures),
         where=request.where or "",

@@ -36,7 +36,7 @@ def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str
     """
     measures = [fact for several in facts.utility.values() for fact in several]
     return "comparison.html", {
-        "title": facts.title or _title(words, facts),
+        "title": words.text(facts.title) or _title(words, facts),
         "id": "",
         "facts": facts,
         "headings": _headings(words, facts),
