@@ -14,13 +14,14 @@ from ckm.assess.noise import noise_classes, noise_pairs, noise_shares, transitio
 from ckm.assess.observed import ObservedCells
 from ckm.assess.sample import independent
 from ckm.config.words import one_text
-from ckm.formats.words import LANGUAGES, say
+from ckm.formats.words import LANGUAGES, MISSING, say
 from ckm.manifest import engine_version
 from ckm.scenarios import map_scenarios
 from reports.facts import (
     CheckFact,
     ExceptionFact,
     FileFact,
+    LevelFact,
     NoiseFacts,
     ReleaseFacts,
     RiskFacts,
@@ -28,7 +29,7 @@ from reports.facts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ckm.assess.assessor import Assessor
     from ckm.config.job import Job
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from risk.designs import MapDesign
     from tables import KeyQuality
 
-__all__ = ["Findings", "findings", "release_facts"]
+__all__ = ["Findings", "findings", "level_facts", "release_facts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +194,7 @@ def release_facts(
         scenarios=found.scenarios,
         amounts=tuple(assessor.amounts),
         cautions=_cautions(job),
+        levels=level_facts(job, _levels(found.utility)),
         exceptions=tuple(
             ExceptionFact(what=entry.what, who=entry.who, when=entry.when, why=entry.why)
             for entry in report.exceptions
@@ -209,9 +211,8 @@ def _cautions(job: Job) -> dict[str, str]:
     return {language: say("additive_page", language) for language in LANGUAGES}
 
 
-def _dimension(name: str, job: Job) -> Text:
-    """Name a dimension as readers know it, with the name that the files have in brackets."""
-    labels = job.variables[name].labels if name in job.variables else {}
+def _beside(labels: Mapping[str, str], name: str) -> Text:
+    """Give a label with the name that the files have in brackets."""
     return (
         one_text(
             {
@@ -221,6 +222,48 @@ def _dimension(name: str, job: Job) -> Text:
         )
         or name
     )
+
+
+def _dimension(name: str, job: Job) -> Text:
+    """Name a dimension as readers know it."""
+    return _beside(job.variables[name].labels if name in job.variables else {}, name)
+
+
+def _levels(utility: Sequence[MeasureFact]) -> dict[str, list[str]]:
+    """Give the levels that are measured by category, and the categories."""
+    found: dict[str, dict[str, None]] = {}
+    for fact in utility:
+        found.setdefault(fact.group, {})[fact.value] = None
+    return {level: list(codes) for level, codes in found.items()}
+
+
+def level_facts(job: Job, levels: Mapping[str, Iterable[str]]) -> dict[str, LevelFact]:
+    """Give the job's words for levels and their categories, where it has some.
+
+    Parameters
+    ----------
+    job
+        The job.
+    levels
+        Level, as measures name it → codes of its categories.
+    """
+    nested = {n: h for n, h in job.hierarchies.items() if isinstance(h, list)}
+    above = {column: name for name, columns in nested.items() for column in columns}
+    found = {}
+    for level, codes in levels.items():
+        tree, _, depth = level.rpartition(" ")
+        column = tree if depth.isdigit() and tree in job.hierarchies else level
+        names = dict.fromkeys([above.get(column, column), column])
+        variables = [job.variables[name] for name in names if name in job.variables]
+        known = {c: _beside(t, c) for v in variables for c, t in v.categories.items()}
+        if job.output.missing_label == MISSING:  # else the office's own word
+            known = {MISSING: one_text({c: say(MISSING, c) for c in LANGUAGES})} | known
+        categories = {code: known[code] for code in codes if code in known}
+        own = [v.labels if v.name == column else v.levels.get(column, {}) for v in variables]
+        label = _beside(next(filter(None, reversed(own)), {}), level)
+        if categories or label != level:
+            found[level] = LevelFact(label=label, categories=categories)
+    return found
 
 
 def _table(record: TableRecord, assessor: Assessor, job: Job) -> TableFact:

@@ -420,7 +420,7 @@ def test_a_secret_given_as_a_job_is_not_shown(folder):
 
 def test_a_byte_order_mark_and_windows_line_ends_are_read(folder):
     (folder / "job.toml").write_bytes(b"\xef\xbb\xbf" + JOB.replace("\n", "\r\n").encode())
-    assert read_job(folder / "job.toml").title == "People"
+    assert read_job(folder / "job.toml").title_of() == "People"
 
 
 def test_a_specification_is_read_from_a_job_or_alone(folder):
