@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from ckm.demo import write_register
 from ckm.demo_texts import DESIGNS, JOB
 from reports import comparison_report
 from reports.catalogues.findings import FINDINGS
+from reports.facts import LevelFact
 from risk.findings import Rules
 from risk.map_catalogue import FIGURES
 from risk.utility import DEFINITIONS
@@ -151,6 +153,17 @@ def test_the_page_and_its_numbers_can_be_made(facts, language):
     assert "NaN" not in report.html
     numbers = json.loads(report.to_json())
     assert numbers["conclusion"]["cells"]["tables"] == 6
+
+
+def test_a_page_calls_the_job_and_its_variables_as_its_readers_do(facts):
+    level = next(fact.group for some in facts.utility.values() for fact in some[::-1])
+    said = LevelFact(label={"en": "Sort", "fr": "Genre"}, categories={})
+    named = replace(facts, title={"en": "People", "fr": "Gens"}, levels={level: said})
+    for language, title, label in (("en", "People", "Sort"), ("fr", "Gens", "Genre")):
+        page = comparison_report(named, language=language).html
+        assert f"<h1>{title}</h1>" in page
+        assert f">{label}</t" in page
+        assert f">{level}</t" not in page
 
 
 def test_without_sensitive_cells_there_is_no_conclusion(found, tmp_path):

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 import ckm.formats.xlsx
+from ckm.assess.facts import level_facts
 from ckm.cli import app
 from ckm.cli.failure import WRONG_REQUEST
 from ckm.config import JobError, job_schema, read_job
@@ -357,6 +359,19 @@ def test_the_manifests_list_every_file(released):
     assert "--format px --format sdmx-csv" in internal["repeat"]
     facts = json.loads((public.parent / "internal" / "report.json").read_text())
     assert facts["reproduction"]["command"].endswith("--format sdmx-csv-1 --format csvw")
+
+
+def test_the_numbers_of_the_internal_page_have_the_words_of_levels_and_trees(folder):
+    job = job_of(folder, new='[[variable]]\nname = "ages"\ncategories = { old = "Old" }\n')
+    wanted = {"region": ["R1", "(missing)"], "ages 1": ["young", "old"], "age 2": ["old"]}
+    found = level_facts(job, {**wanted, "commune": ["nowhere"]})
+    assert found.keys() == {"region", "ages 1"}  # no word for the others
+    assert found["region"].label == {"en": "Region (region)", "fr": "Région (region)"}
+    assert found["region"].categories["R1"] == {"en": "Place R1 (R1)", "fr": "Lieu R1 (R1)"}
+    assert found["region"].categories["(missing)"]["fr"] == "(non renseigné)"
+    assert found["ages 1"].categories == {"old": "Old (old)"}
+    job = replace(job, output=replace(job.output, missing_label="unknown"))
+    assert "(missing)" not in level_facts(job, wanted)["region"].categories
 
 
 def test_the_code_list_is_an_input(released):
