@@ -162,7 +162,7 @@ def require_private(
     ... except ExplainedError as failure:
     ...     print(failure)
     The secret file 'secret.key' can be read by others.
-      hint: run: chmod 600 secret.key
+      hint: if this is the right file, run: chmod 600 secret.key
     """
     file = Path(path)
     try:
@@ -172,7 +172,7 @@ def require_private(
     if is_open:
         raise error(
             f"The {what} {file.name!r} can be read by others.",
-            hint=f"run: chmod 600 {file.name}",
+            hint=f"if this is the right file, run: chmod 600 {file.name}",
         )
 
 
