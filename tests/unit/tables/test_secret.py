@@ -70,7 +70,10 @@ def test_a_secret_file_that_others_may_use_is_refused_with_the_cure(tmp_path, mo
     file = tmp_path / "secret.key"
     Secret(MARKER).write(file)
     file.chmod(mode)
-    with pytest.raises(SourceError, match=r"read by others(?s:.*)if this is the right file, run: chmod 600 secret\.key"):
+    with pytest.raises(
+        SourceError,
+        match=r"read by others(?s:.*)if this is the right file, run: chmod 600 secret\.key",
+    ):
         Secret.from_file(file)
     file.chmod(0o400)
     assert Secret.from_file(file) == Secret(MARKER)
