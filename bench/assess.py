@@ -62,7 +62,6 @@ def measured(n_cells: int, n_tables: int) -> dict[str, Any]:
     job = Job(
         path=Path("job.toml"),
         text="",
-        title=None,
         data=JobData(path=Path("people.parquet"), id="id"),
         keys=JobKeys(),
         ptable=Path("pt.parquet"),
@@ -70,7 +69,6 @@ def measured(n_cells: int, n_tables: int) -> dict[str, Any]:
         categories={},
         output=JobOutput(),
         tables={f"t{i}": request for i in range(n_tables)},
-        titles={},
     )
     tables = {}
     for number, name in enumerate(job.tables):

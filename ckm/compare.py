@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ptable.table import PTable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ckm.scenarios import Scenarios
     from ckm.tally import Tally
     from reports import Report
-    from reports.facts import ComparisonFacts
+    from reports.facts import ComparisonFacts, LevelFact, Text
     from risk.designs import MapDesign
     from risk.findings import Rules
     from risk.map_result import RiskUtilityMap
@@ -40,6 +40,8 @@ class Comparison:
         The cells.
     rules
         The limits behind the conclusion.
+    levels
+        The job's words for the variables of the tally.
 
     Examples
     --------
@@ -48,10 +50,11 @@ class Comparison:
     >>> found.map.pareto(), found.chosen  # doctest: +SKIP
     """
 
-    title: str
+    title: Text
     scenarios: Scenarios
     tally: Tally
     rules: Rules
+    levels: Mapping[str, LevelFact] = field(default_factory=dict)
 
     @property
     def map(self) -> RiskUtilityMap:
@@ -156,6 +159,7 @@ def compare(
     >>> job = read_job("job.toml")  # doctest: +SKIP
     >>> compare(job, read_designs("designs.toml"))  # doctest: +SKIP
     """
+    from ckm.assess.facts import level_facts
     from ckm.opening import load_ptable, open_engine
     from ckm.scenarios import map_scenarios
     from risk.findings import Rules
@@ -165,7 +169,7 @@ def compare(
         tally = engine.tally(job.tables, progress=progress)
     limit = job.report.limits.posterior_set
     return Comparison(
-        title=job.title or "",
+        title=job.title_of(),
         scenarios=map_scenarios(
             designs,
             tally,
@@ -178,6 +182,7 @@ def compare(
         ),
         tally=tally,
         rules=Rules() if limit is None else Rules(posterior=limit),
+        levels=level_facts(job, tally.variables),
     )
 
 

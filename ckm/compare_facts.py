@@ -76,6 +76,7 @@ def comparison_facts(found: Comparison, *, rules: Rules) -> ComparisonFacts:
         },
         utility={name: tuple(_measures(found, name)) for name in found.ptables},
         conclusion=_conclusion(found, inverses, rules),
+        levels=found.levels,
     )
 
 

@@ -111,7 +111,7 @@ class TableRecord:
     """A published table: its files, its columns, and what it took."""
 
     name: str
-    title: str | None
+    title: str | Mapping[str, str] | None
     rows: int
     columns: tuple[tuple[str, str, str], ...]
     files: tuple[FileRecord, ...]
@@ -220,7 +220,7 @@ def _measure_words(name: str) -> str:
 def public_manifest(
     tables: Sequence[TableRecord],
     *,
-    title: str | None,
+    title: str | Mapping[str, str] | None,
     report: Sequence[FileRecord] = (),
     method: Sequence[str] = METHOD,
 ) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def public_manifest(
     tables
         The published tables.
     title
-        Title of the release.
+        Title of the release; by language where its files are in several.
     report
         The pages of the public report, and their numbers.
     method

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ckm.errors import ReleaseError
 from ckm.manifest import KIND, SUPPRESSION_KIND
 from ckm.report import LANGUAGES, NUMBERS, is_draft, page_name
-from ckm.table_files import file_names
+from ckm.table_files import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -117,7 +117,7 @@ def refuse_overlap(job: Job, target: Path) -> None:
                 hint="choose a folder of its own for the output",
             )
     pattern = str(job.data.path)
-    names = [name for kind in job.output.formats for name in file_names("table", kind)]
+    names = [name for _, _, names in files_of("table", job.output) for name in names]
     written = (target / "public" / name for name in names)
     if glob.has_magic(pattern) and any(is_matched(path, pattern) for path in written):
         raise ReleaseError(

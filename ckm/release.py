@@ -454,7 +454,7 @@ class _Run:
         files = [record_file(path, name=path.name) for path in paths]
         return TableRecord(
             name=name,
-            title=self.job.titles.get(name),
+            title=self.job.title_of(name, languages=self.job.output.languages) or None,
             rows=table.n_rows,
             columns=describe_columns(
                 table, self._hierarchies(name), total_label=self.job.output.total_label
@@ -496,9 +496,14 @@ class _Run:
             )
         method = ADDITIVE if self.job.output.additive else METHOD
         manifest = public_manifest(
-            tables, title=self.job.title, report=pages.public, method=method
+            tables,
+            title=self.job.title_of(languages=self.job.output.languages) or None,
+            report=pages.public,
+            method=method,
         )
-        said = {name: to_plain(about) for name, about in self.files.said.items()}
+        said = {
+            f"{name}.{code}": to_plain(about) for (name, code), about in self.files.said.items()
+        }
         for what, content in (("the public manifest", manifest), ("a file of a table", said)):
             require_clean_texts(
                 content, facts.public(), what=what, hidden=hidden, secret=secret

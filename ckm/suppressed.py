@@ -259,7 +259,11 @@ class _Run:
             )
         write_manifest(
             public / "manifest.json",
-            public_manifest(tables, title=self.job.title, method=METHOD),
+            public_manifest(
+                tables,
+                title=self.job.title_of(languages=self.job.output.languages) or None,
+                method=METHOD,
+            ),
         )
         (internal / "job.toml").write_bytes(self.job.text.encode())
         inside = _write_audits(internal, choice, audits)
@@ -298,7 +302,7 @@ class _Run:
         )
         return TableRecord(
             name=name,
-            title=self.job.titles.get(name),
+            title=self.job.title_of(name, languages=self.job.output.languages) or None,
             rows=table.n_rows,
             columns=_without_published(columns),
             files=tuple(record_file(path, name=path.name) for path in paths),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ckm.config.job import Job, JobOutput
     from ckm.formats import TableAbout
 
-__all__ = ["TableFiles", "file_names", "formula_cautions", "in_formats"]
+__all__ = ["TableFiles", "file_names", "files_of", "formula_cautions", "in_formats"]
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,12 @@ _SHOWN = 5
 _OTHERS = ("manifest.json", NUMBERS, *(page_name("public", code) for code in LANGUAGES))
 
 
-def file_names(table: str, format: str) -> tuple[str, ...]:  # noqa: A002  (the word of jobs)
+def file_names(
+    table: str,
+    format: str,  # noqa: A002  (the word of jobs)
+    *,
+    language: str = "",
+) -> tuple[str, ...]:
     """Return the names of a table's files in a format.
 
     Parameters
@@ -45,15 +50,47 @@ def file_names(table: str, format: str) -> tuple[str, ...]:  # noqa: A002  (the 
         Name of the table.
     format
         A name in `ckm.formats.FORMATS`.
+    language
+        Of the files, where it stands in their names.
 
     Examples
     --------
     >>> file_names("jobs", "csvw")
     ('jobs.csv', 'jobs.csv-metadata.json')
+    >>> file_names("jobs", "px", language="fr")
+    ('jobs.fr.px',)
     """
     kind = FORMATS[format]
-    name = f"{table}{kind.suffixes[0]}"
+    name = f"{table}.{language}{kind.suffixes[0]}" if language else table + kind.suffixes[0]
     return (name, f"{name}{kind.sidecar}") if kind.sidecar else (name,)
+
+
+def files_of(table: str, output: JobOutput) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Give the files that a release has of a table: format, language and names.
+
+    A language stands in the names of files in several languages; CSV, which has no words, has
+    one file for all of them.
+
+    Parameters
+    ----------
+    table
+        Name of the table.
+    output
+        The formats and the languages.
+
+    Examples
+    --------
+    >>> from ckm.config.job import JobOutput
+    >>> found = files_of("jobs", JobOutput(formats=("csv", "px"), languages=("en", "fr")))
+    >>> [names for _, _, (names,) in found]
+    ['jobs.csv', 'jobs.en.px', 'jobs.fr.px']
+    """
+    for kind in output.formats:
+        if len(output.languages) == 1 or not FORMATS[kind].keeps:
+            yield kind, output.languages[0], file_names(table, kind)
+            continue
+        for language in output.languages:
+            yield kind, language, file_names(table, kind, language=language)
 
 
 def in_formats(job: Job, formats: Sequence[str]) -> Job:
@@ -97,8 +134,10 @@ class TableFiles:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._words = TableWords(job)
-        self.said: dict[str, TableAbout] = {}
+        languages = job.output.languages
+        self._words = {code: TableWords(job, language=code) for code in languages}
+        #: Table and language → what its files say.
+        self.said: dict[tuple[str, str], TableAbout] = {}
 
     def require_fit(self) -> None:
         """Refuse what no data are needed to see: names and words that a format cannot hold.
@@ -113,25 +152,31 @@ class TableFiles:
         self._require_names()
         for name in self._job.tables:
             table = self._rehearsal(name)
-            about = self._words.about(name, table)
-            for kind in self._job.output.formats:
+            abouts = {code: words.about(name, table) for code, words in self._words.items()}
+            for kind, language, _ in files_of(name, self._job.output):
                 if kind in _ROOMY:
                     continue
                 with _explained(name, kind):
-                    to_bytes(table, kind, about=about)
+                    to_bytes(table, kind, about=abouts[language])
 
     def cautions(self) -> tuple[str, ...]:
         """Return what to think of before a release, as far as no data are needed to see it."""
         found: dict[str, list[str]] = {}
+        words = self._first
         for name in self._job.tables:
             found |= formulas(self._rehearsal(name))
-            for column, dimension in self._words.columns(name).items():
-                texts = [*found.get(column, ()), *self._words.codes(column, dimension)]
+            for column, dimension in words.columns(name).items():
+                texts = [*found.get(column, ()), *words.codes(column, dimension)]
                 found[column] = list(filter(is_formula, dict.fromkeys(texts)))
         return formula_cautions(found, self._job.output)
 
+    @property
+    def _first(self) -> TableWords:
+        """The words in the first language; names and codes are the same in all."""
+        return self._words[self._job.output.languages[0]]
+
     def write(self, folder: Path, name: str, table: PublishedTable) -> tuple[Path, ...]:
-        """Write a table in each format.
+        """Write a table in each format and language.
 
         Parameters
         ----------
@@ -154,12 +199,13 @@ class TableFiles:
         ReleaseError
             If a code list lacks a category, or a file cannot be written.
         """
-        about = self.said[name] = self._words.about(name, table)
+        for code, words in self._words.items():
+            self.said[name, code] = words.about(name, table)
         paths: list[Path] = []
         for caution in formula_cautions(formulas(table), self._job.output):
             logger.warning("Table %r: %s", name, caution)
-        for kind in self._job.output.formats:
-            names = file_names(name, kind)
+        for kind, language, names in files_of(name, self._job.output):
+            about = self.said[name, language]
             with _explained(name, kind):
                 self._escaped(table, kind).write(folder / names[0], format=kind, about=about)
             paths += [folder / each for each in names]
@@ -172,8 +218,8 @@ class TableFiles:
     def _require_names(self) -> None:
         wanted = Counter(each.lower() for each in _OTHERS)
         for table in self._job.tables:
-            for kind in self._job.output.formats:
-                wanted.update(each.lower() for each in file_names(table, kind))
+            for _, _, names in files_of(table, self._job.output):
+                wanted.update(each.lower() for each in names)
         twice = sorted(name for name, times in wanted.items() if times > 1)
         if twice:
             shown = ", ".join(map(repr, twice[:3]))
@@ -184,7 +230,7 @@ class TableFiles:
 
     def _rehearsal(self, name: str) -> PublishedTable:
         """Make a small table with the columns and the declared categories of a table."""
-        words, request = self._words, self._job.tables[name]
+        words, request = self._first, self._job.tables[name]
         texts = {}
         for column, dimension in words.columns(name).items():
             declared = self._job.categories.get(dimension, ())

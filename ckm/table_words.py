@@ -33,6 +33,8 @@ class TableWords:
     ----------
     job
         The job. Its code trees are read at once.
+    language
+        Of the words; by default the first of the files.
 
     Examples
     --------
@@ -42,8 +44,9 @@ class TableWords:
     'People by sex'
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, *, language: str = "") -> None:
         self._job = job
+        self._language = language or job.output.languages[0]
         names = [name for table in job.tables.values() for name in table.dimensions]
         self._total = dict.fromkeys(names, job.output.total_label)
         for name, nested in job.hierarchies.items():
@@ -93,26 +96,26 @@ class TableWords:
             If a code list does not name a category that the table shows.
         """
         job, output, columns = self._job, self._job.output, self.columns(name)
-        language = output.language
+        language = self._language
         measures = measure_columns(job.tables[name].measures, table.dimensions)
         has_amounts = bool(job.tables[name].variables)
         has_noisy_amounts = has_amounts and job.suppression is None
         notes = [
             say(self._method(), language),
             say("amounts", language) if has_noisy_amounts else "",
-            output.description,
+            self._in(output.description),
         ]
         return TableAbout(
             id=name,
-            title=job.titles.get(name, ""),
+            title=self._in(job.titles.get(name)),
             language=language,
-            source=output.source,
+            source=self._in(output.source),
             contact=job.report.contact,
             notes=list(dict.fromkeys(filter(None, notes))),
             labels=self._labels(columns)
             | {column: self._measure(measure) for column, measure in measures.items()},
             category_labels=self._categories(name, columns, table),
-            unit=output.unit,
+            unit=self._in(output.unit),
             units=self._units(measures),
             decimals=self._decimals(measures),
             updated=dt.date.fromisoformat(job.report.date) if job.report.date else None,
@@ -127,6 +130,10 @@ class TableWords:
             suppressed_label=say("no_mean" if has_noisy_amounts else "suppressed", language),
             dataflow=job.dataflows.get(name, ""),
         )
+
+    def _in(self, texts: Mapping[str, str] | None) -> str:
+        """Return a text in the language; empty where nothing was said."""
+        return (texts or {}).get(self._language, "")
 
     def _method(self) -> str:
         """Return the key of the words for what protects the counts."""
@@ -146,9 +153,9 @@ class TableWords:
         labels = {}
         for column, dimension in columns.items():
             own, above = self._job.variables.get(column), self._job.variables.get(dimension)
-            labels[dimension] = (above.label if above else "") or dimension
+            labels[dimension] = (self._in(above.labels) if above else "") or dimension
             levels = {} if above is None else above.levels
-            label = (own.label if own else "") or levels.get(column, "")
+            label = (self._in(own.labels) if own else "") or self._in(levels.get(column))
             labels |= {column: label} if label else {}
         return labels
 
@@ -156,17 +163,21 @@ class TableWords:
         """Return the label of a measure."""
         variable = variable_of(measure)
         if variable is None:
-            return say(measure, self._job.output.language)
+            return say(measure, self._language)
         said = self._job.variables.get(variable)
         statistic = measure.partition(":")[0]
         kind = f"weighted_{statistic}" if self._job.data.weight else statistic
-        label = (said.label if said else "") or variable
-        return say(kind, self._job.output.language).format(label)
+        label = (self._in(said.labels) if said else "") or variable
+        return say(kind, self._language).format(label)
 
     def _units(self, measures: Mapping[str, str]) -> dict[str, str]:
         """Return the units of amounts, where the job names them."""
         named = {c: self._job.magnitudes.get(variable_of(m) or "") for c, m in measures.items()}
-        return {column: found.unit for column, found in named.items() if found and found.unit}
+        return {
+            column: self._in(found.unit)
+            for column, found in named.items()
+            if found and found.unit
+        }
 
     def _decimals(self, measures: Mapping[str, str]) -> dict[str, int]:
         """Return the decimals to show of measures with amounts, where they are limited."""
@@ -197,10 +208,9 @@ class TableWords:
             known = self.codes(column, dimension)
             texts = table.dimensions[column][1]
             self._require_listed(name, column, dimension, texts)
-            language = self._job.output.language
-            own = {self.total(dimension): say("total", language)}
+            own = {self.total(dimension): say("total", self._language)}
             if self._job.output.missing_label == MISSING:  # else the office's own word
-                own[MISSING] = say(MISSING, language)
+                own[MISSING] = say(MISSING, self._language)
             said = own | known
             found[column] = category_labels({text: said.get(text, text) for text in texts})
         return {column: labels for column, labels in found.items() if labels}
@@ -219,9 +229,9 @@ class TableWords:
             See `columns`.
         """
         return {
-            code: label
+            code: self._in(texts)
             for variable in self._variables(column, dimension)
-            for code, label in variable.categories.items()
+            for code, texts in variable.categories.items()
         }
 
     def _require_listed(

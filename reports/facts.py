@@ -22,6 +22,7 @@ __all__ = [
     "DesignFact",
     "ExceptionFact",
     "FileFact",
+    "LevelFact",
     "MeasureFact",
     "NoiseClassFact",
     "NoiseFacts",
@@ -240,6 +241,22 @@ class MeasureFact:
     number: float | None
     base: int
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelFact:
+    """What readers call a level of a table and its categories, with names and codes beside.
+
+    Parameters
+    ----------
+    label
+        Of the level.
+    categories
+        Code → what it is called; others go by their codes.
+    """
+
+    label: Text
+    categories: Mapping[str, Text]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -537,6 +554,8 @@ class ReleaseFacts:
         Of each table and variable that is summed.
     cautions
         See `PublicFacts`.
+    levels
+        `MeasureFact.group` → its words, where the office has some.
     """
 
     id: str
@@ -556,6 +575,7 @@ class ReleaseFacts:
     reproduction: ReproductionFacts
     amounts: tuple[AmountFact, ...] = ()
     cautions: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, LevelFact] = field(default_factory=dict)
 
     @property
     def has_weights(self) -> bool:
@@ -642,9 +662,11 @@ class ComparisonFacts:
     methods
         What was measured of rival methods; None where designs alone were compared. Without
         designs, all that is said of them is empty.
+    levels
+        See `ReleaseFacts`.
     """
 
-    title: str
+    title: Text
     version: str
     tables: Mapping[str, int]
     sensitive: tuple[int, ...]
@@ -655,3 +677,4 @@ class ComparisonFacts:
     utility: Mapping[str, tuple[MeasureFact, ...]]
     conclusion: Mapping[str, Mapping[str, float | str]]
     methods: MethodFacts | None = None
+    levels: Mapping[str, LevelFact] = field(default_factory=dict)

@@ -13,13 +13,15 @@ from ckm.assess.exposure import posteriors, worst
 from ckm.assess.noise import noise_classes, noise_pairs, noise_shares, transition
 from ckm.assess.observed import ObservedCells
 from ckm.assess.sample import independent
-from ckm.formats.words import LANGUAGES, say
+from ckm.config.words import one_text
+from ckm.formats.words import LANGUAGES, MISSING, say
 from ckm.manifest import engine_version
 from ckm.scenarios import map_scenarios
 from reports.facts import (
     CheckFact,
     ExceptionFact,
     FileFact,
+    LevelFact,
     NoiseFacts,
     ReleaseFacts,
     RiskFacts,
@@ -27,7 +29,7 @@ from reports.facts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ckm.assess.assessor import Assessor
     from ckm.config.job import Job
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from risk.designs import MapDesign
     from tables import KeyQuality
 
-__all__ = ["Findings", "findings", "release_facts"]
+__all__ = ["Findings", "findings", "level_facts", "release_facts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +181,7 @@ def release_facts(
     report = job.report
     return ReleaseFacts(
         id=report.id,
-        title=_text(job.title_texts.get("", {})),
+        title=job.title_of(),
         date=report.date,
         contact=report.contact,
         ptable_label=report.ptable_label,
@@ -192,6 +194,7 @@ def release_facts(
         scenarios=found.scenarios,
         amounts=tuple(assessor.amounts),
         cautions=_cautions(job),
+        levels=level_facts(job, _levels(found.utility)),
         exceptions=tuple(
             ExceptionFact(what=entry.what, who=entry.who, when=entry.when, why=entry.why)
             for entry in report.exceptions
@@ -208,17 +211,10 @@ def _cautions(job: Job) -> dict[str, str]:
     return {language: say("additive_page", language) for language in LANGUAGES}
 
 
-def _text(texts: Mapping[str, str]) -> Text:
-    """Return one text where all languages have the same."""
-    different = set(texts.values())
-    return dict(texts) if len(different) > 1 else next(iter(different), "")
-
-
-def _dimension(name: str, job: Job) -> Text:
-    """Name a dimension as readers know it, with the name that the files have in brackets."""
-    labels = job.variables[name].labels if name in job.variables else {}
+def _beside(labels: Mapping[str, str], name: str) -> Text:
+    """Give a label with the name that the files have in brackets."""
     return (
-        _text(
+        one_text(
             {
                 code: name if label == name else f"{label} ({name})"
                 for code, label in labels.items()
@@ -228,11 +224,53 @@ def _dimension(name: str, job: Job) -> Text:
     )
 
 
+def _dimension(name: str, job: Job) -> Text:
+    """Name a dimension as readers know it."""
+    return _beside(job.variables[name].labels if name in job.variables else {}, name)
+
+
+def _levels(utility: Sequence[MeasureFact]) -> dict[str, list[str]]:
+    """Give the levels that are measured by category, and the categories."""
+    found: dict[str, dict[str, None]] = {}
+    for fact in utility:
+        found.setdefault(fact.group, {})[fact.value] = None
+    return {level: list(codes) for level, codes in found.items()}
+
+
+def level_facts(job: Job, levels: Mapping[str, Iterable[str]]) -> dict[str, LevelFact]:
+    """Give the job's words for levels and their categories, where it has some.
+
+    Parameters
+    ----------
+    job
+        The job.
+    levels
+        Level, as measures name it → codes of its categories.
+    """
+    nested = {n: h for n, h in job.hierarchies.items() if isinstance(h, list)}
+    above = {column: name for name, columns in nested.items() for column in columns}
+    found = {}
+    for level, codes in levels.items():
+        tree, _, depth = level.rpartition(" ")
+        column = tree if depth.isdigit() and tree in job.hierarchies else level
+        names = dict.fromkeys([above.get(column, column), column])
+        variables = [job.variables[name] for name in names if name in job.variables]
+        known = {c: _beside(t, c) for v in variables for c, t in v.categories.items()}
+        if job.output.missing_label == MISSING:  # else the office's own word
+            known = {MISSING: one_text({c: say(MISSING, c) for c in LANGUAGES})} | known
+        categories = {code: known[code] for code in codes if code in known}
+        own = [v.labels if v.name == column else v.levels.get(column, {}) for v in variables]
+        label = _beside(next(filter(None, reversed(own)), {}), level)
+        if categories or label != level:
+            found[level] = LevelFact(label=label, categories=categories)
+    return found
+
+
 def _table(record: TableRecord, assessor: Assessor, job: Job) -> TableFact:
     request, seen = job.tables[record.name], assessor.tables[record.name]
     return TableFact(
         name=record.name,
-        title=_text(job.title_texts.get(record.name, {})),
+        title=job.title_of(record.name),
         dimensions=tuple(_dimension(name, job) for name in request.dimensions),
         measures=tuple(request.measures),
         where=request.where or "",

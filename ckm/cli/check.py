@@ -60,6 +60,7 @@ def check(
 
 def _check_job(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> None:
     from ckm.config import read_job
+    from ckm.config.output import common_texts
     from ckm.release import rehearse
     from ckm.suppressed import rehearse_true_numbers
     from ckm.table_files import TableFiles
@@ -71,6 +72,11 @@ def _check_job(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> None:
         voice.step("margins", text, table=name)
     if isinstance(plan.ptable, NoiseSpec):
         show_feasibility(voice, feasible(plan.ptable))
+    if len(plan.output.languages) > 1:
+        several = " and ".join(plan.output.languages)
+        alike = "; ".join(common_texts(plan)) or "nothing"
+        text = f"files in {several}; not given in each language: {alike}"
+        voice.step("languages checked", text)
     if quick:  # else all categories of the tables are looked at
         for caution in TableFiles(plan).cautions():
             voice.warn("caution", caution)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ckm.config.methods import Comparanda
     from ckm.rivals.compare import MethodComparison
     from reports import Report
+    from reports.facts import Text
 
 __all__ = ["compare"]
 
@@ -163,7 +164,7 @@ def compare(
     }
     with voice.progress() as tell:
         found = _Found(
-            title=plan.title or "",
+            title=plan.title_of(),
             designs=_compared_designs(plan, wanted, tell, drawn | limits),
             methods=_compared_methods(plan, wanted, tell, limits),
         )
@@ -195,7 +196,7 @@ def _finish(voice: Voice, found: _Found, output: Path | None, lang: str | None) 
 class _Found:
     """Designs, methods or both."""
 
-    title: str
+    title: Text
     designs: Comparison | None
     methods: MethodComparison | None
 

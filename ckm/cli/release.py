@@ -97,6 +97,8 @@ def carry_out(
 
     plan = read_job(job)
     count = f"{len(plan.tables)} table{'s' if len(plan.tables) > 1 else ''}"
+    if len(plan.output.languages) > 1:
+        count += f" in {' and '.join(plan.output.languages)}"
     voice.step("job read", f"{job.name}: {count}", tables=len(plan.tables))
     with voice.progress() as tell:
         done = run(plan, output, dry_run=dry_run, progress=tell, **options)

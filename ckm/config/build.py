@@ -21,7 +21,7 @@ from ckm.config.job import (
 )
 from ckm.config.ledger import build_ledger
 from ckm.config.magnitudes import build_magnitudes, unused_magnitudes
-from ckm.config.output import build_output, build_variables, in_language
+from ckm.config.output import build_output, build_variables
 from ckm.config.problems import Problem, did_you_mean
 from ckm.config.suppression import build_suppression
 from ckm.config.words import texts_of
@@ -134,13 +134,12 @@ class JobBuilder:
         tables = self._tables(model.table)
         report = self._report(model.report)
         require_additive(model, add=self._add)
-        output, language = build_output(model.output, add=self._add), model.output.language
+        output = build_output(model.output, add=self._add)
         # Last, because an infeasible specification is told apart when it is the only problem.
         ptable = None if model.ptable is None else self._ptable(model.ptable)
         return Job(
             path=path,
             text=text,
-            title=in_language(model.title, language) or None,
             data=data,
             keys=keys,
             ptable=ptable,
@@ -149,11 +148,6 @@ class JobBuilder:
             output=output,
             tables=tables,
             titles={
-                t.name: in_language(t.title, language)
-                for t in model.table
-                if t.title is not None
-            },
-            title_texts={
                 name: texts_of(text)
                 for name, text in (("", model.title), *((t.name, t.title) for t in model.table))
                 if text is not None
@@ -166,7 +160,6 @@ class JobBuilder:
             magnitudes=build_magnitudes(
                 model.magnitude,
                 self._summed(),
-                language=language,
                 find=self._path,
                 add=self._add,
             ),

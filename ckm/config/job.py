@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from ckm.config.words import LANGUAGES, one_text
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ckm.config.words import Texts
     from ckm.magnitudes import MagnitudeNoise
     from ckm.request import TableRequest
     from ptable import NoiseSpec, PTable
@@ -80,10 +83,10 @@ class JobOutput:
         Names in `ckm.formats.FORMATS`.
     total_label, missing_label
         What totals and missing categories are called.
-    language
-        Of all words in the files.
+    languages
+        Of the words in the files: one, or several that have files of their own.
     source, unit, description
-        Who is responsible, what is counted, and a sentence or two; empty for none.
+        Who is responsible, what is counted, and a sentence or two, by language; empty for none.
     additive
         Whether published counts are changed again until each table adds up.
     csv_formulas
@@ -93,24 +96,24 @@ class JobOutput:
     formats: tuple[str, ...] = ("csv", "parquet")
     total_label: str = "Total"
     missing_label: str = "(missing)"
-    language: Literal["en", "fr"] = "en"
-    source: str = ""
-    unit: str = ""
-    description: str = ""
+    languages: tuple[str, ...] = ("en",)
+    source: Texts = field(default_factory=dict)
+    unit: Texts = field(default_factory=dict)
+    description: Texts = field(default_factory=dict)
     additive: bool = False
     csv_formulas: Literal["keep", "escape"] = "keep"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobVariable:
-    """The words for a dimension or a column, in the language of the files.
+    """The words for a dimension or a column, by language.
 
     Parameters
     ----------
     name
         The dimension, or a column of a hierarchy.
-    label, labels
-        What readers see, and that by language; empty for the name.
+    labels
+        What readers see; empty for the name.
     is_area
         Whether it tells places.
     levels, categories
@@ -120,11 +123,10 @@ class JobVariable:
     """
 
     name: str
-    label: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Texts = field(default_factory=dict)
     is_area: bool = False
-    levels: Mapping[str, str] = field(default_factory=dict)
-    categories: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, Texts] = field(default_factory=dict)
+    categories: Mapping[str, Texts] = field(default_factory=dict)
     codelist: Path | None = None
 
 
@@ -225,7 +227,7 @@ class JobMagnitude:
     Parameters
     ----------
     unit
-        Of its amounts; empty for none.
+        Of its amounts, by language; empty for none.
     spread
         The standard deviation of the noise, where no scale is given.
     ptables
@@ -234,7 +236,7 @@ class JobMagnitude:
         Field of the noise → what it is, where the job says.
     """
 
-    unit: str = ""
+    unit: Texts = field(default_factory=dict)
     spread: float | None = None
     ptables: Mapping[str, NoiseSpec | Path] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -315,7 +317,6 @@ class Job:
 
     path: Path
     text: str = field(repr=False)
-    title: str | None
     data: JobData
     keys: JobKeys
     ptable: NoiseSpec | Path | None
@@ -323,9 +324,8 @@ class Job:
     categories: Mapping[str, Category]
     output: JobOutput
     tables: Mapping[str, TableRequest]
-    titles: Mapping[str, str]
     #: Name of a table, or "" for the release → its title by language.
-    title_texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    titles: Mapping[str, Texts] = field(default_factory=dict)
     dataflows: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, JobVariable] = field(default_factory=dict)
     report: JobReport = field(default_factory=JobReport)
@@ -333,6 +333,21 @@ class Job:
     magnitudes: Mapping[str, JobMagnitude] = field(default_factory=dict)
     suppression: JobSuppression | None = None
     warnings: tuple[str, ...] = ()
+
+    def title_of(
+        self, table: str = "", *, languages: Sequence[str] = LANGUAGES
+    ) -> str | Mapping[str, str]:
+        """Return a title, by language where languages differ; empty for none.
+
+        Parameters
+        ----------
+        table
+            Name of the table, or ``""`` for the release.
+        languages
+            Those that are wanted.
+        """
+        said = self.titles.get(table, {})
+        return one_text({code: said[code] for code in languages if code in said})
 
     @property
     def needs_secret(self) -> bool:

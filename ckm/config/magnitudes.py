@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckm.config.job import JobMagnitude
-from ckm.config.output import in_language
 from ckm.config.problems import did_you_mean
+from ckm.config.words import texts_of
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ def build_magnitudes(
     models: Sequence[MagnitudeModel],
     variables: Sequence[str],
     *,
-    language: str,
     find: Find,
     add: Add,
 ) -> Mapping[str, JobMagnitude]:
@@ -43,8 +42,6 @@ def build_magnitudes(
         The sections.
     variables
         The variables of which tables show sums or means.
-    language
-        Of the files.
     find
         Called with a section, a key and the name of a file; returns its path.
     add
@@ -52,7 +49,7 @@ def build_magnitudes(
 
     Examples
     --------
-    >>> list(build_magnitudes([], ["income"], language="en", find=print, add=print))
+    >>> list(build_magnitudes([], ["income"], find=print, add=print))
     ['income']
     """
     built: dict[str | None, JobMagnitude] = {}
@@ -61,9 +58,7 @@ def build_magnitudes(
         if model.name in built:
             text = "the name occurs more than once." if model.name else "a second one for all."
             add(where, text, "give every variable one section")
-        found = built[model.name] = _magnitude(
-            model, where, language=language, find=find, add=add
-        )
+        found = built[model.name] = _magnitude(model, where, find=find, add=add)
         try:
             found.noise({name: _stand_in() for name in found.ptables})
         except ConfigError as error:
@@ -96,9 +91,7 @@ def unused_magnitudes(models: Sequence[MagnitudeModel], variables: Sequence[str]
     return found
 
 
-def _magnitude(
-    model: MagnitudeModel, where: str, *, language: str, find: Find, add: Add
-) -> JobMagnitude:
+def _magnitude(model: MagnitudeModel, where: str, *, find: Find, add: Add) -> JobMagnitude:
     given = [name for name in ("spread", "share", "flex") if getattr(model, name) is not None]
     if len(given) > 1:
         add(where, f"{' and '.join(given)} say the same.", "keep one of them")
@@ -113,7 +106,7 @@ def _magnitude(
         if table is not None:
             ptables[name] = _ptable(table, where, name, find=find, add=add)
     return JobMagnitude(
-        unit=in_language(model.unit, language),
+        unit=texts_of(model.unit),
         spread=None if "scale" in settings else model.spread,
         ptables=ptables,
         settings=settings,

@@ -135,8 +135,11 @@ class OutputModel(_Section):
     formats: list[_Format] = Field(
         default=["csv", "parquet"], min_length=1, description="Formats of each table."
     )
-    language: Literal["en", "fr"] = Field(
-        default="en", description="Language of all words in the files and the manifest."
+    language: (
+        Literal["en", "fr"] | Annotated[list[Literal["en", "fr"]], Field(min_length=1)]
+    ) = Field(
+        default="en",
+        description='Language of all words in the files; ["en", "fr"] for files in both.',
     )
     source: _Text | None = Field(
         default=None, description="Who is responsible for the numbers."

@@ -14,29 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from ckm.config.model import JobModel, OutputModel, TextModel, VariableModel
+    from ckm.config.job import Job
+    from ckm.config.model import JobModel, OutputModel, VariableModel
+    from ckm.config.words import Texts
 
     Add = Callable[[str, str, str | None], None]
 
-__all__ = ["build_output", "build_variables", "in_language"]
+__all__ = ["build_output", "build_variables", "common_texts"]
 
-
-def in_language(text: str | TextModel | None, language: str) -> str:
-    """Return a text in a language; empty where nothing was said.
-
-    Parameters
-    ----------
-    text
-        As it was parsed.
-    language
-        ``"en"`` or ``"fr"``.
-
-    Examples
-    --------
-    >>> in_language("Sex", "fr")
-    'Sex'
-    """
-    return texts_of(text).get(language, "")
+_SHOWN = 5
 
 
 def build_output(model: OutputModel, *, add: Add) -> JobOutput:
@@ -60,14 +46,17 @@ def build_output(model: OutputModel, *, add: Add) -> JobOutput:
             known = f"known are {', '.join(FORMAT_NAMES)}"
             hint = did_you_mean(name, FORMAT_NAMES) or known
             add("[output]", f"the format {name!r} is unknown.", hint)
+    languages = [model.language] if isinstance(model.language, str) else model.language
+    for name in sorted({n for n in languages if languages.count(n) > 1}):
+        add("[output]", f"language names {name!r} twice.", "name each language once")
     return JobOutput(
         formats=without_repeats(model.formats),
         total_label=model.total_label,
         missing_label=model.missing_label,
-        language=model.language,
-        source=in_language(model.source, model.language),
-        unit=in_language(model.unit, model.language),
-        description=in_language(model.description, model.language),
+        languages=tuple(languages),
+        source=texts_of(model.source),
+        unit=texts_of(model.unit),
+        description=texts_of(model.description),
         additive=model.additive,
         csv_formulas=model.csv_formulas,
     )
@@ -104,15 +93,14 @@ def _variable(
     find: Callable[[str, str, str], Path],
     add: Add,
 ) -> JobVariable:
-    where, language = f"[[variable]] {variable.name!r}:", model.output.language
-    categories = {c: in_language(t, language) for c, t in variable.categories.items()}
+    where = f"[[variable]] {variable.name!r}:"
+    categories = {code: texts_of(text) for code, text in variable.categories.items()}
     path = None
     if variable.codelist is not None:
         if variable.categories:
             add(where, "has both codelist and categories.", "keep one of the two")
         path = find(where, "codelist", variable.codelist)
-        listed = read_codelist(path, add=partial(add, where))
-        categories = {code: texts[language] for code, texts in listed.items()}
+        categories = read_codelist(path, add=partial(add, where))
     nested = model.hierarchies.get(variable.name)
     levels = nested if isinstance(nested, list) else []
     for level in variable.levels:
@@ -120,10 +108,51 @@ def _variable(
             add(where, f"{level!r} is no level of it.", did_you_mean(level, levels))
     return JobVariable(
         name=variable.name,
-        label=in_language(variable.labels, language),
         labels=texts_of(variable.labels),
         is_area=variable.is_area,
-        levels={name: in_language(text, language) for name, text in variable.levels.items()},
+        levels={name: texts_of(text) for name, text in variable.levels.items()},
         categories=categories,
         codelist=path,
     )
+
+
+def common_texts(job: Job) -> tuple[str, ...]:
+    """Name the texts of a job that are not there in each language of its files.
+
+    Files of all languages then say the same: the one text, the name or the code.
+
+    Parameters
+    ----------
+    job
+        The job.
+    """
+    output, languages = job.output, job.output.languages
+    titles = {"": "the title", **{name: f"the title of {name!r}" for name in job.tables}}
+    texts = {what: job.titles.get(name, {}) for name, what in titles.items()}
+    for what in ("source", "unit", "description"):
+        texts |= {what: said} if (said := getattr(output, what)) else {}
+    texts |= {f"the unit of {n!r}": m.unit for n, m in job.magnitudes.items() if m.unit}
+    for name in dict.fromkeys(d for table in job.tables.values() for d in table.dimensions):
+        texts[f"the label of {name!r}"] = {}
+    for name, variable in job.variables.items():
+        texts[f"the label of {name!r}"] = variable.labels
+        texts |= {f"the label of {n!r}": t for n, t in variable.levels.items()}
+    found = [
+        what
+        for what, said in texts.items()
+        if len({said.get(code) for code in languages}) < len(languages)
+    ]
+    for name, variable in job.variables.items():
+        listed = job.categories.get(name, ())
+        declared = listed if isinstance(listed, list) else ()
+        words: dict[str, Texts] = {code: {} for code in declared if isinstance(code, str)}
+        codes = [
+            repr(code)
+            for code, said in (words | dict(variable.categories)).items()
+            if len({said.get(c) for c in languages} - {code}) < len(languages)
+        ]
+        if codes:
+            shown = ", ".join(codes[:_SHOWN]) + ", …" * (len(codes) > _SHOWN)
+            number = f"{len(codes)} categor{'ies' if len(codes) > 1 else 'y'}"
+            found.append(f"{number} of {name!r}: {shown}")
+    return tuple(found)

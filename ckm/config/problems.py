@@ -114,6 +114,7 @@ _UNIONS = {
         ("variable.levels", "variable.categories"),
         "must give texts in quotes, or { en = …, fr = … }.",
     ),
+    "output.language": 'must be "en" or "fr", or a list of languages: ["en", "fr"].',
     "magnitude.decimals": 'must be "all", or a whole number from -15 to 15.',
     "min_probability": "must lie in [0, 1), or be a list of such numbers, one per row.",
 }

@@ -6,12 +6,12 @@ import csv
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from ckm.config.model import TextModel
 
-__all__ = ["LANGUAGES", "Texts", "read_codelist", "texts_of"]
+__all__ = ["LANGUAGES", "Texts", "one_text", "read_codelist", "texts_of"]
 
 #: Language → text; empty where nothing was said.
 Texts: TypeAlias = dict[str, str]
@@ -37,6 +37,23 @@ def texts_of(text: str | TextModel | None) -> Texts:
     if isinstance(text, str):
         return dict.fromkeys(LANGUAGES, text)
     return {"en": text.en, "fr": text.fr}
+
+
+def one_text(texts: Mapping[str, str]) -> str | Mapping[str, str]:
+    """Return one text where all languages have the same, empty where nothing was said.
+
+    Parameters
+    ----------
+    texts
+        Language → text.
+
+    Examples
+    --------
+    >>> one_text({"en": "Sex", "fr": "Sexe"}), one_text({"en": "Age", "fr": "Age"})
+    ({'en': 'Sex', 'fr': 'Sexe'}, 'Age')
+    """
+    different = set(texts.values())
+    return dict(texts) if len(different) > 1 else next(iter(different), "")
 
 
 def read_codelist(path: Path, *, add: Callable[[str, str | None], None]) -> dict[str, Texts]:

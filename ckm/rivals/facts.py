@@ -15,6 +15,7 @@ from reports.method_facts import CriterionFact, MethodFact, MethodFacts
 if TYPE_CHECKING:
     from ckm.rivals.choices import MethodChoice
     from ckm.rivals.compare import MethodComparison, MethodResult
+    from reports.facts import Text
 
 __all__ = ["comparison_of_methods", "method_facts", "methods_csv"]
 
@@ -54,7 +55,7 @@ def method_facts(found: MethodComparison) -> MethodFacts:
     )
 
 
-def comparison_of_methods(found: MethodComparison, *, title: str) -> ComparisonFacts:
+def comparison_of_methods(found: MethodComparison, *, title: Text) -> ComparisonFacts:
     """Give what a page says where methods alone were compared.
 
     Parameters

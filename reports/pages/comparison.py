@@ -36,7 +36,7 @@ def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str
     """
     measures = [fact for several in facts.utility.values() for fact in several]
     return "comparison.html", {
-        "title": facts.title or _title(words, facts),
+        "title": words.text(facts.title) or _title(words, facts),
         "id": "",
         "facts": facts,
         "headings": _headings(words, facts),
@@ -69,7 +69,7 @@ def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str
             for place, (design, several) in enumerate(facts.posteriors.items())
         ],
         "utility": [
-            (design, by_variable(words, several, ident=f"variables-{place}"))
+            (design, by_variable(words, several, facts.levels, ident=f"variables-{place}"))
             for place, (design, several) in enumerate(facts.utility.items())
         ],
         "definitions": definitions(words, measures, facts.scenarios, None),

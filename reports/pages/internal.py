@@ -53,7 +53,7 @@ def internal_page(words: Words, facts: ReleaseFacts) -> tuple[str, dict[str, Any
         "files": _files(words, facts),
         "noise": noise_parts(words, facts.noise),
         "pairs": pair_picture(words, facts.noise.pairs),
-        "utility": utility_parts(words, facts.utility),
+        "utility": utility_parts(words, facts.utility, facts.levels),
         "sums": change_table(words, facts.amounts),
         "contributors": exposure_table(words, facts.amounts),
         "risk": risk_parts(words, facts.risk),

@@ -10,9 +10,9 @@ from reports.pages.measures import class_words, measure_entry
 from reports.parts import Cell, Table, numbers, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from reports.facts import MeasureFact
+    from reports.facts import LevelFact, MeasureFact
     from reports.languages import Words
     from reports.parts import Entry
 
@@ -33,20 +33,22 @@ _BY_GROUP = ("aad", "rmad_pct", "changed_pct", "false_zeros", "hellinger_raw")
 _KNOWN_GROUPS = ("all", "margin", "parent")
 
 
-def utility_parts(words: Words, utility: Sequence[MeasureFact]) -> dict[str, Any]:
+def utility_parts(
+    words: Words, utility: Sequence[MeasureFact], levels: Mapping[str, LevelFact]
+) -> dict[str, Any]:
     """Arrange the measures of utility.
 
     Parameters
     ----------
     words
         The language.
-    utility
-        The measures.
+    utility, levels
+        The measures, and the words for their levels.
 
     Examples
     --------
     >>> from reports.languages import words_of
-    >>> sorted(utility_parts(words_of("en"), ()))
+    >>> sorted(utility_parts(words_of("en"), (), {}))
     ['all', 'more', 'pictures', 'tables']
     """
     whole = [fact for fact in utility if not fact.table]
@@ -60,11 +62,11 @@ def utility_parts(words: Words, utility: Sequence[MeasureFact]) -> dict[str, Any
         "more": [
             by_table(words, utility),
             _by_margin(words, utility),
-            by_variable(words, utility, ident="variables"),
+            by_variable(words, utility, levels, ident="variables"),
             _gaps(words, utility),
             _relations(words, utility),
         ],
-        "all": all_measures(words, utility),
+        "all": all_measures(words, utility, levels),
     }
 
 
@@ -174,22 +176,24 @@ def _by_margin(words: Words, utility: Sequence[MeasureFact]) -> Table:
     )
 
 
-def by_variable(words: Words, utility: Sequence[MeasureFact], *, ident: str) -> Table:
+def by_variable(
+    words: Words, utility: Sequence[MeasureFact], levels: Mapping[str, LevelFact], *, ident: str
+) -> Table:
     """Arrange measures by variable and category.
 
     Parameters
     ----------
     words
         The language.
-    utility
-        The measures.
+    utility, levels
+        The measures, and the words for their levels.
     ident
         Of the table, unique on the page.
 
     Examples
     --------
     >>> from reports.languages import words_of
-    >>> by_variable(words_of("en"), (), ident="variables").rows
+    >>> by_variable(words_of("en"), (), {}, ident="variables").rows
     ()
     """
     some = [f for f in utility if f.group not in _KNOWN_GROUPS and f.cells == "all"]
@@ -198,7 +202,7 @@ def by_variable(words: Words, utility: Sequence[MeasureFact], *, ident: str) -> 
         ident=ident,
         caption=words.say("Measures by variable"),
         heads=(words.say("Table"), words.say("Variable"), words.say("Category")),
-        lines=_lines(some, lambda fact: (_table(words, fact), fact.group, fact.value)),
+        lines=_lines(some, lambda fact: (_table(words, fact), *_level(words, fact, levels))),
         names=_BY_GROUP,
     )
 
@@ -242,29 +246,39 @@ def _table(words: Words, fact: MeasureFact) -> str:
     return fact.table or words.say("all tables")
 
 
-def _group(words: Words, fact: MeasureFact) -> str:
+def _level(words: Words, fact: MeasureFact, levels: Mapping[str, LevelFact]) -> tuple[str, str]:
+    """Name a level and its category as readers know them."""
+    if fact.group not in levels:
+        return fact.group, fact.value
+    found = levels[fact.group]
+    return words.text(found.label), words.text(found.categories.get(fact.value, fact.value))
+
+
+def _group(words: Words, fact: MeasureFact, levels: Mapping[str, LevelFact]) -> str:
     names = {
         "all": words.say("all cells"),
         "margin": words.say("margin %(name)s", name=fact.value),
         "parent": words.say("totals over %(name)s", name=fact.value),
     }
-    return names.get(fact.group, f"{fact.group}: {fact.value}")
+    return names.get(fact.group, ": ".join(_level(words, fact, levels)))
 
 
-def all_measures(words: Words, utility: Sequence[MeasureFact]) -> Table:
+def all_measures(
+    words: Words, utility: Sequence[MeasureFact], levels: Mapping[str, LevelFact]
+) -> Table:
     """Arrange every measure there is, one a line.
 
     Parameters
     ----------
     words
         The language.
-    utility
-        The measures.
+    utility, levels
+        The measures, and the words for their levels.
 
     Examples
     --------
     >>> from reports.languages import words_of
-    >>> all_measures(words_of("en"), ()).id
+    >>> all_measures(words_of("en"), (), {}).id
     'measures'
     """
     return Table(
@@ -278,7 +292,7 @@ def all_measures(words: Words, utility: Sequence[MeasureFact]) -> Table:
         rows=tuple(
             (
                 _table(words, fact),
-                _group(words, fact),
+                _group(words, fact, levels),
                 class_words(words, fact.cells),
                 measure_name(words, fact.name),
                 Cell(text=fact.name, is_code=True),

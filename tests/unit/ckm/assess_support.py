@@ -77,7 +77,6 @@ def job_of(tables, *, checks="stop", mix=True, **report):
     return Job(
         path=Path("job.toml"),
         text="",
-        title=None,
         data=JobData(path=Path("people.parquet"), id="id"),
         keys=JobKeys(checks=checks, mix=mix),
         ptable=Path("pt.parquet"),
@@ -85,7 +84,6 @@ def job_of(tables, *, checks="stop", mix=True, **report):
         categories={},
         output=JobOutput(),
         tables={name: TableRequest(dimensions=["sex"]) for name in tables},
-        titles={},
         report=JobReport(**report),
     )
 

@@ -206,7 +206,7 @@ BOUNDS: dict[str, tuple[Any, ...]] = {
         {"max_noise": [2, 2], "variance": [1.0]},
     ),
     "output__formats": ([], ["cvs"], ["csv", "json-stat"]),
-    "output__language": ("de",),
+    "output__language": ("de", [], ["de"], ["en", "de"], ["en", "en"], 3),
     "output__total_label": ("", "F"),
     "output__missing_label": ("", "M", "Total"),
     "report__languages": ([], ["de"]),

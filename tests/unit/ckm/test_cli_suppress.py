@@ -263,6 +263,30 @@ def test_every_format_marks_hidden_cells(folder):
     assert {path.suffix for path in public.iterdir()} >= {".px", ".xlsx", ".json"}
 
 
+def test_files_of_two_languages_are_those_of_a_suppression_in_each(folder):
+    asked = {"en": '"en"', "fr": '"fr"', "both": '["en", "fr"]'}
+    for name, languages in asked.items():
+        text = f'{JOB}[output]\nformats = ["px", "csv"]\nlanguage = {languages}\n'
+        text = text.replace(
+            'name = "jobs"', 'name = "jobs"\ntitle = { en = "Jobs", fr = "Métiers" }'
+        )
+        (folder / "job.toml").write_text(text, encoding="utf-8")
+        assert run("suppress", "job.toml", "-o", name).exit_code == 0
+    both = folder / "both" / "public"
+    for table in ("places", "jobs"):
+        for language in ("en", "fr"):
+            alone = folder / language / "public"
+            own = both / f"{table}.{language}.px"
+            assert own.read_bytes() == (alone / f"{table}.px").read_bytes()
+            assert (both / f"{table}.csv").read_bytes() == (alone / f"{table}.csv").read_bytes()
+    assert "Secret statistique" in (both / "jobs.fr.px").read_text(encoding="utf-8")
+    public = manifest(folder / "both", "public")
+    listed = {file["file"] for table in public["tables"] for file in table["files"]}
+    assert {*listed, "manifest.json"} == {path.name for path in both.iterdir()}
+    assert public["tables"][1]["title"] == {"en": "Jobs", "fr": "Métiers"}
+    assert run("suppress", "job.toml", "-o", "both", "--force").exit_code == 0
+
+
 def test_the_manifests_say_what_was_done_and_the_public_one_no_more(folder):
     assert run("suppress", "job.toml", "-o", "out").exit_code == 0
     public, internal = (manifest(folder / "out", part) for part in ("public", "internal"))

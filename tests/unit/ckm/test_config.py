@@ -71,7 +71,7 @@ def the_problem_of(folder, text):
 
 def test_a_whole_job_becomes_domain_objects(folder):
     job = read_job(write(folder, JOB))
-    assert job.title == "People"
+    assert job.title_of() == "People"
     assert job.data.path == folder / "people.csv"
     assert job.keys.secret == folder / "secret.key"
     assert (job.ptable.max_noise, job.ptable.variance, job.ptable.small) == (5, 3.0, 2)
@@ -87,7 +87,7 @@ def test_a_whole_job_becomes_domain_objects(folder):
 def test_a_job_cannot_be_changed(folder):
     job = read_job(write(folder, JOB))
     with pytest.raises(FrozenInstanceError):
-        job.title = "other"
+        job.titles = {"": {}}
 
 
 def test_the_repr_of_a_job_holds_neither_its_text_nor_the_secrets_path(folder):
@@ -420,7 +420,7 @@ def test_a_secret_given_as_a_job_is_not_shown(folder):
 
 def test_a_byte_order_mark_and_windows_line_ends_are_read(folder):
     (folder / "job.toml").write_bytes(b"\xef\xbb\xbf" + JOB.replace("\n", "\r\n").encode())
-    assert read_job(folder / "job.toml").title == "People"
+    assert read_job(folder / "job.toml").title_of() == "People"
 
 
 def test_a_specification_is_read_from_a_job_or_alone(folder):

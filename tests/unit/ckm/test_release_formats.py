@@ -232,6 +232,114 @@ def test_the_files_speak_french(folder):
     assert manifest["tables"][0]["title"] == "Personnes par lieu et sexe"
 
 
+def in_languages(folder, languages):
+    (folder / "job.toml").write_text(
+        JOB.replace('language = "en"', f"language = {languages}"), encoding="utf-8"
+    )
+    return read_job(folder / "job.toml")
+
+
+WORDLESS = {"csv"}
+
+
+def test_files_of_two_languages_are_those_of_a_release_in_each(folder):
+    kinds = [kind for kind in FORMAT_NAMES if kind != "csvw"]
+    asked = {"en": '"en"', "fr": '["fr"]', "both": '["fr", "en"]'}
+    for name, languages in asked.items():
+        release(in_languages(folder, languages), folder / name, formats=kinds)
+    expected, compared = {}, 0
+    for table in ("places", "ages", "fine", "some"):
+        for kind in kinds:
+            for language in ("en", "fr"):
+                (plain,) = file_names(table, kind)
+                (own,) = file_names(table, kind, language="" if kind in WORDLESS else language)
+                content = (folder / language / "public" / plain).read_bytes()
+                assert (folder / "both" / "public" / own).read_bytes() == content, own
+                expected[own] = content
+                compared += 1
+        french, english = ((folder / n / "public" / f"{table}.px") for n in ("fr", "en"))
+        assert french.read_bytes() != english.read_bytes()
+    assert compared == 4 * 7 * 2
+    assert len(expected) == 4 * (1 + 6 * 2)
+    manifest = json.loads((folder / "both" / "public" / "manifest.json").read_text())
+    listed = {file["file"]: file for table in manifest["tables"] for file in table["files"]}
+    assert {n: file["bytes"] for n, file in listed.items()} == {
+        n: len(content) for n, content in expected.items()
+    }
+    assert manifest["title"] == {"fr": "Personnes (inventées)", "en": "People (made up)"}
+    assert manifest["tables"][0]["title"]["fr"] == "Personnes par lieu et sexe"
+    assert manifest["tables"][1]["title"] is None
+    pages = {file["file"] for file in manifest["report"]}
+    there = {path.name for path in (folder / "both" / "public").iterdir()}
+    assert there == {*expected, *pages, "manifest.json"}
+    internal = json.loads((folder / "both" / "internal" / "manifest.json").read_text())
+    assert {file["file"] for file in internal["public"]} == there
+
+
+def test_csvw_of_two_languages_names_the_csv_file_of_each(folder):
+    for name, languages in {"en": '"en"', "fr": '"fr"', "both": '["en", "fr"]'}.items():
+        release(in_languages(folder, languages), folder / name, formats=["csv", "csvw"])
+    for language in ("en", "fr"):
+        data, metadata = file_names("places", "csvw", language=language)
+        assert data == f"places.{language}.csv"
+        for own, plain in zip((data, metadata), file_names("places", "csvw"), strict=True):
+            text = (folder / "both" / "public" / own).read_text(encoding="utf-8")
+            alone = (folder / language / "public" / plain).read_text(encoding="utf-8")
+            assert text.replace(data, "places.csv") == alone
+        said = read_about(folder / "both" / "public" / data)
+        assert said.language == language
+        assert said.labels["sex"] == {"en": "Sex", "fr": "Sexe"}[language]
+
+
+def test_pages_are_made_again_from_a_release_in_two_languages(folder):
+    release(in_languages(folder, '["en", "fr"]'), folder / "out", formats=["px"])
+    again = CliRunner().invoke(app, ["report", str(folder / "out"), "--public"])
+    assert again.exit_code == 0, again.output
+    (folder / "out" / "public" / "places.fr.px").write_text("other")
+    again = CliRunner().invoke(app, ["report", str(folder / "out"), "--public"])
+    assert again.exit_code == 1
+    assert "places.fr.px" in again.output
+
+
+def test_a_check_names_the_texts_that_are_not_there_in_each_language(folder):
+    in_languages(folder, '["en", "fr"]')
+    (folder / "places.csv").write_text("code,en,fr\nR1,North,\nR2,South,Sud\n")
+    found = CliRunner().invoke(app, ["check", str(folder / "job.toml"), "--quick"])
+    (line,) = [line for line in found.output.splitlines() if "files in" in line]
+    told = line.partition("not given in each language: ")[2]
+    for name in ("ages", "fine", "some"):
+        assert f"the title of '{name}'" in told
+    assert "the label of 'ages'" in told
+    assert "description" in told
+    assert "1 category of 'geo': 'R1'" in told
+    assert "1 category of 'sex': 'X'" in told
+    for given in ("places", "source", "unit", "'R2'", "'F'", "the title;", "'geo';"):
+        assert given not in told
+    in_languages(folder, '["en"]')
+    one = CliRunner().invoke(app, ["check", str(folder / "job.toml"), "--quick"])
+    assert "files in" not in one.output
+
+
+@pytest.mark.parametrize(
+    ("languages", "told"),
+    [
+        ("[]", 'language must be "en" or "fr", or a list of languages: ["en", "fr"].'),
+        ('["en", "de"]', 'language must be "en" or "fr", or a list of languages'),
+        ('["fr", "fr"]', "language names 'fr' twice"),
+    ],
+)
+def test_languages_that_are_wrong_are_told_with_a_way_out(folder, languages, told):
+    with pytest.raises(JobError) as error:
+        in_languages(folder, languages)
+    assert told in str(error.value)
+    assert len(error.value.problems) == 1
+
+
+def test_a_list_under_another_name_leads_to_the_key(folder):
+    with pytest.raises(JobError, match="did you mean 'language'"):
+        job_of(folder, 'language = "en"', 'languages = ["en", "fr"]')
+
+
 def test_the_manifests_list_every_file(released):
     public, _ = released
     listed = {
@@ -737,7 +845,7 @@ def test_missing_categories_are_called_so_in_the_language_of_the_files(language,
         tables={},
         hierarchies={},
         variables={},
-        output=JobOutput(language=language),
+        output=JobOutput(languages=(language,)),
     )
     words = TableWords(job)
     words._total["sex"] = "Total"

@@ -72,6 +72,13 @@ def test_a_release_enters_the_ledger(folder):
     assert recorded(folder) == ["all"]
 
 
+def test_a_table_with_files_in_two_languages_enters_the_ledger_once(folder):
+    both = '[output]\nlanguage = ["en", "fr"]\nformats = ["px"]'
+    release(job(folder, "all", ledger=both), folder / "out")
+    assert (folder / "out" / "public" / "all.fr.px").exists()
+    assert recorded(folder) == ["all"]
+
+
 def test_a_release_that_differs_by_one_person_is_refused_and_leaves_nothing(folder):
     release(job(folder, "all"), folder / "out")
     with pytest.raises(ThinDifferenceError) as refusal:

@@ -762,3 +762,43 @@ def test_the_help_has_examples():
     text = run("report", "--help").stdout
     assert "ckm report out/2027-03/ --public --lang fr" in text
     assert ckm.remake.__doc__
+
+
+# --- words of the office -----------------------------------------------------------------
+
+WORDS = """
+[[variable]]
+name = "sex"
+labels = { en = "Sex", fr = "Sexe" }
+categories = { F = { en = "Women", fr = "Femmes" } }
+"""
+
+
+def cells_of(page, ident):
+    """The texts of the table with an id."""
+    table = re.search(rf'<table[^>]*id="{ident}".*?</table>', page, re.DOTALL)
+    if table is None:
+        table = re.search(rf'id="{ident}".*?</table>', page, re.DOTALL)
+    texts = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", table.group(), re.DOTALL)
+    return [re.sub(r"<[^>]*>", "", text).strip() for text in texts]
+
+
+@pytest.mark.parametrize(("language", "sex", "women"), [
+    ("en", "Sex (sex)", "Women (F)"),
+    ("fr", "Sexe (sex)", "Femmes (F)"),
+])  # fmt: skip
+def test_the_internal_page_calls_categories_as_readers_know_them(folder, language, sex, women):
+    write(folder, JOB + WORDS + REPORT)
+    internal = made(folder) / "internal"
+    page = internal / f"report-internal.{language}.html"
+    shown = page.read_text(encoding="utf-8")
+    for ident in ("variables", "measures"):
+        texts = cells_of(shown, ident)
+        joined = "|".join(texts)
+        assert {sex, women} <= {*texts} or f"{sex}: {women}" in texts
+        assert "F" not in texts
+        assert "M" in texts or f"{sex}: M" in texts  # no word was given for it
+        assert "North" in joined
+    page.unlink()
+    assert run("report", folder / "out", "--internal", "--lang", language).exit_code == 0
+    assert page.read_text(encoding="utf-8") == shown
