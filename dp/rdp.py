@@ -321,7 +321,10 @@ def renyi_divergence(p: ArrayLike, q: ArrayLike, *, order: float) -> float:
         return max(0.0, float(np.sum(first * ratio)))
     if math.isinf(order):
         return max(0.0, float(ratio.max()))
-    return max(0.0, float(logsumexp((order - 1) * ratio, b=first)) / (order - 1))
+    scaled = (order - 1) * ratio
+    if np.abs(scaled).max() < 1:  # the logarithm of a sum near 1 would have few digits left
+        return max(0.0, math.log1p(float(np.sum(first * np.expm1(scaled)))) / (order - 1))
+    return max(0.0, float(logsumexp(scaled, b=first)) / (order - 1))
 
 
 def _law(values: ArrayLike) -> NDArray[np.float64]:

@@ -127,9 +127,20 @@ def test_divergence_runs_from_kullback_leibler_to_the_largest_ratio():
     orders = [1, 1 + 1e-9, 1.5, 2, 10, 1e4, math.inf]
     found = [renyi_divergence(p, q, order=order) for order in orders]
     assert found == sorted(found)
-    assert found[0] == pytest.approx(found[1], rel=1e-6)
     assert found[-1] == pytest.approx(math.log(2.5))
     assert found[-2] == pytest.approx(found[-1], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "p", [[0.5, 0.3, 0.2], [0.5, 0.3, 0.2 - 5e-10]], ids=["law", "rounded law"]
+)
+def test_divergence_near_order_one_is_that_of_kullback_and_leibler(p):
+    q = [0.2, 0.2, 0.6]
+    at_one = renyi_divergence(p, q, order=1)
+    for above in (1e-7, 1e-9, 1e-12, 1e-15):
+        # The slope in the order is half the variance of the log-ratio, here .29.
+        near = renyi_divergence(p, q, order=1 + above)
+        assert near == pytest.approx(at_one, rel=1e-12, abs=above)
 
 
 def test_an_outcome_of_one_only_is_infinitely_far():
