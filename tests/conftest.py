@@ -31,6 +31,15 @@ if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
 
 os.umask(0o077)  # a secret that a test writes is its owner's alone, as it must be
 
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what starts Spark as slow."""
+    for item in items:
+        if "master" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
 

@@ -140,6 +140,11 @@ def test_every_reference_table_survives_every_layout_of_intervals(shared, tmp_pa
         tables = read_tables(path)
         if "small_cells" in tables and len(tables) > 1:
             tables.pop("small_cells")
+        if path.name.startswith("abs_"):  # 256 lines a row: a few rows are written like all
+            tables = {
+                kind: PTable(noise=t.noise[:9], upper=t.upper[:9], key_range=t.key_range)
+                for kind, t in tables.items()
+            }
         for dialect in ("r-ptable", "tau-argus", "sas", "frame"):
             out = tmp_path / f"{path.stem}.{dialect}"
             write_tables(tables, out, dialect=dialect, overwrite=True)

@@ -163,7 +163,7 @@ def sets_of_pairs(people, pairs):
     }
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     registers(),
     st.lists(tables, min_size=2, max_size=5),
@@ -248,7 +248,7 @@ def test_one_release_is_the_same_as_its_tables_one_by_one(tmp_path_factory, peop
         assert sets_of_pairs(people, together.audit()) == sets_of_pairs(people, one.audit())
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(registers(), st.lists(tables, min_size=2, max_size=4), st.integers(0, 3))
 def test_a_ledger_that_is_opened_again_answers_the_same(tmp_path_factory, people, wishes, cut):
     folder = tmp_path_factory.mktemp("ledger")

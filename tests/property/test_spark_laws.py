@@ -37,11 +37,11 @@ wishes = st.builds(
 
 @given(
     population=populations(),
-    requests=st.lists(wishes, min_size=1, max_size=3),
+    requests=st.lists(wishes, min_size=3, max_size=3),
     hashed=st.booleans(),
 )
 @settings(
-    max_examples=5,
+    max_examples=3,
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,
         HealthCheck.too_slow,

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import cache
 
 from reports.catalogues.decoding import SUSPICIONS
 from reports.catalogues.synthesis import CONCLUSIONS, FIGURES
@@ -388,6 +389,7 @@ def scenarios(number: int = 8) -> ScenarioFacts:
     )
 
 
+@cache
 def release() -> ReleaseFacts:
     return ReleaseFacts(
         id="2027-03",

@@ -52,8 +52,9 @@ def small():
     facts = made.release()
     names = {"aad", "rmad_pct", "gap_mean", "rcv_pct", *(f"d1_{q}" for q in QUANTILES)}
     groups = {}
+    few = list(dict.fromkeys(fact.group for fact in facts.utility))[:2]
     for fact in facts.utility:
-        if fact.name in names and fact.cells in {"all", "small"}:
+        if fact.name in names and fact.cells in {"all", "small"} and fact.group in few:
             groups.setdefault((fact.group, fact.name, fact.cells), []).append(fact)
     risk = facts.risk
     return replace(
@@ -63,7 +64,7 @@ def small():
         utility=tuple(fact for several in groups.values() for fact in several[:1]),
         noise=replace(
             facts.noise,
-            transition=tuple(row[:9] for row in facts.noise.transition[:5]),
+            transition=tuple(row[:7] for row in facts.noise.transition[:3]),
             pairs=facts.noise.pairs[:6],
         ),
         risk=replace(risk, posteriors=risk.posteriors[:3], worst=risk.worst[:2]),
@@ -180,9 +181,8 @@ def test_axe_finds_nothing_in_french_and_on_a_narrow_screen(browser, folder, nam
     page = unfolded(browser, folder / f"{name}.fr.html")
     assert violations(page, BUT_COLOURS, width=1280) == []
     if name in {"internal", "public", "hostile"}:
-        page.set_viewport_size(NARROW)
-        rules = BUT_COLOURS if name == "hostile" else RULES
-        assert violations(page, rules, width=320) == []
+        page.set_viewport_size(NARROW)  # which changes no colour, see the style sheet
+        assert violations(page, BUT_COLOURS, width=320) == []
     page.context.close()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import DictLoader
 
@@ -228,6 +228,7 @@ def test_the_scan_refuses_facts_that_are_not_public():
         scan("", made.release())
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 10**12))
 def test_a_number_of_nowhere_is_marked_in_every_notation(number):
     from reports.numbers import Numbers
@@ -241,6 +242,7 @@ def test_a_number_of_nowhere_is_marked_in_every_notation(number):
         assert scan(f"<p>{text}</p>", facts), text
 
 
+@settings(max_examples=40)
 @given(st.text(st.characters(codec="utf-8"), max_size=60))
 def test_no_title_of_an_office_raises_a_false_alarm(title):
     facts = replace(made.release().public(), title=title, contact=title, id=title)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -50,16 +51,20 @@ PAGES = {
 LINKS = {"en": "report.en.html", "fr": "report.fr.html"}
 
 
+@cache
+def read(page, language):
+    """Make a page and read it, once; nobody changes what was read."""
+    root = parser.document_fromstring(PAGES[page](language).html)
+    root.set("data-language", language)
+    return root
+
+
 @pytest.fixture(
-    scope="module",
     params=[(page, language) for page in PAGES for language in LANGUAGES],
     ids=lambda p: f"{p[0]}-{p[1]}",
 )
 def tree(request):
-    page, language = request.param
-    root = parser.document_fromstring(PAGES[page](language).html)
-    root.set("data-language", language)
-    return root
+    return read(*request.param)
 
 
 def test_a_page_says_its_language_and_has_one_title(tree):
@@ -144,7 +149,7 @@ def test_the_other_language_lies_beside_the_page(tree):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_order_of_the_internal_page_is_that_of_its_contents(language):
-    tree = parser.document_fromstring(PAGES["internal"](language).html)
+    tree = read("internal", language)
     wanted = [
         "verdict", "released", "protection", "noise", "utility", "risk", "scenarios",
         "exceptions", "reproduction", "definitions",
@@ -157,14 +162,14 @@ def test_the_order_of_the_internal_page_is_that_of_its_contents(language):
 def test_an_internal_page_says_so_at_its_top_at_its_foot_and_on_each_printed_page(language):
     word = {"en": "INTERNAL", "fr": "INTERNE"}[language]
     for page in ("internal", "comparison", "decoding", "sweep", "audits", "quiet"):
-        tree = parser.document_fromstring(PAGES[page](language).html)
+        tree = read(page, language)
         assert tree.findtext(".//header//strong") == word
         assert tree.findtext(".//footer//strong") == word
         assert tree.findtext(".//style").count(f'content: "{word}"') == 2
 
 
 def test_a_figure_that_is_not_defined_is_said_in_words_with_its_reason():
-    page = PAGES["internal"]("en").html
+    page = read("internal", "en").text_content()
     assert "not defined" in page
     assert "a dimension has one category" in page
 

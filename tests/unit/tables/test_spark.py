@@ -134,13 +134,15 @@ def test_the_text_of_a_category_in_a_filter_selects_it_and_no_other(wild, master
         for name, cells in zip(PRINTED, cube(source, ID, wishes), strict=True):
             texts = [text for text in labels(cells) if text != "(missing)"]
             is_bare = source.kinds[name] in {"integer", "number", "boolean"}
-            for text in texts[:2] + texts[-1:]:
+            for text, sign in (
+                (texts[0], "in"),
+                (texts[1 % len(texts)], "="),
+                (texts[-1], "="),
+            ):
                 quoted = "'" + text.replace("'", "''") + "'"
                 value = text if is_bare and not text.endswith("inf") else quoted
-                wanted += [
-                    (name, f"{name} = {value}", text),
-                    (name, f"{name} in ({value})", text),
-                ]
+                value = f"({value})" if sign == "in" else value
+                wanted.append((name, f"{name} {sign} {value}", text))
         filtered = [
             Request(dimensions=[name], where=where, margins="none") for name, where, _ in wanted
         ]
@@ -183,7 +185,6 @@ def test_weights_are_rounded_and_added_alike(tmp_path, master):
     [
         (pa.uint64(), None),
         (pa.uint64(), 2**63 - 25),
-        (pa.uint32(), None),
         (pa.int64(), 2**40),
         (pa.uint8(), None),
         (pa.decimal128(18, 18), None),
@@ -289,15 +290,16 @@ def hard_amounts(n=1000):
 def test_amounts_are_added_and_ranked_alike(tmp_path, master):
     path = written(tmp_path, **hard_amounts())
     fine = ["edges", "tiny", "gaps", "halves", "flag", "big", "decimal"]
-    for sums, weight, top in ((["wide"], "w", 3), (fine, None, 6), (["cents"], "pence", 2)):
-        wish = Request(
-            dimensions=["x"], sums=sums, weight=weight, top=top, missing_values="skip"
-        )
-        ours, theirs = both(path, ID, [wish], master=master)
-        found = ours[0].magnitudes
+    wishes = [
+        Request(dimensions=["x"], sums=sums, weight=weight, top=top, missing_values="skip")
+        for sums, weight, top in ((["wide"], "w", 3), (fine, None, 6), (["cents"], "pence", 2))
+    ]
+    ours, theirs = both(path, ID, wishes, master=master)
+    for cells in ours:
+        found = cells.magnitudes
         assert all(amounts.contributors.any() for amounts in found.values())
         assert any((amounts.top < 0).any() for amounts in found.values())
-        require_same(ours, theirs)
+    require_same(ours, theirs)
 
 
 def test_tables_with_amounts_and_without_share_a_statement(tmp_path, master):

@@ -134,8 +134,9 @@ def simulated_rates(n_periods, n_people, runs):
 
 @pytest.mark.parametrize("n_periods", [1, 10])
 def test_errors_do_not_average_out_with_the_days(n_periods):
-    spread, error = simulated_rates(n_periods, n_people=100, runs=200)
-    assert spread == pytest.approx(error, rel=0.2)
+    # Of 100 runs it is off by 30 % (4.2 standard errors) once in 30,000 times; eight are tried.
+    spread, error = simulated_rates(n_periods, n_people=100, runs=100)
+    assert spread == pytest.approx(error, rel=0.3)
 
 
 def test_more_days_do_not_beat_the_permanent_noise():
@@ -289,7 +290,8 @@ def an_experiment(**changes):
 
 def test_an_experiment_withholds_cells_and_repeats_by_its_seed():
     found = an_experiment().to_dict()
-    assert found == an_experiment().to_dict()
+    small = {"n_people": 10, "population": 300, "k": 5}
+    assert an_experiment(**small).to_dict() == an_experiment(**small).to_dict()
     assert len(found["ways"]) == 6
     for level in found["map"]:
         shown = [cell for cell in level["estimates"] if cell is not None]
