@@ -30,6 +30,8 @@ id = "person_id"
 secret = "secret.key"
 [ptable]
 path = "pt.parquet"
+[report]
+languages = ["en"]
 [ledger]
 path = "ledger.db"
 {ledger}
@@ -107,7 +109,7 @@ def test_a_flag_publishes_and_says_so_inside_alone(folder, caplog):
     assert words in caplog.text
     shown = {path: path.read_text() for path in (folder / "second").rglob("*.html")}
     told = {path.name for path, text in shown.items() if words in text}
-    assert told == {"report-internal.en.html", "report-internal.fr.html"}
+    assert told == {"report-internal.en.html"}
     public = json.loads((folder / "second" / "public" / "report.json").read_text())
     assert words not in json.dumps(public)
 
