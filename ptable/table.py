@@ -657,7 +657,8 @@ def _row_problems(
         if not len(values) or len(values) != len(ends):
             problems.append(f"the row of count {count} needs one threshold per noise value")
             continue
-        if not all(_is_integer(x) for x in (*values, *ends)):
+        both = (*values, *ends)
+        if not set(map(type, both)) <= {int} and not all(map(_is_integer, both)):
             problems.append(f"the row of count {count} must hold integers only")
             continue
         if ends[-1] != key_range:

@@ -45,7 +45,9 @@ def is_whole(number: object, *, least: int = 0, most: int | None = None) -> bool
     >>> is_whole(3), is_whole(True), is_whole(None), is_whole(3, most=2)
     (True, False, False, False)
     """
-    if isinstance(number, bool) or not isinstance(number, Integral):
+    if type(number) is not int and (
+        isinstance(number, bool) or not isinstance(number, Integral)
+    ):
         return False
     return least <= int(number) and (most is None or int(number) <= most)
 

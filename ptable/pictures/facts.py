@@ -91,7 +91,7 @@ def row_facts(table: PTable, row: int, *, wording: Wording = ENGLISH) -> RowFact
     ['variance differs', 'mean is not 0']
     """
     law = _law(table, row)
-    mean, variance = _moments(law, table.step)
+    mean, variance = _moments(table, row)
     return RowFacts(
         count=_count(table, row),
         name=row_name(table, row, wording=wording),
@@ -112,10 +112,12 @@ def _law(table: PTable, row: int) -> dict[int, Fraction]:
     return {v: Fraction(units[v], table.key_range) for v in sorted(units)}
 
 
-def _moments(law: dict[int, Fraction], step: int) -> tuple[Fraction, Fraction]:
-    mean = sum((v * p for v, p in law.items()), Fraction(0))
-    variance = sum((v * v * p for v, p in law.items()), Fraction(0)) - mean**2
-    return mean / step, variance / step**2
+def _moments(table: PTable, row: int) -> tuple[Fraction, Fraction]:
+    units = table.units(_count(table, row)).items()
+    total = table.key_range * table.step
+    mean = Fraction(sum(v * n for v, n in units), total)
+    square = Fraction(sum(v * v * n for v, n in units), total * table.step)
+    return mean, square - mean**2
 
 
 def _flags(
@@ -133,7 +135,7 @@ def _flags(
         return  # a mean other than 0 was declared, or the certificate would not hold
     found |= {"mean": figure(decimal(mean)), "variance": figure(decimal(variance))}
     if table.large_counts == "last" and (row > 0 or variance):
-        _, last = _moments(_law(table, table.n_rows - 1), table.step)
+        _, last = _moments(table, table.n_rows - 1)
         if abs(variance - last) > _TOLERANCE * last:
             found["last"] = figure(decimal(last))
             sentence = words(

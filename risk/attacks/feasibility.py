@@ -20,7 +20,7 @@ from risk.reconstruction.origins import all_margins
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from ptable import PTable
     from risk.attacks.oracle import Oracle
@@ -142,12 +142,14 @@ class FeasibilityIntervals:
         lines = truth_of(truth, n_columns=math.prod(self.shape))
         groups = self.groups
         questioner = Questioner(oracle=oracle)
+        determined: dict[tuple[int | None, ...], dict[int, int]] = {}
         successes = 0
         for line, counts in enumerate(lines):
-            answers = questioner.ask(CountRequest(groups=groups, line=line))
-            known = [(g, a) for g, a in zip(groups, answers, strict=True) if a is not None]
-            if known:
-                successes += self._hits(known, counts, ptable)
+            answers = tuple(questioner.ask(CountRequest(groups=groups, line=line)))
+            if answers not in determined:  # small lines often get the same answers
+                known = [(g, a) for g, a in zip(groups, answers, strict=True) if a is not None]
+                determined[answers] = self._determined(known, ptable) if known else {}
+            successes += sum(bool(counts[cell] == n) for cell, n in determined[answers].items())
         return AttackResult(
             name="feasibility intervals",
             successes=successes,
@@ -188,10 +190,10 @@ class FeasibilityIntervals:
         line = MarginBounds(max_noise=self.max_noise, n_categories=self.shape[0])
         return line.closed_form(ptable, counts=counts)
 
-    def _hits(
-        self, known: list[tuple[Group, int]], counts: NDArray[np.int64], ptable: PTable | None
-    ) -> int:
-        """Count the base cells that the answers determine, rightly."""
+    def _determined(
+        self, known: list[tuple[Group, int]], ptable: PTable | None
+    ) -> dict[int, int]:
+        """Give the only possible count of each base cell that has one."""
         groups, answers = zip(*known, strict=True)
         members = np.concatenate([np.array(group) for group in groups])
         covered, cells = np.unique(members, return_inverse=True)
@@ -208,5 +210,6 @@ class FeasibilityIntervals:
             published if ptable is None else published.known_to(ptable), whole=self.whole
         )
         if not isinstance(found, Intervals):
-            return 0
-        return int(((found.width == 0) & (found.lower == counts[covered])).sum())
+            return {}
+        single = found.width == 0
+        return dict(zip(covered[single].tolist(), found.lower[single].tolist(), strict=True))

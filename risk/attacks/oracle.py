@@ -133,7 +133,11 @@ class Questioner:
                 f"{n_answers}.",
                 hint="return None for a count that is refused",
             )
-        if not all(answer is None or isinstance(answer, Integral) for answer in answers):
+        # What is usual first: a test for `Integral` costs ten times that for the type itself.
+        if not all(
+            type(answer) is int or answer is None or isinstance(answer, Integral)
+            for answer in answers
+        ):
             raise RiskError(
                 "The oracle must answer with whole numbers.",
                 hint="return None for a count that is refused",

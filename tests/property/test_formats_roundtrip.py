@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, event, example, given
+from hypothesis import assume, event, example, given, settings
 from hypothesis import strategies as st
 
 from ckm import PublishedTable
@@ -116,11 +116,20 @@ ALL_HIDDEN = PublishedTable(
 )
 
 
+def hostile_table(texts, name):
+    codes = np.arange(len(texts), dtype=np.int32)
+    return PublishedTable(
+        dimensions={name: (codes, texts)}, measures={"count": codes.astype(np.int64)}
+    )
+
+
 @pytest.mark.parametrize("name", ["csv", "csvw", "parquet", "xlsx", "json-stat2"])
+@settings(max_examples=40)
 @given(table=tables())
 @example(table=EMPTY)
 @example(table=GRAND)
 @example(table=ALL_HIDDEN)
+@example(table=hostile_table(HOSTILE, "a/b"))
 def test_any_table_comes_back_as_it_was(name, table):
     require_equal(back_and_forth(table, name), table, name)
 
@@ -140,6 +149,7 @@ def px_fits(table):
     return table.n_rows > 0 and all(map(px_can_hold, named)) and min(exponents) >= -15
 
 
+@settings(max_examples=60)
 @given(table=tables())
 @example(table=EMPTY)
 @example(table=GRAND)
@@ -153,6 +163,7 @@ def test_a_table_comes_back_from_px_or_is_refused(table):
             to_bytes(table, "px")
 
 
+@settings(max_examples=40)
 @given(
     table=tables(
         texts=st.text("abcXYZ019éß =+-@/~.;,'()[]:#&<>", min_size=1, max_size=5),
@@ -166,6 +177,7 @@ def test_px_holds_ordinary_tables(table):
 
 
 @pytest.mark.parametrize("name", ["sdmx-csv", "sdmx-csv-1"])
+@settings(max_examples=40)
 @given(
     table=tables(
         texts=texts.filter(bool),
@@ -174,12 +186,14 @@ def test_px_holds_ordinary_tables(table):
         ),
     )
 )
+@example(table=hostile_table(HOSTILE[1:], "AREA"))
 def test_a_table_comes_back_from_sdmx_csv(name, table):
     assume(table.n_rows or list(table.measures) == ["count"])
     require_equal(back_and_forth(table, name), table, name)
 
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
+@settings(max_examples=25)
 @given(table=tables())
 def test_a_refusal_of_any_format_is_one_of_ours_and_bytes_repeat(name, table):
     try:

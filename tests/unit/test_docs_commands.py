@@ -68,7 +68,7 @@ def people(n: int = 600, first: int = 0) -> pa.Table:
     region = rng.integers(1, 3, n)
     home = np.arange(n) // 2
     place = rng.integers(0, 3, n)[home]
-    age = rng.integers(10, 80, n)
+    age = 10 * rng.integers(1, 8, n)
     return pa.table(
         {
             "person_id": [f"p{first + i}" for i in range(n)],

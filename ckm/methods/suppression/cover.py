@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from ckm.methods.suppression.problem import Demands, Problem
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
     Places = NDArray[np.int64]
 
-__all__ = ["Change", "Cover", "room"]
+__all__ = ["Change", "Cover"]
 
 _TOLERANCE = 1e-6
 
@@ -46,31 +44,6 @@ class Change:
 
     def __repr__(self) -> str:
         return f"Change({len(self.cells)} cells)"
-
-
-def room(change: Change, cell: int, value: Numbers) -> tuple[float, float]:
-    """Return how far a change can take a cell below and above its value.
-
-    Parameters
-    ----------
-    change
-        The change.
-    cell
-        A cell that it changes.
-    value
-        How far every cell may fall: its value, or what of it is above its floor.
-
-    Examples
-    --------
-    >>> change = Change(cells=np.array([0, 1]), moves=np.array([2.0, -2.0]))
-    >>> room(change, 0, np.array([5.0, 3.0]))
-    (5.0, 3.0)
-    """
-    moves = change.moves / change.moves[change.cells == cell][0]
-    has = value[change.cells]
-    below = has[moves > 0] / moves[moves > 0]
-    above = has[moves < 0] / -moves[moves < 0]
-    return float(below.min(initial=np.inf)), float(above.min(initial=np.inf))
 
 
 class Cover:
@@ -105,9 +78,6 @@ class Cover:
         self.is_low_met = self.demands.lower <= 0
         self.is_high_met = self.demands.upper <= 0
         self.changes: list[Change] = []
-        self._of_cell: dict[int, list[int]] = {}
-        for number, cell in enumerate(self.demands.cell.tolist()):
-            self._of_cell.setdefault(cell, []).append(number)
 
     def open_demands(self) -> Places:
         """List the demands that nothing proves met, the most valuable cells first.
@@ -143,14 +113,9 @@ class Cover:
         """
         self.hidden[change.cells] = True
         self.changes.append(change)
-        for cell, number in self._served(change):
-            if self.is_low_met[number] and self.is_high_met[number]:
-                continue
-            below, above = (
-                far * (1 + _TOLERANCE) for far in room(change, cell, self.problem.room)
-            )
-            self.is_low_met[number] |= below >= self.demands.lower[number]
-            self.is_high_met[number] |= above >= self.demands.upper[number]
+        numbers, below, above = self._taken(change)
+        self.is_low_met[numbers] |= below >= self.demands.lower[numbers]
+        self.is_high_met[numbers] |= above >= self.demands.upper[numbers]
 
     def proofs(self) -> dict[tuple[int, int], Change]:
         """Give for demands, up (1) and down (-1), the smallest change that proves them met.
@@ -188,24 +153,29 @@ class Cover:
         --------
         See `proofs`.
         """
+        numbers, below, above = self._taken(change)
         found = []
-        for cell, number in self._served(change):
-            below, above = room(change, cell, self.problem.room)
-            for sign, far, need in (
-                (1, above, self.demands.upper[number]),
-                (-1, below, self.demands.lower[number]),
-            ):
-                if far * (1 + _TOLERANCE) >= need > 0:
-                    found.append((number, sign))
+        for sign, far, need in (
+            (1, above, self.demands.upper[numbers]),
+            (-1, below, self.demands.lower[numbers]),
+        ):
+            proven = numbers[(far >= need) & (need > 0)]
+            found += [(number, sign) for number in proven.tolist()]
         return found
 
-    def _served(self, change: Change) -> Iterator[tuple[int, int]]:
-        """List the demands whose cell a change moves, and the cells."""
-        moved = set(change.cells.tolist())
-        for cell in sorted(moved & self._of_cell.keys()):
-            for number in self._of_cell[cell]:
-                if int(self.demands.known[number]) not in moved:
-                    yield cell, number
+    def _taken(self, change: Change) -> tuple[Places, Numbers, Numbers]:
+        """List demands on cells that a change moves, and how far down and up it takes them."""
+        moves = np.zeros(len(self.problem.value) + 1)  # the last: no cell is known
+        moves[change.cells] = change.moves
+        own = moves[self.demands.cell]
+        numbers = np.flatnonzero((own != 0) & (moves[self.demands.known] == 0))
+        room = self.problem.room[change.cells] / np.abs(change.moves)
+        falls = room[change.moves > 0].min(initial=np.inf)
+        rises = room[change.moves < 0].min(initial=np.inf)
+        own = own[numbers]
+        far = np.abs(own) * (1 + _TOLERANCE)
+        below = far * np.where(own > 0, falls, rises)
+        return numbers, below, far * np.where(own > 0, rises, falls)
 
     def cost(self) -> float:
         """Return what hiding the secondary cells costs.

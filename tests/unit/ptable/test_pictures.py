@@ -1,6 +1,7 @@
 import re
 import xml.etree.ElementTree as ET
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -22,6 +23,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<script>alert('x')</script> \"&amp;\" \0\x1b\ud800\uffff\u202e ]]> " + "W" * 300
 
 
+@cache
 def _solved(**options):
     return solve(NoiseSpec(**options))
 
@@ -33,7 +35,8 @@ def _rounding():
     return PTable.from_units(rows, key_range=5, large_counts="cycle:5", label="rounding")
 
 
-def _keys(n_rows=750, n_keys=256):
+@cache
+def _keys(n_rows=750, n_keys=64):
     chance = np.random.default_rng(1)
     count = np.repeat(np.arange(1, n_rows + 1), n_keys)
     noise = np.round(chance.normal(0, 1.6, len(count))).astype(int)
@@ -47,6 +50,11 @@ def _magnitude():
     return PTable.from_units(rows, key_range=40, step=4, anchors=[0, 1, 500])
 
 
+@cache
+def _many_rows():
+    return PTable.from_units([{0: 8}] * 3000, key_range=8)
+
+
 TABLES = {
     "D=1": lambda: _solved(max_noise=1, variance=0.5),
     "D=2": lambda: _solved(max_noise=2, variance=1.0),
@@ -54,8 +62,8 @@ TABLES = {
     "D=50": lambda: _solved(max_noise=50, variance=45.0),
     "D=300": lambda: Mechanism.discrete_laplace(0.02, max_noise=300).build(),
     "rounding": _rounding,
-    "750 rows of 256 keys": _keys,
-    "one row of 65536 keys": lambda: _shuffled(65536),
+    "750 rows of 64 keys": _keys,
+    "rows of 16384 keys": lambda: _shuffled(16384),
     "magnitudes": _magnitude,
     "halves": lambda: PTable.from_units([{0: 4}, {-1: 2, 1: 2}], key_range=4, step=2),
     "single row": lambda: PTable.from_units([{0: 8}], key_range=8, label=HOSTILE),
@@ -64,10 +72,11 @@ TABLES = {
     "wide anchors": lambda: PTable.from_units(
         [{0: 8}, {-(10**9): 4, 10**9: 4}], key_range=8, anchors=[0, 10**12]
     ),
-    "many rows": lambda: PTable.from_units([{0: 8}] * 3000, key_range=8),
+    "many rows": _many_rows,
 }
 
 
+@cache
 def _shuffled(n_keys):
     noise = np.random.default_rng(2).integers(-3, 4, n_keys).tolist()
     uppers = tuple(range(1, n_keys + 1))
@@ -75,9 +84,19 @@ def _shuffled(n_keys):
     return PTable(noise=rows, upper=(uppers,) * 4, key_range=n_keys)
 
 
-@pytest.fixture(scope="module", params=TABLES)
-def table(request):
-    return TABLES[request.param]()
+@cache
+def _table(name):
+    return TABLES[name]()
+
+
+@cache
+def _drawn(name, view, **options):
+    return view(_table(name), **options)
+
+
+@pytest.fixture(params=TABLES)
+def name(request):
+    return request.param
 
 
 @pytest.fixture(scope="module")
@@ -99,8 +118,8 @@ def _cells(table):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_picture_is_small_complete_and_says_what_it_shows(table, view):
-    picture = view(table)
+def test_a_picture_is_small_complete_and_says_what_it_shows(name, view):
+    picture = _drawn(name, view)
     assert len(picture.svg.encode()) < 300_000
     assert len(picture.table.encode()) < 400_000
     root = ET.fromstring(picture.svg)  # noqa: S314
@@ -119,8 +138,8 @@ def test_a_picture_is_small_complete_and_says_what_it_shows(table, view):
 
 @pytest.mark.parametrize("width", [320, 760, 1500])
 @pytest.mark.parametrize("view", VIEWS)
-def test_no_text_and_no_shape_leaves_the_card(table, view, width):
-    root = ET.fromstring(view(table, width=width).svg)  # noqa: S314
+def test_no_text_and_no_shape_leaves_the_card(name, view, width):
+    root = ET.fromstring(_drawn(name, view, width=width).svg)  # noqa: S314
     left, top, wide, high = map(float, root.get("viewBox").split())
     assert (left, top, wide) == (0, 0, width)
     n_texts = 0
@@ -149,9 +168,10 @@ def test_no_text_and_no_shape_leaves_the_card(table, view, width):
 
 @pytest.mark.parametrize("width", [320, 760])
 @pytest.mark.parametrize("view", VIEWS)
-def test_no_text_covers_another(table, view, width):
+def test_no_text_covers_another(name, view, width):
     lines = {}
-    for element in ET.fromstring(view(table, width=width).svg).iter(SVG + "text"):  # noqa: S314
+    root = ET.fromstring(_drawn(name, view, width=width).svg)  # noqa: S314
+    for element in root.iter(SVG + "text"):
         size = float(element.get("font-size"))
         length = text_width(element.text, size, bold=element.get("font-weight") == "bold")
         shift = {"middle": length / 2, "end": length}.get(element.get("text-anchor"), 0.0)
@@ -178,8 +198,8 @@ def test_the_same_table_gives_the_same_bytes(small, view):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_drawings_of_one_page_share_no_id_though_they_are_alike(table, view):
-    picture = view(table, width=400)
+def test_drawings_of_one_page_share_no_id_though_they_are_alike(name, view):
+    picture = _drawn(name, view)
     page = "".join(picture.in_page(f"figure-{n}") for n in (1, 2))
     root = ET.fromstring(f"<div>{page}</div>")  # noqa: S314
     ids = [element.get("id") for element in root.iter() if element.get("id")]
@@ -358,7 +378,7 @@ def test_rows_that_are_not_drawn_are_named():
     ):
         assert note in picture.description
         assert note in _texts(picture.svg)
-    long = heatmap(PTable.from_units([{0: 8}] * 3000, key_range=8))
+    long = heatmap(_many_rows())
     assert "Rows 40 to 2998 are not drawn." in long.description
     assert _cells(long.table)[-1][0] == "2999 and more"
 
@@ -479,13 +499,13 @@ def test_shuffled_keys_are_told_from_sorted_ones(small):
 
 
 def test_intervals_finer_than_the_picture_are_sampled_and_said():
-    picture = perturbation(_shuffled(65536))
+    table = _shuffled(16384)
+    picture = perturbation(table)
     assert any(text.startswith("Drawn from 1000 samples") for text in _texts(picture.svg))
     lines = _cells(picture.table)[1:]
-    table = _shuffled(65536)
     drawn = [int(line[3].replace("\N{MINUS SIGN}", "-")) for line in lines[3:]]
-    keys = [(2 * part + 1) * 65536 // 2000 for part in range(1000)]
-    assert drawn == table.lookup([3] * 1000, keys, key_range=65536).tolist()
+    keys = [(2 * part + 1) * 16384 // 2000 for part in range(1000)]
+    assert drawn == table.lookup([3] * 1000, keys, key_range=16384).tolist()
 
 
 def test_the_row_for_large_counts_is_drawn_before_all_others():
@@ -590,8 +610,8 @@ def test_a_picture_is_not_written_where_it_cannot_be(small, tmp_path):
             heatmap(small).write(tmp_path / name, overwrite=True)
 
 
-def test_notebooks_show_a_table_with_its_picture_and_data(table):
-    html = table._repr_html_()
+def test_notebooks_show_a_table_with_its_picture_and_data(name):
+    html = _table(name)._repr_html_()
     assert "<caption>p-table</caption>" in html
     assert "<svg" in html
     assert "Probability in percent" in html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from decimal import Decimal
 
 import numpy as np
@@ -105,34 +106,43 @@ def test_a_scan_of_prepared_records_finds_the_cells_of_a_direct_scan(opened, dim
     assert wanted or where == "sex in ('nobody')"
 
 
+@pytest.fixture(scope="module")
+def several():
+    with ExitStack() as stack:
+        sources = [
+            stack.enter_context(open_source(records(120, seed=seed), threads=1))
+            for seed in range(3)
+        ]
+        yield [ready(source) for source in sources]
+
+
 @settings(max_examples=60)
 @given(data=st.data())
-def test_cells_rolled_up_from_cells_are_those_of_a_scan(data):
-    with open_source(records(120, seed=data.draw(st.integers(0, 9))), threads=1) as source:
-        prepared = ready(source)
-        tops = {name: len(axis.levels) - 1 for name, axis in prepared.axes.items()}
-        fine = {
-            name: data.draw(st.integers(0, tops[name] - 1))
-            for name in data.draw(st.sets(st.sampled_from(DIMENSIONS), min_size=1))
-        }
-        coarse = {
-            name: data.draw(st.integers(fine[name], tops[name] - 1))
-            for name in data.draw(st.sets(st.sampled_from(sorted(fine))))
-        }
-        first = prepared.conditions(data.draw(st.sampled_from(FILTERS)))
-        more = first | prepared.conditions(data.draw(st.sampled_from(FILTERS)))
-        parent = prepared.scan(fine, where=first)
-        scanned = prepared.scan(coarse, where=more)
-        if not parent.covers(coarse, more):
-            places = {p for c in more - first for p in c.places}
-            assert any(fine.get(name, 99) > level for name, level in places)
-            return
-        rolled = prepared.roll(parent, coarse, where=more)
-        names = sorted(coarse)
-        sets = [tuple(coarse[name] for name in names)]
-        assert content(prepared.cells(rolled, names, level_sets=sets)) == content(
-            prepared.cells(scanned, names, level_sets=sets)
-        )
+def test_cells_rolled_up_from_cells_are_those_of_a_scan(several, data):
+    prepared = data.draw(st.sampled_from(several))
+    tops = {name: len(axis.levels) - 1 for name, axis in prepared.axes.items()}
+    fine = {
+        name: data.draw(st.integers(0, tops[name] - 1))
+        for name in data.draw(st.sets(st.sampled_from(DIMENSIONS), min_size=1))
+    }
+    coarse = {
+        name: data.draw(st.integers(fine[name], tops[name] - 1))
+        for name in data.draw(st.sets(st.sampled_from(sorted(fine))))
+    }
+    first = prepared.conditions(data.draw(st.sampled_from(FILTERS)))
+    more = first | prepared.conditions(data.draw(st.sampled_from(FILTERS)))
+    parent = prepared.scan(fine, where=first)
+    scanned = prepared.scan(coarse, where=more)
+    if not parent.covers(coarse, more):
+        places = {p for c in more - first for p in c.places}
+        assert any(fine.get(name, 99) > level for name, level in places)
+        return
+    rolled = prepared.roll(parent, coarse, where=more)
+    names = sorted(coarse)
+    sets = [tuple(coarse[name] for name in names)]
+    assert content(prepared.cells(rolled, names, level_sets=sets)) == content(
+        prepared.cells(scanned, names, level_sets=sets)
+    )
 
 
 def test_cells_do_not_cover_what_is_finer_or_filtered_otherwise(opened):

@@ -203,10 +203,15 @@ def test_columns_named_like_our_own_aliases_are_not_mixed_up():
     names = ["k", "d0", "d1", "f0", "w0", "n", "g", "ckm_records", "ckm_clean_records"]
     rows = {name: [10 * place, 10 * place + 1] for place, name in enumerate(names)}
     table = pa.table({**rows, "key": pa.array([1, 2], pa.uint8())})
-    for name, values in rows.items():
-        for other in names:
-            found = cells(table, [name], margins="none", where=f"{other} = {rows[other][1]}")
-            assert found == {(str(values[1]),): (1, 2)}
+    with open_source(table) as source:
+        for name, values in rows.items():
+            for other in names:
+                where = f"{other} = {rows[other][1]}"
+                wish = Request(dimensions=[name], margins="none", where=where)
+                (found,) = cube(source, KEYS, [wish])
+                assert {n: c[:2] for n, c in decode(found).items()} == {
+                    (str(values[1]),): (1, 2)
+                }
     found = cells(table, names, margins="none", where="d1 = 20")
     assert list(found.values()) == [(1, 1)]
 
@@ -325,8 +330,8 @@ def test_declared_categories_match_values_of_every_type():
         assert len(found) == len(values) + 1
 
 
-def test_a_million_categories_are_tabulated():
-    size = 10**6
+def test_many_categories_are_tabulated():
+    size = 2 * 10**5  # more than 16 bits can number
     table = pa.table({"x": np.arange(size)[::-1].astype(str), "key": np.zeros(size, np.uint8)})
     with open_source(table) as source:
         (found,) = cube(source, KEYS, [Request(dimensions=["x"])])

@@ -161,14 +161,14 @@ def hostile(rng, names):
     listed = ", ".join(f"'{a}'" for a in some(2000))
     token = {"headers": {"Authorization": f"Bearer ckm_{'0' * 12}_{'x' * 43}"}}
     return [
-        table(where=" or ".join(f"commune <> '{a}'" for a in some(100))),
+        table(where=" or ".join(f"commune <> '{a}'" for a in some(30))),
         table(where=pairs),
         table(where=deep),
         table(where=f"commune in ({listed})", dimensions=["age", "sex"]),
         table(dimensions=["commune"], select={"commune": some(4000)}),
-        table(where=" and ".join(f"commune <> '{a}'" for a in some(40)), wait=False),
+        table(where=" and ".join(f"commune <> '{a}'" for a in some(12)), wait=False),
         table(dimensions=["age", "sex"], margins=[["age"]], where=f"commune > '{some(1)[0]}'"),
-        page(",".join(f"*{a[3:]}" for a in some(20))),
+        page(",".join(f"*{a[3:]}" for a in some(5))),
         page(",".join(some(1000))),
         table(where="(" * 40 + f"commune = '{some(1)[0]}" + "x" * 15_000),
         ("GET", "/tables/data/data", {"params": {"valuecodes[sex]": "*"}, **token}),
