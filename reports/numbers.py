@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -196,9 +197,15 @@ class Numbers:
         return f"{format_datetime(when, 'd MMMM y, HH:mm:ss', locale=self.language)} UTC"
 
     def _decimal(self, number: float, pattern: str) -> str:
-        from babel.numbers import format_decimal
-
         if abs(number) >= _HUGE:
             return self.tiny(number)
-        text = str(format_decimal(number, pattern, locale=self.language))
-        return text.replace("-", MINUS) if text.strip("-0.,") else text.lstrip("-")
+        return _formatted(number, pattern, self.language)
+
+
+@lru_cache(maxsize=10_000)
+def _formatted(number: float, pattern: str, language: str) -> str:
+    """Write a number; a page has few different ones, and Babel takes its time for each."""
+    from babel.numbers import format_decimal
+
+    text = str(format_decimal(number, pattern, locale=language))
+    return text.replace("-", MINUS) if text.strip("-0.,") else text.lstrip("-")

@@ -251,7 +251,7 @@ def share_fit(cells: ObservedCells, design: Design) -> ShareFit | None:
     >>> fit.statistic, fit.degrees, round(fit.p_value, 4)
     (4.0, 1, 0.0455)
     """
-    from scipy.stats import chi2
+    from scipy.special import chdtrc
 
     tests = []
     rows, column = design.rows(cells.count), cells.noise - design.lowest
@@ -273,9 +273,9 @@ def share_fit(cells: ObservedCells, design: Design) -> ShareFit | None:
     return ShareFit(
         statistic=statistic,
         degrees=int(degrees),
-        p_value=float(chi2.sf(statistic, degrees)),
+        p_value=float(chdtrc(degrees, statistic)),
         rows=len(tests),
-        least=min(float(chi2.sf(*test)) for test in tests),
+        least=min(float(chdtrc(*test[::-1])) for test in tests),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -122,8 +123,6 @@ def changed_by_row(pairs: Pairs, *, ptable: PTable) -> tuple[RowTest, ...]:
     >>> changed_by_row(Pairs(original=[1, 5], published=[2, 4]), ptable=table)
     (RowTest(count=1, cells=2, changed=2, p_changed=0.5, p_value=0.5),)
     """
-    from scipy.stats import binomtest
-
     moments = row_moments(ptable)
     rows = moments.rows(pairs.o)
     cells = np.bincount(rows, minlength=ptable.n_rows)
@@ -137,10 +136,37 @@ def changed_by_row(pairs: Pairs, *, ptable: PTable) -> tuple[RowTest, ...]:
                 cells=n,
                 changed=x,
                 p_changed=p,
-                p_value=float(binomtest(x, n, p).pvalue),
+                p_value=_binomial_p_value(x, n, p),
             )
         )
     return tuple(found)
+
+
+def _binomial_p_value(x: int, n: int, p: float) -> float:
+    """Sum the chances of all numbers out of `n` that are no more likely than `x`.
+
+    As `scipy.stats.binomtest`, whose package takes longer to import than a release takes.
+    """
+    from scipy.special import betainc, betaincc, gammaln, xlog1py, xlogy
+
+    def is_rare(k: int) -> bool:
+        return relative(k) <= limit
+
+    def relative(k: int) -> float:
+        ways = gammaln(k + 1) + gammaln(n - k + 1)
+        return float(xlogy(k, p) + xlog1py(n - k, -p) - ways)
+
+    limit = relative(x) + math.log1p(1e-7)
+    if x < p * n:
+        low, high = x, bisect_left(range(n + 1), 1, math.ceil(p * n), key=is_rare)
+    elif x > p * n:
+        others = range(math.floor(p * n), -1, -1)
+        low, high = others.start - bisect_left(others, 1, key=is_rare), x
+    else:
+        return 1.0
+    below = 0.0 if low < 0 else betaincc(low + 1, n - low, p)
+    above = 0.0 if high > n else betainc(high, n - high + 1, p)
+    return min(1.0, float(below + above))
 
 
 def _symmetric(pairs: Pairs, ptable: PTable) -> NDArray[np.int64]:

@@ -174,6 +174,8 @@ secret = "secret.key"
 [ptable]
 max_noise = 2
 variance = 1.0
+[report]
+languages = ["en"]
 [ledger]
 path = "ledger.db"
 [[magnitude]]

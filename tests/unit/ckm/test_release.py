@@ -37,6 +37,8 @@ id = "person_id"
 secret = "secret.key"
 [ptable]
 path = "pt.parquet"
+[report]
+languages = ["en"]
 [hierarchies]
 geo = ["region", "commune"]
 [[table]]
@@ -102,7 +104,6 @@ def test_a_release_holds_public_and_internal_files(job, folder):
         "places.csv",
         "places.parquet",
         "report.en.html",
-        "report.fr.html",
         "report.json",
     ]
     assert sorted(p.name for p in (folder / "out" / "internal").iterdir()) == [
@@ -110,7 +111,6 @@ def test_a_release_holds_public_and_internal_files(job, folder):
         "manifest.json",
         "pt.parquet",
         "report-internal.en.html",
-        "report-internal.fr.html",
         "report.json",
     ]
     assert done.tables == ("places", "adults")

@@ -61,6 +61,7 @@ source = { en = "An office", fr = "Un office" }
 unit = { en = "persons", fr = "personnes" }
 description = "Made up for a test."
 [report]
+languages = ["en"]
 date = 2027-03-15
 contact = "office@example.org"
 [[variable]]

@@ -33,6 +33,7 @@ from risk.utility import (
     variation,
     zeros,
 )
+from risk.utility.significance import _binomial_p_value
 
 
 def values(measures):
@@ -314,9 +315,18 @@ def test_binomial_tests_are_those_of_scipy_per_row(pairs, table):
         changed = int((pairs.noise[served] != 0).sum())
         p = 1 - table.units(row.count).get(0, 0) / table.key_range
         assert (row.cells, row.changed) == (served.sum(), changed)
-        assert row.p_value == stats.binomtest(changed, int(served.sum()), p).pvalue
+        known = stats.binomtest(changed, int(served.sum()), p).pvalue
+        assert row.p_value == pytest.approx(known, rel=1e-12)
     p_value = values(significance(pairs, ptable=table))["changed_p_value"]
     assert p_value == min(1, len(rows) * min(row.p_value for row in rows))
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 1 / 3, 0.5, 0.75, 1.0])
+@pytest.mark.parametrize("n", [1, 2, 9, 700])
+def test_p_values_of_any_number_are_those_of_scipy(n, p):
+    for x in {0, 1, n // 3, n // 2, math.ceil(n / 2), n - 1, n}:
+        known = stats.binomtest(x, n, p).pvalue
+        assert _binomial_p_value(x, n, p) == pytest.approx(known, rel=1e-10, abs=1e-290)
 
 
 def test_tests_reject_the_wrong_p_table_and_seldom_the_right_one(table):
