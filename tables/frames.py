@@ -54,6 +54,10 @@ def as_arrow(data: object) -> tuple[pa.Table, dict[str, pa.Array]]:
         if pa.types.is_null(kind):  # nothing but missing values: of no type, so of any
             nothing = pa.nulls(table.num_rows, pa.string())
             table = table.set_column(place, field.name, nothing)
+        elif pa.types.is_string_view(kind):  # PyArrow below 25 hands such a buffer on as a crash
+            buffers = [buffer for chunk in table[place].chunks for buffer in chunk.buffers()[2:]]
+            if None in buffers:
+                table = table.set_column(place, field.name, table[place].cast(pa.string()))
     if len(set(names)) < len(names):
         raise SourceError("Column names must differ in more than upper and lower case.")
     orders: dict[str, pa.Array] = {}
@@ -66,6 +70,8 @@ def as_arrow(data: object) -> tuple[pa.Table, dict[str, pa.Array]]:
 
 
 def _from_stream(data: object) -> pa.Table | None:
+    if isinstance(data, pa.Table):
+        return data
     if not hasattr(data, "__arrow_c_stream__"):
         return None
     try:

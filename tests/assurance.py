@@ -85,11 +85,10 @@ def reviewed() -> tuple[str, ...]:
     return tuple(REVIEWED.read_text(encoding="utf-8").splitlines())
 
 
-def sentences() -> Iterator[Sentence]:
+@cache
+def sentences() -> tuple[Sentence, ...]:
     """Find every promising sentence of pages, messages and the program's own words."""
-    yield from _of_docs()
-    yield from _of_messages()
-    yield from _of_code()
+    return (*_of_docs(), *_of_messages(), *_of_code())
 
 
 def _of_docs() -> Iterator[Sentence]:

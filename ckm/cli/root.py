@@ -60,6 +60,9 @@ class Root(Group):
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run the command line."""
         kwargs |= {"standalone_mode": False, "prog_name": "ckm"}
+        for name in ("stdout", "stderr"):  # closed by whoever started us
+            if getattr(sys, name) is None:
+                setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(AttributeError, ValueError):
                 stream.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -73,8 +76,7 @@ class Root(Group):
                 lambda: super(Root, self).main(*args, obj=voice, **kwargs), voice, stops
             )
         try:
-            if sys.stderr is not None:
-                sys.stderr.flush()
+            sys.stderr.flush()
         except OSError:  # a log that cannot be written does not change what was done
             _silence(sys.stderr)
         sys.exit(code)
@@ -102,8 +104,7 @@ def _guarded(run: Callable[[], Any], voice: Voice, stops: list[int]) -> int:
     try:
         with voice.listening():
             code = run()
-            if sys.stdout is not None:  # closed by whoever started us
-                sys.stdout.flush()
+            sys.stdout.flush()
     except (_Stop, click.exceptions.Abort, KeyboardInterrupt):
         failure = _interruption(stops)
     except BrokenPipeError:

@@ -286,6 +286,7 @@ def test_an_attack_above_its_limit_says_so_beside_it():
     assert row[-1].text_content().split() == ["0.900", "exceeded", "by", "formula"]
 
 
+@pytest.mark.slow
 def test_importing_reports_loads_neither_numpy_nor_templates():
     import subprocess
     import sys

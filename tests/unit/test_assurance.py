@@ -22,7 +22,7 @@ def test_every_claim_has_one_name():
 
 def test_no_page_message_or_command_promises_what_the_case_does_not_hold():
     known = {claim.id for claim in assurance.claims()}
-    found = list(assurance.sentences())
+    found = assurance.sentences()
     assert len(assurance.of_templates()) > 5
     named = {name for sentence in found for name in sentence.claims}
     unknown = (named | assurance.of_templates()) - known

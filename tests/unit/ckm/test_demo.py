@@ -2,6 +2,7 @@ import csv
 import dataclasses
 import hashlib
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -23,8 +24,26 @@ def register(seed=2024, persons=20_000):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return make_demo(tmp_path_factory.mktemp("demo") / "demo", persons=20_000)
+def told(tmp_path_factory):
+    """Run the command; return how it ended and what it made."""
+    kept = []
+
+    def make(*args, **options):
+        kept.append(make_demo(*args, **options))
+        return kept[-1]
+
+    target = tmp_path_factory.mktemp("demo") / "demo"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ckm.demo.make_demo", make)
+        runner = CliRunner(env={"CKM_LOG_FORMAT": "text"})
+        result = runner.invoke(app, ["demo", "--out", str(target), "--persons", "20000"])
+    assert result.exit_code == 0, result.stderr
+    return result, kept[0]
+
+
+@pytest.fixture(scope="module")
+def made(told):
+    return told[1]
 
 
 def public_bytes(out):
@@ -220,10 +239,11 @@ def test_it_compares_the_noise_of_its_job_with_other_ways(made):
 
 def test_force_replaces_an_earlier_demonstration_alone(made, tmp_path):
     target = tmp_path / "demo"
-    make_demo(target, persons=1000)
+    shutil.copytree(made.folder, target)
     with pytest.raises(ReleaseError, match="not empty"):
         make_demo(target, persons=1000)
     make_demo(target, persons=1000, seed=7, force=True)
+    assert pq.read_table(target / "register.parquet").num_rows == 1000
     for name in ("mine.txt", "comparison/mine.txt"):
         (target / name).write_text("mine")
         with pytest.raises(ReleaseError, match=rf"holds '{name}'"):
@@ -243,10 +263,9 @@ def test_a_demonstration_needs_enough_people(tmp_path):
         make_demo(tmp_path / "demo", persons=10)
 
 
-def test_the_command_tells_the_story(tmp_path):
-    runner = CliRunner(env={"CKM_LOG_FORMAT": "text"})
-    result = runner.invoke(app, ["demo", "--out", str(tmp_path / "demo"), "--persons", "20000"])
-    assert result.exit_code == 0
+def test_the_command_tells_the_story(told):
+    result, made = told
+    assert pq.read_table(made.folder / "register.parquet").num_rows == 20_000
     for words in (
         "Job seekers of commune 01001, as published",
         "Zones whose boundary moved, as published",

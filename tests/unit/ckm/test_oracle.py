@@ -278,7 +278,7 @@ def test_subsets_of_known_ages_rebuild_who_is_there_and_names_are_refused(engine
     assert len(ages) > 20
     assert 5 < sum(bits) < len(bits)
     rng = np.random.default_rng(3)
-    attack = SubsetSums(n_people=len(ages), n_queries=300, share_asked=0.6)
+    attack = SubsetSums(n_people=len(ages), n_queries=150, share_asked=0.6)
     oracle = EngineOracle.of_groups(engine, column="age", categories=ages, lines=[here])
     found = attack.run(oracle, truth=[bits], rng=rng)
     assert found.rate >= attack.closed_form(TABLE) - 0.05 > 0.9

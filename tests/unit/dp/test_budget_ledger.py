@@ -313,6 +313,7 @@ def spender(path, who):
     )
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_spend_the_budget_once(path):
     ledger = BudgetLedger.create(path, epsilon=0.1, adjacency=ADD)
     running = [spender(path, who) for who in ("Ada", "Bob")]
@@ -323,6 +324,7 @@ def test_two_processes_at_once_spend_the_budget_once(path):
     BudgetLedger.open(path)
 
 
+@pytest.mark.slow
 def test_a_killed_process_loses_no_charge_it_told_of(path):
     ledger = BudgetLedger.create(path, epsilon=100, adjacency=ADD)
     for _ in range(3):

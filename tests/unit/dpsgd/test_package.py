@@ -5,9 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import dpsgd
 
 
+@pytest.mark.slow
 def test_importing_it_and_knowing_a_cost_need_no_torch():
     code = """
 import sys

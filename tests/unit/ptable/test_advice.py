@@ -365,6 +365,7 @@ def test_a_variance_between_what_two_peaks_reach_is_out_of_reach():
     assert all(feasible(one.spec).ok for one in alternatives(spec) if "nearest" not in str(one))
 
 
+@pytest.mark.slow
 def test_advice_loads_no_solver():
     code = (
         "import sys; from ptable.advice import *; from ptable.alternatives import *\n"

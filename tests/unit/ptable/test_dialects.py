@@ -562,6 +562,7 @@ def test_frames_are_read_as_files_are():
         PTable.from_frame(frame.assign(p_int_lb=[0, 0.2]))
 
 
+@pytest.mark.slow
 def test_reading_and_writing_load_no_solver_and_no_data_frames(tmp_path):
     code = f"""
 import sys

@@ -72,6 +72,7 @@ def test_keys_follow_the_stated_probabilities():
         assert np.abs(shares[start : start + len(row)] - row).max() < 2e-6
 
 
+@pytest.mark.slow
 def test_lookups_load_no_solver_and_no_data_frames():
     program = """
 import sys

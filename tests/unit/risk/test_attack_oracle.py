@@ -150,6 +150,7 @@ def test_halves_round_up():
     assert p_mean_rounds_to_zero(coin, divisor=2) == 0.5
 
 
+@pytest.mark.slow
 def test_importing_the_attacks_loads_nothing_heavy():
     code = (
         "import sys, risk.attacks; "

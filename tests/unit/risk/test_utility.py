@@ -570,6 +570,7 @@ def test_the_record_has_the_classes_of_insee(pairs):
     assert nothing.to_frame()["mad"].isna().all()
 
 
+@pytest.mark.slow
 def test_importing_the_measures_stays_light():
     code = (
         "import sys, risk.utility; "

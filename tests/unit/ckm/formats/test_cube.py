@@ -68,7 +68,7 @@ records = st.lists(
 
 
 @pytest.mark.parametrize("suffix", [".json", ".px"])
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(records=records, margins=st.sampled_from(["all", "none"]), grid=st.booleans())
 def test_a_table_of_the_engine_comes_back_with_its_columns(
     tmp_path_factory, suffix, records, margins, grid
@@ -152,12 +152,12 @@ def test_a_tree_that_is_none_is_refused(tree, tmp_path):
         read_table(path)
 
 
-def test_a_hundred_thousand_places_need_no_hundred_million_cells(tmp_path):
+def test_twenty_thousand_places_need_no_ten_million_cells(tmp_path):
     areas = [("Total", "Total")]
     areas += [
         (f"{r:03}", a)
-        for r in range(300)
-        for a in ["Total", *[f"{r:03}{n:03}" for n in range(330)]]
+        for r in range(600)
+        for a in ["Total", *[f"{r:03}{n:03}" for n in range(30)]]
     ]
     table = PublishedTable(
         dimensions={

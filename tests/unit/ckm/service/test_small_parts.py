@@ -104,6 +104,22 @@ def test_tokens_that_are_made_at_once_are_all_kept(tmp_path):
     assert {entry.label for entry in file.read()} == {str(n) for n in range(16)}
 
 
+#: Commands one after the other, in a process that waits until all others are ready too.
+COMMANDS = """
+import json, sys, time
+from pathlib import Path
+from ckm.cli import app
+Path(sys.argv[1]).touch()
+while not Path("go").exists():
+    time.sleep(0.001)
+for words in json.loads(sys.argv[2]):
+    try:
+        app(words)
+    except SystemExit as end:
+        assert not end.code, words
+"""
+
+
 @pytest.mark.slow
 def test_nothing_is_lost_of_twenty_commands_that_add_and_revoke_at_once(tmp_path):
     file = TokenFile(tmp_path / "tokens.json")
@@ -111,20 +127,25 @@ def test_nothing_is_lost_of_twenty_commands_that_add_and_revoke_at_once(tmp_path
     (tmp_path / "service.toml").write_text(WITH_FILE)
     (tmp_path / "people.csv").write_text("rkey,sex\n17,F\n")
 
-    def command(*words):
-        options = [sys.executable, "-m", "ckm", "token", words[0], "service.toml", *words[1:]]
+    def commands(number, lines):
+        words = [["token", line[0], "service.toml", *line[1:]] for line in lines]
+        options = [sys.executable, "-c", COMMANDS, f"ready{number}", json.dumps(words)]
         return subprocess.Popen(options, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
 
-    adding = [command("add", "--label", f"n{n}", "--role", "public") for n in range(20)]
-    revoking = [command("revoke", name) for name in old]
-    printed = [process.communicate(timeout=600)[0] for process in adding]
-    assert [process.wait(600) for process in [*adding, *revoking]] == [0] * 24
-    for process in revoking:
-        process.stdout.close()
+    new = [("add", "--label", f"n{n}", "--role", "public") for n in range(20)]
+    started = [commands(n, new[n::4]) for n in range(4)]
+    started.append(commands(4, [("revoke", name) for name in old]))
+    while len(list(tmp_path.glob("ready*"))) < 5:
+        assert not any(process.poll() for process in started)
+        time.sleep(0.01)
+    (tmp_path / "go").touch()
+    printed = "".join(process.communicate(timeout=600)[0] for process in started)
+    assert [process.returncode for process in started] == [0] * 5
     entries = {entry.id: entry for entry in file.read()}
     assert len(entries) == 24
-    for text in printed:
-        assert not entries[re.search(r"ckm_([0-9a-f]{12})_", text)[1]].is_revoked
+    added = set(re.findall(r"ckm_([0-9a-f]{12})_", printed))
+    assert len(added) == 20
+    assert not any(entries[name].is_revoked for name in added)
     assert all(entries[name].is_revoked for name in old)
 
 

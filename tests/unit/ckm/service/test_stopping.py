@@ -373,7 +373,7 @@ def test_a_second_request_to_stop_is_heard_at_once(tmp_path, workers, number):
     with held(server):
         time.sleep(0.5)
         server.process.send_signal(number)
-        time.sleep(2)
+        time.sleep(1)
         assert server.process.poll() is None  # the request may still come
         server.process.send_signal(number)
         server.process.wait(60)
