@@ -43,15 +43,14 @@ format: setup ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix .
 
 # The lowest versions that pyproject.toml admits, in an environment of their own, and tests that would
-# notice a wrong one: all of dp, those of p-tables, tables and commands that are quick, and reference
+# notice a wrong one: those of dp, p-tables, tables and commands that are quick, and reference
 # values. Not installed: Spark, a driver of PostgreSQL, and torch, which is a gigabyte to fetch; what
 # needs them is left out.
 LOWEST := .venv-lowest
 TOOLS := $(shell grep -E '^(hypothesis|httpx|lxml|openpyxl|polars|pytest|pytest-randomly|pytest-xdist)==' constraints.txt)
 LONG := %fuzz.py %_advice.py %_identify.py %_pictures.py %_scan.py %_quantise.py %_solve.py %_cube.py %_prepared.py %_spark.py %_spark_sql.py \
-    %_suppress.py %_compare.py %_ptable_check.py %_evaluate.py %_inputs.py %_sweep.py
-LOWEST_TESTS := tests/unit/dp \
-    $(filter-out $(LONG),$(wildcard tests/unit/ptable/test_*.py tests/unit/tables/test_*.py)) \
+    %_suppress.py %_pld.py %_adjacency.py %_auditor.py %_sketch.py %_shuffle.py %_compare.py %_ptable_check.py %_evaluate.py %_inputs.py %_sweep.py
+LOWEST_TESTS := $(filter-out $(LONG),$(wildcard $(patsubst %,tests/unit/%/test_*.py,dp ptable tables))) \
     $(filter-out $(LONG) %_train.py %_dpsgd.py %_dpsgd_report.py,$(wildcard tests/unit/ckm/test_cli*.py)) \
     tests/unit/ckm/test_engine.py tests/unit/ckm/test_engine_secrecy.py \
     $(patsubst %,tests/golden/test_%.py,cellkey dp_tables inverse magnitude_cells magnitude_engine magnitudes rappor_decode rappor_files worked_example)
@@ -64,7 +63,7 @@ $(LOWEST)/.made: pyproject.toml constraints.txt $(BIN)/.dev
 lowest: $(LOWEST)/.made ## run a choice of tests on the lowest versions that pyproject.toml admits
 	$(LOWEST)/bin/python -m pytest $(PYTEST_ARGS) -m "not slow" $(LOWEST_TESTS)
 
-check: lint setup ## all that CI runs: lint, and every test
+check: lint setup lowest ## all that CI runs: lint, a choice of tests on the lowest versions, every test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 bench: setup ## time and memory against the peers (minutes)

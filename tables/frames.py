@@ -49,15 +49,7 @@ def as_arrow(data: object) -> tuple[pa.Table, dict[str, pa.Array]]:
             "The data have no columns." if not names else "Every column needs a name.",
             hint="a name has one character or more, and no null character",
         )
-    for place, field in enumerate(table.schema):
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_null(kind):  # nothing but missing values: of no type, so of any
-            nothing = pa.nulls(table.num_rows, pa.string())
-            table = table.set_column(place, field.name, nothing)
-        elif pa.types.is_string_view(kind):  # PyArrow below 25 hands such a buffer on as a crash
-            buffers = [buffer for chunk in table[place].chunks for buffer in chunk.buffers()[2:]]
-            if None in buffers:
-                table = table.set_column(place, field.name, table[place].cast(pa.string()))
+    table = _readable(table)
     if len(set(names)) < len(names):
         raise SourceError("Column names must differ in more than upper and lower case.")
     orders: dict[str, pa.Array] = {}
@@ -67,6 +59,20 @@ def as_arrow(data: object) -> tuple[pa.Table, dict[str, pa.Array]]:
         if is_coded and (column.type.ordered or hasattr(data, "iloc")):
             orders[name] = column.unify_dictionaries().chunk(0).dictionary
     return table, orders
+
+
+def _readable(table: pa.Table) -> pa.Table:
+    """Give columns without a type one, and such views as DuckDB cannot be handed another."""
+    for place, field in enumerate(table.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_null(kind):  # nothing but missing values: of no type, so of any
+            nothing = pa.nulls(table.num_rows, pa.string())
+            table = table.set_column(place, field.name, nothing)
+        elif pa.types.is_string_view(kind):
+            chunks = table[place].chunks
+            if any(None in chunk.buffers()[2:] for chunk in chunks):  # crashes PyArrow below 25
+                table = table.set_column(place, field.name, table[place].cast(pa.string()))
+    return table
 
 
 def _from_stream(data: object) -> pa.Table | None:
