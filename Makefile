@@ -55,9 +55,10 @@ LOWEST_TESTS := $(filter-out $(LONG),$(wildcard $(patsubst %,tests/unit/%/test_*
     tests/unit/ckm/test_engine.py tests/unit/ckm/test_engine_secrecy.py \
     $(patsubst %,tests/golden/test_%.py,cellkey dp_tables inverse magnitude_cells magnitude_engine magnitudes rappor_decode rappor_files worked_example)
 
-$(LOWEST)/.made: pyproject.toml constraints.txt $(BIN)/.dev
-	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(LOWEST)
-	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dp,synth,web]' $(TOOLS)
+$(LOWEST)/.made: pyproject.toml constraints.txt
+	$(PYTHON) -m venv --clear $(LOWEST)
+	sed '/^dpsgd =/,$$d' pyproject.toml | grep -oE '"[a-z0-9-]+>=[0-9.]+' | tr -d '"' | sed 's/>=/==/' > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/constraints.txt --editable '.[dp,synth,web]' $(TOOLS)
 	@touch $@
 
 lowest: $(LOWEST)/.made ## run a choice of tests on the lowest versions that pyproject.toml admits
