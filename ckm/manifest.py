@@ -60,9 +60,9 @@ METHOD = (
 
 AMOUNTS = (
     (
-        "Sums of amounts are protected in the same way: a random amount was added to or taken "
-        "from them that is large enough to hide the largest contribution. Means are published "
-        "sums divided by published counts."
+        "Sums of amounts carry noise too: a random amount was added to or taken from them, in "
+        "proportion to their largest contribution. Means are published sums divided by "
+        "published counts; where the published count is 0, so is the sum."
     ),
 )
 
