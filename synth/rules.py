@@ -143,6 +143,8 @@ def _tree(text: str) -> tuple[ast.expr, dict[str, str]]:
     """Return the syntax tree, and the quoted names behind their stand-ins."""
     if len(text) > _LONGEST:
         raise RuleError(f"A rule has {_LONGEST} characters at most.")
+    if "\0" in text:  # it stands for the words below
+        raise RuleError(f"The rule {_short(text)} cannot be read.", hint="a rule is plain text")
     quoted: dict[str, str] = {}
     words, pieces = [], []
     for match in _PIECES.finditer(text):

@@ -117,6 +117,7 @@ def test_rules_say_what_they_read(text, values, verdict):
         "not " * 400 + "age < 3",
         "x" * 3000,
         "age < 3\x00",
+        "if age < 3\x00 then age < 4",
         "'\\d' == status",
         "level == status + level",
     ],
