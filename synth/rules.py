@@ -143,8 +143,6 @@ def _tree(text: str) -> tuple[ast.expr, dict[str, str]]:
     """Return the syntax tree, and the quoted names behind their stand-ins."""
     if len(text) > _LONGEST:
         raise RuleError(f"A rule has {_LONGEST} characters at most.")
-    if "\0" in text:  # it stands for the words below
-        raise RuleError(f"The rule {_short(text)} cannot be read.", hint="a rule is plain text")
     quoted: dict[str, str] = {}
     words, pieces = [], []
     for match in _PIECES.finditer(text):
@@ -156,7 +154,7 @@ def _tree(text: str) -> tuple[ast.expr, dict[str, str]]:
             words.append(piece)
             piece = "\0"
         pieces.append(piece)
-    if words not in ([], ["if", "then"]):
+    if words not in ([], ["if", "then"]) or "\0" in text:
         raise RuleError(
             f"The rule {_short(text)} cannot be read.",
             hint="write: if condition then condition",
