@@ -49,10 +49,10 @@ format: setup ## rewrite the code in the project's style
 LOWEST := .venv-lowest
 TOOLS := $(shell grep -E '^(hypothesis|httpx|lxml|openpyxl|polars|pytest|pytest-randomly|pytest-xdist)==' constraints.txt)
 LONG := %fuzz.py %_advice.py %_identify.py %_pictures.py %_scan.py %_quantise.py %_solve.py %_cube.py %_prepared.py %_spark.py %_spark_sql.py \
-    %_suppress.py %_pld.py %_adjacency.py %_auditor.py %_sketch.py %_shuffle.py %_compare.py %_ptable_check.py %_evaluate.py %_inputs.py %_sweep.py
+    %_suppress.py %_pld.py %_adjacency.py %_auditor.py %_sketch.py %_shuffle.py %_compare.py %/ptable/test_check.py %_evaluate.py %_inputs.py %_sweep.py
 LOWEST_TESTS := $(filter-out $(LONG),$(wildcard $(patsubst %,tests/unit/%/test_*.py,dp ptable tables))) \
-    $(filter-out $(LONG) %_train.py %_dpsgd.py %_dpsgd_report.py,$(wildcard tests/unit/ckm/test_cli*.py)) \
-    tests/unit/ckm/test_engine.py tests/unit/ckm/test_engine_secrecy.py \
+    $(filter-out $(LONG) tests/unit/ckm/cli/dpsgd/%,$(wildcard tests/unit/ckm/cli/test_*.py tests/unit/ckm/cli/*/test_*.py)) \
+    tests/unit/ckm/engine/test_engine.py tests/unit/ckm/engine/test_secrecy.py \
     $(patsubst %,tests/golden/test_%.py,cellkey dp_tables inverse magnitude_cells magnitude_engine magnitudes rappor_decode rappor_files worked_example)
 
 $(LOWEST)/.made: pyproject.toml constraints.txt

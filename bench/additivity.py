@@ -16,7 +16,7 @@ SHAPES = ((10, 10, 10, 5), (40, 20, 15, 8), (120, 20, 15, 20))
 
 def published(shape: tuple[int, ...], max_noise: int, mean: float, seed: int) -> Any:
     """Publish a random cube with its margins; return the table and its counts."""
-    from ckm.published import PublishedTable
+    from ckm.engine.published_table import PublishedTable
     from ptable import NoiseSpec, solve
 
     rng = np.random.default_rng(seed)
@@ -36,7 +36,7 @@ def published(shape: tuple[int, ...], max_noise: int, mean: float, seed: int) ->
 
 def restore(shape: list[int], base: int | None) -> dict[str, Any]:
     """Time one table."""
-    from ckm.methods.additivity import restore_additivity
+    from ckm.additivity.restore import restore_additivity
 
     table, counts = published(tuple(shape), 5, 5.0, 3)
     seconds, restored = best_cpu(lambda: restore_additivity(table, base=base), 1)
@@ -49,7 +49,7 @@ def restore(shape: list[int], base: int | None) -> dict[str, Any]:
 
 def effects(shape: list[int], max_noise: int, mean: float) -> list[list[float]]:
     """Average the effect over ten small tables."""
-    from ckm.methods.additivity_effect import measure_restoration
+    from ckm.additivity.effect import measure_restoration
 
     found = []
     for seed in range(10):

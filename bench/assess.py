@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.measure import arguments, in_process, peak_mb, show
-from ckm.assess.assessor import Assessor
-from ckm.assess.facts import findings
-from ckm.config.job import Job, JobData, JobKeys, JobOutput
-from ckm.perturb import perturb
-from ckm.published import publish
-from ckm.request import TableRequest
+from ckm.assessment.assessor import Assessor
+from ckm.assessment.facts import findings
+from ckm.config.job.job import Job, JobData, JobKeys, JobOutput
+from ckm.engine.perturbation import perturb
+from ckm.engine.published_table import publish
+from ckm.engine.request import TableRequest
 from ptable import NoiseSpec, solve
 from tables import Request, Secret
 from tables.axes import build_axis

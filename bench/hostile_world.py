@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 from bench.hostile_requests import Words
 from bench.service import _JOB, cpu_s
-from ckm.register import job_seekers
-from ckm.service.access import TokenFile
+from ckm.demo.register import job_seekers
+from ckm.service.access.tokens import TokenFile
 from ptable import NoiseSpec, solve
 from tables import Secret
 

@@ -22,10 +22,10 @@ import numpy as np
 import pandas as pd
 
 from bench.measure import arguments
-from ckm.config.service import read_service
-from ckm.config.service_facts import RECONSTRUCTION
-from ckm.service.api import make_app
-from ckm.service.server import open_desk
+from ckm.config.service.build import read_service
+from ckm.config.service.service import RECONSTRUCTION
+from ckm.service.http.app import make_app
+from ckm.service.process.server import open_desk
 from tables import Secret
 
 if TYPE_CHECKING:

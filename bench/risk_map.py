@@ -13,15 +13,15 @@ import numpy as np
 
 from bench.measure import arguments, best_cpu, in_process, peak_mb, show
 from ckm.config import read_job
-from ckm.demo import write_register
-from ckm.demo_texts import JOB
-from ckm.opening import load_ptable, open_engine
+from ckm.demo.demo import write_register
+from ckm.demo.demo_texts import JOB
+from ckm.release.job_inputs import load_ptable, open_engine
 from ptable import Mechanism
 from risk.designs import MapDesign, build_designs, noise_grid
 from risk.map import risk_utility_map
 
 if TYPE_CHECKING:
-    from ckm.tally import Tally
+    from ckm.engine.cell_histogram import Tally
 
 
 def designs() -> dict[str, MapDesign]:

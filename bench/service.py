@@ -292,7 +292,7 @@ def routes(port: int) -> str:
 def make(folder: Path, persons: int) -> Path:
     import pyarrow.parquet as pq
 
-    from ckm.register import job_seekers
+    from ckm.demo.register import job_seekers
     from ptable import NoiseSpec, solve
 
     people = job_seekers(np.random.Generator(np.random.PCG64(1)), persons=persons).people

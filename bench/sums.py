@@ -22,7 +22,7 @@ def run_published(
 ) -> dict[str, Any]:
     """Time published tables of a warm engine."""
     from ckm import Engine, Secret
-    from ckm.magnitudes import Dominance, FewContributors, MagnitudeNoise, PPercent
+    from ckm.engine.magnitudes import Dominance, FewContributors, MagnitudeNoise, PPercent
     from ptable import NoiseSpec, solve
 
     noise = MagnitudeNoise.start(  # three of the largest are looked at, as DuckDB does

@@ -47,7 +47,7 @@ def tree(branches: list[int]) -> list[int]:
 
 def problem_of(name: str) -> Any:
     """Draw a table."""
-    from ckm.methods.suppression import Frequency, Grid, Problem, Relations, primary_cells
+    from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
 
     branches, mean, guards, _ = TABLES[name]
     rng = np.random.default_rng(0)
@@ -76,7 +76,7 @@ def problem_of(name: str) -> Any:
 
 def suppressed(name: str, method: str, seconds: int) -> dict[str, Any]:
     """Time one method on one table."""
-    from ckm.methods.suppression import suppress
+    from ckm.suppression.secondary.search import suppress
 
     problem = problem_of(name)
     cpu, found = best_cpu(lambda: suppress(problem, method=method, limit_s=float(seconds)), 1)

@@ -14,27 +14,32 @@ engine.tabulate(["region", "sex"]).write("region_sex.csv")
 ```
 """
 
-from ckm.guard import require_own_packages
+from typing import TYPE_CHECKING
+
+from ckm._name_clash import require_own_packages
 
 require_own_packages()
 
-from ckm.engine import Engine  # noqa: E402
-from ckm.errors import CkmError, ConfigError, InternalError, ReleaseError  # noqa: E402
-from ckm.magnitudes import (  # noqa: E402
-    Dominance,
-    FewContributors,
-    Flex,
-    MagnitudeError,
-    MagnitudeNoise,
-    PPercent,
-    PriorPosterior,
-    Proportional,
-)
-from ckm.mix import mix_keys  # noqa: E402
-from ckm.perturb import perturb  # noqa: E402
-from ckm.published import PublishedTable  # noqa: E402
-from ckm.request import TableRequest  # noqa: E402
-from tables import Secret  # noqa: E402
+from footing.lazy import lazy  # noqa: E402
+
+if TYPE_CHECKING:
+    from ckm.engine.engine import Engine
+    from ckm.engine.key_mixing import mix_keys
+    from ckm.engine.magnitudes import (
+        Dominance,
+        FewContributors,
+        Flex,
+        MagnitudeError,
+        MagnitudeNoise,
+        PPercent,
+        PriorPosterior,
+        Proportional,
+    )
+    from ckm.engine.perturbation import perturb
+    from ckm.engine.published_table import PublishedTable
+    from ckm.engine.request import TableRequest
+    from ckm.errors import CkmError, ConfigError, InternalError, ReleaseError
+    from tables import Secret
 
 __all__ = [
     "CkmError",
@@ -56,3 +61,31 @@ __all__ = [
     "mix_keys",
     "perturb",
 ]
+
+__version__ = "0.1.0"
+
+_ERRORS = ("CkmError", "ConfigError", "InternalError", "ReleaseError")
+_MAGNITUDES = (
+    "Dominance",
+    "FewContributors",
+    "Flex",
+    "MagnitudeError",
+    "MagnitudeNoise",
+    "PPercent",
+    "PriorPosterior",
+    "Proportional",
+)
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "Engine": "ckm.engine.engine",
+        "PublishedTable": "ckm.engine.published_table",
+        "Secret": "tables",
+        "TableRequest": "ckm.engine.request",
+        "mix_keys": "ckm.engine.key_mixing",
+        "perturb": "ckm.engine.perturbation",
+    }
+    | dict.fromkeys(_ERRORS, "ckm.errors")
+    | dict.fromkeys(_MAGNITUDES, "ckm.engine.magnitudes"),
+)

@@ -6,7 +6,7 @@ Run it:  python examples/first_table.py
 import numpy as np
 
 import ckm
-from ckm.register import job_seekers
+from ckm.demo import job_seekers
 from ptable import NoiseSpec, solve
 
 # Five thousand made-up job seekers. Any Parquet, CSV or DuckDB file would do, and so would a

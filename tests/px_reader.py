@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckm.published import PublishedTable
+    from ckm.engine.published_table import PublishedTable
 
 __all__ = ["read_px"]
 

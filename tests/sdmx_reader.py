@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout
 from ckm.formats.content import encoded, is_weighted, masked
 from ckm.formats.csv_text import read_header, read_texts
-from ckm.published import PublishedTable
 
 _SINGLE = "count"
 

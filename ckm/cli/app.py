@@ -7,27 +7,27 @@ import sys
 import click
 
 from ckm.cli.check import check
-from ckm.cli.compare import compare
+from ckm.cli.compare.compare import compare
 from ckm.cli.completion import completion
 from ckm.cli.demo import demo
-from ckm.cli.dp import dp
-from ckm.cli.dpsgd import dpsgd
-from ckm.cli.dpsgd_report import report as dpsgd_report
+from ckm.cli.dp.dp import dp
+from ckm.cli.dpsgd.dpsgd import dpsgd
+from ckm.cli.dpsgd.report import report as dpsgd_report
 from ckm.cli.job import job
 from ckm.cli.keys import keys
 from ckm.cli.ledger import ledger
 from ckm.cli.ptable import ptable
-from ckm.cli.rappor import rappor
-from ckm.cli.rappor_decode import decode as rappor_decode
-from ckm.cli.rappor_decode import report as rappor_report
-from ckm.cli.rappor_location import location as rappor_location
+from ckm.cli.rappor.decode import decode as rappor_decode
+from ckm.cli.rappor.decode import report as rappor_report
+from ckm.cli.rappor.location import location as rappor_location
+from ckm.cli.rappor.rappor import rappor
 from ckm.cli.release import release
 from ckm.cli.report import report
-from ckm.cli.root import Root
 from ckm.cli.serve import serve, token
 from ckm.cli.suppress import suppress
 from ckm.cli.swap import swap
-from ckm.cli.synth import synth
+from ckm.cli.synth.synth import synth
+from ckm.cli.terminal.click_group import Root
 
 __all__ = ["app"]
 
@@ -35,9 +35,9 @@ __all__ = ["app"]
 def _show_version(ctx: click.Context, _parameter: click.Parameter, value: object) -> None:
     if not value or ctx.resilient_parsing:
         return
-    from ckm.manifest import engine_version
+    from ckm import __version__
 
-    click.echo(f"ckm {engine_version()}, Python {sys.version.split()[0]}")
+    click.echo(f"ckm {__version__}, Python {sys.version.split()[0]}")
     ctx.exit()
 
 

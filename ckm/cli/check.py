@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.release import limit_options
-from ckm.cli.root import common_options
+from ckm.cli.terminal.click_group import common_options
 
 if TYPE_CHECKING:
-    from ckm.cli.voice import Voice
+    from ckm.cli.terminal.console import Voice
     from ckm.config import Job
-    from ckm.config.service import Service
+    from ckm.config.service.build import Service
     from ptable import Certificate, Feasibility, NoiseSpec
     from ptable.stack import StackedSpec
 
@@ -46,7 +46,7 @@ def check(
 
     All of the work is done, in a private folder that goes again.
     """
-    from ckm.config.service import is_service_file
+    from ckm.config.service.build import is_service_file
     from ckm.config.swap import is_swap_file
 
     limits = {"memory_limit": memory_limit, "threads": threads}
@@ -60,10 +60,10 @@ def check(
 
 def _check_job(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> None:
     from ckm.config import read_job
-    from ckm.config.output import common_texts
-    from ckm.release import rehearse
-    from ckm.suppressed import rehearse_true_numbers
-    from ckm.table_files import TableFiles
+    from ckm.config.job.output import common_texts
+    from ckm.release.files.table_files import TableFiles
+    from ckm.release.perturbed import rehearse
+    from ckm.release.suppressed import rehearse_true_numbers
     from ptable import NoiseSpec, feasible
 
     plan = read_job(file)
@@ -87,7 +87,7 @@ def _check_job(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> None:
 
 def _check_swap(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> None:
     from ckm.config.swap import read_swap
-    from ckm.swap import rehearse_swap
+    from ckm.release.swapped import rehearse_swap
 
     job = read_swap(file)
     voice.step("swap read", f"{file.name}: areas by {', '.join(job.plan.geography)}")
@@ -96,8 +96,8 @@ def _check_swap(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> None
 
 
 def _check_service(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> None:
-    from ckm.config.service import read_service
-    from ckm.service.server import rehearse_service
+    from ckm.config.service.build import read_service
+    from ckm.service.process.server import rehearse_service
 
     service = read_service(file)
     voice.step("service read", f"{file.name} is a sound service; {_offered(service)}")
@@ -110,7 +110,7 @@ def _formulas(service: Service) -> tuple[str, ...]:
     """Say which codes of a service a spreadsheet would take for formulas."""
     from ckm.formats import FORMATS
     from ckm.formats.csv_text import is_formula
-    from ckm.table_files import formula_cautions
+    from ckm.release.files.table_files import formula_cautions
 
     found = {}
     for name, variable in service.variables.items():

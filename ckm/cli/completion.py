@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from ckm.cli.root import common_options
+from ckm.cli.terminal.click_group import common_options
 
 __all__ = ["completion"]
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.root import common_options
+from ckm.cli.terminal.click_group import common_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckm.cli.voice import Voice
-    from ckm.demo import Demo, ZonePair
+    from ckm.cli.terminal.console import Voice
+    from ckm.demo.demo import Demo, ZonePair
 
 __all__ = ["demo"]
 
@@ -76,7 +76,7 @@ def demo(
     voice: Voice, *, out: Path, persons: int, seed: int, force: bool, dry_run: bool
 ) -> None:
     """Make up a register, release six tables and compare ways to protect them."""
-    from ckm.demo import compare_zones, make_demo
+    from ckm.demo.demo import compare_zones, make_demo
 
     with voice.progress() as tell:
         made = make_demo(
@@ -129,7 +129,7 @@ def _show_files(voice: Voice, made: Demo) -> None:
 def _show_sample(voice: Voice, made: Demo) -> None:
     from rich.table import Table
 
-    from ckm.demo import sample_table
+    from ckm.demo.demo import sample_table
 
     frame = sample_table(
         made.release.folder, "jobseekers", where={"department": "01", "commune": "01001"}

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from ckm.cli.root import Group, common_options
+from ckm.cli.terminal.click_group import Group, common_options
 
 __all__ = ["job"]
 

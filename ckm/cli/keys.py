@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.output import check_output
-from ckm.cli.root import Group, common_options
-from ckm.cli.voice import Voice
+from ckm.cli.terminal.click_group import Group, common_options
+from ckm.cli.terminal.console import Voice
+from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.failure import CHECK_FAILED
-from ckm.cli.output import check_output
-from ckm.cli.root import Group, common_options
+from ckm.cli.terminal.click_group import Group, common_options
+from ckm.cli.terminal.exit_codes import CHECK_FAILED
+from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from ckm.cli.voice import Voice
+    from ckm.cli.terminal.console import Voice
     from ckm.ledger import CellName, Published, ThinPair
     from tables import Secret
 
@@ -146,8 +146,8 @@ def audit(
 
 def _secret(secret: Path | None, job: Path | None) -> Secret:
     from ckm.config import read_job
-    from ckm.config.service import is_service_file, read_service
-    from ckm.opening import load_secret
+    from ckm.config.service.build import is_service_file, read_service
+    from ckm.release.job_inputs import load_secret
     from tables import Secret
 
     if secret is not None:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ckm.cli.root import common_options
-from ckm.format_names import FORMAT_NAMES
+from ckm.cli.terminal.click_group import common_options
+from ckm.formats.names import FORMAT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ckm.cli.voice import Voice
-    from ckm.release import Release
-    from ckm.suppressed import SuppressedRelease
+    from ckm.cli.terminal.console import Voice
+    from ckm.release.perturbed import Release
+    from ckm.release.suppressed import SuppressedRelease
 
 __all__ = ["FormatName", "carry_out", "limit_options", "release", "release_options"]
 
@@ -140,6 +140,6 @@ def release(voice: Voice, /, **options: Any) -> None:
 
     Nothing appears under the name of the folder before all of it is there.
     """
-    from ckm.release import release as run
+    from ckm.release.perturbed import release as run
 
     carry_out(voice, run, "released", command=voice.command, **options)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from ckm.cli.root import common_options
+from ckm.cli.terminal.click_group import common_options
 
 if TYPE_CHECKING:
-    from ckm.cli.voice import Voice
+    from ckm.cli.terminal.console import Voice
 
 __all__ = ["report"]
 
@@ -66,7 +66,7 @@ def report(
     dry_run: bool,
 ) -> None:
     """Make the report of a release again."""
-    from ckm.remake import remake_report
+    from ckm.release.pages.rerender import remake_report
 
     pages = remake_report(
         folder,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.root import Group, common_options
+from ckm.cli.terminal.click_group import Group, common_options
 
 if TYPE_CHECKING:
-    from ckm.cli.voice import Voice
-    from ckm.service.access import TokenFile
+    from ckm.cli.terminal.console import Voice
+    from ckm.service.access.tokens import TokenFile
 
 __all__ = ["require_web", "serve", "token"]
 
@@ -64,7 +64,7 @@ def serve(
     """Open protected microdata to table requests over HTTP."""
     from dataclasses import replace
 
-    from ckm.config.service import read_service
+    from ckm.config.service.build import read_service
 
     require_web()
     plan = read_service(service)
@@ -73,7 +73,7 @@ def serve(
     voice.step("service read", f"{service.name}: {len(plan.variables)} variables")
     for caution in plan.cautions:
         voice.warn("caution", caution)
-    from ckm.service.server import rehearse_service, run
+    from ckm.service.process.server import rehearse_service, run
 
     if dry_run:
         rehearse_service(plan)
@@ -90,9 +90,9 @@ def token() -> None:
 
 
 def _file_of(service: Path) -> TokenFile:
-    from ckm.config.service import read_service
+    from ckm.config.service.build import read_service
     from ckm.errors import ConfigError
-    from ckm.service.access import TokenFile
+    from ckm.service.access.tokens import TokenFile
 
     require_web()
     path = read_service(service).access.tokens

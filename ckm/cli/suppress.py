@@ -9,8 +9,8 @@ import click
 from ckm.cli.release import carry_out, release_options
 
 if TYPE_CHECKING:
-    from ckm.cli.voice import Voice
-    from ckm.suppressed import SuppressedRelease
+    from ckm.cli.terminal.console import Voice
+    from ckm.release.suppressed import SuppressedRelease
 
 __all__ = ["suppress"]
 
@@ -39,7 +39,7 @@ def suppress(voice: Voice, /, **options: Any) -> None:
 
     Nothing appears under the name of the folder before all of it is there.
     """
-    from ckm.suppressed import release_true_numbers
+    from ckm.release.suppressed import release_true_numbers
 
     carry_out(voice, release_true_numbers, "suppressed", show=_show, **options)
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ckm.cli.release import limit_options
-from ckm.cli.root import common_options
+from ckm.cli.terminal.click_group import common_options
 
 if TYPE_CHECKING:
-    from ckm.cli.voice import Voice
+    from ckm.cli.terminal.console import Voice
     from tables.swapping import SwapReport
 
 __all__ = ["swap"]
@@ -78,7 +78,7 @@ def swap(
     Writes a copy of the records for inside use, and tells what moved.
     """
     from ckm.config.swap import read_swap
-    from ckm.swap import swap as run
+    from ckm.release.swapped import swap as run
 
     job = read_swap(file)
     voice.step("swap read", f"{file.name}: areas by {', '.join(job.plan.geography)}")

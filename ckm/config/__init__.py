@@ -1,7 +1,7 @@
 """The job file: one TOML file that says what to release, from what, and how."""
 
-from ckm.config.designs import read_designs
-from ckm.config.job import (
+from ckm.config.comparison.designs import read_designs
+from ckm.config.job.job import (
     Allowance,
     Job,
     JobData,

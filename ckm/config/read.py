@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from ckm.config.build import JobBuilder, build_noise_spec
-from ckm.config.model import JobModel, PTableModel, known_keys
+from ckm.config.job.build import JobBuilder, build_noise_spec
+from ckm.config.job.schema import JobModel, PTableModel, known_keys
 from ckm.config.problems import JobError, Problem, did_you_mean, problem_from_pydantic
 from ckm.config.section import schema_of
 from ckm.errors import ConfigError
@@ -20,7 +20,7 @@ from ckm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ckm.config.job import Job
+    from ckm.config.job.job import Job
     from ptable import NoiseSpec
 
 __all__ = ["job_schema", "read_job", "read_noise_spec"]

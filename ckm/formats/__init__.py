@@ -11,10 +11,15 @@ to_bytes(table, "json-stat2", about=TableAbout(title="By sex"))
 ```
 """
 
-from ckm.errors import FormatError
-from ckm.formats.about import TableAbout
-from ckm.formats.files import read_about, read_table, stream, to_bytes, write_table
-from ckm.formats.registry import FORMATS, Format
+from typing import TYPE_CHECKING
+
+from footing.lazy import lazy
+
+if TYPE_CHECKING:
+    from ckm.errors import FormatError
+    from ckm.formats.about import TableAbout
+    from ckm.formats.files import read_about, read_table, stream, to_bytes, write_table
+    from ckm.formats.registry import FORMATS, Format
 
 __all__ = [
     "FORMATS",
@@ -27,3 +32,16 @@ __all__ = [
     "to_bytes",
     "write_table",
 ]
+
+_FILES = ("read_about", "read_table", "stream", "to_bytes", "write_table")
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "FORMATS": "ckm.formats.registry",
+        "Format": "ckm.formats.registry",
+        "FormatError": "ckm.errors",
+        "TableAbout": "ckm.formats.about",
+    }
+    | dict.fromkeys(_FILES, "ckm.formats.files"),
+)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from ckm.published import PublishedTable
+    from ckm.engine.published_table import PublishedTable
 
 __all__ = ["TableAbout"]
 

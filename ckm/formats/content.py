@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import is_text
-from ckm.published import PublishedTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,10 +13,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout
 from ckm.formats.content import encoded, is_weighted, masked
-from ckm.published import PublishedTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

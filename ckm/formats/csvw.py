@@ -12,11 +12,11 @@ from urllib.parse import quote
 
 import numpy as np
 
+from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout, about_table, read_date, to_plain
 from ckm.formats.content import own_units
 from ckm.formats.csv_text import read_header, read_json, read_rows
-from ckm.published import PublishedTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

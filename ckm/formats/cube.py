@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import about_table
 from ckm.formats.content import encoded, require_doubles
-from ckm.published import PublishedTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

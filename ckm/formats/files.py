@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import IO
 
+    from ckm.engine.published_table import PublishedTable
     from ckm.formats.registry import Format
-    from ckm.published import PublishedTable
 
 __all__ = ["read_about", "read_table", "stream", "to_bytes", "write_table"]
 

@@ -7,10 +7,10 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
+from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout, about_table, from_plain, to_plain
 from ckm.formats.content import encoded, masked
-from ckm.published import PublishedTable
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,16 +22,16 @@ import numpy as np
 from ckm.errors import FormatError
 from ckm.formats.content import hidden, shown
 from ckm.formats.cube import Axis, cube_of, free_name
-from ckm.formats.json_stat import CONTENTS, elimination
+from ckm.formats.json_stat.writer import CONTENTS, elimination
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from ckm.engine.published_table import PublishedTable
     from ckm.formats.about import TableAbout
     from ckm.formats.cube import Cube
-    from ckm.published import PublishedTable
 
 __all__ = ["write_px"]
 

@@ -11,18 +11,18 @@ from ckm.formats.about import TableAbout
 from ckm.formats.csv_text import read_csv, write_csv
 from ckm.formats.csvw import METADATA_SUFFIX, read_csvw, write_metadata
 from ckm.formats.cube import MAX_CELLS
-from ckm.formats.json_stat import write_json_stat
-from ckm.formats.json_stat_reader import read_json_stat
+from ckm.formats.json_stat.reader import read_json_stat
+from ckm.formats.json_stat.writer import write_json_stat
 from ckm.formats.parquet_file import read_parquet, write_parquet
 from ckm.formats.px import write_px
 from ckm.formats.sdmx_csv import write_sdmx_csv_1, write_sdmx_csv_2
-from ckm.formats.xlsx import MAX_ROWS, write_xlsx
+from ckm.formats.xlsx.workbook import MAX_ROWS, write_xlsx
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ckm.published import PublishedTable
+    from ckm.engine.published_table import PublishedTable
 
 __all__ = ["FORMATS", "Format"]
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from ckm.engine.published_table import PublishedTable
     from ckm.formats.about import TableAbout
-    from ckm.published import PublishedTable
 
 __all__ = ["write_sdmx_csv_1", "write_sdmx_csv_2"]
 

@@ -9,7 +9,7 @@ from ckm.ledger.errors import LedgerError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckm.ledger.seal import Seal
+    from ckm.ledger.storage.seal import Seal
 
 __all__ = ["new_noises", "sealed_noises"]
 
@@ -33,7 +33,7 @@ def sealed_noises(noises: Mapping[str, str], *, seal: Seal) -> dict[str, str]:
 
     Examples
     --------
-    >>> from ckm.ledger.seal import Seal
+    >>> from ckm.ledger.storage.seal import Seal
     >>> from tables import Secret
     >>> found = sealed_noises({"income": "spread 0.15"}, seal=Seal(Secret(bytes(16))))
     >>> [len(name) for name in found], "income" in str(found)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from ckm.errors import ConfigError
 from ckm.ledger.amounts import new_noises, sealed_noises
-from ckm.ledger.entry import Entry
-from ckm.ledger.histories import Histories
-from ckm.ledger.seal import Seal
-from ckm.ledger.settings import Head, require_noise, require_parameters, width_of
-from ckm.ledger.store import Row, open_store
-from ckm.ledger.writer import Submission, Writer
+from ckm.ledger.record_sets.entry import Entry
+from ckm.ledger.record_sets.histories import Histories
+from ckm.ledger.storage.seal import Seal
+from ckm.ledger.storage.settings import Head, require_noise, require_parameters, width_of
+from ckm.ledger.storage.store import Row, open_store
+from ckm.ledger.storage.writer import Submission, Writer
 
 if TYPE_CHECKING:
     import os
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.ledger.definition import Definition
-    from ckm.ledger.pair import ThinPair
-    from ckm.ledger.record import Record
-    from ckm.ledger.store import Store
+    from ckm.ledger.record_sets.pair import ThinPair
+    from ckm.ledger.storage.record import Record
+    from ckm.ledger.storage.store import Store
     from tables import Cells, Secret
 
 __all__ = ["Ledger", "Policy"]
@@ -297,7 +297,7 @@ class Ledger:
         Parameters
         ----------
         noises
-            From `ckm.magnitudes.noise_identities`.
+            From `ckm.engine.magnitudes.noise_identities`.
         beside
             The noise of sums that are about to be published with them.
 
@@ -370,7 +370,7 @@ class Ledger:
         most
             How many thin differences are named; all of them count.
         noises
-            The noise of sums in the tables, from `ckm.magnitudes.noise_identities`. A
+            The noise of sums in the tables, from `ckm.engine.magnitudes.noise_identities`. A
             variable keeps the one that it is first published with.
 
         Returns

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckm.ledger.definition import Definition
-from ckm.ledger.store import open_store
+from ckm.ledger.storage.store import open_store
 
 if TYPE_CHECKING:
     import os

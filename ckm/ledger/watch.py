@@ -9,9 +9,9 @@ from ckm.ledger.definition import Definition
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from ckm.ledger.entry import Entry
     from ckm.ledger.ledger import Ledger, Policy
-    from ckm.ledger.pair import ThinPair
+    from ckm.ledger.record_sets.entry import Entry
+    from ckm.ledger.record_sets.pair import ThinPair
     from tables import Cells, Request
 
 __all__ = ["Watch"]
@@ -87,7 +87,7 @@ class Watch:
         Parameters
         ----------
         noises
-            From `ckm.magnitudes.noise_identities`.
+            From `ckm.engine.magnitudes.noise_identities`.
 
         Raises
         ------

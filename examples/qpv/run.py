@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from ckm.compare import compare, write_comparison
+from ckm.comparison.compare_designs import compare, write_comparison
 from ckm.config import read_designs, read_job
-from ckm.demo import write_register
+from ckm.demo.demo import write_register
 
 HERE = Path(__file__).parent
 SETS = (1, 2, 4, 5)

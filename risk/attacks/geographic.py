@@ -48,7 +48,7 @@ class GeographicDifferencing:
     published counts differ, which tells nothing that the map does not.
 
     `risk.reconstruction.zonings.find_slivers` lists the slivers between two zonings, and
-    `ckm.oracle.EngineOracle.of_slivers` asks an engine for their zones.
+    `ckm.engine.oracle.EngineOracle.of_slivers` asks an engine for their zones.
 
     Examples
     --------

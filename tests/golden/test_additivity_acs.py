@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from ckm import Engine
-from ckm.methods.additivity import restore_additivity
-from ckm.methods.additivity_effect import measure_restoration
-from ckm.methods.sums import TableSums
-from ckm.request import TableRequest
+from ckm.additivity.effect import measure_restoration
+from ckm.additivity.equations import TableSums
+from ckm.additivity.restore import restore_additivity
+from ckm.engine.request import TableRequest
 from ptable import NoiseSpec, PTable, solve
 from tables import CodeTree, Secret
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ckm.compare import compare
+from ckm.comparison.compare_designs import compare
 from ckm.config import read_designs, read_job
-from ckm.demo import write_register
-from ckm.demo_texts import DESIGNS, JOB
+from ckm.demo.demo import write_register
+from ckm.demo.demo_texts import DESIGNS, JOB
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "qpv"
 

@@ -8,8 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ckm.magnitudes import MagnitudeNoise, Proportional, magnitude_ptable, perturb_magnitudes
-from ckm.magnitudes.plan import plan_noise
+from ckm.engine.magnitudes import (
+    MagnitudeNoise,
+    Proportional,
+    magnitude_ptable,
+    perturb_magnitudes,
+)
+from ckm.engine.magnitudes.noise.plan import plan_noise
 from tables import Secret
 from tables.magnitudes import Magnitudes
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import ckm
-from ckm.magnitudes import Flex, MagnitudeNoise, Proportional
+from ckm.engine.magnitudes import Flex, MagnitudeNoise, Proportional
 from ptable import PTable
 
 VARIABLES = ("expend", "income", "savings", "mixed")

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ckm.magnitudes import Flex, MagnitudeNoise, Proportional, perturb_magnitudes
-from ckm.magnitudes.cellkey import trace_cellkey
-from ckm.magnitudes.means import mean_before_sum
-from ckm.magnitudes.rotation import printed_rotations
-from ckm.magnitudes.scale import flex_curve
-from ckm.magnitudes.trace import interpolated
+from ckm.engine.magnitudes import Flex, MagnitudeNoise, Proportional, perturb_magnitudes
+from ckm.engine.magnitudes.means import mean_before_sum
+from ckm.engine.magnitudes.noise.scale import flex_curve
+from ckm.engine.magnitudes.other_tools.cellkey import trace_cellkey
+from ckm.engine.magnitudes.other_tools.rotation import printed_rotations
+from ckm.engine.magnitudes.other_tools.trace import interpolated
 from ptable import PTable
 from tables.magnitudes import Magnitudes
 

@@ -8,14 +8,14 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ckm.assess.facts import release_facts
-from ckm.config.facts import read_facts
-from ckm.manifest import TableRecord
+from ckm.assessment.facts import release_facts
+from ckm.release.files.manifest import TableRecord
+from ckm.release.pages.numbers import read_facts
 from ptable import NoiseSpec, PTable, solve
 from ptable.mechanisms import Mechanism
 from reports import release_report
 from reports.facts import FileFact, ReproductionFacts
-from tests.unit.ckm.assess_support import cells_of, found_in, job_of, observed
+from tests.unit.ckm.assessment.support import cells_of, found_in, job_of, observed
 
 TABLES = (
     solve(NoiseSpec(max_noise=2, variance=1.0)),

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckm.magnitudes import (
+from ckm.engine.magnitudes import (
     FewContributors,
     Flex,
     MagnitudeNoise,
@@ -14,7 +14,7 @@ from ckm.magnitudes import (
     perturb_magnitudes,
     plan_noise,
 )
-from ckm.magnitudes.examples import amounts
+from ckm.engine.magnitudes.examples import amounts
 from ptable import PTable
 from tables import Secret
 

@@ -68,23 +68,27 @@ def test_heavy_packages_are_imported_where_the_house_keeps_them():
     homes = {
         "cvxpy": {"ptable/solve.py"},
         "highspy": {"ptable/integers.py", "risk/reconstruction/program.py"},
-        "duckdb": {"tables/*"},
-        "pydantic": {"ckm/config/*", "ckm/service/bodies.py"},
-        "fastapi": {"ckm/service/*", "ckm/service/page/*"},
-        "starlette": {"ckm/service/*", "ckm/service/page/*"},
-        "uvicorn": {"ckm/service/*"},
-        "argon2": {"ckm/service/*"},
-        "click": {"ckm/cli/*", "ckm/cli/ptable/*"},
-        "rich": {"ckm/cli/*", "ckm/cli/ptable/*"},
-        "jinja2": {"reports/*"},
-        "babel": {"reports/*"},
-        "opendp": {"dp/*"},
-        "dp_accounting": {"dp/*"},
+        "duckdb": {"tables/"},
+        "pydantic": {
+            "ckm/config/",
+            "ckm/release/pages/numbers.py",
+            "ckm/service/http/request_bodies.py",
+        },
+        "fastapi": {"ckm/service/"},
+        "starlette": {"ckm/service/"},
+        "uvicorn": {"ckm/service/"},
+        "argon2": {"ckm/service/"},
+        "click": {"ckm/cli/"},
+        "rich": {"ckm/cli/"},
+        "jinja2": {"reports/"},
+        "babel": {"reports/"},
+        "opendp": {"dp/"},
+        "dp_accounting": {"dp/"},
         "pyvinecopulib": {"synth/copulas/library.py"},
         "pyspark": {"tables/spark.py", "tables/spark_session.py"},
         "py4j": {"tables/spark.py", "tables/spark_session.py"},
         "sqlglot": {"tables/spark_rules.py", "tables/spark_sql.py"},
-        "torch": {"dpsgd/*", "dpsgd/audits/*"},
+        "torch": {"dpsgd/"},
     }
     for package in (
         "ckm",
@@ -101,4 +105,4 @@ def test_heavy_packages_are_imported_where_the_house_keeps_them():
             text = path.read_text(encoding="utf-8")
             for heavy, allowed in homes.items():
                 if re.search(rf"^\s*(import {heavy}\b|from {heavy}\b)", text, re.MULTILINE):
-                    assert any(path.relative_to(ROOT).match(home) for home in allowed), path
+                    assert path.relative_to(ROOT).as_posix().startswith(tuple(allowed)), path

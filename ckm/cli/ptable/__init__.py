@@ -7,7 +7,7 @@ from ckm.cli.ptable.build import build
 from ckm.cli.ptable.check import check
 from ckm.cli.ptable.convert import convert
 from ckm.cli.ptable.show import show
-from ckm.cli.root import Group
+from ckm.cli.terminal.click_group import Group
 
 __all__ = ["ptable"]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.check import show_feasibility, tell_few_outcomes
-from ckm.cli.failure import INFEASIBLE
 from ckm.cli.ptable.options import as_command, as_fields, noise_options, not_both
-from ckm.cli.root import common_options
-from ckm.cli.voice import Voice
+from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.console import Voice
+from ckm.cli.terminal.exit_codes import INFEASIBLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.check import show_feasibility, tell_few_outcomes
-from ckm.cli.output import check_output
 from ckm.cli.ptable.guarantee import tell_guarantee
 from ckm.cli.ptable.mechanism import asked_mechanism, mechanism_options
 from ckm.cli.ptable.options import asked_spec, noise_options
-from ckm.cli.root import common_options
-from ckm.cli.voice import Voice
+from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.console import Voice
+from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
     from ptable import NoiseSpec, PTable

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.check import tell_few_outcomes
-from ckm.cli.failure import CHECK_FAILED
 from ckm.cli.ptable.layouts import reading_options
-from ckm.cli.root import common_options
-from ckm.cli.voice import Voice
+from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.console import Voice
+from ckm.cli.terminal.exit_codes import CHECK_FAILED
 
 if TYPE_CHECKING:
     from ptable import Certificate, PTable

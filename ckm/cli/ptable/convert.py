@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.output import check_output
 from ckm.cli.ptable.layouts import LAYOUTS, reading_options
-from ckm.cli.root import common_options
-from ckm.cli.voice import Voice
+from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.console import Voice
+from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

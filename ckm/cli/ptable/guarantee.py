@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ckm.cli.voice import Voice
+    from ckm.cli.terminal.console import Voice
     from ptable.guarantees import Guarantee, RowGuarantee
 
 __all__ = ["show_guarantee", "tell_guarantee"]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.output import check_output
 from ckm.cli.ptable.guarantee import show_guarantee
-from ckm.cli.root import common_options
-from ckm.cli.voice import Voice
+from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.console import Voice
+from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
     from fractions import Fraction

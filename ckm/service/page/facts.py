@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from ckm.formats import FORMATS
-from ckm.service.page.asked import query_of
+from ckm.service.answering.render import file_name
+from ckm.service.answering.words.messages import notice_of, say
+from ckm.service.page.alternatives import tries_of
 from ckm.service.page.form import (
     across_choices,
     example_of,
@@ -16,22 +18,20 @@ from ckm.service.page.form import (
     measure_choices,
 )
 from ckm.service.page.grid import grid_of
-from ckm.service.page.starts import starts_of
-from ckm.service.page.tries import tries_of
-from ckm.service.render import file_name
-from ckm.service.words import notice_of, say
+from ckm.service.page.page_state import query_of
+from ckm.service.page.suggested_tables import starts_of
 from reports.service import Download, PageFacts, Problem, Reader, Unpublished, Withheld
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckm.service.access import Caller
-    from ckm.service.answer import Answer
-    from ckm.service.desk import Desk
-    from ckm.service.mistake import Mistake
-    from ckm.service.page.asked import Asked
-    from ckm.service.rates import Budget
-    from ckm.service.refusal import Refusal
+    from ckm.service.access.rate_limits import Budget
+    from ckm.service.access.tokens import Caller
+    from ckm.service.answering.answer import Answer
+    from ckm.service.answering.client_error import Mistake
+    from ckm.service.answering.refusal import Refusal
+    from ckm.service.page.page_state import Asked
+    from ckm.service.table_service import Desk
     from reports.service import Choice, Try
 
 __all__ = ["Outcome", "Visitor", "page_facts"]

@@ -7,17 +7,17 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from ckm.service.mistake import Mistake
-from ckm.service.selection import codelists_of, ranks_of
-from ckm.service.words import say
+from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.pxweb_selection import codelists_of, ranks_of
+from ckm.service.answering.words.messages import say
 from reports.service import Choice, Field, Group
 from tables import FilterError, parse_filter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckm.service.page.asked import Asked, Wanted
-    from ckm.service.variables import Variable
+    from ckm.service.answering.variables import Variable
+    from ckm.service.page.page_state import Asked, Wanted
 
 __all__ = ["across_choices", "example_of", "field_of", "in_filter", "measure_choices"]
 

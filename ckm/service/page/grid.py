@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckm.service.words import say
+from ckm.service.answering.words.messages import say
 from reports.service import Choice, Column, Grid, Head, Row
 
 if TYPE_CHECKING:
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckm.service.answer import Answer
-    from ckm.service.page.asked import Asked
-    from ckm.service.query import Selection
-    from ckm.service.variables import Variable
+    from ckm.service.answering.answer import Answer
+    from ckm.service.answering.query import Selection
+    from ckm.service.answering.variables import Variable
+    from ckm.service.page.page_state import Asked
 
 __all__ = ["grid_of"]
 

@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from ckm.service.asking import format_of
-from ckm.service.edge import language_of
-from ckm.service.mistake import Mistake
-from ckm.service.page.asked import asked_of, query_of
-from ckm.service.page.door import Door, session_of
+from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.refusal import Refusal
+from ckm.service.answering.render import Rendered, etag_of
+from ckm.service.http.middleware import language_of
+from ckm.service.http.request_parsing import format_of
+from ckm.service.http.responses import answered
 from ckm.service.page.facts import Outcome, Visitor, page_facts
-from ckm.service.refusal import Refusal
-from ckm.service.render import Rendered, etag_of
-from ckm.service.sending import answered
+from ckm.service.page.page_state import asked_of, query_of
+from ckm.service.page.sign_in import Door, session_of
 from reports.service import ASSETS, asset, service_page
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.requests import Request
 
-    from ckm.service.access import Caller
-    from ckm.service.front import Front
-    from ckm.service.page.asked import Asked
-    from ckm.service.query import Query
+    from ckm.service.access.tokens import Caller
+    from ckm.service.answering.query import Query
+    from ckm.service.http.request_context import Front
+    from ckm.service.page.page_state import Asked
     from tables import Deadline
 
 __all__ = ["Page"]

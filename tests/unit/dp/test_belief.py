@@ -210,7 +210,7 @@ def test_a_prior_is_a_probability(prior):
 
 
 def test_factors_beyond_floats_are_without_bound():
-    from ckm.dp_words import explained
+    from ckm.cli.dp.meaning import explained
 
     facts = meaning(Guarantee(epsilon=1e6, adjacency="add-remove"))
     assert facts.value.factor == facts.membership.factor == float("inf")

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ckm.magnitudes import MagnitudeNoise, perturb_magnitudes, plan_noise
-from ckm.magnitudes.examples import amounts
+from ckm.engine.magnitudes import MagnitudeNoise, perturb_magnitudes, plan_noise
+from ckm.engine.magnitudes.examples import amounts
 from risk.amount_deviations import amount_deviations
 from risk.errors import RiskError
 from tables import Secret

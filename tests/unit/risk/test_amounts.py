@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ckm.magnitudes import MagnitudeNoise, PPercent, perturb_magnitudes, plan_noise
-from ckm.magnitudes.examples import amounts
+from ckm.engine.magnitudes import MagnitudeNoise, PPercent, perturb_magnitudes, plan_noise
+from ckm.engine.magnitudes.examples import amounts
 from risk.amounts import AmountNoise, chance_within, largest_bounds, largest_posterior
 from risk.errors import RiskError
 from tables import Secret

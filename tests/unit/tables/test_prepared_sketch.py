@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ckm.ledger.complement import complement_members, complement_sums, complements
+from ckm.ledger.record_sets.complement import complement_members, complement_sums, complements
 from tables import Request, RequestError, StoredKeys, cube, open_source
 from tables.sketch import smallest_members
 from tests.unit.tables.test_prepared import (

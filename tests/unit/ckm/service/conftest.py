@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from ckm.config.service import read_service
-from ckm.opening import load_ptable, open_engine
-from ckm.register import job_seekers
-from ckm.service.answer import Answerer
-from ckm.service.api import make_app
-from ckm.service.desk import Desk
+from ckm.config.service.build import read_service
+from ckm.demo.register import job_seekers
+from ckm.release.job_inputs import load_ptable, open_engine
+from ckm.service.answering.answer import Answerer
+from ckm.service.http.app import make_app
+from ckm.service.table_service import Desk
 from tables import Secret
 from tests.strategies import worked_ptable
 

@@ -17,22 +17,28 @@ import pytest
 
 from bench.reconstruction import Caller, Truth, attack
 from ckm.config.problems import JobError
-from ckm.config.service import read_service
-from ckm.config.service_facts import RECONSTRUCTION
+from ckm.config.service.build import read_service
+from ckm.config.service.service import RECONSTRUCTION
 from ckm.errors import ConfigError
 from ckm.formats import FORMATS
 from ckm.ledger import Ledger, LedgerError, list_published
-from ckm.service.access import TokenFile
-from ckm.service.api import make_app
-from ckm.service.desk import Desk
-from ckm.service.query import Selection, query_of_request
+from ckm.service.access.tokens import TokenFile
+from ckm.service.answering.query import Selection, query_of_request
+from ckm.service.answering.words.messages import say
+from ckm.service.http.app import make_app
+from ckm.service.process.server import open_desk
 from ckm.service.rules import RuleSettings
-from ckm.service.server import open_desk
-from ckm.service.words import say
+from ckm.service.table_service import Desk
 from tables import Secret
 from tests.reading import read_about
+from tests.unit.ckm.service.answering.test_ledger_recorder import (
+    LEDGER,
+    OPEN,
+    alone,
+    ask,
+    reason,
+)
 from tests.unit.ckm.service.conftest import SECRET, Web, for_filters, write_service
-from tests.unit.ckm.service.test_recorder import LEDGER, OPEN, alone, ask, reason
 
 
 @pytest.fixture

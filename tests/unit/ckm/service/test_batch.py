@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from ckm.config import read_job
-from ckm.config.service import read_service
-from ckm.format_names import FORMAT_NAMES
-from ckm.opening import load_ptable, open_engine
-from ckm.release import release
-from ckm.table_files import file_names
+from ckm.config.service.build import read_service
+from ckm.formats.names import FORMAT_NAMES
+from ckm.release.files.table_files import file_names
+from ckm.release.job_inputs import load_ptable, open_engine
+from ckm.release.perturbed import release
 from tests.reading import read_table
 from tests.unit.ckm.service.conftest import Served, write_service
 

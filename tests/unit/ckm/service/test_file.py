@@ -9,9 +9,9 @@ import pytest
 
 from ckm.cli.app import app
 from ckm.config.problems import JobError
-from ckm.config.service import is_service_file, read_service, service_schema
-from ckm.config.service_facts import RECONSTRUCTION
-from ckm.config.service_model import RulesModel
+from ckm.config.service.build import is_service_file, read_service, service_schema
+from ckm.config.service.schema import RulesModel
+from ckm.config.service.service import RECONSTRUCTION
 from ckm.service.rules import RuleSettings
 from tests.unit.ckm.service.conftest import write_service
 

@@ -16,7 +16,7 @@ from bench.hostile import Judge, attack
 from bench.hostile_requests import Shot, Words
 from bench.hostile_wire import Answer
 from bench.hostile_world import Service, World, plant
-from ckm.service.access import TokenFile
+from ckm.service.access.tokens import TokenFile
 from tables import Secret
 from tests.strategies import worked_ptable
 from tests.unit.ckm.service.conftest import Served

@@ -26,17 +26,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckm.errors import ConfigError
-from ckm.service.access import TokenFile, Tokens
-from ckm.service.audit import Audit
-from ckm.service.bodies import RequestBody, SelectionBody, parse_body
-from ckm.service.cache import Cache
-from ckm.service.jobs import Jobs
-from ckm.service.metrics import Metrics
-from ckm.service.mistake import Mistake
-from ckm.service.query import Query, Selection
-from ckm.service.rates import Rates
-from ckm.service.render import Rendered, etag_of
-from ckm.service.selection import codelists_of, most_patterns, ranks_of, split_codes
+from ckm.service.access.audit_log import Audit
+from ckm.service.access.rate_limits import Rates
+from ckm.service.access.tokens import TokenFile, Tokens
+from ckm.service.answering.cells.lru_cache import Cache
+from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.pxweb_selection import (
+    codelists_of,
+    most_patterns,
+    ranks_of,
+    split_codes,
+)
+from ckm.service.answering.query import Query, Selection
+from ckm.service.answering.render import Rendered, etag_of
+from ckm.service.http.request_bodies import RequestBody, SelectionBody, parse_body
+from ckm.service.jobs.jobs import Jobs
+from ckm.service.process.metrics import Metrics
 from tables import Secret
 from tests.strategies import worked_ptable
 from tests.unit.ckm.service.conftest import Served
@@ -165,8 +170,8 @@ labels = { en = "Sex", fr = "Sexe" }
 @pytest.fixture
 def guarded(served, tmp_path, monkeypatch):
     """Open a desk with tokens; give it, a right token, and a list of what was verified."""
-    from ckm.service import access
-    from ckm.service.desk import Desk
+    from ckm.service.access import tokens as access
+    from ckm.service.table_service import Desk
 
     file = TokenFile(tmp_path / "tokens.json")
     token = file.add(role="researcher", label="A")
@@ -209,8 +214,8 @@ def test_wrong_secrets_beyond_the_budget_of_an_address_are_not_verified(guarded)
 
 
 def test_a_caller_who_is_known_does_not_wait_for_wrong_secrets(guarded, monkeypatch):
-    from ckm.service import access
-    from ckm.service.api import make_app
+    from ckm.service.access import tokens as access
+    from ckm.service.http.app import make_app
     from tests.unit.ckm.service.conftest import Web
 
     desk, token, _ = guarded
@@ -439,7 +444,7 @@ def test_a_full_disk_leaves_no_torn_line_in_the_audit_log(tmp_path, monkeypatch)
         raise OSError(errno.ENOSPC, "No space left on device")
 
     for failing in (full, none_left):
-        monkeypatch.setattr("ckm.service.audit.os.write", failing)
+        monkeypatch.setattr("ckm.service.access.audit_log.os.write", failing)
         with pytest.raises(Mistake) as caught:
             audit.note(who="lost")
         assert caught.value.status == 503
@@ -639,8 +644,8 @@ def test_any_body_is_read_or_is_a_mistake(raw):
 
 
 def test_a_wrong_token_costs_like_a_request(served, tmp_path):
-    from ckm.service.access import Caller
-    from ckm.service.desk import Desk
+    from ckm.service.access.tokens import Caller
+    from ckm.service.table_service import Desk
 
     file = TokenFile(tmp_path / "tokens.json")
     file.add(role="public", label="A")

@@ -1,0 +1,241 @@
+"""Additive tables of whole numbers, or of multiples of a base: controlled rounding."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ckm.additivity.equations import TableSums
+
+    Numbers = NDArray[np.float64]
+
+__all__ = ["round_additive", "round_exactly"]
+
+_MOST_SWEEPS = 20
+_FEW = 1e-4  # moves per inner cell that are not worth another sweep
+_LONGEST_LINE = 60
+_MOST_CELLS = 2_000
+
+
+def round_additive(
+    sums: TableSums, published: Numbers, *, start: Numbers, base: int = 1
+) -> NDArray[np.int64]:
+    """Find a near table of multiples of a base that adds up, of any size.
+
+    Parameters
+    ----------
+    sums
+        What adds up to what.
+    published
+        The published numbers, to which the result is near.
+    start
+        A table that adds up, such as that of `nearest_additive`.
+    base
+        Every number is a multiple of it.
+
+    Notes
+    -----
+    Running sums of the inner cells are rounded, so that the sum of any run of neighbours is
+    off by less than the base. Then single inner cells go up or down by the base, and pairs in
+    one line go against each other, as long as that brings the table nearer in least squares.
+    The result is near a local optimum.
+
+    Examples
+    --------
+    >>> from ckm.engine.published_table import PublishedTable
+    >>> from ckm.additivity.equations import TableSums
+    >>> table = PublishedTable(
+    ...     dimensions={"sex": (np.array([0, 1, 2], np.int32), ["Total", "F", "M"])},
+    ...     measures={"count": np.array([12, 3, 6])},
+    ... )
+    >>> y = table.measures["count"].astype(float)
+    >>> round_additive(TableSums.of_table(table), y, start=np.array([11.0, 4, 7])).tolist()
+    [11, 4, 7]
+    """
+    running = np.rint(np.cumsum(start[sums.inner]) / base)
+    inner = np.maximum(np.diff(running, prepend=0.0), 0.0) * base
+    search = _Search(sums, inner, published, base=float(base))
+    for _ in range(_MOST_SWEEPS):
+        n_moved = search.move_cells() + search.move_pairs()
+        if n_moved <= _FEW * len(inner):
+            break
+    whole: NDArray[np.int64] = np.rint(sums.matrix @ search.inner).astype(np.int64)
+    return whole
+
+
+class _Search:
+    """Local search among tables that add up."""
+
+    def __init__(
+        self, sums: TableSums, inner: Numbers, published: Numbers, *, base: float
+    ) -> None:
+        self.inner = inner
+        self._base = base
+        n_cells, n_inner = sums.matrix.shape
+        # what is left over, and a 0 for cells that are part of fewer sums than others
+        self._rest = np.append(sums.matrix @ inner - published, 0.0)
+        columns = sums.matrix.tocsc()
+        self._adds = columns.T.tocsr()
+        self._n_sums = np.diff(columns.indptr)
+        self._sums = np.full((n_inner, int(self._n_sums.max(initial=1))), n_cells)
+        place = np.arange(len(columns.indices)) - np.repeat(columns.indptr[:-1], self._n_sums)
+        self._sums[np.repeat(np.arange(n_inner), self._n_sums), place] = columns.indices
+        ends = sums.matrix.indptr
+        sizes = np.diff(ends)
+        rows = np.flatnonzero((sizes > 1) & (sizes <= _LONGEST_LINE))
+        self._lines = [sums.matrix.indices[ends[row] : ends[row + 1]] for row in rows]
+        self._starts = np.cumsum([0, *sizes[rows][:-1].tolist()])
+        self._line_cells = np.concatenate([*self._lines, np.zeros(0, np.int32)])
+        self._apart = np.array([self._n_apart(line[0], line[1]) for line in self._lines])
+
+    def move_cells(self) -> int:
+        """Move single cells up or down by the base where that brings the table nearer."""
+        least = self._base * self._n_sums / 2 + 1e-9
+        n_moved = 0
+        for cell in np.flatnonzero(np.abs(self._slopes()) > least).tolist():
+            slope = float(self._rest[self._sums[cell]].sum())
+            if slope > least[cell] and self.inner[cell] >= self._base:
+                self._move(cell, -self._base)
+            elif slope < -least[cell]:
+                self._move(cell, self._base)
+            else:
+                continue
+            n_moved += 1
+        return n_moved
+
+    def move_pairs(self) -> int:
+        """Move two cells of one line against each other, which leaves the line's total."""
+        n_moved = 0
+        for number in self._uneven_lines().tolist():
+            line = self._lines[number]
+            slope = self._rest[self._sums[line]].sum(axis=1)
+            high = np.where(self.inner[line] >= self._base, slope, -np.inf)
+            down, up = int(line[high.argmax()]), int(line[slope.argmin()])
+            gain = float(high.max() - slope.min())
+            if gain > self._base * self._n_apart(down, up) / 2 + 1e-9:
+                self._move(down, -self._base)
+                self._move(up, self._base)
+                n_moved += 1
+        return n_moved
+
+    def _uneven_lines(self) -> NDArray[np.int64]:
+        """Find the lines where moving a pair may pay."""
+        if not self._lines:
+            return np.zeros(0, np.int64)
+        slopes = self._slopes()
+        high = np.where(self.inner >= self._base, slopes, -np.inf)
+        gain = np.maximum.reduceat(high[self._line_cells], self._starts)
+        gain -= np.minimum.reduceat(slopes[self._line_cells], self._starts)
+        return np.flatnonzero(gain > self._base * self._apart / 2 + 1e-9)
+
+    def _slopes(self) -> Numbers:
+        """Add up what is left over of the sums that each inner cell is part of."""
+        slopes: Numbers = self._adds @ self._rest[:-1]
+        return slopes
+
+    def _n_apart(self, one: int, other: int) -> int:
+        """Count the sums that hold one of two cells."""
+        return len({*self._sums[one].tolist()} ^ {*self._sums[other].tolist()})
+
+    def _move(self, cell: int, step: float) -> None:
+        self.inner[cell] += step
+        self._rest[self._sums[cell]] += step
+        self._rest[-1] = 0.0
+
+
+def round_exactly(
+    sums: TableSums,
+    published: Numbers,
+    *,
+    base: int,
+    lower: Numbers,
+    upper: Numbers,
+    limit_s: float = 60.0,
+) -> NDArray[np.int64]:
+    """Find the table of multiples of a base that adds up and deviates least in total.
+
+    Parameters
+    ----------
+    sums
+        What adds up to what.
+    published
+        The published numbers.
+    base
+        Every number is a multiple of it.
+    lower, upper
+        The bounds of every cell.
+    limit_s
+        Seconds that the program may take.
+
+    Raises
+    ------
+    ReleaseError
+        If the table is too large for a program in whole numbers, if no such table lies within
+        the bounds, or none was proven best in time.
+
+    Notes
+    -----
+    Minimises ``Σ |z - y|`` over ``z = base · A n``, with ``n`` whole: controlled rounding
+    where the bounds are the neighbouring multiples of the base. The first cells, which are
+    totals, weigh up to 1 % more, so that of equally near tables one is chosen.
+
+    References
+    ----------
+    J. J. Salazar-González (2006), Controlled rounding and cell perturbation: statistical
+    disclosure limitation methods for tabular data, Mathematical Programming 105.
+
+    Examples
+    --------
+    >>> from ckm.engine.published_table import PublishedTable
+    >>> from ckm.additivity.equations import TableSums
+    >>> table = PublishedTable(
+    ...     dimensions={"sex": (np.array([0, 1, 2], np.int32), ["Total", "F", "M"])},
+    ...     measures={"count": np.array([12, 3, 6])},
+    ... )
+    >>> y = table.measures["count"].astype(float)
+    >>> round_exactly(TableSums.of_table(table), y, base=3, lower=y - 3, upper=y + 3).tolist()
+    [12, 3, 9]
+    """
+    from scipy import sparse
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    n_cells, n_inner = sums.matrix.shape
+    if n_cells > _MOST_CELLS:
+        raise ReleaseError(
+            f"A program in whole numbers takes at most {_MOST_CELLS:,} cells.",
+            hint="leave out exact=True for larger tables",
+        )
+    adds = sums.matrix * base
+    weights = 1 + np.arange(n_cells, 0, -1) / (100 * n_cells)
+    off = sparse.eye_array(n_cells)
+    above = LinearConstraint(sparse.hstack([adds, -off]), ub=published)
+    below = LinearConstraint(sparse.hstack([adds, off]), lb=published)
+    inside = LinearConstraint(
+        sparse.hstack([adds, sparse.csr_array((n_cells, n_cells))]),
+        lb=lower - 1e-9,
+        ub=upper + 1e-9,
+    )
+    found = milp(
+        np.concatenate([np.zeros(n_inner), weights]),
+        constraints=[above, below, inside],
+        integrality=np.concatenate([np.ones(n_inner), np.zeros(n_cells)]),
+        bounds=Bounds(0, np.inf),
+        options={"time_limit": limit_s, "mip_rel_gap": 0.0},
+    )
+    if found.status != 0:
+        raise ReleaseError(
+            f"No table of multiples of {base} that adds up lies within the bounds."
+            if found.status == 2
+            else f"No best table was found within {limit_s:g} s.",
+            hint="widen the bound, or leave out exact=True",
+        )
+    steps: NDArray[np.int64] = np.rint(sums.matrix @ np.rint(found.x[:n_inner])).astype(
+        np.int64
+    )
+    return steps * base

@@ -1,0 +1,239 @@
+"""Additivity in a release: tables of noisy counts changed again until they add up.
+
+It happens after the cell key method and uses nothing but the published table; the original
+counts serve to measure, for inside use, what it changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.additivity.effect import RestorationEffect, measure_restoration
+from ckm.additivity.restore import restore_additivity
+from ckm.engine.published_table import measure_columns, publish
+from ckm.errors import ReleaseError
+from tables import CodeTree
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ckm.config.job.job import Job
+    from ckm.engine.published_table import PublishedTable
+    from ckm.engine.request import TableRequest
+    from tables import Cells
+
+__all__ = ["METHOD", "Change", "Restorer"]
+
+METHOD = (
+    (
+        "The counts are protected by the cell key method: a small random amount was added to "
+        "or taken from them."
+    ),
+    (
+        "After that, the counts of each table were changed again until its parts add up to its "
+        "totals. The same group of people may therefore have another count in another table."
+    ),
+    (
+        "A small count, or a small difference between two published counts, may come from the "
+        "added amounts alone: do not take it for a fact about a few people. Combining many "
+        "tables of the same people takes part of the noise away."
+    ),
+)
+
+_MEASURE = "sum:original"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Change:
+    """What restoring additivity changed in one table; for inside use only.
+
+    Pairs are of the table before and after.
+
+    Parameters
+    ----------
+    cells, changed, largest
+        How many cells there are, how many have another number now, and the largest change.
+    deviation
+        The mean distance of a number from its original count, over cells with records.
+    read_right
+        The share of cells with records whose number is the original count.
+    effect
+        What `measure_restoration` finds; None for a table without records.
+
+    Examples
+    --------
+    >>> Change(
+    ...     cells=3,
+    ...     changed=2,
+    ...     largest=1,
+    ...     deviation=(1.0, 0.7),
+    ...     read_right=(0.3, 0.3),
+    ...     effect=None,
+    ... )
+    Change(…)
+    """
+
+    cells: int
+    changed: int
+    largest: int
+    deviation: tuple[float, float]
+    read_right: tuple[float, float]
+    effect: RestorationEffect | None
+
+    def __repr__(self) -> str:
+        return "Change(…)"
+
+
+class Restorer:
+    """Makes the tables of a release add up, and measures what that changed.
+
+    Parameters
+    ----------
+    job
+        The job. Its code trees are read at once.
+    max_noise
+        The largest noise of a count.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> Restorer(read_job("job.toml"), max_noise=5)  # doctest: +SKIP
+    Restorer(0 tables)
+    """
+
+    def __init__(self, job: Job, *, max_noise: int) -> None:
+        self._job, self._max_noise = job, max_noise
+        self._trees = {
+            name: CodeTree.read(given if isinstance(given, Path) else Path(given["tree"]))
+            for name, given in job.hierarchies.items()
+            if not isinstance(given, list)
+        }
+        self._counts: dict[str, NDArray[np.int64]] = {}
+        self.changes: dict[str, Change] = {}
+
+    def observe(
+        self,
+        name: str,
+        request: TableRequest,
+        cells: Cells,
+        published: NDArray[np.int64],
+        table: PublishedTable,
+    ) -> None:
+        """Keep the original counts of a table until it is restored, in the order of its rows.
+
+        Parameters
+        ----------
+        name, request, cells, published, table
+            See `ckm.engine.engine.Observer`.
+        """
+        beside = publish(
+            cells,
+            published,
+            measures=["count"],
+            empty_cells=request.empty_cells,
+            round_weighted=False,
+            amounts={_MEASURE: cells.count.astype(np.float64)},
+        )
+        (column,) = measure_columns([_MEASURE], table.dimensions)
+        self._counts[name] = np.asarray(beside.measures[column]).astype(np.int64)
+
+    def restore(self, name: str, table: PublishedTable) -> PublishedTable:
+        """Return the nearest table of whole numbers that adds up.
+
+        Parameters
+        ----------
+        name, table
+            The table that was observed.
+
+        Raises
+        ------
+        ReleaseError
+            If it cannot be made to add up.
+        """
+        (column,) = measure_columns(["count"], table.dimensions)
+        trees = {
+            dimension: t
+            for dimension, t in self._trees.items()
+            if dimension in table.dimensions
+        }
+        counts, total = self._counts.pop(name), self._job.output.total_label
+        if not table.n_rows:
+            self.changes[name] = _change(counts, counts, counts, None)
+            return table
+        try:
+            restored = restore_additivity(table, measure=column, trees=trees, total_label=total)
+        except ReleaseError as error:
+            raise ReleaseError(
+                f"Table {name!r} cannot be made to add up: {error.problem}",
+                hint="publish it in a job without [output] additive, or with empty_cells = "
+                '"grid" if all of its parts are 0',
+            ) from None
+        effect = None
+        if counts.any():
+            effect = measure_restoration(
+                table,
+                counts,
+                max_noise=self._max_noise,
+                measure=column,
+                trees=trees,
+                total_label=total,
+            )
+        before, after = (np.asarray(t.measures[column]) for t in (table, restored))
+        self.changes[name] = _change(before, after, counts, effect)
+        return restored
+
+    def warnings(self) -> tuple[str, ...]:
+        """Put into words, for the internal report, what was changed."""
+        return tuple(_words(name, change) for name, change in self.changes.items())
+
+    def told(self) -> dict[str, Any]:
+        """Return what was changed as JSON values, for the internal manifest."""
+        return {name: asdict(change) for name, change in self.changes.items()}
+
+    def __repr__(self) -> str:
+        return f"Restorer({len(self.changes)} tables)"
+
+
+def _change(
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    effect: RestorationEffect | None,
+) -> Change:
+    moved, held = np.abs(after - before), counts > 0
+    off = [np.abs(numbers - counts)[held] for numbers in (before, after)]
+    deviation = [float(part.mean()) if len(part) else 0.0 for part in off]
+    right = [float((part == 0).mean()) if len(part) else 0.0 for part in off]
+    return Change(
+        cells=len(before),
+        changed=int((moved > 0).sum()),
+        largest=int(moved.max(initial=0)),
+        deviation=(deviation[0], deviation[1]),
+        read_right=(right[0], right[1]),
+        effect=effect,
+    )
+
+
+def _words(name: str, change: Change) -> str:
+    text = (
+        f"Additivity of table {name!r} was restored after the noise: {change.changed:,} of "
+        f"{change.cells:,} numbers changed, by at most {change.largest}. Their mean deviation "
+        f"from the original counts went from {change.deviation[0]:.2f} to "
+        f"{change.deviation[1]:.2f}, and {change.read_right[1]:.0%} of the numbers are the "
+        f"original count, {change.read_right[0]:.0%} before."
+    )
+    effect = change.effect
+    if effect is not None and effect.width is not None and effect.pinned is not None:
+        text += (
+            f" An inner cell may have {effect.width[1]:.1f} further counts on average, "
+            f"{effect.width[0]:.1f} before; {effect.pinned[1]:.0%} may have one only, "
+            f"{effect.pinned[0]:.0%} before."
+        )
+    return (
+        text + " The same cell may have another number in another table. All other figures of "
+        "this report are of the numbers before this step."
+    )

@@ -1,0 +1,209 @@
+"""Take in the cells of a release table by table, and give the facts of its report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.assessment.amounts import amount_fact
+from ckm.assessment.grouping import margins_of
+from ckm.assessment.noise.applied import Design, applied_table
+from ckm.assessment.noise.sample import drawn_places
+from ckm.assessment.observed import ObservedCells, ObservedTable
+from ckm.assessment.utility import all_measures, table_measures
+from ckm.engine.cell_histogram import TallyCounter
+from ckm.engine.published_table import grid_size, shows_grid
+from risk.utility.pairs import Pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ckm.engine.cell_histogram import Tally
+    from ckm.engine.magnitudes import MagnitudeNoise
+    from ckm.engine.published_table import PublishedTable
+    from ckm.engine.request import TableRequest
+    from ptable import PTable
+    from reports.facts import AmountFact, MeasureFact
+    from tables import Cells
+
+__all__ = ["Assessor"]
+
+_MIXED_RANGE = 2**32
+_LARGEST_GRID = 2**53
+
+
+class Assessor:
+    """Measure what a release does to its tables while their cells go by.
+
+    Parameters
+    ----------
+    ptable
+        The p-table of the release.
+    is_mixed
+        Whether cell keys are mixed with a secret before the lookup.
+    sensitive
+        The sensitive original counts.
+    total_label
+        What totals are called.
+    noises
+        Variable → the noise of its sums.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from ckm import Engine, Secret, TableRequest
+    >>> from ptable import NoiseSpec, solve
+    >>> people = pa.table({"id": range(90), "sex": ["F", "M", "F"] * 30})
+    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
+    >>> assessor = Assessor(table, is_mixed=True)
+    >>> with Engine(people, id="id", secret=Secret(bytes(16)), ptable=table) as engine:
+    ...     request = {"people": TableRequest(dimensions=["sex"])}
+    ...     tables = engine.tabulate_all(request, observe=assessor.observe)
+    >>> assessor.tables["people"].margins
+    1
+    """
+
+    def __init__(
+        self,
+        ptable: PTable,
+        *,
+        is_mixed: bool,
+        sensitive: Sequence[int] = (1, 2, 3, 4),
+        total_label: str = "Total",
+        noises: Mapping[str, MagnitudeNoise] | None = None,
+    ) -> None:
+        self.noises = noises or {}
+        self.amounts: list[AmountFact] = []
+        self.ptable = ptable
+        self.is_mixed = is_mixed
+        self.sensitive = tuple(sensitive)
+        self.tables: dict[str, ObservedTable] = {}
+        self._total_label = total_label
+        self._counter = TallyCounter()
+        self._design: Design | None = None
+
+    def observe(
+        self,
+        name: str,
+        request: TableRequest,
+        cells: Cells,
+        published: NDArray[np.int64],
+        table: PublishedTable,
+    ) -> None:
+        """Take in one table; what is kept of it stays in the process.
+
+        Parameters
+        ----------
+        name, request
+            The table.
+        cells, published
+            Its cells and their published counts.
+        table
+            What is published of them.
+        """
+        design = self._applied(cells.key_range)
+        held = cells.count > 0
+        size = min(grid_size(cells), _LARGEST_GRID)
+        is_new = self._counter.add(
+            name, cells, where=request.where, empty_cells=request.empty_cells
+        )
+        empty = size - len(cells)
+        shown_empty = empty if shows_grid(cells, request.empty_cells) else 0
+        margins = margins_of(cells)
+        pairs = Pairs(original=cells.count, published=published)
+        own = ObservedCells(
+            count=cells.count,
+            noise=pairs.noise,
+            key=cells.cell_key,
+            is_finest=margins.is_finest,
+        )
+        self.tables[name] = ObservedTable(
+            name=name,
+            cells=own,
+            empty=empty,
+            shown_empty=shown_empty,
+            margins=int((~margins.is_finest).sum()),
+            appeared=_appeared(table, published) + int((published[~held] > 0).sum()),
+            is_new=is_new,
+            utility=table_measures(
+                name,
+                cells,
+                pairs,
+                ptable=design.table,
+                drawn=drawn_places([own], is_mixed=self.is_mixed),
+                margins=margins,
+                empty=shown_empty,
+                total_label=self._total_label,
+                threshold=max(self.sensitive),
+            ),
+        )
+
+    def observe_sums(
+        self, name: str, cells: Cells, sums: Mapping[str, NDArray[np.float64]]
+    ) -> None:
+        """Take in the sums of a table; what is kept of them stays in the process.
+
+        Parameters
+        ----------
+        name
+            The table.
+        cells, sums
+            Its cells, and variable → their published sums.
+        """
+        for variable, published in sums.items():
+            magnitudes = (cells.magnitudes or {})[variable]
+            noise = self.noises[variable]
+            self.amounts.append(amount_fact(name, magnitudes, published, noise=noise))
+
+    @property
+    def design(self) -> Design:
+        """The p-table as it was applied."""
+        return self._design or self._applied(_MIXED_RANGE)
+
+    @property
+    def everything(self) -> ObservedCells:
+        """The cells of all tables, those that several show as often."""
+        return ObservedCells.together([table.cells for table in self.tables.values()])
+
+    @property
+    def distinct(self) -> ObservedCells:
+        """The cells of all tables together: what several of them show comes once."""
+        tables = self.tables.values()
+        return ObservedCells.together([table.cells.take(table.is_new) for table in tables])
+
+    @property
+    def tally(self) -> Tally:
+        """How many cells have each original count, by table and for all together."""
+        return self._counter.result()
+
+    def utility(self) -> tuple[MeasureFact, ...]:
+        """Give what users lose: all tables together first, then each."""
+        found: list[MeasureFact] = []
+        if len(self.tables) > 1:
+            parts = [table.cells.take(table.is_new) for table in self.tables.values()]
+            cells = ObservedCells.together(parts)
+            listed = self.tally.together.as_listed()
+            found += all_measures(
+                "",
+                Pairs(original=cells.count, published=cells.published),
+                ptable=self.design.table,
+                drawn=drawn_places(parts, is_mixed=self.is_mixed),
+                empty=listed.within(0, 0).n_cells,
+                threshold=max(self.sensitive),
+            )
+        return (*found, *(fact for table in self.tables.values() for fact in table.utility))
+
+    def _applied(self, key_range: int) -> Design:
+        if self._design is None:
+            keys = _MIXED_RANGE if self.is_mixed else key_range
+            self._design = Design.of(applied_table(self.ptable, key_range=keys))
+        return self._design
+
+
+def _appeared(table: PublishedTable, published: NDArray[np.int64]) -> int:
+    """Count numbers that are not 0 and come from no published count."""
+    shown = max((int(np.count_nonzero(v)) for v in table.measures.values()), default=0)
+    return max(0, shown - int(np.count_nonzero(published)))

@@ -1,0 +1,282 @@
+"""All that the reports of a release say, from what was observed and from the job."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from ckm import __version__
+from ckm.assessment.attacks import attack_facts
+from ckm.assessment.checks import limit_checks, made_checks, noise_checks, proof_checks
+from ckm.assessment.exposure import posteriors, worst
+from ckm.assessment.noise.classes import noise_classes, noise_pairs, noise_shares, transition
+from ckm.assessment.noise.sample import independent
+from ckm.assessment.observed import ObservedCells
+from ckm.assessment.risk_utility_scenarios import map_scenarios
+from ckm.config.words import one_text
+from ckm.formats.words import LANGUAGES, MISSING, say
+from reports.facts import (
+    CheckFact,
+    ExceptionFact,
+    FileFact,
+    LevelFact,
+    NoiseFacts,
+    ReleaseFacts,
+    RiskFacts,
+    TableFact,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ckm.assessment.assessor import Assessor
+    from ckm.config.job.job import Job
+    from ckm.release.files.manifest import TableRecord
+    from ptable import PTable
+    from reports.facts import MeasureFact, ReproductionFacts, ScenarioFacts, Text
+    from risk.designs import MapDesign
+    from tables import KeyQuality
+
+__all__ = ["Findings", "findings", "level_facts", "release_facts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """The numbers of a release: what its checks decide, and what its reports show."""
+
+    checks: tuple[CheckFact, ...]
+    noise: NoiseFacts
+    utility: tuple[MeasureFact, ...]
+    risk: RiskFacts
+    scenarios: ScenarioFacts | None
+
+
+def findings(
+    assessor: Assessor,
+    job: Job,
+    *,
+    quality: KeyQuality | None,
+    designs: Mapping[str, MapDesign] | None = None,
+) -> Findings:
+    """Compute every number of the reports from what was observed.
+
+    Parameters
+    ----------
+    assessor
+        What was observed.
+    job
+        The job.
+    quality
+        What a look at the record keys found; None where nobody looked.
+    designs
+        Other designs to compare.
+    """
+    limits, design = job.report.limits, assessor.design
+    cells = _drawn(assessor, quality)
+    utility = assessor.utility()
+    risk = _risk(assessor, limits.attacks)
+    checks = (
+        *made_checks(assessor),
+        *noise_checks(cells, design),
+        *proof_checks(assessor.ptable, quality),
+        *limit_checks(limits, worst=risk.worst, attacks=risk.attacks, utility=utility),
+        CheckFact(name="public-scan", outcome="passed", found={"marks": 0.0}),
+    )
+    distinct = assessor.distinct
+    noise = NoiseFacts(
+        parameters=_parameters(assessor.ptable),
+        ptable_id=assessor.ptable.id,
+        certificate=_certificate(assessor.ptable),
+        transition=transition(design),
+        cycle=design.cycle,
+        classes=noise_classes(cells, design),
+        shares=noise_shares(cells, design),
+        pairs=noise_pairs(distinct.count, distinct.published),
+    )
+    scenarios = None
+    if designs and assessor.tables:
+        scenarios = map_scenarios(
+            designs,
+            assessor.tally,
+            own=design.table,
+            name=job.report.ptable_label or "release",
+            sensitive=assessor.sensitive,
+        ).facts()
+    return Findings(checks=checks, noise=noise, utility=utility, risk=risk, scenarios=scenarios)
+
+
+def _drawn(assessor: Assessor, quality: KeyQuality | None) -> ObservedCells:
+    """Take the cells whose noise is a draw; without a mix, poor keys draw nothing."""
+    is_mixed = assessor.is_mixed
+    if not is_mixed and (quality is None or not quality.is_sound):
+        return ObservedCells.together([])
+    tables = [table.cells for table in assessor.tables.values()]
+    return independent(tables, is_mixed=is_mixed)
+
+
+def _risk(assessor: Assessor, limits: Mapping[str, float]) -> RiskFacts:
+    table, sensitive = assessor.design.table, assessor.sensitive
+    tally, tables = assessor.tally, list(assessor.tables.values())
+    prior, small = posteriors(table, tally, tables, sensitive=sensitive)
+    return RiskFacts(
+        sensitive=sensitive,
+        prior=prior,
+        posteriors=small,
+        worst=worst(table, tally, tables, sensitive=sensitive),
+        attacks=attack_facts(table, is_mixed=assessor.is_mixed, limits=limits),
+    )
+
+
+def _parameters(ptable: PTable) -> dict[str, str]:
+    if ptable.spec is None:
+        return {}
+    fields: dict[str, Any] = {k: v for k, v in ptable.spec.to_dict().items() if k != "kind"}
+    return {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in fields.items()
+    }
+
+
+def _certificate(ptable: PTable) -> dict[str, float]:
+    proof = ptable.certificate
+    if proof is None:
+        return {}
+    residuals = {
+        "bias": proof.largest_bias,
+        "variance_drift": proof.largest_drift,
+        "entropy_gap": proof.largest_gap,
+        "residual": proof.largest_residual,
+    }
+    return {name: value for name, value in residuals.items() if math.isfinite(value)}
+
+
+def release_facts(
+    found: Findings,
+    assessor: Assessor,
+    job: Job,
+    *,
+    tables: Sequence[TableRecord],
+    warnings: Sequence[str],
+    reproduction: ReproductionFacts,
+) -> ReleaseFacts:
+    """Put the numbers of a release beside what the office says of it.
+
+    Parameters
+    ----------
+    found
+        The numbers.
+    assessor
+        What was observed.
+    job
+        The job.
+    tables
+        What was written.
+    warnings
+        What the engine warned of.
+    reproduction
+        How to make the release again.
+    """
+    report = job.report
+    return ReleaseFacts(
+        id=report.id,
+        title=job.title_of(),
+        date=report.date,
+        contact=report.contact,
+        ptable_label=report.ptable_label,
+        version=__version__,
+        checks=found.checks,
+        tables=tuple(_table(record, assessor, job) for record in tables),
+        noise=found.noise,
+        utility=found.utility,
+        risk=found.risk,
+        scenarios=found.scenarios,
+        amounts=tuple(assessor.amounts),
+        cautions=_cautions(job),
+        levels=level_facts(job, _levels(found.utility)),
+        exceptions=tuple(
+            ExceptionFact(what=entry.what, who=entry.who, when=entry.when, why=entry.why)
+            for entry in report.exceptions
+        ),
+        warnings=tuple(warnings),
+        reproduction=reproduction,
+    )
+
+
+def _cautions(job: Job) -> dict[str, str]:
+    """Return what the public page says of what was done to the counts after the noise."""
+    if not job.output.additive:
+        return {}
+    return {language: say("additive_page", language) for language in LANGUAGES}
+
+
+def _beside(labels: Mapping[str, str], name: str) -> Text:
+    """Give a label with the name that the files have in brackets."""
+    return (
+        one_text(
+            {
+                code: name if label == name else f"{label} ({name})"
+                for code, label in labels.items()
+            }
+        )
+        or name
+    )
+
+
+def _dimension(name: str, job: Job) -> Text:
+    """Name a dimension as readers know it."""
+    return _beside(job.variables[name].labels if name in job.variables else {}, name)
+
+
+def _levels(utility: Sequence[MeasureFact]) -> dict[str, list[str]]:
+    """Give the levels that are measured by category, and the categories."""
+    found: dict[str, dict[str, None]] = {}
+    for fact in utility:
+        found.setdefault(fact.group, {})[fact.value] = None
+    return {level: list(codes) for level, codes in found.items()}
+
+
+def level_facts(job: Job, levels: Mapping[str, Iterable[str]]) -> dict[str, LevelFact]:
+    """Give the job's words for levels and their categories, where it has some.
+
+    Parameters
+    ----------
+    job
+        The job.
+    levels
+        Level, as measures name it → codes of its categories.
+    """
+    nested = {n: h for n, h in job.hierarchies.items() if isinstance(h, list)}
+    above = {column: name for name, columns in nested.items() for column in columns}
+    found = {}
+    for level, codes in levels.items():
+        tree, _, depth = level.rpartition(" ")
+        column = tree if depth.isdigit() and tree in job.hierarchies else level
+        names = dict.fromkeys([above.get(column, column), column])
+        variables = [job.variables[name] for name in names if name in job.variables]
+        known = {c: _beside(t, c) for v in variables for c, t in v.categories.items()}
+        if job.output.missing_label == MISSING:  # else the office's own word
+            known = {MISSING: one_text({c: say(MISSING, c) for c in LANGUAGES})} | known
+        categories = {code: known[code] for code in codes if code in known}
+        own = [v.labels if v.name == column else v.levels.get(column, {}) for v in variables]
+        label = _beside(next(filter(None, reversed(own)), {}), level)
+        if categories or label != level:
+            found[level] = LevelFact(label=label, categories=categories)
+    return found
+
+
+def _table(record: TableRecord, assessor: Assessor, job: Job) -> TableFact:
+    request, seen = job.tables[record.name], assessor.tables[record.name]
+    return TableFact(
+        name=record.name,
+        title=job.title_of(record.name),
+        dimensions=tuple(_dimension(name, job) for name in request.dimensions),
+        measures=tuple(request.measures),
+        where=request.where or "",
+        published=record.rows,
+        cells=len(seen.cells),
+        empty=seen.empty,
+        margins=seen.margins,
+        files=tuple(FileFact(**asdict(file)) for file in record.files),
+    )

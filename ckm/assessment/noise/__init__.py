@@ -1,0 +1,1 @@
+"""Noise as designed beside noise as drawn."""

@@ -1,0 +1,203 @@
+"""Noise designed beside noise drawn, by class of original counts, and pairs for a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reports.facts import NoiseClassFact, NoiseShareFact, PairFact
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ckm.assessment.noise.applied import Design
+    from ckm.assessment.observed import ObservedCells
+
+    Numbers = NDArray[np.int64]
+
+__all__ = ["noise_classes", "noise_pairs", "noise_shares", "transition"]
+
+_SINGLE = 8
+_LARGER = ((9, 20), (21, 50), (51, None))
+_MOST_PAIRS, _MOST_BINS = 400, 48
+_MOST_ROWS = 100
+#: Counts that have a bin of their own, and how much wider each bin beyond is than the last.
+_BINS = (
+    (40, 1.15), (24, 1.25), (16, 1.5), (12, 1.5), (8, 2.0), (4, 2.0), (2, 4.0), (1, 16.0),
+    (0, 256.0),
+)  # fmt: skip
+
+
+def transition(design: Design) -> tuple[tuple[float, ...], ...]:
+    """Give the rows of a p-table, if there are few; the last serve larger counts in turn.
+
+    Parameters
+    ----------
+    design
+        The p-table.
+
+    Examples
+    --------
+    >>> from ckm.assessment.noise.applied import Design
+    >>> from ptable import PTable
+    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+    >>> transition(Design.of(table))
+    ((1.0, 0.0, 0.0), (0.5, 0.0, 0.5))
+    """
+    if design.table.n_rows > _MOST_ROWS:
+        return ()
+    rows: list[list[float]] = design.table.transition.tolist()
+    return tuple(map(tuple, rows))
+
+
+def noise_classes(cells: ObservedCells, design: Design) -> tuple[NoiseClassFact, ...]:
+    """Compare mean, variance and range of the noise with the design, class by class.
+
+    Parameters
+    ----------
+    cells
+        Cells with independent noise.
+    design
+        The p-table.
+
+    Notes
+    -----
+    A class of several rows is designed to have the means of these rows, weighted by its
+    cells. The variance that was drawn is taken about the designed mean of each cell's row.
+
+    Examples
+    --------
+    >>> from ckm.assessment.noise.applied import Design
+    >>> from ckm.assessment.observed import ObservedCells
+    >>> from ptable import PTable
+    >>> design = Design.of(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
+    >>> cells = ObservedCells.of([4] * 100, noise=[-1, 1] * 50)
+    >>> noise_classes(cells, design)[3].variance_drawn
+    1.0
+    """
+    rows = design.rows(cells.count)
+    classes = [(count, count) for count in range(1, _SINGLE + 1)]
+    found = []
+    for low, high in [*classes, *_LARGER]:
+        inside = cells.count >= low
+        if high is not None:
+            inside &= cells.count <= high
+        found.append(_one_class(low, high, rows[inside], cells.noise[inside], design))
+    return tuple(found)
+
+
+def _one_class(
+    low: int, high: int | None, rows: Numbers, noise: Numbers, design: Design
+) -> NoiseClassFact:
+    weights = np.bincount(rows, minlength=len(design.mean)).astype(float)
+    n = len(noise)
+    if not n:  # the design of a class without cells is known where its rows agree
+        last = max(low, len(design.mean)) + design.cycle if high is None else high + 1
+        served = np.unique(design.rows(np.arange(low, last)))
+        laws = design.probabilities[served]
+        if (laws == laws[0]).all():
+            weights[served] = 1.0
+    if not weights.any():
+        return NoiseClassFact(low=low, high=high, cells=0, **dict.fromkeys(_FIGURES))
+    served = np.flatnonzero(weights)
+    stay = design.probabilities[:, np.clip(-design.lowest, 0, len(design.noise) - 1)]
+    stay = stay * (0 <= -design.lowest < len(design.noise))
+    away = noise - design.mean[rows]
+    return NoiseClassFact(
+        low=low,
+        high=high,
+        cells=n,
+        mean_designed=float(np.average(design.mean, weights=weights)),
+        mean_drawn=float(noise.mean()) if n else None,
+        variance_designed=float(np.average(design.variance, weights=weights)),
+        variance_drawn=float((away**2).mean()) if n else None,
+        stay_designed=float(np.average(stay, weights=weights)),
+        stay_drawn=float((noise == 0).mean()) if n else None,
+        least_designed=int(design.least[served].min()),
+        least_drawn=int(noise.min()) if n else None,
+        most_designed=int(design.most[served].max()),
+        most_drawn=int(noise.max()) if n else None,
+    )
+
+
+_FIGURES = tuple(
+    f"{name}_{how}"
+    for name in ("mean", "variance", "stay", "least", "most")
+    for how in ("designed", "drawn")
+)
+
+
+def noise_shares(cells: ObservedCells, design: Design) -> tuple[NoiseShareFact, ...]:
+    """Compare how often each noise was to come and came.
+
+    Parameters
+    ----------
+    cells
+        Cells with independent noise.
+    design
+        The p-table.
+
+    Examples
+    --------
+    >>> from ckm.assessment.noise.applied import Design
+    >>> from ckm.assessment.observed import ObservedCells
+    >>> from ptable import PTable
+    >>> design = Design.of(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
+    >>> cells = ObservedCells.of([4] * 100, noise=[-1, 1] * 50)
+    >>> noise_shares(cells, design)[0]
+    NoiseShareFact(noise=-1, designed=0.5, drawn=0.5)
+    """
+    n = len(cells)
+    if not n:
+        return ()
+    weights = np.bincount(design.rows(cells.count), minlength=len(design.mean))
+    designed = weights @ design.probabilities / n
+    values, times = np.unique(cells.noise, return_counts=True)
+    drawn = dict(zip(values.tolist(), (times / n).tolist(), strict=True))
+    by_design = dict(zip(design.noise.tolist(), designed.tolist(), strict=True))
+    return tuple(
+        NoiseShareFact(noise=v, designed=by_design.get(v, 0.0), drawn=drawn.get(v, 0.0))
+        for v in sorted({*drawn, *(v for v, p in by_design.items() if p)})
+    )
+
+
+def noise_pairs(count: Numbers, published: Numbers) -> tuple[PairFact, ...]:
+    """Count cells by original and published count, in bins that widen with the count.
+
+    There are as many bins as a picture can show, so that it shows all cells.
+
+    Parameters
+    ----------
+    count, published
+        The counts of the cells.
+
+    Examples
+    --------
+    >>> noise_pairs(np.array([1, 1, 900]), np.array([0, 0, 901]))[0]
+    PairFact(original=1, published=0, cells=2)
+    """
+    largest = int(max(count.max(initial=0), published.max(initial=0)))
+    for single, growth in _BINS:
+        edges = _edges(largest, single, growth)
+        first = np.searchsorted(edges, count, side="right") - 1
+        second = np.searchsorted(edges, published, side="right") - 1
+        pairs, cells = np.unique(first * len(edges) + second, return_counts=True)
+        n_bins = len(np.union1d(pairs // len(edges), pairs % len(edges)))
+        if len(pairs) <= _MOST_PAIRS and n_bins <= _MOST_BINS:
+            break
+    return tuple(
+        PairFact(
+            original=int(edges[pair // len(edges)]),
+            published=int(edges[pair % len(edges)]),
+            cells=n,
+        )
+        for pair, n in zip(pairs.tolist(), cells.tolist(), strict=True)
+    )
+
+
+def _edges(largest: int, single: int, growth: float) -> Numbers:
+    edges = list(range(single + 1))
+    while edges[-1] < largest:
+        edges.append(max(edges[-1] + 1, int(edges[-1] * growth)))
+    return np.array(edges, np.int64)

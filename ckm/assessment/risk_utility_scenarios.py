@@ -1,0 +1,179 @@
+"""Designs beside the p-table of a job, on one map: for comparisons and for reports."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reports.facts import DesignFact, ScenarioFacts
+from risk.map_catalogue import FIGURES
+from risk.map_result import EVERY_TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ckm.engine.cell_histogram import Tally
+    from ptable import PTable
+    from risk.designs import MapDesign
+    from risk.map_result import RiskUtilityMap
+
+__all__ = ["LOSS", "RISK", "Scenarios", "map_scenarios"]
+
+#: The figures of the map: the most that a published count tells, and how far counts move.
+RISK, LOSS = "q_worst_set", "hellinger_raw"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Scenarios:
+    """Designs on one map of risk and utility; for inside.
+
+    Parameters
+    ----------
+    map
+        The figures of all designs.
+    ptables
+        Design → p-table, as it is published with: empty cells stay 0.
+    chosen
+        The design that is the job's own.
+
+    Examples
+    --------
+    >>> from ckm.engine.cell_histogram import Tally
+    >>> from ptable.mechanisms import Mechanism
+    >>> from risk.histogram import Histogram
+    >>> some = Histogram.of([1, 2, 9])
+    >>> tally = Tally(
+    ...     tables={"t": some}, together=some, variables={}, listed=3, distinct=3, record_sets=3
+    ... )
+    >>> found = map_scenarios(
+    ...     {"r5": Mechanism.rounding(5)},
+    ...     tally,
+    ...     own=Mechanism.rounding(3).build(),
+    ...     name="ours",
+    ...     sensitive=[1],
+    ... )
+    >>> [(design.name, design.chosen) for design in found.facts().designs]
+    [('ours', True), ('r5', False)]
+    """
+
+    map: RiskUtilityMap
+    ptables: Mapping[str, PTable]
+    chosen: str
+
+    def designs(self, table: str = EVERY_TABLE) -> tuple[DesignFact, ...]:
+        """Give the figures of each design on a table; without draws, those with a formula.
+
+        Parameters
+        ----------
+        table
+            The table; none is all of them together.
+
+        Examples
+        --------
+        >>> Scenarios.designs.__name__  # see the example of the class
+        'designs'
+        """
+        front = set(self.map.pareto(risk=RISK, utility=LOSS, table=table))
+        return tuple(
+            DesignFact(
+                name=line.design,
+                figures={
+                    name: number
+                    for name, number in line.figures.items()
+                    if self.map.n_draws or not FIGURES[name].is_drawn
+                },
+                front=line.design in front,
+                chosen=line.design == self.chosen,
+            )
+            for line in self.map.lines
+            if line.table == table
+        )
+
+    def facts(self) -> ScenarioFacts:
+        """Give what a page says of the designs on all tables together.
+
+        Examples
+        --------
+        >>> Scenarios.facts.__name__  # see the example of the class
+        'facts'
+        """
+        return ScenarioFacts(
+            designs=self.designs(), refused=dict(self.map.refused), risk=RISK, utility=LOSS
+        )
+
+
+def map_scenarios(
+    designs: Mapping[str, MapDesign],
+    tally: Tally,
+    *,
+    own: PTable,
+    name: str,
+    sensitive: Sequence[int],
+    n_draws: int = 0,
+    seed: int = 1,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Scenarios:
+    """Map the risk and the utility of designs and of a p-table on the same cells.
+
+    Figures of risk take all empty cells of the grids, figures of use those that the tables
+    list. For all tables together, a cell that several of them show counts once.
+
+    Parameters
+    ----------
+    designs
+        Name → design, see `risk.map.risk_utility_map`.
+    tally
+        The cells.
+    own
+        The p-table of the job; where a design has the same probabilities, it is that one.
+    name
+        What it is called if none has; with an asterisk where a design has that name.
+    sensitive
+        The sensitive counts.
+    n_draws, progress
+        As for `risk.map.risk_utility_map`.
+    seed
+        Of the keys that are drawn; the same seed gives the same map.
+
+    Examples
+    --------
+    >>> map_scenarios.__name__  # see the example of `Scenarios`
+    'map_scenarios'
+    """
+    from risk.designs import build_designs, keep_zeros
+    from risk.map import risk_utility_map
+
+    while name in designs:
+        name += "*"
+    built = build_designs({**designs, name: own}, progress=progress)
+    kept = {design: keep_zeros(table) for design, table in built.tables.items()}
+    ptables, chosen = _chosen(kept, own=name)
+    found = risk_utility_map(
+        ptables,
+        tally.tables,
+        together=tally.together,
+        rng=np.random.default_rng(seed),
+        sensitive=sensitive,
+        n_draws=n_draws,
+        progress=progress,
+    )
+    return Scenarios(
+        map=dataclasses.replace(found, refused=built.refused), ptables=ptables, chosen=chosen
+    )
+
+
+def _chosen(tables: Mapping[str, PTable], *, own: str) -> tuple[dict[str, PTable], str]:
+    """Put the job's own p-table first, or find it among the designs."""
+    rest = {name: table for name, table in tables.items() if name != own}
+    for name, table in rest.items():
+        if _rows(table) == _rows(tables[own]):
+            return rest, name
+    return {own: tables[own], **rest}, own
+
+
+def _rows(table: PTable) -> tuple[object, ...]:
+    """Give what a p-table does, whatever it is called and however it was made."""
+    rows = [sorted(table.units(count).items()) for count in range(table.n_rows)]
+    return table.key_range, table.large_counts, table.step, rows

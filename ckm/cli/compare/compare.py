@@ -1,0 +1,370 @@
+"""``ckm compare``: rival methods, or designs of noise, on the tables of a job."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import logging
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckm.cli.compare.method_table import show_methods, told
+from ckm.cli.release import limit_options
+from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.output import check_output
+from footing.files import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from ckm.cli.terminal.console import Voice
+    from ckm.comparison.compare_designs import Comparison
+    from ckm.comparison.compare_methods import MethodComparison
+    from ckm.config.comparison.methods import Comparanda
+    from ckm.config.job.job import Job
+    from reports import Report
+    from reports.facts import Text
+
+__all__ = ["compare"]
+
+_PATH = click.Path(path_type=Path)
+_SHOWN = {
+    "q_worst": "worst\nP(i | j)",
+    "q_worst_set": "worst\nP(S | j)",
+    "given_away_set": "given\naway",
+    "aad": "mean\n|d|",
+    "hellinger_raw": "Hellinger\n",
+    "false_zeros_pct": "false\nzeros %",
+}
+_RISK, _LOSS = "q_worst_set", "hellinger_raw"
+#: What tells of every table.
+_TALKATIVE = (
+    "ckm.engine.engine",
+    "ckm.ledger",
+    "ckm.suppression.secondary.search",
+    "tables.cube",
+    "tables.swapping",
+)
+#: A narrower terminal has room for the two axes of the map alone.
+_WIDE = 72
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm compare job.toml                                    all methods, as measured
+  ckm compare job.toml -o methods.html                    a page, --lang fr in French
+  ckm compare job.toml --methods rounding,cell-key
+  ckm compare job.toml designs.toml                       designs of noise
+  ckm compare job.toml designs.toml -o map.csv            all figures, per table
+  ckm compare job.toml designs.toml -o map.svg            a picture
+  ckm compare job.toml designs.toml -o comparison.html
+
+\b
+designs.toml may hold methods, designs or both:
+  [methods.random-rounding]           other parameters of a method
+  base = 3
+  [methods.made]                      one more
+  method = "synthetic"
+  path = "synthetic.parquet"
+  [experiment]                        what methods are tried on
+  geography = "region"
+  target = "category"
+  [grid]                              all combinations
+  max_noise = [3, 5, 8]
+  variance = [1.0, 3.0]
+  small = [0, 2]
+  [designs.rounded]                   or one at a time
+  mechanism = "random-rounding"
+  base = 3
+  [designs.ours]
+  path = "ptable.parquet"
+
+The output is internal: its figures follow from original counts and from parameters.
+"""
+)
+@click.argument("job", type=_PATH, metavar="JOB.toml")
+@click.argument("designs", type=_PATH, metavar="[DESIGNS.toml]", required=False)
+@click.option("-o", "--output", type=_PATH, help="A file: .csv, .svg, .html or .json.")
+@click.option("--lang", type=click.Choice(["en", "fr"]), help="The language of the page.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@click.option("--methods", help="Names of methods, with commas; by default all.")
+@click.option("--geography", help="For methods: the dimension of areas.")
+@click.option("--target", help="For methods: the dimension that an intruder wants to know.")
+@click.option(
+    "--sample",
+    type=click.IntRange(1, 1_000_000),
+    help="For methods: try them on at most so many records; by default 20000.",
+)
+@click.option(
+    "--sensitive",
+    type=click.IntRange(1, 1000),
+    help="For designs: the largest sensitive count; by default that of the job's [report].",
+)
+@click.option(
+    "--draws",
+    type=click.IntRange(0, 1000),
+    default=1,
+    show_default=True,
+    help="For designs: simulations for the figures that have no formula.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), help="Of all that is drawn; by default 1."
+)
+@limit_options
+@common_options
+@click.pass_obj
+def compare(
+    voice: Voice,
+    *,
+    job: Path,
+    designs: Path | None,
+    output: Path | None,
+    lang: str | None,
+    force: bool,
+    methods: str | None,
+    geography: str | None,
+    target: str | None,
+    sample: int | None,
+    sensitive: int | None,
+    draws: int,
+    seed: int | None,
+    memory_limit: str | None,
+    threads: int | None,
+) -> None:
+    """Compare methods, or designs of noise, on the tables of a job.
+
+    Without DESIGNS, every method is tried on the records of the job, a sample where there are
+    many, and the criteria by which offices choose are measured. With DESIGNS, risk and utility
+    of designs are mapped, the job's own p-table among them; these are expectations over all
+    keys.
+    """
+    from ckm.config import read_job
+    from ckm.config.comparison.methods import read_comparanda
+
+    check_output(output, lang=lang, force=force, endings=tuple(_WRITERS))
+    plan = read_job(job)
+    given = {"geography": geography, "target": target, "most_records": sample, "seed": seed}
+    wanted = read_comparanda(
+        designs,
+        only=_names(methods),
+        experiment={name: value for name, value in given.items() if value is not None},
+    )
+    _require_fit(wanted, output)
+    _tell_read(voice, wanted, designs)
+    limits = {"memory_limit": memory_limit, "threads": threads}
+    drawn = {
+        "sensitive": None if sensitive is None else range(1, sensitive + 1),
+        "n_draws": draws,
+        "seed": 1 if seed is None else seed,
+    }
+    with voice.progress() as tell:
+        found = _Found(
+            title=plan.title_of(),
+            designs=_compared_designs(plan, wanted, tell, drawn | limits),
+            methods=_compared_methods(plan, wanted, tell, limits),
+        )
+    _finish(voice, found, output, lang)
+
+
+def _finish(voice: Voice, found: _Found, output: Path | None, lang: str | None) -> None:
+    """Tell what was refused, and show the comparison or write it."""
+    if found.designs is not None:
+        for name, reason in found.designs.map.refused.items():
+            voice.warn("design refused", f"{name}: {reason}", design=name)
+    if found.methods is not None:
+        for result in found.methods.results:
+            if result.reason:
+                voice.warn("method not tried", told(result), method=result.choice.name)
+    if output is None:
+        if found.methods is not None:
+            show_methods(voice, found.methods)
+        if found.designs is not None:
+            _show(voice, found.designs)
+        return
+    text = _WRITERS[output.suffix.lower()](found, lang or "en")
+    write_whole(output, text, is_private=True)
+    voice.step("comparison written", "it follows from original counts: keep it inside")
+    click.echo(str(output))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """Designs, methods or both."""
+
+    title: Text
+    designs: Comparison | None
+    methods: MethodComparison | None
+
+    def report(self, language: str) -> Report:
+        from ckm.comparison.method_facts import comparison_of_methods, method_facts
+        from reports import comparison_report
+
+        if self.designs is None:
+            assert self.methods is not None  # noqa: S101  (one of the two was asked for)
+            facts = comparison_of_methods(self.methods, title=self.title)
+        else:
+            facts = self.designs.facts()
+            if self.methods is not None:
+                facts = replace(facts, methods=method_facts(self.methods))
+        return comparison_report(facts, language=language)
+
+
+def _names(methods: str | None) -> tuple[str, ...]:
+    if methods is None:
+        return ()
+    names = tuple(name.strip() for name in methods.split(",") if name.strip())
+    if not names:
+        raise click.UsageError("--methods names no method.")
+    return names
+
+
+def _require_fit(wanted: Comparanda, output: Path | None) -> None:
+    suffix = "" if output is None else output.suffix.lower()
+    if wanted.methods and suffix == ".svg":
+        raise click.UsageError("There is no picture of methods: write .html, .csv or .json.")
+    if wanted.methods and wanted.designs and suffix == ".csv":
+        raise click.UsageError(
+            "Methods and designs do not fit into one CSV: write .html or .json, or compare "
+            "them one after the other."
+        )
+
+
+def _tell_read(voice: Voice, wanted: Comparanda, file: Path | None) -> None:
+    said = []
+    if wanted.designs:
+        said.append(f"{len(wanted.designs)} design{'s' * (len(wanted.designs) != 1)}")
+    if wanted.methods:
+        said.append(f"{len(wanted.methods)} method{'s' * (len(wanted.methods) != 1)}")
+    name = "defaults" if file is None else file.name
+    voice.step(
+        "designs read" if wanted.designs else "methods read",
+        f"{name}: {', '.join(said)}",
+        designs=len(wanted.designs),
+        methods=len(wanted.methods),
+    )
+
+
+def _compared_designs(
+    plan: Job,
+    wanted: Comparanda,
+    tell: Callable[[str, int, int], None],
+    options: Mapping[str, Any],
+) -> Comparison | None:
+    from ckm.comparison.compare_designs import compare as run
+
+    return run(plan, wanted.designs, progress=tell, **options) if wanted.designs else None
+
+
+def _compared_methods(
+    plan: Job,
+    wanted: Comparanda,
+    tell: Callable[[str, int, int], None],
+    limits: Mapping[str, Any],
+) -> MethodComparison | None:
+    from ckm.comparison.compare_methods import compare_methods
+
+    if not wanted.methods:
+        return None
+    with _few_events():
+        return compare_methods(
+            plan, wanted.methods, experiment=wanted.experiment, progress=tell, **limits
+        )
+
+
+@contextlib.contextmanager
+def _few_events() -> Iterator[None]:
+    """Keep the events of the hundreds of tables that are tried out of the log."""
+    loggers = [logging.getLogger(name) for name in _TALKATIVE]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _show(voice: Voice, found: Comparison) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    front = set(found.map.pareto(risk=_RISK))
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("")
+    table.add_column("design", overflow="fold", min_width=14)
+    is_wide = voice.out.width >= _WIDE
+    shown = list(_SHOWN) if is_wide else [_RISK, _LOSS]
+    for figure in shown:
+        table.add_column(_SHOWN[figure], justify="right", no_wrap=True)
+    for design in found.map.designs:
+        is_chosen = design == found.chosen
+        mark = "*" * (design in front) + "J" * is_chosen
+        cells = (_number(found, design, figure) for figure in shown)
+        table.add_row(mark, Text(design), *cells, style="bold" if is_chosen else "")
+    most = max(found.map.sensitive)
+    voice.out.print(table)
+    voice.out.print(
+        "* no other has less of both worst P(S | j) and Hellinger    J the job's own\n"
+        f"S: the sensitive counts, 1 to {most}    "
+        "given away: certainly in S with one record more\n"
+        f"All tables together, each of {found.tally.distinct:,} distinct cells once."
+        + "\nMore figures: on a wider terminal, or with -o map.csv"
+        * (not is_wide),
+        markup=False,
+    )
+
+
+def _number(found: Comparison, design: str, figure: str) -> str:
+    from risk.map_catalogue import FIGURES
+
+    number = found.map.find(design, figure)
+    if number is None:
+        return "none"
+    return f"{number:.3f}" if FIGURES[figure].unit == "probability" else f"{number:.4g}"
+
+
+def _as_csv(found: _Found, _language: str) -> str:
+    from ckm.comparison.method_facts import methods_csv
+
+    if found.methods is not None:
+        return methods_csv(found.methods)
+    return "" if found.designs is None else _map_csv(found.designs)
+
+
+def _map_csv(found: Comparison) -> str:
+    from risk.map_catalogue import FIGURES
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["design", "table", "cells", *FIGURES])
+    for line in found.map.lines:
+        values = ["" if v is None else repr(v) for v in line.figures.values()]
+        writer.writerow([line.design, line.table, line.n_cells, *values])
+    return text.getvalue()
+
+
+def _as_svg(found: _Found, _language: str) -> str:
+    return "" if found.designs is None else found.designs.map.picture(risk=_RISK).svg
+
+
+def _as_json(found: _Found, language: str) -> str:
+    return found.report(language).to_json()
+
+
+def _as_html(found: _Found, language: str) -> str:
+    return found.report(language).html
+
+
+_WRITERS: dict[str, Callable[[_Found, str], str]] = {
+    ".csv": _as_csv,
+    ".svg": _as_svg,
+    ".html": _as_html,
+    ".json": _as_json,
+}

@@ -1,0 +1,109 @@
+"""The methods of a comparison, on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ckm.cli.terminal.console import Voice
+    from ckm.comparison.compare_methods import MethodComparison, MethodResult
+
+__all__ = ["show_methods", "told"]
+
+_SHOWN = {
+    "same_answer": "same\nagain",
+    "same_by_another_route": "other\nroute",
+    "parts_below_totals": "parts <=\ntotals",
+    "additive": "adds\nup",
+    "found_by_differencing": "found by\ndiff.",
+    "on_demand": "on\ndemand",
+    "decentral": "two\noffices",
+    "cells_lost": "cells\nlost",
+}
+#: What a narrower terminal has room for.
+_FEW = ("same_answer", "additive", "found_by_differencing", "on_demand")
+_WIDE = 104
+
+
+def show_methods(voice: Voice, found: MethodComparison) -> None:
+    """Print one line per method.
+
+    Parameters
+    ----------
+    voice
+        Where to.
+    found
+        The comparison.
+
+    Examples
+    --------
+    >>> show_methods.__name__  # ckm compare job.toml
+    'show_methods'
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    is_wide = voice.out.width >= _WIDE
+    names = list(_SHOWN) if is_wide else list(_FEW)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("method", overflow="fold", min_width=14)
+    for name in names:
+        table.add_column(_SHOWN[name], justify="right", no_wrap=True)
+    table.add_column("mean\n|d|", justify="right", no_wrap=True)
+    for result in found.results:
+        if result.criteria is None:
+            continue
+        cells = [_percent(result.criteria.share(name)) for name in names]
+        change = result.mean_change
+        shown = "none" if change is None else f"{change:.2f}"
+        table.add_row(Text(result.choice.name), *cells, shown)
+    voice.out.print(table)
+    for result in found.results:
+        if result.guarantee is not None:
+            line = f"{result.choice.name}: {result.guarantee.text}"
+            voice.out.print(line, markup=False, highlight=False)
+    bench = found.bench
+    area = repr(bench.names[bench.geography]) if bench.names[bench.geography] else "none"
+    voice.out.print(
+        f"Tried on {_drawn(bench.drawn)}; areas: {area}; "
+        f"sought: {bench.names[bench.target]!r}.\n"
+        "found by diff., cells lost: less is better. -: nothing to measure.\n"
+        "Bases, parameters and the rest: with -o methods.html, .csv or .json",
+        markup=False,
+        highlight=False,
+    )
+
+
+def told(result: MethodResult) -> str:
+    """Say why a method could not be tried.
+
+    Parameters
+    ----------
+    result
+        What was measured of it.
+
+    Examples
+    --------
+    >>> from ckm.config.comparison.method_settings import DEFAULTS
+    >>> from ckm.comparison.compare_methods import MethodResult
+    >>> told(MethodResult(choice=DEFAULTS["swapping"], reason="There is only one area."))
+    'swapping: There is only one area.'
+    """
+    return f"{result.choice.name}: {result.reason}"
+
+
+def _drawn(how: str) -> str:
+    return {
+        "all": "all records",
+        "areas": "the records of some areas",
+        "records": "a sample of the records",
+    }[how]
+
+
+def _percent(share: float | None) -> str:
+    if share is None:
+        return "-"
+    if share in {0.0, 1.0}:
+        return f"{100 * share:.0f} %"
+    return f"{min(max(100 * share, 0.1), 99.9):.1f} %"

@@ -1,0 +1,1 @@
+"""``ckm dp``: budgets, noise and what a guarantee means."""

@@ -1,0 +1,1 @@
+"""``ckm dpsgd``: private training."""

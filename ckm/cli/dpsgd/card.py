@@ -1,0 +1,88 @@
+"""``ckm dpsgd card``: what the model in a file promises, and whether its plan bears it out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.exit_codes import CHECK_FAILED
+
+if TYPE_CHECKING:
+    from ckm.cli.terminal.console import Voice
+    from dpsgd import PrivacyCard
+
+__all__ = ["card"]
+
+_DOUBTS = {
+    "sampling": "batches were drawn otherwise than the account assumes",
+    "trials": "several settings were tried, and their cost is not counted",
+    "seed": "the noise comes from a seed: a demonstration, not a release",
+    "touches": "the data were used beside training, which is not counted",
+    "no-noise": "there is no noise: nobody is protected",
+}
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm dpsgd card model.safetensors
+  ckm dpsgd card model.safetensors --format json > card.json
+  ckm dpsgd card model.safetensors --strict
+
+The cost is reckoned again from the plan in the file: a card that states less has exit code 1.
+"""
+)
+@click.argument("file", metavar="MODEL", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+)
+@click.option("--strict", is_flag=True, help="Exit code 1 too when anything is in doubt.")
+@common_options
+@click.pass_obj
+def card(voice: Voice, *, file: Path, form: str, strict: bool) -> int:
+    """Print the privacy card of a model; needs no PyTorch."""
+    from dpsgd import DPSGDError, read_facts
+    from dpsgd.card import disagreements
+
+    facts = read_facts(file)
+    found = facts.card
+    if found is None:
+        raise DPSGDError(
+            f"The model in {file.name!r} has no privacy card: it was trained without noise.",
+            hint="it protects nobody: keep it inside",
+        )
+    click.echo(found.to_json() if form == "json" else _text(found))
+    wrong = disagreements(found, plan=facts.plan)
+    for name in wrong:
+        voice.warn("card not right", f"the plan in the file does not bear out: {name}")
+    for name in found.doubts:
+        voice.warn("in doubt", _DOUBTS[name])
+    return CHECK_FAILED if wrong or (strict and found.doubts) else 0
+
+
+def _text(card: PrivacyCard) -> str:
+    rows = [
+        ("promise", f"epsilon {card.epsilon:.6g}, delta {card.delta:g}"),
+        ("per", f"{card.unit}, {card.records_per_unit} record at most of each"),
+        ("neighbours", card.adjacency),
+        ("batches", f"{card.sampling}, accounted for as {card.accounted_sampling}"),
+        ("account", card.accountant),
+        ("steps", f"{card.steps:,}, of {card.expected_batch:g} records expected"),
+        ("sampling rate", f"{card.sampling_rate:.6g}"),
+        ("noise", f"multiplier {card.noise_multiplier:.6g}"),
+        ("clipping", f"norm {card.clipping_norm:g}, {card.clipping}"),
+        ("released", card.released),
+        ("data", card.data or "not stated"),
+        *(("other use", touch) for touch in card.touches),
+        ("tuning", f"{card.trials:g} trial{'s' if card.trials > 1 else ''}, {card.tuning}"),
+        ("chance from", card.randomness),
+        *(("limit", limit) for limit in card.limits),
+    ]
+    return "\n".join(f"{name:<15}{value}" for name, value in rows)

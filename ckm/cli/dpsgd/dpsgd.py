@@ -1,0 +1,149 @@
+"""``ckm dpsgd``: private training, what it costs, and what attackers get out of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ckm.cli.dp.dp import budget
+from ckm.cli.dpsgd.card import card
+from ckm.cli.dpsgd.memory import memory
+from ckm.cli.dpsgd.sweep import sweep
+from ckm.cli.dpsgd.train import predict, train
+from ckm.cli.terminal.click_group import Group, common_options
+from ckm.cli.terminal.exit_codes import CHECK_FAILED
+from ckm.cli.terminal.output import check_output
+from footing.files import write_whole
+
+if TYPE_CHECKING:
+    from ckm.cli.terminal.console import Voice
+
+__all__ = ["dpsgd"]
+
+_PATH = click.Path(path_type=Path, exists=True, dir_okay=False)
+
+
+@click.group(
+    cls=Group,
+    epilog="""\b
+Examples:
+  ckm dpsgd budget -s 60000 -b 64 -n 1.0 -e 15     what a training run costs
+  ckm dpsgd train people.parquet --plan plan.toml -o model.safetensors
+  ckm dpsgd card model.safetensors                 what the model promises
+  ckm dpsgd predict model.safetensors new.parquet -o predicted.csv
+  ckm dpsgd audit scores.csv --epsilon 1           do an attacker's scores keep the promise?
+  ckm dpsgd report plan.toml -o study.html         its cost in pictures, beside other choices
+""",
+)
+def dpsgd() -> None:
+    """Train on confidential data: cost, models, audits."""
+
+
+@dpsgd.command(
+    epilog="""\b
+Example:
+  ckm dpsgd audit scores.csv --epsilon 1 -d 1e-5      columns: score, is_member
+  ckm dpsgd audit scores.csv --epsilon 1 -o audit.json    for ckm dpsgd report
+""",
+)
+@click.argument("file", type=_PATH)
+@click.option("--epsilon", type=float, help="What the model promises; none for a plain one.")
+@click.option("-d", "--delta", type=float, default=1e-5, show_default=True, help="The delta.")
+@click.option(
+    "--sampling",
+    type=click.Choice(["poisson", "fixed", "shuffled"]),
+    default="poisson",
+    show_default=True,
+    help="The batches that the epsilon is for.",
+)
+@click.option(
+    "--adjacency",
+    type=click.Choice(["add-remove", "zero-out", "replace"]),
+    default="add-remove",
+    show_default=True,
+    help="The neighbours that the epsilon is for.",
+)
+@click.option("--canaries", is_flag=True, help="Membership was drawn by a fair coin each.")
+@click.option("--name", help="Of the model, on a page; by default that of the file.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The findings: .json.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@common_options
+@click.pass_obj
+def audit(
+    voice: Voice,
+    /,
+    *,
+    file: Path,
+    epsilon: float | None,
+    delta: float,
+    sampling: str,
+    adjacency: str,
+    canaries: bool,
+    name: str | None,
+    output: Path | None,
+    force: bool,
+) -> int:
+    """Set an attack's scores beside what the promise allows; exit code 1 if it is broken."""
+    from dpsgd.audits import Ceiling, Evidence, attack_rates, one_run_audit, write_evidence
+
+    check_output(output, force=force, endings=(".json",))
+    scores, is_member = _scores(file)
+    ceiling = None if epsilon is None else Ceiling(epsilon=epsilon, delta=delta)
+    found = attack_rates(scores[is_member], scores[~is_member], ceiling=ceiling)
+    bound = one_run_audit(scores, is_in=is_member, delta=delta) if canaries else None
+    evidence = Evidence(
+        name=name or file.stem,
+        epsilon=epsilon,
+        delta=None if epsilon is None else delta,
+        adjacency=adjacency,
+        sampling=sampling,
+        attacks={"scores": found},
+        one_run=bound,
+    )
+    click.echo(f"area under the curve  {found.auc:.3f}")
+    click.echo(f"advantage             {found.advantage:.3f}{_most(found.advantage_ceiling)}")
+    for rate in found.rates:
+        click.echo(
+            f"found at {rate.false_positive_rate:>6.1%}      {rate.true_positive_rate:.3f}  "
+            f"({rate.low:.3f} to {rate.high:.3f}){_most(rate.ceiling)}"
+        )
+    if bound is not None:
+        click.echo(f"epsilon is not below  {bound.epsilon:.3f}  (wrong 5 times in 100)")
+    if output is not None:
+        write_whole(output, write_evidence([evidence]) + "\n", is_private=True)
+        voice.step("findings written", "they are about people in the data: keep them inside")
+    if evidence.is_refuted or found.is_above:
+        voice.warn("promise broken", "The scores are above what the promise allows.")
+        return CHECK_FAILED
+    return 0
+
+
+def _most(ceiling: float | None) -> str:
+    return "" if ceiling is None else f"  (at most {ceiling:.3f})"
+
+
+def _scores(file: Path):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    import csv
+
+    import numpy as np
+
+    from dpsgd.errors import TrainingDataError
+
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            rows = [(float(r["score"]), int(r["is_member"])) for r in csv.DictReader(stream)]
+    except (KeyError, ValueError, TypeError, csv.Error):
+        rows = []
+    table = np.array(rows, dtype=np.float64).reshape(-1, 2)
+    if not np.isin(table[:, 1], (0, 1)).all() or len(set(table[:, 1])) < 2:
+        raise TrainingDataError(
+            f"{file.name!r} needs numbers in columns score and is_member, the latter 0 and 1.",
+            hint="one line a record",
+        )
+    return table[:, 0], table[:, 1] == 1
+
+
+for _command in (budget, train, predict, card, sweep, memory):
+    dpsgd.add_command(_command)

@@ -1,0 +1,289 @@
+"""``ckm dpsgd report``: the page of a plan, a sweep, an audit or a privacy card."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.output import check_output
+from footing.files import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ckm.cli.terminal.console import Voice
+    from dpsgd.card import PrivacyCard
+    from dpsgd.sensitivity import Choices
+    from reports import Report
+
+__all__ = ["report"]
+
+_PATH = click.Path(path_type=Path)
+_LARGEST = 64 * 2**20
+_SUFFIXES = (".html", ".json")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm dpsgd report -s 60000 -b 64 -n 1.0 -e 15 -o study.html     what a run would cost
+  ckm dpsgd report plan.toml -o study.fr.html --language fr
+  ckm dpsgd report runs.csv -o sweep.html -s 32561 -d 1e-5 --classes 2
+  ckm dpsgd report private.json plain.json -o audits.html        attacks, side by side
+  ckm dpsgd report model.safetensors -o card.html                the card of a model
+  ckm dpsgd report card.json -o numbers.json                     its numbers, for programs
+
+\b
+Sweeps and audits follow from confidential records: their pages are internal.
+"""
+)
+@click.argument("files", type=_PATH, metavar="[FILE]...", nargs=-1)
+@click.option("-o", "--output", type=_PATH, required=True, help="The page: .html or .json.")
+@click.option(
+    "--language",
+    "--lang",
+    type=click.Choice(["en", "fr"]),
+    default="en",
+    show_default=True,
+    help="Of the page.",
+)
+@click.option("--title", default="", help="Of the page.")
+@click.option("-s", "--dataset-size", type=int, help="Number of records.")
+@click.option("-b", "--batch-size", type=int, help="Records in a batch.")
+@click.option(
+    "-n",
+    "--noise-multiplier",
+    "--noise_multiplier",
+    type=float,
+    help="Standard deviation of the noise over the clipping norm.",
+)
+@click.option("-e", "--epochs", type=int, help="Passes over the data.")
+@click.option("-d", "--delta", type=float, help="The delta; of a study 1e-05 by default.")
+@click.option(
+    "--sampling",
+    type=click.Choice(["poisson", "fixed", "shuffled"]),
+    help="How the batches of a sweep were drawn; poisson by default.",
+)
+@click.option(
+    "--adjacency",
+    type=click.Choice(["add-remove", "zero-out", "replace"]),
+    help="The neighbours that a sweep's epsilons are for; add-remove by default.",
+)
+@click.option("--classes", type=int, help="Of a sweep, for the multiple of chance.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@common_options
+@click.pass_obj
+def report(
+    voice: Voice,
+    /,
+    *,
+    files: tuple[Path, ...],
+    output: Path,
+    language: str,
+    title: str,
+    force: bool,
+    **options: Any,
+) -> None:
+    """Make a page of what a run costs, reached, gave away or promises."""
+    check_output(output, force=force, endings=_SUFFIXES)
+    facts, make = _found(files, title=title, options=options)
+    found = make(facts, language=language)
+    text = found.to_json() if output.suffix.lower() == ".json" else found.html
+    is_private = found.edition == "internal"
+    write_whole(output, text, is_private=is_private)
+    if is_private:
+        voice.step("page written", "it follows from confidential records: keep it inside")
+    click.echo(str(output))
+
+
+def _found(
+    files: tuple[Path, ...], *, title: str, options: dict[str, Any]
+) -> tuple[Any, Callable[..., Report]]:
+    """Choose the page by what is given."""
+    from ckm import __version__
+
+    about = {"title": title, "version": __version__}
+    if not files:
+        return _study(_choices(options), about)
+    suffix = files[0].suffix.lower()
+    if suffix == ".csv":
+        return _sweep(_only(files), options, about)
+    if suffix == ".safetensors":
+        _refuse(options)
+        return _card(_card_in_model(_only(files)), about)
+    _refuse(options)
+    if suffix == ".toml":
+        from ckm.config.training import read_training
+
+        return _study(read_training(_only(files)).plan(), about)
+    return _of_json(files, _read_json(files[0]), about)
+
+
+def _of_json(
+    files: tuple[Path, ...], first: dict[str, Any], about: dict[str, str]
+) -> tuple[Any, Callable[..., Report]]:
+    if first.get("format") == "ckm-dpsgd-audit":
+        return _audits(files, about)
+    _only(files)
+    text = json.dumps(first)
+    if "accountant" in first:
+        from dpsgd.card import PrivacyCard
+
+        return _card(PrivacyCard.from_json(text), about)
+    if "steps" in first and "sampling_rate" in first:
+        from dpsgd.plan import Plan
+
+        return _study(Plan.from_json(text), about)
+    if isinstance(first.get("card"), dict):
+        return _card(_as_card(first["card"], files[0]), about)
+    raise _unknown(files[0])
+
+
+def _study(given: Any, about: dict[str, str]) -> tuple[Any, Callable[..., Report]]:
+    from dpsgd.pages import choices_of, study_facts
+    from dpsgd.plan import Plan
+    from reports import study_report
+
+    plan = given if isinstance(given, Plan) else None
+    base = given if plan is None else choices_of(plan)
+    facts = study_facts(base, plan=plan, title=about["title"], version=about["version"])
+    return facts, study_report
+
+
+def _choices(options: dict[str, Any]) -> Choices:
+    from dpsgd.sensitivity import Choices
+
+    names = ("dataset_size", "batch_size", "noise_multiplier", "epochs")
+    missing = [name for name in names if options[name] is None]
+    if missing:
+        raise click.UsageError(
+            "Give a file, or a run by -s, -b, -n and -e; "
+            f"--{missing[0].replace('_', '-')} is missing."
+        )
+    delta = 1e-5 if options["delta"] is None else options["delta"]
+    return Choices(delta=delta, **{name: options[name] for name in names})
+
+
+def _sweep(
+    file: Path, options: dict[str, Any], about: dict[str, str]
+) -> tuple[Any, Callable[..., Report]]:
+    from dpsgd.errors import TrainingDataError
+    from dpsgd.pages import sweep_facts
+    from dpsgd.sweep import outcomes
+    from reports import sweep_report
+
+    if not file.is_file():
+        raise click.UsageError(f"The file {file.name!r} cannot be read.")
+    found = outcomes(file, classes=options["classes"])
+    if not found:
+        raise TrainingDataError(f"{file.name!r} has no runs.", hint="run the sweep first")
+    known = options["delta"] is not None
+    facts = sweep_facts(
+        found,
+        delta=options["delta"],
+        dataset_size=options["dataset_size"],
+        sampling=options["sampling"] or ("poisson" if known else ""),
+        adjacency=options["adjacency"] or ("add-remove" if known else ""),
+        classes=options["classes"],
+        **about,
+    )
+    return facts, sweep_report
+
+
+def _audits(
+    files: tuple[Path, ...], about: dict[str, str]
+) -> tuple[Any, Callable[..., Report]]:
+    from dpsgd.audits.evidence import read_evidence
+    from dpsgd.pages import audit_facts
+    from reports import audits_report
+
+    found = [
+        evidence for file in files for evidence in read_evidence(json.dumps(_read_json(file)))
+    ]
+    return audit_facts(found, **about), audits_report
+
+
+def _card(card: PrivacyCard, about: dict[str, str]) -> tuple[Any, Callable[..., Report]]:
+    from dpsgd.pages import card_facts
+    from reports import card_report
+
+    return card_facts(card, **about), card_report
+
+
+def _card_in_model(file: Path) -> PrivacyCard:
+    """Read the card in the head of a model's file; its tensors are left alone."""
+    from dpsgd.errors import CheckpointError
+
+    try:
+        with file.open("rb") as stream:
+            size = int.from_bytes(stream.read(8), "little")
+            head = json.loads(stream.read(size)) if 0 < size <= _LARGEST else None
+        found = dict(head["__metadata__"])  # type: ignore[index]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise CheckpointError(
+            f"The file {file.name!r} cannot be read.", hint="it may be cut short"
+        ) from None
+    if "card" not in found and isinstance(found.get("facts"), str):
+        inner = _parsed(found["facts"])
+        found = inner if isinstance(inner, dict) else {}
+    if "card" not in found:
+        raise CheckpointError(
+            f"The file {file.name!r} has no privacy card.",
+            hint="it was written without one, or holds no model",
+        )
+    return _as_card(found["card"], file)
+
+
+def _as_card(content: Any, file: Path) -> PrivacyCard:
+    from dpsgd.card import PrivacyCard
+
+    if isinstance(content, str):
+        return PrivacyCard.from_json(content)
+    if isinstance(content, dict):
+        return PrivacyCard.from_json(json.dumps(content))
+    raise _unknown(file)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8") if file.stat().st_size <= _LARGEST else ""
+    except (OSError, UnicodeDecodeError):
+        raise click.UsageError(f"The file {file.name!r} cannot be read.") from None
+    found = _parsed(text)
+    if not isinstance(found, dict):
+        raise _unknown(file)
+    return found
+
+
+def _unknown(file: Path) -> Exception:
+    from dpsgd.errors import DPSGDError
+
+    return DPSGDError(
+        f"{file.name!r} is no plan, sweep, audit, model or privacy card.",
+        hint="plans, audits and cards are JSON, sweeps CSV, models .safetensors",
+    )
+
+
+def _only(files: tuple[Path, ...]) -> Path:
+    if len(files) > 1:
+        raise click.UsageError("Only audits come in several files.")
+    return files[0]
+
+
+def _refuse(options: dict[str, Any]) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise click.UsageError(
+            f"--{given[0].replace('_', '-')} does not go with this file: it says all itself."
+        )

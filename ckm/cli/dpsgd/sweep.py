@@ -1,0 +1,221 @@
+"""``ckm dpsgd sweep``: many settings tried on one table, and what it costs to keep the best."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckm.cli.dpsgd.train import on_threads, source_of, thread_option
+from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.output import check_output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ckm.cli.terminal.console import Voice
+    from ckm.config.training import TrainingJob
+    from dpsgd import Plan
+    from dpsgd.sweep import Outcome
+
+__all__ = ["sweep"]
+
+_PATH = click.Path(path_type=Path)
+_CHOICES = (
+    "batch_size", "noise_multiplier", "clipping_norm", "learning_rate", "epochs",
+    "hidden_units", "image_factor",
+)  # fmt: skip
+_WAYS = {
+    "one": "one run, settled beforehand or on public data",
+    "sum": "all {runs} private runs counted",
+    "basic": "all {runs} private runs counted, plain sum",
+    "geometric": "{runs} runs on average, their number random (geometric law) and secret",
+    "logarithmic": "{runs} runs on average, their number random (logarithmic law) and secret",
+}
+
+
+class _Numbers(click.ParamType[Any]):
+    """Numbers between commas."""
+
+    name = "list"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[float]:
+        """Return the numbers."""
+        if isinstance(value, list):
+            return value
+        try:
+            return [float(word) for word in str(value).split(",")]
+        except ValueError:
+            self.fail("it takes numbers between commas: 64,32", param, ctx)
+
+
+def _choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for name in reversed(_CHOICES):
+        option = click.option(
+            f"--{name.replace('_', '-')}", type=_Numbers(), metavar="A,B,C",
+            help="Values to try; the first is the usual one." if name == "batch_size" else None,
+        )  # fmt: skip
+        command = option(command)
+    return command
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm dpsgd sweep --plan plan.toml --test others.parquet --batch-size 64,32 \\
+      --noise-multiplier 1,2 --repetitions 3 --with-plain -o runs.csv
+  ckm dpsgd sweep --plan plan.toml --test others.parquet --one-at-a-time \\
+      --learning-rate 0.5,1,2 --hidden-units 8,16 -o runs.csv
+
+A line an epoch; the same command goes on where it was interrupted. The scores follow from the
+test records without noise: keep the file inside, and try settings on public or synthetic
+records where you can.
+"""
+)
+@click.argument("data", type=_PATH, required=False)
+@click.option("--plan", "plan_file", type=_PATH, required=True, help="The training file.")
+@click.option("--test", type=_PATH, required=True, help="Records that were not trained on.")
+@_choice_options
+@click.option("--repetitions", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--one-at-a-time", is_flag=True, help="Vary one choice around the usual ones.")
+@click.option("--with-plain", is_flag=True, help="Run each without privacy as well.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of the first repetition.")
+@click.option("-o", "--output", type=_PATH, required=True, help="A .csv file, gone on with.")
+@thread_option
+@common_options
+@click.pass_obj
+def sweep(
+    voice: Voice,
+    /,
+    *,
+    data: Path | None,
+    plan_file: Path,
+    test: Path,
+    repetitions: int,
+    one_at_a_time: bool,
+    with_plain: bool,
+    seed: int | None,
+    output: Path,
+    threads: int,
+    **choices: list[float] | None,
+) -> None:
+    """Train with lists of settings, several times each; tell mean and spread."""
+    from ckm.cli.dpsgd.records import read_columns
+    from ckm.config.training import read_training
+    from ckm.release.files.output_folder import only_writer
+    from dpsgd.sweep import Sweep, outcomes, run_sweep
+
+    job = read_training(plan_file)
+    source = source_of(data, job)
+    if test.exists() and source.exists() and test.samefile(source):
+        raise click.UsageError("--test must hold other records than those to learn from.")
+    if output.suffix.lower() != ".csv":
+        raise click.UsageError("The output must end in .csv.")
+    check_output(output, force=True, inputs=(source, test, plan_file))
+    tried = Sweep(
+        values=_values(job, choices),
+        repetitions=repetitions,
+        one_at_a_time=one_at_a_time,
+        with_plain=with_plain,
+        seed=seed or 0,
+    )
+    with on_threads(threads), only_writer(output.absolute()):
+        from dpsgd.trials import Trials
+
+        table, others = (
+            read_columns(file, names=job.names, table=job.table) for file in (source, test)
+        )
+        network = dict(job.network)
+        network.pop("average")
+        train = Trials(
+            job.plan, table=table, test=others, schema=job.schema, network=network,
+            is_seeded=seed is not None,
+        )  # fmt: skip
+        with voice.progress() as tell:
+            done = run_sweep(
+                tried, train, file=output, tell=lambda n, all_: tell("runs", n, all_)
+            )
+    voice.step("sweep done", f"{done} runs, the others were there; keep the file inside")
+    target: Any = job.schema.target
+    found = outcomes(output, classes=len(target.values))
+    _show(voice, found, asked=[name for name, listed in choices.items() if listed])
+    for line in _tuning(job, found):
+        click.echo(line)
+    click.echo(str(output))
+
+
+def _values(job: TrainingJob, choices: dict[str, list[float] | None]) -> dict[str, list[float]]:
+    """Return the values to try, and beside them the usual ones of the training file.
+
+    So the record says with what each run was made, and is not gone on with by another plan.
+    """
+    asked = {name: listed for name, listed in choices.items() if listed}
+    if not asked:
+        return {}
+    hidden = job.network["hidden"]
+    usual = {
+        **job.promise,
+        "learning_rate": job.network["learning_rate"],
+        "hidden_units": hidden[0] if len(hidden) == 1 else None,
+    }
+    if (usual["epochs"] or 0.5) % 1:  # a list has whole passes
+        usual["epochs"] = None
+    given = {name: usual.get(name) for name in _CHOICES if name not in asked}
+    return {**asked, **{n: [float(v)] for n, v in given.items() if v is not None}}
+
+
+def _show(voice: Voice, found: Sequence[Outcome], *, asked: Sequence[str]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    seen = {name: {one.choices.get(name) for one in found} - {None} for name in _CHOICES}
+    names = [name for name in _CHOICES if name in asked or len(seen[name]) > 1]
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False)
+    for heading in (*names, "epsilon", "runs", "accuracy", "sd", "times chance"):
+        table.add_column(heading.replace("_", " "), justify="right")
+    for one in found:
+        cells = [f"{one.choices[n]:g}" if n in one.choices else "" for n in names]
+        epsilon = "plain" if one.epsilon is None else f"{one.epsilon:.4g}"
+        spread = "" if one.sd is None else f"{one.sd:.4f}"
+        chance = "" if one.times_chance is None else f"{one.times_chance:.3g}"
+        table.add_row(*cells, epsilon, str(one.runs), f"{one.mean:.4f}", spread, chance)
+    voice.out.print(table)
+
+
+def _tuning(job: TrainingJob, found: Sequence[Outcome]) -> list[str]:
+    """Say what keeping the best costs, were the scores private."""
+    from dpsgd.choosing import cost_of_choosing
+    from dpsgd.trials import changes_of
+
+    runs = [one for one in found if one.is_private]
+    if sum(one.runs for one in runs) < 2:
+        return []
+    plans = [job.plan(**changes_of(one.choices, is_private=True)) for one in runs]
+    known = [_with_choices(one, plan) for one, plan in zip(runs, plans, strict=True)]
+    is_usual = all(p.sampling == "poisson" and p.adjacency == "add-remove" for p in plans)
+    costs = cost_of_choosing(
+        known,
+        delta=plans[0].delta,
+        dataset_size=plans[0].dataset_size if is_usual else None,
+    )
+    lines = ["To keep the best of these runs costs, where the scores come from public records:"]
+    for cost in costs:
+        words = _WAYS[cost.way].format(runs=cost.runs)
+        lines.append(f"  epsilon {cost.epsilon:<8.4g} delta {cost.delta:<8.2g} {words}")
+    return lines
+
+
+def _with_choices(one: Outcome, plan: Plan) -> Outcome:
+    """Return the outcome with all that its account depends on."""
+    batches = math.ceil(1 / plan.sampling_rate - 1e-9)
+    choices = {
+        "batch_size": float(round(plan.expected_batch)),
+        "noise_multiplier": plan.noise_multiplier,
+        "epochs": float(math.ceil(plan.steps / batches)),
+    }
+    return replace(one, choices=choices)

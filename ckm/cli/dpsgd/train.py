@@ -1,0 +1,373 @@
+"""``ckm dpsgd train`` and ``ckm dpsgd predict``: a private model from a table, and its use."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.output import check_output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ckm.cli.terminal.console import Voice
+    from ckm.config.training import TrainingJob
+    from dp import BudgetLedger
+    from dpsgd import Plan
+
+__all__ = [
+    "asked_job",
+    "on_threads",
+    "plan_options",
+    "predict",
+    "source_of",
+    "thread_option",
+    "train",
+]
+
+_PATH = click.Path(path_type=Path)
+#: Option → section and entry of the training file that it replaces.
+_PLAIN: dict[str, tuple[str, str, Any, str]] = {
+    "epsilon": ("plan", "epsilon", float, "What may be spent."),
+    "noise_multiplier": ("plan", "noise_multiplier", float, "Noise, in place of epsilon."),
+    "delta": ("plan", "delta", float, "Delta of (epsilon, delta)."),
+    "unit": ("plan", "unit", str, "Who is protected."),
+    "adjacency": (
+        "plan",
+        "adjacency",
+        click.Choice(["add-remove", "zero-out", "replace"]),
+        "What the neighbours are.",
+    ),
+    "sampling": (
+        "plan",
+        "sampling",
+        click.Choice(["poisson", "fixed", "shuffled"]),
+        "How batches are drawn.",
+    ),
+    "dataset_size": ("plan", "dataset_size", int, "Number of records, or a public guess."),
+    "batch_size": ("plan", "batch_size", int, "Expected records in a batch."),
+    "steps": ("plan", "steps", int, "How many batches."),
+    "epochs": ("plan", "epochs", float, "Passes, in place of steps."),
+    "clipping_norm": ("plan", "clipping_norm", float, "Longest gradient of one record."),
+    "learning_rate": ("network", "learning_rate", float, "Of the descent."),
+    "average": ("network", "average", float, "Weight of the past in an average."),
+    "about": ("data", "about", str, "Which data: for the privacy card."),
+    "trials": ("data", "trials", int, "Plans run on these data, with this one."),
+}
+
+
+def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the training file, and the options that replace its entries."""
+    options = [
+        click.option("--plan", "plan_file", type=_PATH, help="A training file, see below."),
+        *(
+            click.option(f"--{name.replace('_', '-')}", type=kind, help=text)
+            for name, (_, _, kind, text) in _PLAIN.items()
+        ),
+        click.option("--hidden", multiple=True, type=int, help="Width of a layer. Repeat."),
+        click.option(
+            "--number",
+            "numbers",
+            multiple=True,
+            type=(str, float, float),
+            metavar="NAME LOW HIGH",
+            help="A column of numbers and its public bounds. Repeat.",
+        ),
+        click.option(
+            "--codes",
+            multiple=True,
+            type=(str, str),
+            metavar="NAME A,B,C",
+            help="A column of codes and their public list. Repeat.",
+        ),
+        click.option(
+            "--target-number", type=(str, float, float), metavar="NAME LOW HIGH",
+            help="A number to predict.",
+        ),
+        click.option(
+            "--target-codes", type=(str, str), metavar="NAME A,B,C", help="Codes to predict."
+        ),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def thread_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option for threads."""
+    return click.option(
+        "--threads", type=click.IntRange(1, 1024), default=1, show_default=True,
+        help="Of PyTorch. Several rarely help on a table.",
+    )(command)  # fmt: skip
+
+
+def asked_job(plan_file: Path | None, options: dict[str, Any]) -> TrainingJob:
+    """Read the training file, with what the options replace."""
+    from ckm.config.training import read_training
+
+    changes: dict[str, Any] = {}
+    for name, (section, entry, _, _) in _PLAIN.items():
+        if options[name] is not None:
+            changes.setdefault(section, {})[entry] = options[name]
+    for one, other in (("steps", "epochs"), ("epsilon", "noise_multiplier")):
+        _replace(changes.get("plan", {}), one, other)
+    if options["hidden"]:
+        changes.setdefault("network", {})["hidden"] = [*options["hidden"]]
+    columns = [_number(*entry) for entry in options["numbers"]]
+    columns += [_codes(*entry) for entry in options["codes"]]
+    if columns:
+        changes["column"] = columns
+    if options["target_number"] and options["target_codes"]:
+        raise click.UsageError("A model predicts one column: a number or codes.")
+    if options["target_number"]:
+        changes["target"] = _number(*options["target_number"])
+    if options["target_codes"]:
+        changes["target"] = _codes(*options["target_codes"])
+    if plan_file is None and not {"plan", "target", "column"} <= set(changes):
+        raise click.UsageError(
+            "The plan is missing: --plan plan.toml, or options for epsilon, delta, sizes, "
+            "columns and target."
+        )
+    return read_training(plan_file, changes=changes)
+
+
+def _replace(entries: dict[str, Any], one: str, other: str) -> None:
+    """Let an option put out the entry of the file that says the same in another way."""
+    for given, left in ((one, other), (other, one)):
+        if given in entries and left not in entries:
+            entries[left] = None
+
+
+def _number(name: str, low: float, high: float) -> dict[str, Any]:
+    return {"name": name, "low": low, "high": high}
+
+
+def _codes(name: str, listed: str) -> dict[str, Any]:
+    return {"name": name, "values": [code.strip() for code in listed.split(",")]}
+
+
+def source_of(data: Path | None, job: TrainingJob) -> Path:
+    """Return the file of the records."""
+    found = data or job.data
+    if found is None:
+        raise click.UsageError("The records are missing: name a file, or [data] path.")
+    return found
+
+
+@contextlib.contextmanager
+def on_threads(number: int) -> Iterator[None]:
+    """Require PyTorch, and limit its threads."""
+    import dpsgd
+
+    _ = dpsgd.DPClassifier  # says what to install, where it is missing
+    from dpsgd.threads import limited_threads
+
+    with limited_threads(number):
+        yield
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm dpsgd train people.parquet --plan plan.toml -o model.safetensors
+  ckm dpsgd train --plan plan.toml --ledger budget.db --who Ada -o model.safetensors
+  ckm dpsgd train --plan plan.toml -o model.safetensors --resume
+
+\b
+plan.toml:
+  schema = 1
+  [plan]
+  epsilon = 1.0
+  delta = 1e-6
+  unit = "person"
+  dataset_size = 20000
+  batch_size = 1000
+  epochs = 10
+  [target]
+  name = "employed"
+  values = ["no", "yes"]
+  [[column]]
+  name = "age"
+  low = 0
+  high = 100
+
+The whole plan is paid for before the first step. An interrupted run stays paid for, and goes
+on with --resume.
+"""
+)
+@click.argument("data", type=_PATH, required=False)
+@plan_options
+@click.option("-o", "--output", type=_PATH, required=True, help="The model, .safetensors.")
+@click.option("--ledger", type=_PATH, help="The budget that pays: see ckm dp ledger.")
+@click.option("--who", default="", help="Who trains, for the ledger.")
+@click.option("--seed", type=click.IntRange(min=0), help="A demonstration: NOT PRIVATE.")
+@click.option("--resume", is_flag=True, help="Go on with an interrupted run.")
+@click.option("--force", is_flag=True, help="Replace the model; begin an interrupted run anew.")
+@click.option("--dry-run", is_flag=True, help="Check everything, tell the cost, train nothing.")
+@thread_option
+@common_options
+@click.pass_obj
+def train(
+    voice: Voice,
+    /,
+    *,
+    data: Path | None,
+    plan_file: Path | None,
+    output: Path,
+    ledger: Path | None,
+    who: str,
+    seed: int | None,
+    resume: bool,
+    force: bool,
+    dry_run: bool,
+    threads: int,
+    **options: Any,
+) -> None:
+    """Train a private model on a table (Parquet, CSV or DuckDB)."""
+    from ckm.cli.dpsgd.records import check_columns
+    from dp import BudgetLedger
+
+    job = asked_job(plan_file, options)
+    source = source_of(data, job)
+    check_output(output, force=force, inputs=(source,))
+    budget = None if ledger is None else BudgetLedger.open(ledger)
+    if budget is not None and not who.strip():
+        raise click.UsageError("--ledger needs --who: who trains?")
+    with on_threads(threads):
+        plan = job.plan(seed=seed)
+        check_columns(source, names=job.names, table=job.table)
+        _tell(voice, plan)
+        if dry_run:
+            voice.step("dry run complete", f"dry run: {output} would be written")
+            return
+        _train(
+            voice, job, plan, source=source, output=output, budget=budget, who=who,
+            is_resumed=resume, force=force,
+        )  # fmt: skip
+    if budget is not None:
+        voice.step("charged", f"left: {budget.left}")
+    click.echo(str(output))
+
+
+def _tell(voice: Voice, plan: Plan) -> None:
+    noise = f"noise multiplier {plan.noise_multiplier:.4g}"
+    voice.step("plan made", f"{plan.cost()}; {noise}")
+    if plan.is_demonstration:
+        text = "the noise comes from a seed: a demonstration, not a release"
+        voice.warn("demonstration", text)
+    if not plan.noise_multiplier:
+        voice.warn("no noise", "there is no noise: nobody is protected")
+
+
+def _train(
+    voice: Voice,
+    job: TrainingJob,
+    plan: Plan,
+    *,
+    source: Path,
+    output: Path,
+    budget: BudgetLedger | None,
+    who: str,
+    is_resumed: bool,
+    force: bool,
+) -> None:
+    import dpsgd
+    from ckm.cli.dpsgd.records import read_columns
+    from ckm.release.files.output_folder import only_writer
+
+    kept = output.with_name(f"{output.name}.run")
+    card = None
+    if plan.noise_multiplier:  # first: what cannot be stated is not begun
+        card = dpsgd.card_of(plan, data=job.about, touches=job.touches, trials=job.trials)
+    with only_writer(output.absolute()):
+        if is_resumed and not kept.exists():
+            raise click.UsageError(f"There is no interrupted run beside {output.name!r}.")
+        if not is_resumed and kept.exists():
+            if not force:
+                raise click.UsageError(
+                    f"{kept.name!r} keeps an interrupted run: --resume goes on with it, "
+                    "--force begins anew, which is paid for anew."
+                )
+            kept.unlink()
+        table = read_columns(source, names=job.names, table=job.table)
+        network = dict(job.network)
+        weights = network.pop("class_weights")
+        kind: Any = dpsgd.DPRegressor
+        if job.is_classifier:
+            kind, network["class_weights"] = dpsgd.DPClassifier, weights
+        with voice.progress() as tell:
+            model = kind(plan, **network).fit(
+                table,
+                ledger=budget,
+                who=who,
+                what=f"model {output.name}",
+                checkpoint=kept,
+                is_resumed=is_resumed,
+                progress=lambda done, total: tell("training", done, total),
+            )
+        model.save(output, card=card)
+    voice.step("model written", f"written to {output.name}; its card: ckm dpsgd card")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm dpsgd predict model.safetensors people.parquet -o predicted.csv
+  ckm dpsgd predict model.safetensors people.csv --keep person_id -o predicted.parquet
+
+Of codes, each has a column with its probability. Predictions of records follow from these
+records: they are as confidential as they are.
+"""
+)
+@click.argument("file", metavar="MODEL", type=_PATH)
+@click.argument("data", type=_PATH)
+@click.option("--keep", multiple=True, help="A column to take over, an identifier say. Repeat.")
+@click.option("--table", help="The table of a DuckDB file.")
+@click.option("-o", "--output", type=_PATH, required=True, help="A .csv or .parquet file.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@thread_option
+@common_options
+@click.pass_obj
+def predict(
+    voice: Voice,
+    *,
+    file: Path,
+    data: Path,
+    keep: tuple[str, ...],
+    table: str | None,
+    output: Path,
+    force: bool,
+    dry_run: bool,
+    threads: int,
+) -> None:
+    """Predict the target of each record of a table."""
+    import dpsgd
+    from ckm.cli.dpsgd.predictions import predicted, write_table
+    from ckm.cli.dpsgd.records import check_columns, read_columns
+
+    if output.suffix.lower() not in {".csv", ".parquet"}:
+        raise click.UsageError("The output must end in .csv or .parquet.")
+    check_output(output, force=force, inputs=(file, data))
+    facts = dpsgd.read_facts(file)
+    if facts.plan.schema is None:
+        raise dpsgd.DPSGDError(
+            "This model was trained on arrays, not on a table.", hint="predict with Python"
+        )
+    names = [*dict.fromkeys([*(c.name for c in facts.plan.schema.columns), *keep])]
+    check_columns(data, names=names, table=table)
+    with on_threads(threads):
+        model = dpsgd.read_model(file)
+        if dry_run:
+            voice.step("dry run complete", f"dry run: {output} would be written")
+            return
+        found = predicted(model, read_columns(data, names=names, table=table), keep=keep)
+    write_table(found, output)
+    if facts.plan.is_demonstration:
+        voice.warn("demonstration", "the model is a demonstration: it protects nobody")
+    voice.step("predictions written", f"written to {output.name}")
+    click.echo(str(output))

@@ -1,0 +1,1 @@
+"""``ckm rappor``: local differential privacy."""

@@ -1,0 +1,213 @@
+"""``ckm rappor decode`` and ``report``: what counts of reports say of candidates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.output import check_output
+from footing.files import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ckm.cli.terminal.console import Voice
+    from rappor.candidates import Candidates
+    from rappor.decoding import Decoding
+    from rappor.parameters import Parameters
+
+__all__ = ["decode", "report"]
+
+_PATH = click.Path(path_type=Path)
+_HASHES = click.Choice(["mmh3", "md5", "index"])
+_CORRECTIONS = click.Choice(
+    ["benjamini-hochberg", "benjamini-yekutieli", "bonferroni", "holm", "none"]
+)
+_SHOWN = 25
+
+
+def _decoding_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what every decoding needs."""
+    for option in (
+        click.option(
+            "--confidence",
+            type=click.FloatRange(0, 1, min_open=True, max_open=True),
+            default=0.95,
+            show_default=True,
+            help="Of each interval.",
+        ),
+        click.option(
+            "--alpha",
+            type=click.FloatRange(0, 1, min_open=True, max_open=True),
+            default=0.05,
+            show_default=True,
+            help="Level of the tests.",
+        ),
+        click.option(
+            "--correction",
+            type=_CORRECTIONS,
+            default="benjamini-hochberg",
+            show_default=True,
+            help="How many tests at once are allowed for.",
+        ),
+        click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5."),
+        click.option("--params", type=_PATH, help="Needed with counts in .csv."),
+        click.option(
+            "--candidates",
+            required=True,
+            type=_PATH,
+            help="A .txt file, one a line, or a .csv map of google/rappor.",
+        ),
+        click.argument("counts", type=_PATH, metavar="COUNTS"),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm rappor decode counts.json --candidates pages.txt
+  ckm rappor decode counts.json --candidates pages.txt -o found.csv
+  ckm rappor decode counts.csv --params params.csv --candidates map.csv   of google/rappor
+"""
+)
+@_decoding_options
+@click.option("-o", "--output", type=_PATH, help="A .csv or .json file with every candidate.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@common_options
+@click.pass_obj
+def decode(voice: Voice, /, *, output: Path | None, force: bool, **asked: Any) -> None:
+    """Estimate how many reports each candidate had, and test which had any."""
+    if output is not None:
+        check_output(output, endings=(".csv", ".json"), force=force)
+    found = _decoded(voice, **asked)
+    _show(voice, found)
+    if output is not None:
+        is_json = output.suffix.lower() == ".json"
+        frame = found.to_frame()
+        text = (
+            found.report().to_json()
+            if is_json
+            else frame.to_csv(index=False, lineterminator="\n")
+        )
+        write_whole(output, text, is_private=False)
+        voice.step("candidates written", f"written to {output.name}")
+        click.echo(str(output))
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm rappor report counts.json --candidates pages.txt -o pages.html
+  ckm rappor report counts.json --candidates pages.txt -o pages.html --lang fr --title Pages
+"""
+)
+@_decoding_options
+@click.option("--title", default="", help="Of the page.")
+@click.option("--lang", type=click.Choice(["en", "fr"]), default="en", show_default=True)
+@click.option("-o", "--output", required=True, type=_PATH, help="An .html file.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@common_options
+@click.pass_obj
+def report(
+    voice: Voice, /, *, title: str, lang: str, output: Path, force: bool, **asked: Any
+) -> None:
+    """Make a page of decoded reports: estimates, tests, fit, privacy."""
+    check_output(output, endings=(".html",), force=force)
+    found = _decoded(voice, **asked)
+    write_whole(output, found.report(language=lang, title=title).html, is_private=True)
+    voice.step("page written", f"written to {output.name}")
+    click.echo(str(output))
+
+
+def _decoded(
+    voice: Voice,
+    *,
+    counts: Path,
+    candidates: Path,
+    params: Path | None,
+    hash_name: Any,
+    correction: Any,
+    alpha: float,
+    confidence: float,
+) -> Decoding:
+    from rappor.counts import Counts
+    from rappor.decode import decode as run
+    from rappor.parameters import Parameters
+    from rappor.suspicion import suspicions
+
+    asked = None if params is None else Parameters.read(params, hash=hash_name)
+    read = Counts.read(counts, parameters=asked)
+    known = _candidates(candidates, read.parameters)
+    for suspicion in suspicions(read):
+        voice.warn(f"rappor-{suspicion.name}", str(suspicion))
+    for names in known.collisions:
+        shown = ", ".join(repr(name) for name in names[:5])
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        voice.warn("rappor-collision", f"{shown}{more} set the same bits: decoded as one.")
+    return run(read, known, correction=correction, alpha=alpha, confidence=confidence)
+
+
+def _candidates(path: Path, parameters: Parameters) -> Candidates:
+    from rappor.candidates import Candidates
+    from rappor.textfile import read_text
+
+    if path.suffix.lower() == ".csv":
+        return Candidates.read(path, parameters=parameters)
+    text = read_text(path)
+    # A value may hold any character but a line feed, and other ends of lines are text.
+    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    values: list[Any] = [line for line in lines if line]
+    is_numbered = parameters.hash == "index" and all(v.isdecimal() for v in values)
+    if is_numbered and not parameters.is_boolean:
+        values = [int(value) for value in values]
+    return Candidates.of(values, parameters=parameters)
+
+
+def _show(voice: Voice, found: Decoding) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    frame = found.to_frame()
+    detected = frame[frame["is_detected"]].sort_values("estimate", ascending=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("candidate", overflow="fold", min_width=10)
+    for heading in ("reports", "sd", "from", "to", "adjusted p"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    shown = detected.head(_SHOWN)
+    numbers = shown[["estimate", "sd", "low", "high"]].to_numpy()
+    for name, row, chance in zip(shown["candidate"], numbers, shown["adjusted"], strict=True):
+        table.add_row(Text(name), *(f"{number:,.0f}" for number in row), f"{chance:.2g}")
+    if len(detected):
+        voice.out.print(table)
+    if len(detected) > _SHOWN:
+        voice.out.print(f"… and {len(detected) - _SHOWN} more: with -o found.csv", markup=False)
+    for line in _summary(found):
+        voice.out.print(line, markup=False, highlight=False)
+
+
+def _summary(found: Decoding) -> list[str]:
+    detected = int(found.is_detected.sum())
+    tests = f"{found.correction}, {found.alpha:g}"
+    start = f"{detected} of {len(found.groups):,} candidates found"
+    lines = [f"{start} in {found.total:,} reports ({tests})"]
+    unnamed = found.unknown or found.rest
+    if unnamed is not None:
+        what = "strings without a name"
+        what += "" if found.unknown is not None else ", and candidates too weak"
+        share, sd = unnamed.estimate / found.total, unnamed.sd / found.total
+        known = f"{share:.1%} ± {sd:.1%} of the reports" if sd < 1 else "too few reports to say"
+        lines.append(f"{what}: {known}")
+    if found.dispersion is not None and found.misfit is not None:
+        says = "the fit is good" if found.misfit >= 0.001 else "something frequent is missing"
+        lines.append(f"dispersion {found.dispersion:.2f}: {says}")
+    if found.mass_misfit is not None and found.mass_misfit < 0.001:
+        lines.append("the estimates do not add up to all reports: look at the parameters")
+    if found.is_screened:
+        lines.append("many candidates for few bits: false discoveries up to twice as stated")
+    return lines

@@ -1,0 +1,171 @@
+"""``ckm rappor location``: places shared by RAPPOR and by other ways, on simulated people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.output import check_output
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckm.cli.terminal.console import Voice
+    from rappor.location import Experiment
+
+__all__ = ["location"]
+
+_SHOWN = 10
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm rappor location --seed 1
+  ckm rappor location --seed 1 --f 0.25 --cap 8 --population 20000 -o places.json
+
+The box is as wide as --size and cut 1, 2, 3 … times in both directions; --levels names the
+cuts that are collected, coarse to fine.
+"""
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), required=True, help="Same seed, same figures."
+)
+@click.option("--people", type=click.IntRange(min=1), default=400, show_default=True)
+@click.option("--population", type=click.IntRange(min=1), default=10_000, show_default=True)
+@click.option("--days", type=click.IntRange(min=1), default=14, show_default=True)
+@click.option("--size", type=float, default=16.0, show_default=True, help="Width in km.")
+@click.option("--levels", default="2,4", show_default=True)
+@click.option("--f", type=float, default=0.5, show_default=True)
+@click.option("--p", type=float, default=0.25, show_default=True)
+@click.option("--q", type=float, default=0.75, show_default=True)
+@click.option("--cap", type=float, help="Largest loss of a person; more is not sent.")
+@click.option("--epsilon", type=float, default=0.5, show_default=True, help="Of noise, per km.")
+@click.option("--crowd", type=click.IntRange(min=1), default=10, show_default=True)
+@click.option("--zones", type=click.IntRange(min=0), default=10, show_default=True)
+@click.option("--dummies", type=click.IntRange(min=0), default=5, show_default=True)
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Empty cells shown.")
+@click.option("--confidence", type=float, default=0.95, show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="A .json file.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@common_options
+@click.pass_obj
+def location(voice: Voice, /, *, output: Path | None, force: bool, **asked: Any) -> None:
+    """Simulate moving people; compare ways to share where they are, and draw the map."""
+    from footing.files import write_whole
+    from rappor.errors import ReportFileError
+
+    check_output(output, force=force, endings=(".json",))
+    found = _simulated(asked)
+    _show(voice, found)
+    if output is not None:
+        text = json.dumps(found.to_dict(), indent=1) + "\n"
+        write_whole(output, text, error=ReportFileError, overwrite=force)
+        voice.step("figures written", f"written to {output.name}")
+        click.echo(str(output))
+
+
+def _simulated(asked: dict[str, Any]) -> Experiment:
+    import numpy as np
+
+    from rappor.location import Collection, Grid, experiment
+    from tables.secret import Secret
+
+    rng = np.random.default_rng(asked["seed"])
+    size = asked["size"]
+    grid = Grid(west=0, south=0, east=size, north=size, levels=_levels(asked["levels"]))
+    design = {name: asked[name] for name in ("f", "p", "q", "cap")}
+    return experiment(
+        grid,
+        collection=Collection(areas=grid.areas(), **design),
+        secret=Secret(rng.bytes(32)),
+        rng=rng,
+        n_people=asked["people"],
+        population=asked["population"],
+        n_days=asked["days"],
+        alpha=asked["alpha"],
+        confidence=asked["confidence"],
+        k=asked["crowd"],
+        n_zones=asked["zones"],
+        n_dummies=asked["dummies"],
+        epsilon=asked["epsilon"],
+    )
+
+
+def _levels(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise click.UsageError("--levels must be whole numbers, such as 2,4.") from None
+
+
+def _show(voice: Voice, found: Experiment) -> None:
+    _table(
+        voice,
+        ("way", "promise", "largest loss", "homes found", "linked", "map error"),
+        [
+            (
+                way.name,
+                way.guarantee,
+                "none" if way.loss is None else f"{way.loss:.3g}",
+                *(f"{share:.2f}" for share in (way.homes_found, way.linked, way.map_error)),
+            )
+            for way in found.outcomes
+        ],
+    )
+    _table(
+        voice,
+        ("reports averaged", "cells guessed", "were noise drawn anew"),
+        [(f"{n}", f"{kept:.2f}", f"{anew:.2f}") for n, (kept, anew) in found.averaging.items()],
+    )
+    _table(
+        voice,
+        ("map", "cells", "shown", "withheld", "intervals that hold"),
+        [
+            (
+                f"level {number}",
+                f"{level.cells:,}",
+                f"{level.shown:,}",
+                f"{level.cells - level.shown:,}",
+                "none" if level.held is None else f"{level.held:.1%}",
+            )
+            for number, level in enumerate(found.figures, start=1)
+        ],
+    )
+    finest = found.levels[-1]
+    largest = [i for i in finest.shares.argsort()[::-1].tolist() if finest.is_shown[i]]
+    _table(
+        voice,
+        ("finest cell", "share", "from", "to"),
+        [
+            (
+                f"{cell}",
+                *(f"{part[cell]:.2%}" for part in (finest.shares, finest.low, finest.high)),
+            )
+            for cell in largest[:_SHOWN]
+        ],
+    )
+    lines = [f"map error {found.map_error:.2f}"]
+    if found.silenced:
+        lines.append(f"{found.silenced:.1%} of the reports were not sent: the cap was reached")
+    for line in lines:
+        voice.out.print(line, markup=False, highlight=False)
+
+
+def _table(voice: Voice, header: Sequence[str], rows: list[tuple[str, ...]]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    if not rows:
+        return
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    for number, name in enumerate(header):
+        table.add_column(name, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*row)
+    voice.out.print(table)
+    voice.out.print("")

@@ -1,0 +1,166 @@
+"""``ckm rappor params``: find a design, or show what one does."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckm.cli.terminal.click_group import common_options
+
+if TYPE_CHECKING:
+    from ckm.cli.terminal.console import Voice
+    from rappor.parameters import Parameters
+    from rappor.solver import Design, Goal
+
+__all__ = ["params"]
+
+_PATH = click.Path(path_type=Path)
+_HASHES = click.Choice(["mmh3", "md5", "index"])
+_SHOWN_REPORTS = (1, 2, 5, 10, 30)
+_SHOWN_HASHES = (1, 2, 4)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm rappor params --epsilon-one 1 --epsilon-permanent 4 --population 1000000 -o params.json
+  ckm rappor params --epsilon-one 1 --epsilon-permanent 4 --population 50000 \\
+      --closed --candidates 12 --frequency 0.05 -o params.json
+  ckm rappor params params.json --population 1000000      what these parameters do
+"""
+)
+@click.argument("file", type=_PATH, required=False)
+@click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5.")
+@click.option("--epsilon-one", type=float, help="Largest loss of one report.")
+@click.option("--epsilon-permanent", type=float, help="Largest loss of all of a value's.")
+@click.option("--population", type=click.IntRange(min=1), help="Number of clients.")
+@click.option("--candidates", type=click.IntRange(min=1), default=200, show_default=True)
+@click.option("--frequency", type=float, help="Share of clients to be found; else the best.")
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="False discovery.")
+@click.option("--power", type=float, default=0.8, show_default=True, help="Chance to find.")
+@click.option("--closed", is_flag=True, help="The candidates are all values there are.")
+@click.option("-o", "--output", type=_PATH, help="A .json or .csv file.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@common_options
+@click.pass_obj
+def params(
+    voice: Voice,
+    /,
+    *,
+    file: Path | None,
+    hash_name: Any,
+    output: Path | None,
+    force: bool,
+    **asked: Any,
+) -> None:
+    """Find the design that sees most for a given privacy loss, or show one."""
+    if file is not None and output is not None:
+        raise click.UsageError("A file that is shown is not written: leave -o out.")
+    if file is not None:
+        from rappor.parameters import Parameters
+
+        found = Parameters.read(file, hash=hash_name)
+        _show_design(voice, found, _goal(asked, found))
+        return
+    missing = [
+        name
+        for name in ("epsilon_one", "epsilon_permanent", "population")
+        if asked[name] is None
+    ]
+    if missing:
+        words = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
+        raise click.UsageError(f"A design needs {words}; to show one, name its file.")
+    from rappor.solver import solve
+
+    goal = _goal(asked, None)
+    design = solve(goal)
+    _show_design(voice, design.parameters, goal)
+    if not goal.is_closed:
+        _show_hashes(voice, goal)
+    if output is not None:
+        design.parameters.write(output, overwrite=force)
+        voice.step("parameters written", f"written to {output.name}")
+
+
+def _goal(asked: dict[str, Any], shown: Parameters | None) -> Goal:
+    from rappor.solver import Goal
+
+    losses = {name: asked[name] for name in ("epsilon_one", "epsilon_permanent")}
+    if shown is not None:
+        losses = {"epsilon_one": 1.0, "epsilon_permanent": 1.0}  # a prediction ignores them
+    return Goal(
+        **losses,
+        population=asked["population"] or 10**6,
+        n_candidates=asked["candidates"],
+        frequency=asked["frequency"],
+        alpha=asked["alpha"],
+        power=asked["power"],
+        is_closed=asked["closed"],
+    )
+
+
+def _show_design(voice: Voice, parameters: Parameters, goal: Goal) -> None:
+    from rappor.accounting import epsilon_after
+    from rappor.solver import predict
+
+    design = predict(parameters, goal)
+    rows: list[tuple[str, ...]] = [
+        (
+            "bits, hashes, cohorts",
+            f"{parameters.n_bits}, {parameters.n_hashes}, {parameters.n_cohorts}",
+        ),
+        ("f, p, q", f"{parameters.f:.6g}, {parameters.p:.6g}, {parameters.q:.6g}"),
+        ("hash, fingerprint", f"{parameters.hash}, {parameters.fingerprint}"),
+        ("loss of all reports of a value", _number(parameters.epsilon_permanent)),
+    ]
+    rows += [
+        (
+            f"loss of {t} report{'s' if t > 1 else ''}",
+            _number(epsilon_after(parameters, reports=t)),
+        )
+        for t in _SHOWN_REPORTS
+    ]
+    rows += [
+        (
+            f"standard error of a count, {goal.population:,} clients",
+            _number(design.standard_error),
+        ),
+        (f"found with chance {goal.power:g}, {goal.n_candidates:,} candidates", _share(design)),
+    ]
+    _show(voice, ("", ""), rows)
+
+
+def _show_hashes(voice: Voice, goal: Goal) -> None:
+    """Say what more hashes would cost."""
+    from rappor.errors import RapporError
+    from rappor.solver import solve
+
+    rows: list[tuple[str, ...]] = []
+    for h in _SHOWN_HASHES:
+        with contextlib.suppress(RapporError):
+            design = solve(goal, n_hashes=[h])
+            rows.append((str(h), _number(design.standard_error), _share(design)))
+    _show(voice, ("hashes, at the same losses", "standard error", "found from"), rows)
+
+
+def _show(voice: Voice, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    from rich.table import Table
+
+    table = Table(show_header=any(header))
+    for number, name in enumerate(header):
+        table.add_column(name, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*row)
+    voice.out.print(table)
+
+
+def _number(value: float) -> str:
+    return "without bound" if math.isinf(value) else f"{value:,.4g}"
+
+
+def _share(design: Design) -> str:
+    return f"{design.detectable:.3%} of clients" if design.detectable < 1 else "never"

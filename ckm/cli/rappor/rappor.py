@@ -1,0 +1,318 @@
+"""``ckm rappor``: collect answers that are private before they leave their owner."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from itertools import compress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckm.cli.rappor.parameters import params
+from ckm.cli.terminal.click_group import Group, common_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from ckm.cli.terminal.console import Voice
+    from rappor.encoded import Reports
+    from rappor.ledger import ClientLedger
+    from rappor.parameters import Parameters
+    from tables.secret import Secret
+
+__all__ = ["asked_parameters", "parameter_options", "rappor"]
+
+_PATH = click.Path(path_type=Path)
+_HASHES = click.Choice(["mmh3", "md5", "index"])
+
+
+@click.group(
+    cls=Group,
+    epilog="""\b
+From a design to counts:
+  ckm rappor params --epsilon-one 1 --epsilon-permanent 4 --population 1000000 -o params.json
+  ckm rappor encode people.csv --value page --client person --metric home-page \\
+      --params params.json --secret secret.key -o reports.rappor
+  ckm rappor sum reports.rappor -o counts.json
+""",
+)
+def rappor() -> None:
+    """Collect answers that are private before they leave their owner."""
+
+
+rappor.add_command(params)
+
+
+def parameter_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that name the parameters of a collection."""
+    for option in (
+        click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5."),
+        click.option("--params", required=True, type=_PATH, help="A .json or .csv file."),
+    ):
+        command = option(command)
+    return command
+
+
+def asked_parameters(params: Path, hash_name: Any) -> Parameters:
+    """Read the parameters that a command names."""
+    from rappor.parameters import Parameters
+
+    return Parameters.read(params, hash=hash_name)
+
+
+@rappor.command(
+    epilog="""\b
+Example:
+  ckm rappor encode people.csv --value page --client person --metric home-page \\
+      --params params.json --secret secret.key -o reports.rappor
+
+The reports hold no client, no value and no secret. Encoding again with the same secret and
+metric repeats the permanent responses, so that a value costs its permanent loss once.
+
+A ledger adds up what each client sends, over all files and metrics that it is kept for, and
+refuses what would pass the cap: by default the permanent loss of one value, or one report where
+that has no bound. Then nothing is written and the exit code is 1. The ledger is
+rappor-clients.db beside the secret, with CKM_SECRET beside the output; it names neither clients
+nor values. Keep it. The sum does not cover that, and when, a client's value changed.
+"""
+)
+@click.argument("data", type=_PATH)
+@click.option("--value", required=True, help="Column of the true values.")
+@click.option("--client", required=True, help="Column that names each value's client.")
+@click.option("--metric", required=True, help="Name of the question; never change it.")
+@parameter_options
+@click.option("--secret", "secret_file", type=_PATH, help="Secret file; else CKM_SECRET.")
+@click.option("-o", "--output", required=True, type=_PATH, help="A .rappor or .csv file.")
+@click.option("--ledger", type=_PATH, help="What clients have sent, else beside the secret.")
+@click.option(
+    "--cap",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Most epsilon of a client for ever; 'inf' for none.",
+)
+@click.option("--skip", is_flag=True, help="Leave out reports beyond the cap.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@click.option("--dry-run", is_flag=True, help="Encode everything, write nothing.")
+@common_options
+@click.pass_obj
+def encode(
+    voice: Voice,
+    *,
+    data: Path,
+    value: str,
+    client: str,
+    metric: str,
+    params: Path,
+    hash_name: Any,
+    secret_file: Path | None,
+    output: Path,
+    ledger: Path | None,
+    cap: float | None,
+    skip: bool,
+    force: bool,
+    dry_run: bool,
+) -> None:
+    """Turn true values of a .csv or .parquet file into reports."""
+    from ckm.cli.rappor.records import answers
+    from rappor.ledger import ClientLedger, usual_cap
+    from rappor.reportfiles import write_reports
+
+    if value == client:
+        raise click.UsageError("--value and --client must name two columns.")
+    if not metric.strip():
+        raise click.UsageError("--metric must name the question.")
+    parameters = asked_parameters(params, hash_name)
+    secret = _secret(secret_file)
+    if output.exists() and data.exists() and output.samefile(data):
+        raise click.UsageError("The output must be another file than the data.")
+    most = usual_cap(parameters) if cap is None else cap
+    if cap is None and math.isinf(most):
+        raise click.UsageError("These parameters protect nobody; say --cap inf if meant so.")
+    file = ledger or (secret_file or output).with_name("rappor-clients.db")
+    if file.resolve() in {path.resolve() for path in (data, output, params)}:
+        raise click.UsageError("The ledger must be a file of its own.")
+    kept = None if dry_run and not file.exists() else file
+    with voice.progress() as tell, ClientLedger(kept, secret=secret) as clients:
+        pieces = _pieces(
+            answers(data, value=value, client=client, parameters=parameters),
+            parameters,
+            secret=secret,
+            metric=metric,
+            clients=clients,
+            cap=most,
+            skip=skip,
+            tell=tell,
+        )
+        if dry_run:
+            for _ in pieces:
+                pass
+        else:
+            write_reports(
+                _charged(pieces, clients), output, parameters=parameters, overwrite=force
+            )
+    told = f"no client adds up to more than epsilon {clients.most:.4g}, the cap is {most:.4g}"
+    if clients.over:
+        voice.warn("beyond the cap", f"left out reports of {len(clients.over):,} clients")
+    if dry_run:
+        voice.step("dry run complete", f"dry run: {output} would be written; {told}")
+        return
+    voice.step("reports written", f"written to {output.name}; {told}")
+    click.echo(str(output))
+
+
+def _charged(pieces: Iterable[Reports], clients: ClientLedger) -> Iterator[Reports]:
+    """Give the reports, and charge for good before the file gets its name."""
+    yield from pieces
+    clients.commit()
+
+
+def _pieces(
+    answers: Iterable[tuple[list[Any], list[str]]],
+    parameters: Parameters,
+    *,
+    secret: Secret,
+    metric: str,
+    clients: ClientLedger,
+    cap: float,
+    skip: bool,
+    tell: Callable[[str, int, int], None],
+) -> Iterator[Reports]:
+    from rappor.client import encode_stream
+    from rappor.errors import CapError
+
+    done = 0
+    for values, names in answers:
+        kept = clients.charge(values, names, parameters=parameters, metric=metric, cap=cap)
+        yield from encode_stream(
+            list(compress(values, kept)),
+            list(compress(names, kept)),
+            parameters=parameters,
+            secret=secret,
+            metric=metric,
+        )
+        done += len(values)
+        tell("encoding", done, 0)
+    if clients.over and not skip:
+        raise CapError(
+            f"{len(clients.over):,} clients would send more than the cap of epsilon {cap:.4g} "
+            "allows them for ever.",
+            hint="ask less often or for coarser values; --skip leaves these reports out, and "
+            "--cap allows more",
+        )
+
+
+def _secret(file: Path | None) -> Secret:
+    from ckm.errors import ConfigError
+    from tables.errors import SourceError
+    from tables.secret import Secret
+
+    try:
+        return Secret.from_env() if file is None else Secret.from_file(file)
+    except SourceError as error:
+        # A secret is part of the command, not of the data.
+        raise ConfigError(error.problem, hint=error.hint) from None
+
+
+@rappor.command(
+    name="sum",
+    epilog="""\b
+Examples:
+  ckm rappor sum monday.rappor tuesday.rappor -o counts.json
+  ckm rappor sum reports.csv --params params.csv -o counts.csv     files of google/rappor
+""",
+)
+@click.argument("files", type=_PATH, nargs=-1, required=True, metavar="REPORTS...")
+@click.option("--params", type=_PATH, help="A .json or .csv file; a .rappor file needs none.")
+@click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5.")
+@click.option("-o", "--output", required=True, type=_PATH, help="A .json or .csv file.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@common_options
+@click.pass_obj
+def sum_command(
+    voice: Voice,
+    *,
+    files: tuple[Path, ...],
+    params: Path | None,
+    hash_name: Any,
+    output: Path,
+    force: bool,
+) -> None:
+    """Sum reports by cohort and bit, and say what looks wrong."""
+    from rappor.stream import sum_files
+    from rappor.suspicion import suspicions
+
+    parameters = None if params is None else asked_parameters(params, hash_name)
+    with voice.progress() as tell:
+        counts = sum_files(
+            files, parameters=parameters, progress=lambda done: tell("summing", done, 0)
+        )
+    for suspicion in suspicions(counts):
+        voice.warn(f"rappor-{suspicion.name}", str(suspicion))
+    counts.write(output, overwrite=force)
+    voice.step("counts written", f"{counts.total:,} reports, written to {output.name}")
+    click.echo(str(output))
+
+
+@rappor.command(
+    epilog="""\b
+Example:
+  ckm rappor simulate --params params.json --shape exponential --values 200 \\
+      --clients 1000000 --seed 1 -o try/
+
+The folder gets counts.json, counts.csv, candidates.txt and truth.csv.
+"""
+)
+@parameter_options
+@click.option(
+    "--shape",
+    type=click.Choice(["uniform", "normal", "exponential", "zipf"]),
+    default="exponential",
+    show_default=True,
+)
+@click.option("--values", type=click.IntRange(1, 10**5), default=200, show_default=True)
+@click.option("--clients", type=click.IntRange(1, 10**12), default=10**6, show_default=True)
+@click.option(
+    "--seed", type=click.IntRange(min=0), required=True, help="Same seed, same files."
+)
+@click.option("-o", "--output", required=True, type=_PATH, help="A new folder.")
+@common_options
+@click.pass_obj
+def simulate(
+    voice: Voice,
+    *,
+    params: Path,
+    hash_name: Any,
+    shape: Any,
+    values: int,
+    clients: int,
+    seed: int,
+    output: Path,
+) -> None:
+    """Draw a population and the counts its reports would add up to."""
+    import numpy as np
+
+    from rappor.simulate import population, simulate_counts
+
+    parameters = asked_parameters(params, hash_name)
+    rng = np.random.default_rng(seed)
+    held = population(shape, n_values=values, n_clients=clients, rng=rng)
+    names: list[Any] = [f"v{number + 1}" for number in range(values)]
+    if parameters.hash == "index":
+        names = list(range(values))
+    counts = simulate_counts(names, held, parameters=parameters, rng=rng)
+    if output.exists():
+        raise click.UsageError(f"The folder {output.name!r} exists; name a new one.")
+    output.mkdir(parents=True)
+    counts.write(output / "counts.json")
+    counts.write(output / "counts.csv")
+    lines = "".join(f"{name}\n" for name in names)
+    (output / "candidates.txt").write_text(lines, encoding="utf-8")
+    truth = io.StringIO()
+    writer = csv.writer(truth, lineterminator="\n")
+    writer.writerow(("string", "count"))
+    writer.writerows(zip(names, held.tolist(), strict=True))
+    (output / "truth.csv").write_text(truth.getvalue(), encoding="utf-8")
+    voice.step("population simulated", f"{clients:,} clients, {values:,} values")
+    click.echo(str(output))

@@ -1,0 +1,1 @@
+"""``ckm synth``: synthetic microdata."""

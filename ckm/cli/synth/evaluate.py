@@ -1,0 +1,361 @@
+"""``ckm synth evaluate`` and ``ckm synth compare``: synthetic records against real ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.output import check_output
+from footing.files import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pandas as pd
+
+    from ckm.cli.terminal.console import Voice
+    from synth.evaluation import Evaluation, Kind, Plan
+    from synth.evaluation.catalogue import Group
+
+__all__ = ["compare", "evaluate", "page_of", "show_figures"]
+
+_PATH = click.Path(path_type=Path)
+_GROUPS = (
+    "tables", "columns", "detection", "learning", "membership", "nearness", "inference",
+)  # fmt: skip
+_CONTROLS = ("train", "bootstrap", "holdout", "independent")
+#: A narrower terminal has room for these alone.
+_WIDE, _MOST_TELLING = 100, ("holdout", "independent")
+_SUFFIXES = (".csv", ".json", ".html")
+
+
+def _measure_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what evaluate and compare have in common."""
+    options = (
+        click.option(
+            "--holdout", type=_PATH, help="Real records that the synthesis never saw."
+        ),
+        click.option("--schema", type=_PATH, help="The declared columns, as JSON."),
+        click.option("--class", "classes", multiple=True, help="A column to learn. Repeat."),
+        click.option("--number", "numbers", multiple=True, help="Numbers to learn. Repeat."),
+        click.option("--key", "keys", multiple=True, help="What an intruder knows. Repeat."),
+        click.option(
+            "--sensitive", multiple=True, help="A column that the intruder wants. Repeat."
+        ),
+        click.option(
+            "--only",
+            "groups",
+            multiple=True,
+            type=click.Choice(_GROUPS),
+            help="Only this group of figures. Repeat.",
+        ),
+        click.option(
+            "--learner",
+            type=click.Choice(["histogram", "xgboost"]),
+            default="histogram",
+            show_default=True,
+        ),
+        click.option(
+            "--drop", multiple=True, help="A column to leave out, as a weight. Repeat."
+        ),
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            default=0,
+            show_default=True,
+            help="Of all samples: no secret depends on it.",
+        ),
+        click.option("--title", default="", help="Of the page."),
+        click.option("-o", "--output", type=_PATH, help="A file: .csv, .json or .html."),
+        click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page."),
+        click.option("--force", is_flag=True, help="Replace the output if it exists."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm synth evaluate train.parquet synthetic.parquet --holdout test.parquet
+  ckm synth evaluate train.parquet synthetic.parquet --holdout test.parquet \\
+      --class income --key age --key sex --sensitive occupation -o quality.html
+
+\b
+The output is internal: its figures follow from confidential records without noise.
+"""
+)
+@click.argument("train", type=_PATH, metavar="TRAIN")
+@click.argument("synthetic", type=_PATH, metavar="SYNTHETIC")
+@_measure_options
+@common_options
+@click.pass_obj
+def evaluate(voice: Voice, /, *, train: Path, synthetic: Path, **options: Any) -> None:
+    """Measure synthetic records against the real ones they were made from."""
+    _run(voice, train, {synthetic.stem: synthetic}, options)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm synth compare train.parquet eps1.parquet eps8.parquet --holdout test.parquet
+  ckm synth compare train.parquet eps*.parquet --holdout test.parquet -o all.html
+
+\b
+The output is internal: its figures follow from confidential records without noise.
+"""
+)
+@click.argument("train", type=_PATH, metavar="TRAIN")
+@click.argument("synthetic", type=_PATH, nargs=-1, required=True, metavar="SYNTHETIC...")
+@_measure_options
+@common_options
+@click.pass_obj
+def compare(
+    voice: Voice, /, *, train: Path, synthetic: tuple[Path, ...], **options: Any
+) -> None:
+    """Measure several sets of synthetic records against the same real ones."""
+    named = {path.stem: path for path in synthetic}
+    if len(named) < len(synthetic):
+        raise click.UsageError("Two sets of synthetic records have the same name.")
+    _run(voice, train, named, options)
+
+
+def _run(
+    voice: Voice, train: Path, synthetic: Mapping[str, Path], options: dict[str, Any]
+) -> None:
+    from dataclasses import replace
+
+    from synth.evaluation import evaluate as measure
+    from synth.guarantee import guarantee_beside
+
+    output: Path | None = options["output"]
+    check_output(output, lang=options["lang"], force=options["force"], endings=_SUFFIXES)
+    declared = _declared(options["schema"])
+    dropped = {*options["drop"], *_left_out(declared)}
+    real = _read(train, dropped)
+    holdout = None if options["holdout"] is None else _read(options["holdout"], dropped)
+    kinds = _kinds(declared, real)
+    plan = _plan(options)
+    found: dict[str, Evaluation] = {}
+    for name, path in synthetic.items():
+        voice.step("synthetic records read", path.name)
+        promised = guarantee_beside(path)
+        # Controls are the same for every set: they are measured once.
+        wanted = plan if not found else replace(plan, controls=())
+        measured = measure(
+            real,
+            _read(path, dropped),
+            holdout=holdout,
+            kinds=kinds,
+            plan=wanted,
+            progress=lambda what: voice.step("measured", what),
+        )
+        settings = {**measured.settings, "guarantee": promised.record()}
+        found[name] = replace(measured, settings=settings)
+    found = _with_controls(found)
+    if output is None:
+        show_figures(voice, found)
+        return
+    text = _WRITERS[output.suffix.lower()](found, options["title"], options["lang"] or "en")
+    write_whole(output, text, is_private=True)
+    voice.step("evaluation written", "it follows from confidential records: keep it inside")
+    click.echo(str(output))
+
+
+def _plan(options: dict[str, Any]) -> Plan:
+    from synth.evaluation import Plan
+
+    if options["sensitive"] and not options["keys"]:
+        raise click.UsageError("--sensitive needs at least one --key.")
+    return Plan(
+        classes=options["classes"],
+        numbers=options["numbers"],
+        keys=options["keys"],
+        sensitive=options["sensitive"],
+        groups=cast("tuple[Group, ...]", options["groups"] or _GROUPS),
+        learner=options["learner"],
+        seed=options["seed"],
+    )
+
+
+def _read(path: Path, dropped: set[str]) -> pd.DataFrame:
+    """Read a table of records."""
+    import pandas as pd
+
+    from synth.evaluation import EvaluationError
+
+    readers: dict[str, Callable[[Path], pd.DataFrame]] = {
+        ".parquet": pd.read_parquet,
+        ".csv": pd.read_csv,
+    }
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise click.UsageError(f"Records are read from .parquet or .csv, not {path.name!r}.")
+    if not path.is_file():
+        raise click.UsageError(f"There is no file {path.name!r}.")
+    try:
+        frame = reader(path)
+    except (ValueError, OSError) as error:
+        # The message of a reader may quote a line of the file.
+        raise EvaluationError(f"The file {path.name!r} cannot be read as a table.") from error
+    return frame.drop(columns=[name for name in frame.columns if name in dropped])
+
+
+def _declared(schema: Path | None) -> Any:
+    from synth.evaluation import EvaluationError
+
+    if schema is None:
+        return {}
+    try:
+        return json.loads(schema.read_text(encoding="utf-8"))
+    except OSError:
+        raise click.UsageError(f"The schema {schema.name!r} cannot be read.") from None
+    except (ValueError, RecursionError):
+        raise EvaluationError(f"The schema {schema.name!r} is not JSON.") from None
+
+
+def _left_out(declared: Any) -> set[str]:
+    """Return the columns of the real records that a schema leaves out of synthetic ones."""
+    if not isinstance(declared, dict) or declared.get("format") != "ckm-synth-schema":
+        return set()
+    from synth import Schema
+
+    schema = Schema.from_json(json.dumps(declared))
+    return {*schema.ignored, *filter(None, [schema.unit.identifier])}
+
+
+def _kinds(declared: Any, real: pd.DataFrame) -> dict[str, Kind]:
+    from synth.evaluation import read_kinds
+
+    return {name: kind for name, kind in read_kinds(declared).items() if name in real.columns}
+
+
+def _with_controls(found: dict[str, Evaluation]) -> dict[str, Evaluation]:
+    """Give every set the controls of the first."""
+    from dataclasses import replace
+
+    first = next(iter(found.values()))
+    made = {}
+    for name, evaluation in found.items():
+        figures = []
+        for figure in evaluation.figures:
+            subject = None if figure.name.startswith("tvd") else figure.subject
+            known = first.find(figure.name, subject)
+            figures.append(replace(figure, controls={} if known is None else known.controls))
+        made[name] = replace(evaluation, figures=tuple(figures))
+    return made
+
+
+def show_figures(voice: Voice, found: Mapping[str, Evaluation]) -> None:
+    """Show figures beside their controls on the terminal.
+
+    Parameters
+    ----------
+    voice
+        Who speaks.
+    found
+        Name of a set → its figures.
+
+    Examples
+    --------
+    >>> from ckm.cli.terminal.console import Voice
+    >>> callable(show_figures)
+    True
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from reports.catalogues.synthesis import CONTROLS, FIGURES, GOOD
+    from synth.guarantee import Guarantee
+
+    first = next(iter(found.values()))
+    controls = [c for c in _CONTROLS if any(c in figure.controls for figure in first.figures)]
+    is_wide = voice.out.width >= _WIDE
+    if not is_wide:
+        controls = [c for c in controls if c in _MOST_TELLING]
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("figure", overflow="fold", min_width=16)
+    for heading in (*found, *(CONTROLS[c].lower() for c in controls)):
+        table.add_column(heading, justify="right", overflow="fold")
+    if is_wide:
+        table.add_column("good", overflow="fold")
+    for figure in first.figures:
+        subject = None if figure.name.startswith("tvd") else figure.subject
+        known = FIGURES[figure.name]
+        name = known.name + (f" ({figure.subject})" if figure.subject else "")
+        values = [evaluation.value(figure.name, subject) for evaluation in found.values()]
+        values += [figure.controls.get(c) for c in controls]
+        cells = ["none" if value is None else _written(value) for value in values]
+        table.add_row(Text(name), *cells, *[GOOD[known.good]] * is_wide)
+    voice.out.print(table)
+    for name, evaluation in found.items():
+        if "guarantee" in evaluation.settings:
+            promised = Guarantee.from_record(evaluation.settings["guarantee"])
+            voice.out.print(f"{name}: {promised.text}", markup=False, highlight=False)
+    voice.out.print(
+        "An attack that finds nothing proves nothing.\nDistances are no evidence of privacy."
+        + "\nMore controls: on a wider terminal, or with -o figures.csv" * (not is_wide),
+        markup=False,
+    )
+
+
+def _written(value: float) -> str:
+    return f"{value:.4f}" if abs(value) < 100 else f"{value:.1f}"
+
+
+def _as_csv(found: Mapping[str, Evaluation], _title: str, _language: str) -> str:
+    import pandas as pd
+
+    from synth.guarantee import Guarantee
+
+    frames = []
+    for name, some in found.items():
+        promised = Guarantee.from_record(some.settings["guarantee"]).text
+        frames.append(some.to_frame().assign(records=name, guarantee=promised))
+    whole = pd.concat([frame.astype(object) for frame in frames])
+    front = ["records", *(c for c in whole.columns if c not in ("records", "guarantee"))]
+    front.append("guarantee")
+    return str(whole[front].to_csv(index=False, lineterminator="\n"))
+
+
+def _as_json(found: Mapping[str, Evaluation], _title: str, _language: str) -> str:
+    content = {name: json.loads(some.to_json()) for name, some in found.items()}
+    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def page_of(found: Mapping[str, Evaluation], title: str, language: str) -> str:
+    """Return the page of evaluations of the same real records.
+
+    Parameters
+    ----------
+    found
+        Name of a set → its figures.
+    title, language
+        Of the page.
+
+    Examples
+    --------
+    >>> from synth.evaluation import Evaluation, Figure
+    >>> found = {"a": Evaluation(figures=(Figure(name="tvd2", value=0.1),))}
+    >>> "Trial" in page_of(found, "Trial", "en")
+    True
+    """
+    from ckm import __version__
+    from reports import synthesis_report
+    from synth.evaluation.conclusions import facts_of
+
+    facts = facts_of(found, title=title, version=__version__)
+    return synthesis_report(facts, language=language).html
+
+
+_WRITERS: dict[str, Callable[[Mapping[str, Evaluation], str, str], str]] = {
+    ".csv": _as_csv,
+    ".json": _as_json,
+    ".html": page_of,
+}

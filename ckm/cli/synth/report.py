@@ -1,0 +1,152 @@
+"""``ckm synth report``: what a model or a certificate says, or the page of an evaluation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckm.cli.synth.evaluate import page_of, show_figures
+from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.output import check_output
+from footing.files import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ckm.cli.terminal.console import Voice
+
+__all__ = ["report"]
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm synth report model.json
+  ckm synth report synthetic.parquet.certificate.json
+  ckm synth report figures.json -o quality.html
+
+\b
+A model and a certificate hold nothing that was not paid for. An evaluation follows from
+confidential records: its page is internal.
+"""
+)
+@click.argument("file", type=_PATH, metavar="FILE")
+@click.option("--title", default="", help="Of the page.")
+@click.option("-o", "--output", type=_PATH, help="The page of an evaluation: .html.")
+@click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@common_options
+@click.pass_obj
+def report(
+    voice: Voice,
+    /,
+    *,
+    file: Path,
+    title: str,
+    output: Path | None,
+    lang: str | None,
+    force: bool,
+) -> None:
+    """Tell what a model, a certificate or a saved evaluation says."""
+    from synth.evaluation import Evaluation
+
+    check_output(output, lang=lang, force=force, endings=(".html",))
+    found = _content(file)
+    facts = _facts(file, found)
+    if facts is not None:
+        if output is not None:
+            raise click.UsageError(
+                f"{file.name!r} is no evaluation: there is no page of it, only this text."
+            )
+        for heading, text in _readable(file, facts):
+            click.echo(f"{heading:<12}{_plain(text)}")
+        return
+    evaluations = {
+        str(name): Evaluation.from_json(json.dumps(one)) for name, one in found.items()
+    }
+    if output is None:
+        show_figures(voice, evaluations)
+        return
+    write_whole(output, page_of(evaluations, title, lang or "en"), is_private=True)
+    voice.step("page written", "it follows from confidential records: keep it inside")
+    click.echo(str(output))
+
+
+def _content(file: Path) -> Any:
+    from synth.evaluation import EvaluationError
+
+    if file.suffix.lower() == ".parquet":
+        return None
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except OSError:
+        raise click.UsageError(f"The file {file.name!r} cannot be read.") from None
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not found:
+        raise EvaluationError(f"{file.name!r} is no model, certificate or evaluation.")
+    return found
+
+
+def _facts(file: Path, found: Any) -> dict[str, Any] | None:
+    """Return the facts of a model or of a certificate; nothing for an evaluation."""
+    from synth import Certificate, Model
+
+    form = "ckm-synth-fitted" if found is None else found.get("format")
+    if form == "ckm-synth-fitted":
+        paper = Certificate.of(Model.load(file))
+    elif form == "ckm-synth-certificate":
+        paper = Certificate.read(file)
+    else:
+        return None
+    return {**paper.facts, "wrong": paper.verify()}
+
+
+def _readable(file: Path, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    from synth import CertificateError
+
+    try:
+        return list(_lines(facts))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise CertificateError(f"A part of {file.name!r} cannot be read.") from None
+
+
+def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    from synth.claims import words_of
+    from synth.methods import is_unprotected
+
+    total, unit = facts["total"], facts["unit"]
+    yield "method", str(facts["method"])
+    if is_unprotected(facts["method"]) or facts.get("account") is not None:
+        yield "guarantee", f"NONE. {words_of(facts['account'])}"
+    else:
+        yield "guarantee", f"epsilon {total['epsilon']:.4g} at delta {total['delta']:g}"
+        yield "", f"rho {total['rho']:.4g}, {facts['adjacency']}"
+    yield "unit", f"{unit['name']!r}, {unit['most_records']} records at most"
+    yield "noise", str(facts["noise"])
+    prices: dict[str, list[float]] = {}
+    for call in facts["calls"]:
+        prices.setdefault(call["what"], []).append(call["rho"])
+    for what, spent in prices.items():
+        yield "looks", f"{what}: {len(spent)}, rho {sum(spent):.4g}"
+    for one in facts["domains"]:
+        by = one["declared_by"] or "nobody named"
+        yield "domain", f"{one['column']!r}: {one['codes']} values or cells, by {by!r}"
+    for rule in facts["rules"]:
+        broken = rule["violations"]
+        kept = "" if broken is None else f", broken by {broken}"
+        yield "rule", f"{rule['rule']!r}, kept by {rule['kept_by']}{kept}"
+    for prior in facts["priors"]:
+        yield "published", repr(prior)
+    for problem in facts.get("wrong", ()):
+        yield "NOT RIGHT", problem
+
+
+def _plain(text: str) -> str:
+    """Write signs that steer a terminal as escapes: names of columns are foreign."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

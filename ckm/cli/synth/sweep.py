@@ -1,0 +1,266 @@
+"""``ckm synth sweep``: many ways to synthesise, cross-validated, resumable."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckm.cli.synth.evaluate import page_of
+from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.exit_codes import CHECK_FAILED
+from ckm.cli.terminal.output import check_output
+from footing.files import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from ckm.cli.terminal.console import Voice
+    from ckm.config.sweeps import SweepPlan
+    from synth import Schema
+    from synth.evaluation import Evaluation, Plan
+    from synth.evaluation.sweep import Sweep
+
+__all__ = ["sweep"]
+
+_PATH = click.Path(path_type=Path)
+#: What the terminal shows, the most telling first; a narrow one shows three.
+_SHOWN = (
+    "tvd2", "class_auc", "class_mcc", "number_rmse", "ks_mean", "spearman_change_pairs",
+    "detection_auc", "mia_mean", "tvd1", "tvd3", "fit_cpu_seconds",
+)  # fmt: skip
+_MOST_WIDE, _MOST_NARROW, _WIDE = 6, 3, 100
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm synth sweep sweep.toml
+  ckm synth sweep sweep.toml -o sweep.csv
+  ckm synth sweep sweep.toml -o sweep.html --lang fr
+
+\b
+sweep.toml; what is a list is a factor, and all combinations are tried:
+  schema = 1
+  data = "people.parquet"
+  declared = "schema.json"
+  folds = 5
+  [measure]
+  only = ["tables", "learning"]
+  classes = ["income"]
+  [[ways]]
+  method = "tables"
+  epsilon = [0.1, 1, 8]
+  [[ways]]
+  method = "copula-shirley"
+  epsilon = [1, 8]
+  ratio = [0.3, 0.5]
+  encoder = ["ordinal", "one-hot"]
+  mechanism = ["laplace", "geometric"]
+  truncation = [1, 2, "all"]
+
+\b
+Finished runs are kept in sweep.runs.jsonl; the same command goes on where it stopped. Noise
+comes from seeds, and the output follows from confidential records: it is internal.
+"""
+)
+@click.argument("file", type=_PATH, metavar="SWEEP.toml")
+@click.option("--journal", type=_PATH, help="Where finished runs are kept.")
+@click.option("--title", default="", help="Of the page.")
+@click.option("-o", "--output", type=_PATH, help="A file: .csv of all runs, or .html.")
+@click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page.")
+@click.option("--dry-run", is_flag=True, help="Check everything, fit nothing.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@common_options
+@click.pass_obj
+def sweep(
+    voice: Voice,
+    /,
+    *,
+    file: Path,
+    journal: Path | None,
+    title: str,
+    output: Path | None,
+    lang: str | None,
+    dry_run: bool,
+    force: bool,
+) -> int:
+    """Try many ways to synthesise on folds of the records, and measure what each makes."""
+    from ckm.config.sweeps import read_sweep
+    from synth import Schema
+    from synth.evaluation.ways import control_ways, ways_of
+
+    check_output(output, lang=lang, force=force, endings=(".csv", ".html"))
+    plan = read_sweep(file)
+    schema = Schema.read(plan.declared)
+    ways = ways_of(plan.ways, schema=schema)
+    controls = control_ways() if plan.controls else {}
+    measured = _measured(plan)
+    frame = _records(plan.data, schema)
+    number = len(ways) * plan.folds
+    voice.step("sweep read", f"{len(ways)} ways on {plan.folds} folds: {number} fits")
+    if dry_run:
+        for name in ways:
+            click.echo(name)
+        return 0
+    from synth.evaluation import sweep as run
+
+    with voice.progress() as tell:
+        found = run(
+            frame,
+            {**controls, **ways},
+            folds=plan.folds,
+            kinds=_kinds(schema),
+            plan=measured,
+            seed=plan.seed,
+            left_out=_identifiers(schema),
+            about={"data_sha256": _digest(plan.data), "declared_sha256": schema.digest},
+            path=journal or file.with_name(f"{file.stem}.runs.jsonl"),
+            progress=lambda done, of, _name: tell("runs", done, of),
+        )
+    _finish(voice, found, controls=tuple(controls), settings=_settings(frame, plan, schema),
+            output=output, words=(title, lang or "en"))  # fmt: skip
+    return _failures(voice, found)
+
+
+def _finish(
+    voice: Voice,
+    found: Sweep,
+    *,
+    controls: tuple[str, ...],
+    settings: Mapping[str, Any],
+    output: Path | None,
+    words: tuple[str, str],
+) -> None:
+    """Show the sweep, or write it."""
+    from synth.evaluation.summary import lines_of, summarise
+
+    if output is None:
+        _show(voice, found)
+        return
+    if output.suffix.lower() == ".csv":
+        text = str(lines_of(found).to_csv(index=False, lineterminator="\n"))
+    else:
+        means: dict[str, Evaluation] = summarise(found, controls=controls, settings=settings)
+        text = page_of(means, *words)
+    write_whole(output, text, is_private=True)
+    voice.step("sweep written", "it follows from confidential records: keep it inside")
+    click.echo(str(output))
+
+
+def _failures(voice: Voice, found: Sweep) -> int:
+    failed = [one for one in found.runs if one.error]
+    for one in failed:
+        voice.warn("run failed", f"{one.name}, fold {one.fold + 1}: {one.error}")
+    return CHECK_FAILED if failed else 0
+
+
+def _measured(plan: SweepPlan) -> Plan:
+    from synth.evaluation import Plan
+
+    given: dict[str, Any] = dict(plan.measure)
+    if given.get("sensitive") and not given.get("keys"):
+        raise click.UsageError("[measure] sensitive needs keys.")
+    groups = given.pop("only", None)
+    taken: dict[str, Any] = {
+        name: one if name == "learner" else tuple(one) for name, one in given.items()
+    }
+    if groups:
+        taken["groups"] = tuple(groups)
+    return Plan(**taken)
+
+
+def _records(path: Path, schema: Schema) -> pd.DataFrame:
+    """Read the records as the schema and the evaluation both understand them."""
+    import pandas as pd
+
+    from synth import DomainError
+    from synth.columns import Category
+
+    # Codes such as 01 are text, whatever they look like.
+    texts = {
+        column.name: str
+        for column in schema.columns
+        if isinstance(column, Category) and all(isinstance(one, str) for one in column.known)
+    }
+    try:
+        if path.suffix.lower() == ".parquet":
+            frame = pd.read_parquet(path)
+        elif path.suffix.lower() == ".csv":
+            frame = pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=[""])
+        else:
+            raise click.UsageError(
+                f"Records are read from .parquet or .csv, not {path.name!r}."
+            )
+    except (ValueError, OSError):
+        # The message of a reader may quote a line of the file.
+        raise DomainError(f"The file {path.name!r} cannot be read as a table.") from None
+    if not len(frame):
+        raise DomainError("There are no records.", hint="give a table with records in it")
+    wanted = [*schema.names, *_identifiers(schema)]
+    if absent := [name for name in wanted if name not in frame.columns]:
+        raise DomainError(f"The column {absent[0]!r} of the schema is not in the records.")
+    return frame[wanted]
+
+
+def _identifiers(schema: Schema) -> list[str]:
+    return [] if schema.unit.identifier is None else [schema.unit.identifier]
+
+
+def _kinds(schema: Schema) -> Mapping[str, Any]:
+    import json
+
+    from synth.evaluation import read_kinds
+
+    return read_kinds(json.loads(schema.to_json()))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _settings(frame: pd.DataFrame, plan: SweepPlan, schema: Schema) -> dict[str, Any]:
+    out = len(frame) // plan.folds
+    return {
+        "train": len(frame) - out,
+        "holdout": out,
+        "synthetic": len(frame) - out,
+        "columns": schema.names,
+        "learner": plan.measure.get("learner", "histogram"),
+    }
+
+
+def _show(voice: Voice, found: Sweep) -> None:
+    """Show mean and deviation over the folds, a line per way."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    keys = dict.fromkeys(key for run in found.runs for key in run.figures)
+    most = _MOST_WIDE if voice.out.width >= _WIDE else _MOST_NARROW
+    shown = [key for name in _SHOWN for key in keys if key.partition(":")[0] == name][:most]
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("way", overflow="fold", min_width=16)
+    for key in shown:
+        table.add_column(Text(key.replace(":", "\n")), justify="right", no_wrap=True)
+    means = {key: found.aggregate(key) for key in shown}
+    for name in dict.fromkeys(run.name for run in found.runs):
+        cells = [_spread(*means[key].loc[name, ["mean", "sd"]]) for key in shown]
+        table.add_row(Text(name), *cells)
+    voice.out.print(table)
+    voice.out.print(
+        "Mean ± standard deviation over the folds. All figures: with -o sweep.csv or .html",
+        markup=False,
+        highlight=False,
+    )
+
+
+def _spread(mean: float, sd: float) -> str:
+    if mean != mean:  # noqa: PLR0124  (nothing was measured)
+        return "none"
+    return f"{mean:.4f}" if sd != sd else f"{mean:.4f} ± {sd:.4f}"  # noqa: PLR0124

@@ -1,0 +1,351 @@
+"""``ckm synth``: synthetic microdata, fitted, drawn and certified."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckm.cli.synth.evaluate import compare, evaluate
+from ckm.cli.synth.report import report
+from ckm.cli.synth.sweep import sweep
+from ckm.cli.terminal.click_group import Group, common_options
+from ckm.cli.terminal.exit_codes import CHECK_FAILED
+from ckm.cli.terminal.output import check_output
+from footing.files import new_file, require_private
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ckm.cli.terminal.console import Voice
+    from synth import Budget, Claim
+
+__all__ = ["synth"]
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.group(
+    cls=Group,
+    epilog="""\b
+Examples:
+  ckm synth check schema.json --data people.parquet
+  ckm synth fit people.parquet --schema schema.json --epsilon 1 --delta 1e-6 -o model.json
+  ckm synth sample model.json -n 50000 -o synthetic.parquet
+  ckm synth verify synthetic.parquet.certificate.json --data synthetic.parquet
+""",
+)
+def synth() -> None:
+    """Make synthetic microdata, differentially private."""
+
+
+def _output_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        click.option("--dry-run", is_flag=True, help="Check everything, write nothing."),
+        click.option("--force", is_flag=True, help="Replace the output if it exists."),
+        click.option("-o", "--output", type=_PATH, required=True, help="The file to write."),
+    ):
+        command = option(command)
+    return command
+
+
+@synth.command()
+@click.argument("file", metavar="SCHEMA", type=_PATH)
+@click.option("--data", type=_PATH, help="Records; their columns are looked at, no value is.")
+@common_options
+def check(*, file: Path, data: Path | None) -> int:
+    """Tell what is missing from a schema, or would leak; exit code 1 for errors."""
+    from synth import Schema, lint
+    from synth.frames import names_of
+
+    found = lint(Schema.read(file), names=None if data is None else names_of(data))
+    for one in found:
+        click.echo(f"{one.level:<8} {one.place}: {one.text}")
+    return CHECK_FAILED if any(one.level == "error" for one in found) else 0
+
+
+@synth.command()
+@click.argument("file", metavar="OTHER", type=_PATH)
+@click.option("--declared-by", default="", help="Who declared it, from what.")
+@_output_options
+@common_options
+@click.pass_obj
+def schema(
+    voice: Voice, *, file: Path, declared_by: str, output: Path, force: bool, dry_run: bool
+) -> None:
+    """Turn another tool's schema into one of ours; what it lacks stays undeclared."""
+    from synth import SchemaError, schema_from
+
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        raise SchemaError(f"{file.name!r} cannot be read as JSON.") from None
+    if not isinstance(found, dict):
+        raise SchemaError(f"{file.name!r} is no description of columns.")
+    made = schema_from(found, declared_by=declared_by)
+    with _written(output, force=force, dry_run=dry_run) as draft:
+        made.write(draft)
+    open_ones = f"; not declared: {', '.join(made.undeclared)}" if made.undeclared else ""
+    voice.step("schema made", f"{len(made.columns)} columns{open_ones}")
+
+
+@synth.command()
+@click.argument("data", type=_PATH)
+@click.option("--schema", "schema_file", type=_PATH, required=True, help="The declarations.")
+@click.option("--epsilon", type=float, help="What may be spent in all.")
+@click.option("--delta", type=float, default=0.0, help="With epsilon: 1e-6, say.")
+@click.option("--rho", type=float, help="Concentrated loss, in place of epsilon.")
+@click.option(
+    "--adjacency",
+    type=click.Choice(["add-remove", "replace"]),
+    default="add-remove",
+    show_default=True,
+    help="replace: the number of records is public.",
+)
+@click.option(
+    "--method",
+    default="tables",
+    show_default=True,
+    help="tables; to compare with: copula, histogram, priv-bayes; and, NOT differentially "
+    "private as claimed: copula-shirley, priv-bayes-legacy, vine. priv-bayes and "
+    "copula-shirley are weaker here than they could be.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of the method: 'truncation=2'. Repeat.",
+)
+@click.option("--label", help="A column to predict.")
+@click.option("--table", "tables", multiple=True, help="A table that matters: 'age,sex'.")
+@click.option(
+    "--discover", type=float, help="Share of the budget for domains that nobody declared."
+)
+@click.option("--simulate", type=int, metavar="SEED", help="Noise from a seed: NOT PRIVATE.")
+@click.option("--picture", type=_PATH, help="Also draw the structure, as SVG.")
+@_output_options
+@common_options
+@click.pass_obj
+def fit(
+    voice: Voice,
+    *,
+    data: Path,
+    schema_file: Path,
+    epsilon: float | None,
+    delta: float,
+    rho: float | None,
+    adjacency: str,
+    method: str,
+    settings: tuple[str, ...],
+    label: str | None,
+    tables: tuple[str, ...],
+    discover: float | None,
+    simulate: int | None,
+    picture: Path | None,
+    output: Path,
+    force: bool,
+    dry_run: bool,
+) -> None:
+    """Fit a model to confidential records (Parquet or CSV), for a budget at most.
+
+    A method that is NOT differentially private as claimed keeps to no budget: --epsilon is what
+    its publication claims.
+    """
+    from synth import Discovery, Schema, SimulatedNoise, Synthesizer, draw_structure
+    from synth.claims import words_of
+    from synth.frames import names_of, read_records
+    from synth.methods import WEAKER, settings_of
+
+    if picture is not None and method != "tables":
+        raise click.UsageError(f"There is no picture of the method {method!r}.")
+    budget = _budget(method, epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
+    discovery = None if discover is None else Discovery(share=discover)
+    synthesizer = Synthesizer(
+        schema=Schema.read(schema_file),
+        method=method,
+        label=label,
+        workload=[tuple(table.split(",")) for table in tables] or None,
+        settings=settings_of(method, _settings(settings)),
+    )
+    if discovery is None:
+        synthesizer.schema.require_declared()
+    if method in WEAKER:
+        voice.warn("weak baseline", f"{method} is a weak baseline here: {WEAKER[method]}")
+    if dry_run:
+        names_of(data)
+        voice.step("dry run complete", f"dry run: a model would go to {output}")
+        return
+    noise = None if simulate is None else SimulatedNoise(seed=simulate)
+    if noise is not None:
+        voice.warn("simulated", "the noise comes from a seed: nobody is protected")
+    with contextlib.ExitStack() as files:
+        # Both are checked first: the budget is spent by the fit.
+        draft = files.enter_context(_written(output, force=force, dry_run=False))
+        drawing = None
+        if picture is not None:
+            drawing = files.enter_context(_written(picture, force=force, dry_run=False))
+        with voice.progress() as tell:
+            model = synthesizer.fit(
+                read_records(data), budget, noise=noise, discovery=discovery, progress=tell
+            )
+        model.save(draft)
+        if drawing is not None:
+            drawing.write_text(draw_structure(model), encoding="utf-8")
+    if model.account is not None:
+        voice.warn("not private", words_of(model.account))
+    else:
+        spent = model.report()["spent"]["rho"]
+        voice.step("model fitted", f"{len(model.calls)} looks at the records, rho {spent:.4g}")
+    click.echo(str(output))
+
+
+@synth.command()
+@click.argument("file", metavar="MODEL", type=_PATH)
+@click.option("-n", "--number", type=int, required=True, help="How many records.")
+@click.option("--seed", type=int, help="Draw the same records again; it protects nobody.")
+@click.option("--condition", "conditions", multiple=True, help="'sex=F': all have this value.")
+@click.option("--where", help="What shall hold: \"age >= 16 and sex == 'F'\".")
+@click.option("--certificate", type=_PATH, help="By default beside the records.")
+@click.option("--key", type=_PATH, help="A secret file, to seal the certificate.")
+@_output_options
+@common_options
+@click.pass_obj
+def sample(
+    voice: Voice,
+    *,
+    file: Path,
+    number: int,
+    seed: int | None,
+    conditions: tuple[str, ...],
+    where: str | None,
+    certificate: Path | None,
+    key: Path | None,
+    output: Path,
+    force: bool,
+    dry_run: bool,
+) -> None:
+    """Draw synthetic records, and write a certificate beside them."""
+    import numpy as np
+
+    from synth import Certificate, Model
+    from synth.claims import words_of
+    from synth.frames import from_codes, write_records
+
+    model = Model.load(file)
+    given = [condition.partition("=") for condition in conditions]
+    if not all(sign for _, sign, _ in given):
+        raise click.UsageError("A condition is a column, =, and a value: --condition sex=F.")
+    beside = certificate or output.with_name(f"{output.name}.certificate.json")
+    seal = None if key is None else _secret(key)
+    with (
+        _written(output, force=force, dry_run=dry_run) as draft,
+        _written(beside, force=force, dry_run=dry_run) as paper,
+    ):
+        with voice.progress() as tell:
+            drawn = model.draw(
+                number,
+                rng=np.random.default_rng(seed),
+                conditions={name: value for name, _, value in given},
+                where=where,
+                progress=tell,
+            )
+        frame = from_codes(
+            drawn.codes, numbers=drawn.numbers, schema=model.schema, container=model.container
+        )
+        write_records(frame, draft)
+        made = Certificate.of(
+            model, data=draft, data_name=output.name, violations=model.violations(drawn)
+        )
+        made.write(paper, key=seal)
+    if model.account is not None:
+        voice.warn("not private", words_of(model.account))
+    elif not model.is_private:
+        voice.warn("simulated", "the model was fitted with noise from a seed: NOT PRIVATE")
+    voice.step("records drawn", f"certificate: {beside.name}")
+    click.echo(str(output))
+
+
+@synth.command()
+@click.argument("file", metavar="CERTIFICATE", type=_PATH)
+@click.option("--data", type=_PATH, help="The synthetic records it should be of.")
+@click.option("--schema", "schema_file", type=_PATH, help="The schema that was to be used.")
+@click.option("--key", type=_PATH, help="The secret file that sealed it.")
+@common_options
+@click.pass_obj
+def verify(
+    voice: Voice, *, file: Path, data: Path | None, schema_file: Path | None, key: Path | None
+) -> int:
+    """Check a certificate, offline and without the confidential records."""
+    from synth import Certificate, Schema
+    from synth.guarantee import guarantee_of
+
+    paper = Certificate.read(file)
+    wrong = paper.verify(
+        data=data,
+        schema=None if schema_file is None else Schema.read(schema_file),
+        key=None if key is None else _secret(key),
+    )
+    for problem in wrong:
+        voice.warn("certificate not right", problem)
+    if wrong:
+        return CHECK_FAILED
+    click.echo(f"right: {guarantee_of(paper).text}")
+    return 0
+
+
+def _budget(
+    method: str, *, epsilon: float | None, delta: float, rho: float | None, adjacency: str
+) -> Budget | Claim:
+    """Return what may be spent, or what a method claims that keeps to no budget."""
+    from dp import Adjacency
+    from synth import Budget, Claim
+    from synth.methods import is_unprotected
+
+    if not is_unprotected(method):
+        return Budget(epsilon=epsilon, delta=delta, rho=rho, adjacency=Adjacency(adjacency))
+    if rho is not None:
+        raise click.UsageError(f"The method {method!r} keeps to no rho; it claims an epsilon.")
+    return Claim(epsilon=epsilon)
+
+
+def _settings(given: tuple[str, ...]) -> dict[str, Any]:
+    """Read settings as a file of TOML would: numbers are numbers, all else is text."""
+    found: dict[str, Any] = {}
+    for one in given:
+        name, sign, text = one.partition("=")
+        if not sign:
+            raise click.UsageError("A setting is a name, =, and a value: --set truncation=2.")
+        try:
+            found[name.strip()] = json.loads(text)
+        except (ValueError, RecursionError):
+            found[name.strip()] = text.strip()
+    return found
+
+
+@contextlib.contextmanager
+def _written(target: Path, *, force: bool, dry_run: bool) -> Iterator[Path]:
+    """Yield a temporary name of the same kind; rename it when all went well."""
+    check_output(target, force=force)
+    if not dry_run:
+        with new_file(target, overwrite=force) as draft:
+            yield draft
+        return
+    with tempfile.TemporaryDirectory(prefix="ckm-") as folder:
+        yield Path(folder) / target.name
+
+
+def _secret(file: Path) -> bytes:
+    require_private(file, "secret file")
+    try:
+        return file.read_bytes().strip()
+    except OSError:
+        raise click.UsageError(f"The secret {file.name!r} cannot be read.") from None
+
+
+for _command in (evaluate, compare, report, sweep):
+    synth.add_command(_command)

@@ -1,0 +1,220 @@
+"""The root of the command line: suggestions, exit codes, and a clean end whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import shlex
+import signal
+import sys
+import threading
+import traceback
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+
+import click
+
+from ckm.cli.terminal.console import Voice
+from ckm.cli.terminal.exit_codes import INTERNAL, INTERRUPTED, WRONG_REQUEST, Failure, explain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import FrameType
+
+__all__ = ["Group", "Root", "common_options"]
+
+_STYLE_VARIABLE = "CKM_LOG_FORMAT"
+_STYLES = ("auto", "text", "json")
+_BROKEN_PIPE = 141
+_SIGNAL = 128  # a program ended by signal n has exit code 128 + n
+
+
+class Group(click.Group):
+    """A group that lists its verbs in the order they were added, and suggests the nearest."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs in order."""
+        del ctx
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb, or suggest one."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            close = difflib.get_close_matches(name, self.commands, n=1, cutoff=0.5)
+            way = (
+                f"Did you mean {close[0]!r}?"
+                if close
+                else f"Known: {', '.join(self.commands)}."
+            )
+            ctx.fail(f"No such command {name!r}. {way}")
+        return super().resolve_command(ctx, args)
+
+
+class Root(Group):
+    """The root group. Every error ends in a message and an exit code, none in a traceback."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run the command line."""
+        kwargs |= {"standalone_mode": False, "prog_name": "ckm"}
+        for name in ("stdout", "stderr"):  # closed by whoever started us
+            if getattr(sys, name) is None:
+                setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(AttributeError, ValueError):
+                stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+        typed = kwargs.get("args") or (args[0] if args else sys.argv[1:])
+        voice = Voice(_style_of(typed))
+        text = shlex.join(["ckm", *map(os.fspath, typed)])
+        voice.command = text.encode(errors="backslashreplace").decode()
+        stops: list[int] = []
+        with _signals(stops):
+            code = _guarded(
+                lambda: super(Root, self).main(*args, obj=voice, **kwargs), voice, stops
+            )
+        try:
+            sys.stderr.flush()
+        except OSError:  # a log that cannot be written does not change what was done
+            _silence(sys.stderr)
+        sys.exit(code)
+
+
+def _style_of(words: Sequence[str]) -> str:
+    """Return the style that the words ask for, also where they are wrong otherwise."""
+    found = os.environ.get(_STYLE_VARIABLE, "auto")
+    for word, after in pairwise([*words, ""]):
+        if word == "--":
+            break
+        name, _, value = word.partition("=")
+        value = value if "=" in word else after
+        if name == "--log-format" and value in _STYLES:
+            found = value
+    return found
+
+
+class _Stop(BaseException):
+    """Somebody asked the program to end."""
+
+
+def _guarded(run: Callable[[], Any], voice: Voice, stops: list[int]) -> int:
+    """Run, and return the exit code; tell what went wrong."""
+    try:
+        with voice.listening():
+            code = run()
+            sys.stdout.flush()
+    except (_Stop, click.exceptions.Abort, KeyboardInterrupt):
+        failure = _interruption(stops)
+    except BrokenPipeError:
+        # Whoever read our output has enough; keep the interpreter from telling it again.
+        _silence(sys.stdout)
+        return _BROKEN_PIPE
+    except click.exceptions.NoArgsIsHelpError as error:
+        if not voice.is_json:
+            click.echo(error.format_message(), err=True)
+            return WRONG_REQUEST
+        failure = explain(error)
+    except Exception as error:  # noqa: BLE001 (the last resort; nothing may end in a traceback)
+        # A library may have turned the request to end into an error of its own.
+        failure = _interruption(stops) if stops else explain(error)
+        if failure.exit == INTERNAL and os.environ.get("CKM_DEBUG") == "1":
+            traceback.print_exception(error)
+    else:
+        return code if isinstance(code, int) else 0
+    voice.failure(failure)
+    if failure.code == "system":
+        _silence(sys.stdout)  # it may be what cannot be written
+    return failure.exit
+
+
+def _silence(stream: TextIO | None) -> None:
+    """Let what is left in a stream go nowhere."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # type: ignore[union-attr]
+
+
+def _interruption(stops: list[int]) -> Failure:
+    return Failure(
+        exit=stops[0] if stops else INTERRUPTED,
+        code="interrupted",
+        message="Interrupted; nothing was published.",
+    )
+
+
+@contextlib.contextmanager
+def _signals(stops: list[int]) -> Iterator[None]:
+    """Let Ctrl-C and a request to end unwind the program, so that drafts are cleared up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _frame: FrameType | None) -> NoReturn:
+        stops.append(_SIGNAL + number)
+        raise _Stop
+
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    hangup = getattr(signal, "SIGHUP", None)  # a connection was lost; under nohup it is ignored
+    if hangup is not None and signal.getsignal(hangup) is signal.SIG_DFL:
+        numbers.append(hangup)
+    before = [signal.signal(number, stop) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def _set_style(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> None:
+    voice = ctx.find_object(Voice)
+    if voice is not None and value is not None:
+        voice.set_style(value)
+
+
+def _set_quiet(ctx: click.Context, _parameter: click.Parameter, value: object) -> None:
+    voice = ctx.find_object(Voice)
+    if voice is not None and value:
+        voice.is_quiet = True
+
+
+def _set_verbose(ctx: click.Context, _parameter: click.Parameter, value: object) -> None:
+    voice = ctx.find_object(Voice)
+    if voice is not None and value:
+        voice.is_verbose = True
+
+
+def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what every verb understands: how much to tell, and how."""
+    options = (
+        click.option(
+            "--log-format",
+            type=click.Choice(_STYLES),
+            envvar=_STYLE_VARIABLE,
+            expose_value=False,
+            is_eager=True,
+            callback=_set_style,
+            help="Messages as text, or one JSON object per line; auto looks at the terminal.",
+        ),
+        click.option(
+            "-q",
+            "--quiet",
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_set_quiet,
+            help="Only warnings and errors.",
+        ),
+        click.option(
+            "-v",
+            "--verbose",
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_set_verbose,
+            help="Every event of the engine.",
+        ),
+    )
+    for option in options:
+        command = option(command)
+    return command

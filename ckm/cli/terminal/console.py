@@ -1,0 +1,290 @@
+"""How the command line talks: for people on a terminal, one JSON object per line otherwise.
+
+Everything goes through `logging`, the libraries' events too; this module only decides how it
+looks. Results go to stdout, all else to stderr.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import json
+import logging
+import os
+import sys
+import time
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console
+
+    from ckm.cli.terminal.exit_codes import Failure
+
+__all__ = ["Voice"]
+
+_LIBRARIES = ("ckm", "dp", "dpsgd", "ptable", "rappor", "reports", "risk", "synth", "tables")
+_STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "event", "is_step"}
+_PROGRESS_S = 5.0
+_WIDE = 250
+_STAGES = {
+    "keys": "record keys",
+    "scan": "reading the records",
+    "protect": "adding noise",
+    "methods": "methods",
+    "encode": "encoding",
+    "fit": "fitting",
+    "sample": "drawing",
+    "runs": "fits on folds",
+}
+
+
+class Voice:
+    """What the command line says on stderr, and how.
+
+    Parameters
+    ----------
+    style
+        ``"text"``, ``"json"``, or ``"auto"`` for text on a terminal.
+    """
+
+    def __init__(self, style: str = "auto") -> None:
+        self.is_json = False
+        self.is_quiet = False
+        self.is_verbose = False
+        self.command = "ckm"  # what was typed
+        self._consoles: dict[str, Console] = {}
+        self._logger = logging.getLogger("ckm.cli")
+        self.set_style(style)
+
+    def set_style(self, style: str) -> None:
+        """Choose text or JSON; ``"auto"`` looks at stderr."""
+        self.is_json = style == "json" or (style == "auto" and not _is_terminal(sys.stderr))
+
+    @property
+    def console(self) -> Console:
+        """The console of stderr."""
+        return self._console("stderr")
+
+    @property
+    def out(self) -> Console:
+        """The console of stdout, for results that are pictures or tables."""
+        return self._console("stdout")
+
+    def _console(self, name: str) -> Console:
+        """Return the console of a stream; always the same, so that no progress bar is torn."""
+        if name not in self._consoles:
+            from rich.console import Console
+
+            stream = sys.stderr if name == "stderr" else sys.stdout
+            # Into a file or a pipe, a table is never cut off.
+            width = None if _is_terminal(stream) or "COLUMNS" in os.environ else _WIDE
+            self._consoles[name] = Console(
+                stderr=name == "stderr", highlight=False, width=width
+            )
+        return self._consoles[name]
+
+    def step(self, event: str, message: str, **fields: object) -> None:
+        """Tell that a step is done."""
+        self._logger.info("%s", message, extra={"event": event, "is_step": True, **fields})
+
+    def warn(self, event: str, message: str, **fields: object) -> None:
+        """Tell what the user should look at."""
+        self._logger.warning("%s", message, extra={"event": event, **fields})
+
+    def failure(self, failure: Failure) -> None:
+        """Tell what went wrong, and the way out."""
+        with _unheard():
+            if self.is_json:
+                _print_json({"level": "error", "event": "error", **failure.fields()})
+                return
+            styled = click.style("error: ", fg="red", bold=True)
+            click.echo(styled + _visible(failure.message), err=True, color=_wants_color())
+            notes = {"hint": failure.hint}
+            if _is_terminal(sys.stderr):  # a file may go anywhere
+                notes["in the data"] = failure.inside
+            for name, note in notes.items():
+                if note:
+                    styled = click.style(f"  {name}: ", dim=True)
+                    click.echo(styled + _visible(note), err=True, color=_wants_color())
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Show the libraries' events and our warnings for as long as the block runs."""
+        handler = _Handler(self)
+        loggers = [logging.getLogger(name) for name in _LIBRARIES]
+        before = [(logger.level, logger.propagate) for logger in loggers]
+        for logger in loggers:
+            logger.addHandler(handler)
+            logger.setLevel(logging.INFO)
+            logger.propagate = False
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("always")
+                warnings.showwarning = lambda message, category, *_rest, **_named: (
+                    self._show_warning(message, category)
+                )
+                yield
+        finally:
+            for logger, (level, propagate) in zip(loggers, before, strict=True):
+                logger.removeHandler(handler)
+                logger.setLevel(level)
+                logger.propagate = propagate
+
+    @contextlib.contextmanager
+    def progress(self) -> Iterator[Callable[[str, int, int], None]]:
+        """Show the progress of long work; yields what to call with stage, done and total."""
+        if self.is_json:
+            yield self._json_progress()
+        elif self.is_quiet or not _is_terminal(sys.stderr):
+            yield lambda _stage, _done, _total: None
+        else:
+            with _progress_bar(self.console) as tell:
+                yield tell
+
+    def _json_progress(self) -> Callable[[str, int, int], None]:
+        last_stage, last_time = "", 0.0
+
+        def tell(stage: str, done: int, total: int) -> None:
+            nonlocal last_stage, last_time
+            now = time.monotonic()
+            if stage == last_stage and now - last_time < _PROGRESS_S:
+                return
+            last_stage, last_time = stage, now
+            # A share, because a total may be the number of records.
+            share = round(done / total, 3) if total else None
+            self._logger.info(
+                "%s", stage, extra={"event": "progress", "stage": stage, "share": share}
+            )
+
+        return tell
+
+    def _show_warning(
+        self, message: Warning | str, category: type[Warning], *_: object
+    ) -> None:
+        # Warnings of other libraries speak to programmers, and may quote data.
+        if category.__module__.partition(".")[0] in _LIBRARIES:
+            self._logger.warning("%s", message, extra={"event": category.__name__})
+
+
+class _Handler(logging.Handler):
+    """Renders log records in the style of a voice."""
+
+    def __init__(self, voice: Voice) -> None:
+        super().__init__()
+        self.voice = voice
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with _unheard():
+            self._emit(record)
+
+    def _emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        extra = {k: v for k, v in vars(record).items() if k not in _STANDARD}
+        if self.voice.is_json:
+            if self.voice.is_quiet and record.levelno < logging.WARNING:
+                return
+            event = getattr(record, "event", record.msg)
+            fields = {k: v for k, v in extra.items() if _is_plain(v)}
+            _print_json(
+                {
+                    "level": record.levelname.lower(),
+                    "event": event,
+                    "message": message,
+                    **fields,
+                }
+            )
+        elif record.levelno >= logging.WARNING:
+            self._line("!", "yellow", message)
+        elif self.voice.is_quiet:
+            return
+        elif getattr(record, "is_step", False):
+            self._line("✔", "green", message)
+        elif self.voice.is_verbose:
+            details = " ".join(f"{k}={v}" for k, v in extra.items() if _is_plain(v))
+            self._line("·", "dim", f"{message} {details}".rstrip())
+
+    def _line(self, mark: str, style: str, message: str) -> None:
+        from rich.text import Text
+
+        text = Text.assemble((mark, style), " ", _visible(message))
+        self.voice.console.print(text, soft_wrap=True, highlight=False)
+
+
+def _visible(message: str) -> str:
+    """Write signs that steer a terminal as escapes: names of files and columns are foreign."""
+    return "".join(
+        sign if sign.isprintable() or sign == "\n" else sign.encode("unicode_escape").decode()
+        for sign in message
+    )
+
+
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """Go on when stderr cannot be written, on a full disk say: a log decides nothing."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError:
+        pass
+
+
+def _print_json(fields: dict[str, Any]) -> None:
+    moment = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+    click.echo(json.dumps({"time": moment, **fields}), err=True)
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def _is_terminal(stream: Any) -> bool:
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):
+        return False
+
+
+def _wants_color() -> bool | None:
+    """Return False where colour is not wanted; None lets the terminal decide."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
+@contextlib.contextmanager
+def _progress_bar(console: Console) -> Iterator[Callable[[str, int, int], None]]:
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("starting", total=None)
+        stage_now = ""
+
+        def tell(stage: str, done: int, total: int) -> None:
+            nonlocal task, stage_now
+            if stage != stage_now:
+                progress.remove_task(task)
+                task, stage_now = (
+                    progress.add_task(_STAGES.get(stage, stage), total=None),
+                    stage,
+                )
+            progress.update(task, completed=done, total=total if total > 1 else None)
+
+        yield tell

@@ -1,0 +1,1 @@
+"""Methods and designs side by side on the tables of a job."""

@@ -1,0 +1,208 @@
+"""Compare designs of noise on the tables of a job; original counts stay in the process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ptable.table import PTable
+from reports.languages import LANGUAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from ckm.assessment.risk_utility_scenarios import Scenarios
+    from ckm.config.job.job import Job
+    from ckm.engine.cell_histogram import Tally
+    from reports import Report
+    from reports.facts import ComparisonFacts, LevelFact, Text
+    from risk.designs import MapDesign
+    from risk.findings import Rules
+    from risk.map_result import RiskUtilityMap
+
+__all__ = ["Comparison", "compare", "write_comparison"]
+
+_JOB = "job"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Comparison:
+    """What a comparison found; for inside, as it follows from original counts.
+
+    Parameters
+    ----------
+    title
+        Of the job; empty for none.
+    scenarios
+        The designs on their map.
+    tally
+        The cells.
+    rules
+        The limits behind the conclusion.
+    levels
+        The job's words for the variables of the tally.
+
+    Examples
+    --------
+    >>> from ckm.config import read_designs, read_job
+    >>> found = compare(read_job("job.toml"), read_designs("designs.toml"))  # doctest: +SKIP
+    >>> found.map.pareto(), found.chosen  # doctest: +SKIP
+    """
+
+    title: Text
+    scenarios: Scenarios
+    tally: Tally
+    rules: Rules
+    levels: Mapping[str, LevelFact] = field(default_factory=dict)
+
+    @property
+    def map(self) -> RiskUtilityMap:
+        """The figures of all designs."""
+        return self.scenarios.map
+
+    @property
+    def ptables(self) -> Mapping[str, PTable]:
+        """Design → p-table, as it is published with: empty cells stay 0."""
+        return self.scenarios.ptables
+
+    @property
+    def chosen(self) -> str:
+        """The design that is the job's own."""
+        return self.scenarios.chosen
+
+    def facts(self, *, rules: Rules | None = None) -> ComparisonFacts:
+        """Give all that a page says.
+
+        Parameters
+        ----------
+        rules
+            Other limits behind the conclusion.
+
+        Examples
+        --------
+        >>> from ckm.config import read_designs, read_job
+        >>> job, designs = read_job("job.toml"), read_designs("d.toml")  # doctest: +SKIP
+        >>> compare(job, designs).facts().conclusion  # doctest: +SKIP
+        """
+        from ckm.comparison.design_facts import comparison_facts
+
+        return comparison_facts(self, rules=rules or self.rules)
+
+    def report(
+        self,
+        *,
+        language: str = "en",
+        links: Mapping[str, str] | None = None,
+    ) -> Report:
+        """Make the page, for inside.
+
+        Parameters
+        ----------
+        language
+            ``"en"`` or ``"fr"``.
+        links
+            Language → file of the page in that language.
+
+        Examples
+        --------
+        >>> from ckm.config import read_designs, read_job
+        >>> job, designs = read_job("job.toml"), read_designs("d.toml")  # doctest: +SKIP
+        >>> compare(job, designs).report(language="fr").write("page.html")  # doctest: +SKIP
+        """
+        from reports import comparison_report
+
+        return comparison_report(self.facts(), language=language, links=links)
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.map!r})"
+
+
+def compare(
+    job: Job,
+    designs: Mapping[str, MapDesign],
+    *,
+    sensitive: Sequence[int] | None = None,
+    n_draws: int = 1,
+    seed: int = 1,
+    progress: Callable[[str, int, int], None] | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Comparison:
+    """Tabulate the tables of a job once and map the risk and the utility of designs.
+
+    The job's own p-table is one of the designs; it is called ``"job"`` unless a design of the
+    same probabilities has a name already. For all tables together, a cell that several of
+    them show counts once.
+
+    Parameters
+    ----------
+    job
+        The job, from `ckm.config.read_job`.
+    designs
+        Name → design, see `risk.map.risk_utility_map`.
+    sensitive
+        The sensitive counts; by default those of the job's ``[report]``, whose limit of
+        ``posterior_set`` is that of the conclusion too.
+    n_draws
+        As there.
+    seed
+        Of the keys that are drawn; the same seed gives the same map.
+    progress
+        Called with a stage, how much of it is done, and how much there is.
+    memory_limit, threads
+        Limits of the tabulation; they never change a result.
+
+    Examples
+    --------
+    >>> from ckm.config import read_designs, read_job
+    >>> job = read_job("job.toml")  # doctest: +SKIP
+    >>> compare(job, read_designs("designs.toml"))  # doctest: +SKIP
+    """
+    from ckm.assessment.facts import level_facts
+    from ckm.assessment.risk_utility_scenarios import map_scenarios
+    from ckm.release.job_inputs import load_ptable, open_engine
+    from risk.findings import Rules
+
+    no_noise = PTable(noise=[[0]], upper=[[8]], key_range=8)  # type: ignore[arg-type]
+    with open_engine(job, no_noise, memory_limit=memory_limit, threads=threads) as engine:
+        tally = engine.tally(job.tables, progress=progress)
+    limit = job.report.limits.posterior_set
+    return Comparison(
+        title=job.title_of(),
+        scenarios=map_scenarios(
+            designs,
+            tally,
+            own=load_ptable(job),
+            name=_JOB,
+            sensitive=range(1, job.report.sensitive + 1) if sensitive is None else sensitive,
+            n_draws=n_draws,
+            seed=seed,
+            progress=progress,
+        ),
+        tally=tally,
+        rules=Rules() if limit is None else Rules(posterior=limit),
+        levels=level_facts(job, tally.variables),
+    )
+
+
+def write_comparison(comparison: Comparison, folder: Path) -> None:
+    """Write the pages of a comparison and their numbers into a new folder for inside.
+
+    Parameters
+    ----------
+    comparison
+        The comparison.
+    folder
+        The folder to make.
+
+    Examples
+    --------
+    >>> write_comparison(compare(job, designs), Path("comparison"))  # doctest: +SKIP
+    """
+    folder.mkdir(mode=0o700)
+    pages = {code: f"comparison.{code}.html" for code in LANGUAGES}
+    for code, file in pages.items():
+        report = comparison.report(language=code, links=pages)
+        report.write(folder / file)
+    report.write(folder / "comparison.json")

@@ -1,0 +1,416 @@
+"""Measure methods by the same criteria on the records and tables of a job."""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.comparison.cell_key import AdditiveMethod, KeyedMethod
+from ckm.comparison.suppression import SuppressionMethod
+from ckm.comparison.swapped_or_synthetic import SyntheticMethod, read_synthetic, swapped_records
+from ckm.comparison.testbed import open_bench
+from ckm.config.comparison.method_settings import DEFAULTS, Experiment
+from ckm.errors import CkmError, ConfigError
+from ptable.errors import PTableError
+from ptable.mechanisms import Mechanism
+from risk.criteria import measure_criteria
+from risk.criteria_methods import LookedUpMethod, RecordMethod
+from risk.errors import RiskError
+from tables import TablesError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ckm.comparison.testbed import Bench
+    from ckm.config.comparison.method_settings import MethodChoice
+    from ckm.config.job.job import Job
+    from ptable import PTable
+    from risk.coded import CubeRequest
+    from risk.criteria import MakeMethod
+    from risk.criteria_methods import CountingMethod
+    from risk.criteria_result import Criteria
+    from synth.guarantee import Guarantee
+    from tables import Secret
+
+    Numbers = NDArray[np.float64]
+
+__all__ = ["MethodComparison", "MethodResult", "compare_methods"]
+
+logger = logging.getLogger(__name__)
+
+#: Cells that a ledger compares where the job has none: those of services.
+_SMALLEST = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodResult:
+    """What was measured of one method; for inside.
+
+    Parameters
+    ----------
+    choice
+        The method, with all parameters that it was tried with.
+    criteria
+        The criteria; None where it could not be tried.
+    reason
+        Why it could not.
+    n_records
+        How many records it was tried on.
+    mean_change
+        How far shown numbers of cells with records lie from the truth, on average, in the
+        planned tables; None where nothing is shown.
+    facts
+        What else there is to tell: cells that were hidden, households that moved.
+    guarantee
+        Of synthetic records, what the certificate beside them promises; None for others.
+    seconds
+        How long it took.
+
+    Examples
+    --------
+    >>> MethodResult(choice=DEFAULTS["swapping"], reason="there is only one area").criteria
+    """
+
+    choice: MethodChoice
+    criteria: Criteria | None = None
+    reason: str = ""
+    n_records: int = 0
+    mean_change: float | None = None
+    facts: Mapping[str, float | None] = field(default_factory=dict)
+    guarantee: Guarantee | None = None
+    seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MethodComparison:
+    """All methods on one bench; for inside, as it follows from original counts.
+
+    Parameters
+    ----------
+    bench
+        The records and tables.
+    experiment
+        What was asked of them.
+    results
+        One per method.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> found = compare_methods(read_job("job.toml"))  # doctest: +SKIP
+    >>> found.result("rounding").criteria.share("additive")  # doctest: +SKIP
+    0.52
+    """
+
+    bench: Bench
+    experiment: Experiment
+    results: tuple[MethodResult, ...]
+
+    def result(self, name: str) -> MethodResult:
+        """Return what was measured of a method.
+
+        Parameters
+        ----------
+        name
+            What the method is called.
+
+        Raises
+        ------
+        ConfigError
+            If it was not compared.
+
+        Examples
+        --------
+        >>> found.result("cell-key").reason  # doctest: +SKIP
+        ''
+        """
+        for result in self.results:
+            if result.choice.name == name:
+                return result
+        raise ConfigError(f"No method {name!r} was compared.")
+
+    def __repr__(self) -> str:
+        return f"MethodComparison({len(self.results)} methods)"
+
+
+def compare_methods(
+    job: Job,
+    methods: Mapping[str, MethodChoice] = DEFAULTS,
+    *,
+    experiment: Experiment | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> MethodComparison:
+    """Try methods on the records and tables of a job, and measure the criteria of each.
+
+    The records are a sample where there are many, and the same for all methods, as are the
+    persons sought. Nothing is published.
+
+    Parameters
+    ----------
+    job
+        The job, from `ckm.config.read_job`.
+    methods
+        Name → method, see `ckm.config.comparison.method_settings.choose_methods`.
+    experiment
+        What they are tried on.
+    progress
+        Called with a stage, how much of it is done, and how much there is.
+    memory_limit, threads
+        Limits of DuckDB; they never change a result.
+
+    Returns
+    -------
+    MethodComparison
+        The criteria of all methods, and why one could not be tried.
+
+    Raises
+    ------
+    ConfigError, TablesError
+        If the data cannot be read, or no table can be tried.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> compare_methods(read_job("job.toml"))  # doctest: +SKIP
+    MethodComparison(13 methods)
+    """
+    from ckm.release.job_inputs import load_ptable, load_secret
+
+    tell = progress or (lambda _stage, _done, _total: None)
+    asked = experiment or Experiment()
+    secret = load_secret(job)
+    ptable = load_ptable(job)
+    tell("scan", 0, 1)
+    homes = [c.parameters["household"] for c in methods.values() if "household" in c.parameters]
+    bench = open_bench(
+        job,
+        asked,
+        secret=secret,
+        households=homes,
+        memory_limit=memory_limit,
+        threads=threads,
+    )
+    tell("scan", 1, 1)
+    builder = _Builder(job, bench, ptable, secret, asked)
+    results = []
+    for done, choice in enumerate(methods.values()):
+        tell("methods", done, len(methods))
+        results.append(_tried(builder, choice))
+    tell("methods", len(methods), len(methods))
+    return MethodComparison(bench=bench, experiment=asked, results=tuple(results))
+
+
+def _tried(builder: _Builder, choice: MethodChoice) -> MethodResult:
+    started = time.perf_counter()
+    asked = builder.experiment
+    promised = _promised(choice)
+    with ExitStack() as stack:
+        try:
+            choice = builder.completed(choice)
+            bench = builder.bench_of(choice)
+            watched = _Watched(builder.maker(choice, bench, stack), bench)
+            criteria = measure_criteria(
+                watched.make,
+                bench.records,
+                tables=bench.tables,
+                geography=bench.geography,
+                sensitive=bench.target,
+                rng=np.random.default_rng(asked.seed),
+                method=choice.name,
+                simple=choice.simple or "",
+                n_persons=asked.persons,
+            )
+            facts = builder.facts(watched)
+        except (CkmError, PTableError, RiskError, TablesError) as error:
+            return MethodResult(choice=choice, reason=error.problem, guarantee=promised)
+    seconds = time.perf_counter() - started
+    logger.info("method measured", extra={"method": choice.name, "method_s": round(seconds, 2)})
+    return MethodResult(
+        choice=choice,
+        criteria=criteria,
+        n_records=len(bench.records),
+        mean_change=watched.mean_change(),
+        facts=facts,
+        guarantee=promised,
+        seconds=seconds,
+    )
+
+
+def _promised(choice: MethodChoice) -> Guarantee | None:
+    """Read the certificate beside synthetic records; other methods have none."""
+    if choice.kind != "synthetic":
+        return None
+    from synth.guarantee import guarantee_beside
+
+    return guarantee_beside(choice.parameters["path"])
+
+
+class _Watched:
+    """Keep the first answers to the planned tables, which tell how far numbers moved."""
+
+    def __init__(self, make: MakeMethod, bench: Bench) -> None:
+        self._make = make
+        self._bench = bench
+        self.first: CountingMethod | None = None
+        self._sum, self._cells, self._open = 0.0, 0, len(bench.tables)
+
+    def make(self, office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
+        method = self._make(office, planned)
+        if office:
+            return method
+        self.first = method
+        return self
+
+    def publish(self, request: CubeRequest, /) -> Numbers | None:
+        assert self.first is not None  # noqa: S101  (made by `make` alone)
+        answer = self.first.publish(request)
+        if self._open and answer is not None:
+            count = self._bench.records.counts(request)
+            shown = (count > 0) & ~np.isnan(answer)
+            self._sum += float(np.abs(answer - count)[shown].sum())
+            self._cells += int(shown.sum())
+        self._open = max(0, self._open - 1)  # the planned tables are asked for first
+        return answer
+
+    def mean_change(self) -> float | None:
+        return self._sum / self._cells if self._cells else None
+
+
+class _Builder:
+    """Make methods from choices."""
+
+    def __init__(
+        self,
+        job: Job,
+        bench: Bench,
+        ptable: PTable,
+        secret: Secret | None,
+        experiment: Experiment,
+    ) -> None:
+        self.job = job
+        self.bench = bench
+        self.ptable = ptable
+        self.secret = secret
+        self.experiment = experiment
+        self._facts: Mapping[str, float | None] = {}
+
+    def bench_of(self, choice: MethodChoice) -> Bench:
+        """Return the records that a method is tried on: fewer where it takes long."""
+        if choice.kind != "suppression":
+            return self.bench
+        most = choice.parameters["most_cells"]
+        return self.bench.narrowed(most, seed=self.experiment.seed)
+
+    def maker(self, choice: MethodChoice, bench: Bench, stack: ExitStack) -> MakeMethod:
+        """Return what makes a method; the stack closes what it opens."""
+        self._facts = {}
+        if choice.kind == "suppression":
+            return self._suppression(choice, bench)
+        makers: dict[str, Callable[[MethodChoice, ExitStack], MakeMethod]] = {
+            "exact": self._exact,
+            "swapping": self._swapping,
+            "synthetic": self._synthetic,
+            "cell-key": self._cell_key,
+            "cell-key-additive": self._additive,
+            "cell-key-ledger": self._behind_ledger,
+        }
+        return makers.get(choice.kind, self._looked_up)(choice, stack)
+
+    def facts(self, watched: _Watched) -> Mapping[str, float | None]:
+        """Tell what else there is to tell of the method made last."""
+        if isinstance(watched.first, SuppressionMethod):
+            return watched.first.facts()
+        return self._facts
+
+    def completed(self, choice: MethodChoice) -> MethodChoice:
+        """Return the choice with the parameters that the job tells."""
+        rest: dict[str, Any] = {}
+        if choice.kind == "suppression":
+            rest = {"least": self.job.report.sensitive + 1}
+        elif choice.kind == "cell-key-ledger":
+            ledger = self.job.ledger
+            rest = {
+                "threshold": 2 if ledger is None else ledger.threshold,
+                "smallest": _SMALLEST if ledger is None else ledger.smallest,
+            }
+        return replace(choice, parameters={**rest, **choice.parameters})
+
+    def _exact(self, _choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
+        return lambda _office, _planned: RecordMethod(self.bench.records)
+
+    def _looked_up(self, choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
+        given = {"name": choice.kind, **choice.parameters}
+        keys = given.pop("keys", "cell")
+        ptable = Mechanism.from_dict(given).build()
+        if keys == "cell":
+            return self._keyed(ptable)
+        seed = self.experiment.seed
+        return lambda office, _planned: LookedUpMethod(
+            self.bench.records, ptable, keys="fresh", rng=np.random.default_rng([seed, office])
+        )
+
+    def _keyed(self, ptable: PTable) -> MakeMethod:
+        method = KeyedMethod(
+            self.bench, ptable, secret=self.secret if self.job.keys.mix else None
+        )
+
+        def make(_office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
+            for request in planned:  # what is wrong with a p-table is no refusal of a table
+                method.publish(request)
+            return method
+
+        return make
+
+    def _cell_key(self, _choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
+        return self._keyed(self.ptable)
+
+    def _additive(self, choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
+        make = self._keyed(self.ptable)
+        bound = choice.parameters.get("bound")
+        return lambda office, planned: AdditiveMethod(
+            self.bench, make(office, planned), bound=bound
+        )
+
+    def _behind_ledger(self, choice: MethodChoice, stack: ExitStack) -> MakeMethod:
+        from ckm.comparison.cell_key_with_ledger import LedgerMethod
+
+        if self.secret is None:
+            raise ConfigError("A ledger is sealed with a secret, and the job has none.")
+        secret = self.secret
+
+        def make(_office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
+            return stack.enter_context(
+                LedgerMethod(
+                    self.bench,
+                    self.ptable,
+                    secret=secret,
+                    mix=self.job.keys.mix,
+                    planned=planned,
+                    **choice.parameters,
+                )
+            )
+
+        return make
+
+    def _swapping(self, choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
+        swapped, self._facts = swapped_records(
+            self.bench, **choice.parameters, seed=self.experiment.seed
+        )
+        return lambda _office, _planned: RecordMethod(swapped)
+
+    def _synthetic(self, choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
+        made, self._facts = read_synthetic(choice.parameters["path"], self.job, self.bench)
+        return lambda _office, _planned: SyntheticMethod(made)
+
+    def _suppression(self, choice: MethodChoice, bench: Bench) -> MakeMethod:
+        taken = {n: v for n, v in choice.parameters.items() if n != "most_cells"}
+        return lambda _office, planned: SuppressionMethod(bench.records, planned, **taken)

@@ -1,0 +1,230 @@
+"""From a comparison of designs to what a page says of it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from ckm import __version__
+from ckm.assessment.risk_utility_scenarios import LOSS, RISK
+from ptable.mechanisms import Mechanism
+from ptable.spec import NoiseSpec
+from reports.facts import (
+    ComparisonFacts,
+    MeasureFact,
+    PosteriorFact,
+    SetFact,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from ckm.comparison.compare_designs import Comparison
+    from ptable.table import PTable
+    from risk.findings import Case, Rules
+    from risk.histogram import Histogram
+    from risk.inverse import Inverse
+
+__all__ = ["comparison_facts"]
+
+#: Expected measures by variable; the catalogue of utility defines them.
+_MEASURES = ("aad", "rmse", "rmad_pct", "changed_pct", "false_zeros", "hellinger_raw")
+#: Larger counts are not listed one by one.
+_MOST_LISTED = 40
+#: An original less likely than this is left out, unless it is sensitive.
+_LIKELY = 0.01
+
+
+def comparison_facts(found: Comparison, *, rules: Rules) -> ComparisonFacts:
+    """Give all that a page says of a comparison.
+
+    Parameters
+    ----------
+    found
+        The comparison.
+    rules
+        The limits behind the conclusion.
+
+    Notes
+    -----
+    Measures by variable are expectations over uniform keys, for the distinct cells of all
+    tables that hold somebody.
+
+    Examples
+    --------
+    >>> from ckm.comparison.compare_designs import compare
+    >>> from ckm.config import read_designs, read_job
+    >>> found = compare(read_job("job.toml"), read_designs("d.toml"))  # doctest: +SKIP
+    >>> comparison_facts(found, rules=found.rules).conclusion  # doctest: +SKIP
+    """
+    inverses = _inverses(found)
+    tally = found.tally
+    return ComparisonFacts(
+        title=found.title,
+        version=__version__,
+        tables={name: histogram.n_cells for name, histogram in tally.tables.items()},
+        sensitive=found.map.sensitive,
+        scenarios=found.scenarios.facts(),
+        by_table={name: found.scenarios.designs(name) for name in tally.tables},
+        sets=tuple(_sets(found)),
+        posteriors={
+            name: tuple(_posteriors(found, inverse)) for name, inverse in inverses.items()
+        },
+        utility={name: tuple(_measures(found, name)) for name in found.ptables},
+        conclusion=_conclusion(found, inverses, rules),
+        levels=found.levels,
+    )
+
+
+def _small(found: Comparison) -> NDArray[np.int64]:
+    """Give the counts that sets and posteriors are listed for: up to twice the threshold."""
+    return np.arange(min(2 * (max(found.map.sensitive) + 1), _MOST_LISTED) + 1)
+
+
+def _sets(found: Comparison) -> Iterator[SetFact]:
+    from risk.band import Band
+    from risk.sets import NEGLIGIBLE
+
+    counts = _small(found)
+    for name, table in found.ptables.items():
+        band = Band.of(table)
+        noise = np.arange(band.lowest, band.highest + 1)
+        rows = band.probabilities[band.rows(counts)] >= NEGLIGIBLE
+        originals, chances = band.windows(counts)
+        for place, count in enumerate(counts.tolist()):
+            yield SetFact(
+                design=name,
+                count=count,
+                deviation=tuple((count + noise[rows[place]]).tolist()),
+                possible=tuple(sorted(originals[place][chances[place] >= NEGLIGIBLE].tolist())),
+            )
+
+
+def _inverses(found: Comparison) -> dict[str, Inverse]:
+    """Pair every p-table with the share of each count among the distinct cells."""
+    from risk.inverse import Inverse
+
+    largest = max(int(_small(found)[-1]), *found.map.sensitive)
+    largest += 2 * max(table.max_noise for table in found.ptables.values())
+    prior = found.tally.together.prior(largest)
+    if prior is None:
+        return {}
+    return {name: Inverse(table=table, prior=prior) for name, table in found.ptables.items()}
+
+
+def _posteriors(found: Comparison, inverse: Inverse) -> Iterator[PosteriorFact]:
+    sensitive = found.map.sensitive
+    together = found.tally.together
+    near = together.within(0, len(inverse.prior.probabilities) - 1).n_cells / together.n_cells
+    seen = inverse.possible(int(_small(found)[-1]))
+    for published, share in zip(seen.tolist(), inverse.weight(seen).tolist(), strict=True):
+        law = inverse.given(published)
+        originals = {
+            int(i): float(p)
+            for i, p in zip(law.support, law.at(law.support), strict=True)
+            if p >= _LIKELY or i in sensitive
+        }
+        yield PosteriorFact(
+            published=published,
+            share=share * near,
+            originals=originals,
+            sensitive=inverse.of_sets(sensitive, [published]),
+        )
+
+
+def _measures(found: Comparison, design: str) -> Iterator[MeasureFact]:
+    from risk.map_figures import ReadyTable, utility_figures
+
+    ready = ReadyTable.of(found.ptables[design])
+    for group, value, histogram in _groups(found):
+        figures = utility_figures(ready, histogram)
+        size = int(histogram.counts @ histogram.cells)
+        figures["hd_utility"] = 1 - (figures["hellinger_raw"] or 0.0) / math.sqrt(size)
+        for name in (*_MEASURES, "hd_utility"):
+            yield MeasureFact(
+                table="",
+                group=group,
+                value=value,
+                cells="all",
+                name=name,
+                number=figures[name],
+                base=histogram.n_cells,
+            )
+
+
+def _groups(found: Comparison) -> Iterator[tuple[str, str, Histogram]]:
+    everybody = found.tally.together.within(1, None)
+    if everybody.n_cells:
+        yield "all", "all", everybody
+    for variable, categories in found.tally.variables.items():
+        for category, histogram in categories.items():
+            yield variable, category, histogram
+
+
+def _conclusion(
+    found: Comparison, inverses: Mapping[str, Inverse], rules: Rules
+) -> dict[str, dict[str, float | str]]:
+    from risk.findings import conclude
+
+    base: dict[str, dict[str, float | str]] = {
+        "cells": {
+            "tables": len(found.tally.tables),
+            "listed": found.tally.listed,
+            "distinct": found.tally.distinct,
+        }
+    }
+    if found.tally.record_sets is not None:
+        base["record-sets"] = {"record_sets": found.tally.record_sets}
+    sensitive = np.array(found.map.sensitive)
+    if not any(inverse.prior.at(sensitive).any() for inverse in inverses.values()):
+        return base  # nothing is sensitive here, and no rule binds
+    cases = [_case(found, name, inverse) for name, inverse in inverses.items()]
+    return {**conclude(cases, rules=rules), **base}
+
+
+def _case(found: Comparison, name: str, inverse: Inverse) -> Case:
+    from risk.findings import Case
+    from risk.nested import certain_with_one_more, differing_answers
+
+    table, sensitive = found.ptables[name], found.map.sensitive
+    figures = {f: found.map.find(name, f) for f in (RISK, LOSS, "q_set", "differencing")}
+    return Case(
+        name=name,
+        kind=_kind(table),
+        is_hidden=_is_hidden(table, sensitive),
+        risk=figures[RISK] or 0.0,
+        loss=figures[LOSS] or 0.0,
+        given_away=certain_with_one_more(table, inverse.prior, sensitive),
+        seen_share=figures["q_set"],
+        differing=differing_answers(table, found.tally.together.within(1, None)),
+        difference=figures["differencing"] or 0.0,
+        without=_without(found, table),
+    )
+
+
+def _kind(table: PTable) -> Literal["fixed", "redrawn", "keyed"]:
+    rows = [table.units(count).values() for count in range(table.n_rows)]
+    if all(table.key_range in row for row in rows):
+        return "fixed"
+    is_random = isinstance(table.spec, Mechanism) and table.spec.name == "random-rounding"
+    return "redrawn" if is_random else "keyed"
+
+
+def _is_hidden(table: PTable, sensitive: tuple[int, ...]) -> bool:
+    from risk.band import Band
+
+    return not Band.of(table).windows(np.array(sensitive))[1].any()
+
+
+def _without(found: Comparison, table: PTable) -> str:
+    """Find the design of the same noise that may publish every count."""
+    import dataclasses
+
+    if not isinstance(table.spec, NoiseSpec) or not table.spec.small:
+        return ""
+    same = dataclasses.replace(table.spec, small=0)
+    return next((n for n, other in found.ptables.items() if other.spec == same), "")

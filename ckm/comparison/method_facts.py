@@ -1,0 +1,160 @@
+"""From a comparison of methods to what a page and a file say of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckm import __version__
+from ckm.config.comparison.method_settings import DEFAULTS
+from reports.facts import ComparisonFacts, ScenarioFacts
+from reports.method_facts import CriterionFact, MethodFact, MethodFacts
+
+if TYPE_CHECKING:
+    from ckm.comparison.compare_methods import MethodComparison, MethodResult
+    from ckm.config.comparison.method_settings import MethodChoice
+    from reports.facts import Text
+
+__all__ = ["comparison_of_methods", "method_facts", "methods_csv"]
+
+_VARIANTS = ("keys", "others")
+
+
+def method_facts(found: MethodComparison) -> MethodFacts:
+    """Give all that a page says of the methods.
+
+    Parameters
+    ----------
+    found
+        The comparison.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> from ckm.comparison.compare_methods import compare_methods
+    >>> method_facts(compare_methods(read_job("job.toml"))).drawn  # doctest: +SKIP
+    'areas'
+    """
+    bench = found.bench
+    return MethodFacts(
+        methods=tuple(_method(result) for result in found.results),
+        tables=tuple(tuple(bench.names[place] for place in table) for table in bench.tables),
+        geography=bench.names[bench.geography],
+        target=bench.names[bench.target],
+        records=len(bench.records),
+        all_records=bench.n_records,
+        drawn=bench.drawn,
+        persons=found.experiment.persons,
+        seed=found.experiment.seed,
+        levels=dict(bench.levels),
+        left_out=bench.left_out,
+        filtered=bench.filtered,
+        summed=bench.summed,
+    )
+
+
+def comparison_of_methods(found: MethodComparison, *, title: Text) -> ComparisonFacts:
+    """Give what a page says where methods alone were compared.
+
+    Parameters
+    ----------
+    found
+        The comparison.
+    title
+        Of the job; empty for none.
+
+    Examples
+    --------
+    >>> comparison_of_methods.__name__  # see the example of `method_facts`
+    'comparison_of_methods'
+    """
+    return ComparisonFacts(
+        title=title,
+        version=__version__,
+        tables={},
+        sensitive=(),
+        scenarios=ScenarioFacts(designs=(), refused={}),
+        by_table={},
+        sets=(),
+        posteriors={},
+        utility={},
+        conclusion={},
+        methods=method_facts(found),
+    )
+
+
+def methods_csv(found: MethodComparison) -> str:
+    """Write one line per method and criterion, and further numbers, as CSV.
+
+    Parameters
+    ----------
+    found
+        The comparison.
+
+    Examples
+    --------
+    >>> methods_csv.__name__  # see the example of `method_facts`
+    'methods_csv'
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["method", "kind", "parameters", "name", "number", "base"])
+    for result in found.results:
+        choice = result.choice
+        shown = "; ".join(f"{name}={value}" for name, value in _shown(choice).items())
+        head = [choice.name, choice.kind, shown]
+        if result.guarantee is not None:
+            writer.writerow([*head, "guarantee", result.guarantee.text, ""])
+        if result.criteria is None:
+            writer.writerow([*head, "reason", result.reason, ""])
+            continue
+        for criterion in result.criteria.measured:
+            share = "" if criterion.share is None else repr(criterion.share)
+            writer.writerow([*head, criterion.name, share, criterion.base])
+        rest = {"mean_change": result.mean_change, **result.facts}
+        for name, number in rest.items():
+            writer.writerow([*head, name, "" if number is None else repr(float(number)), ""])
+        writer.writerow([*head, "simple", choice.simple, ""])
+    return text.getvalue()
+
+
+def _method(result: MethodResult) -> MethodFact:
+    choice = result.choice
+    default = DEFAULTS.get(choice.name)
+    measured = () if result.criteria is None else result.criteria.measured
+    return MethodFact(
+        name=choice.name,
+        kind=_kind(choice),
+        is_default=default is not None and _kind(default) == _kind(choice),
+        parameters=_shown(choice),
+        simple=choice.simple or "",
+        reason=result.reason,
+        records=result.n_records,
+        criteria=tuple(
+            CriterionFact(name=c.name, share=c.share, base=c.base) for c in measured
+        ),
+        mean_change=result.mean_change,
+        facts=dict(result.facts),
+        guarantee=None if result.guarantee is None else result.guarantee.fact(),
+    )
+
+
+def _kind(choice: MethodChoice) -> str:
+    """Name the kind together with the parameter that makes another method of it."""
+    variant = [choice.parameters[name] for name in _VARIANTS if name in choice.parameters]
+    return "-".join([choice.kind, *variant])
+
+
+def _shown(choice: MethodChoice) -> dict[str, str | float]:
+    """Write parameters as somebody sets them; of a path, the name."""
+    shown: dict[str, str | float] = {}
+    for name, value in choice.parameters.items():
+        if name in _VARIANTS:
+            continue
+        if name == "path":
+            shown[name] = Path(value).name
+        else:
+            shown[name] = " ".join(value) if isinstance(value, tuple) else value
+    return shown

@@ -1,0 +1,192 @@
+"""Other records in place of the true ones: swapped, or synthetic."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.comparison.testbed import dimensions_of
+from ckm.errors import ConfigError
+from risk.coded import CodedRecords
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ckm.comparison.testbed import Bench
+    from ckm.config.job.job import Job
+    from risk.coded import CubeRequest
+
+    Numbers = NDArray[np.float64]
+
+__all__ = ["SyntheticMethod", "read_synthetic", "swapped_records"]
+
+_PLACE, _HOME = "place", "home"
+_MOST_SYNTHETIC = 5_000_000
+
+
+def swapped_records(
+    bench: Bench,
+    *,
+    k: int,
+    rate: float,
+    seed: int,
+    household: str | None = None,
+    risk: Sequence[str] | None = None,
+) -> tuple[CodedRecords, Mapping[str, float | None]]:
+    """Swap households between areas, and tell what moved.
+
+    Parameters
+    ----------
+    bench
+        The records.
+    k
+        The least number of alike records in an area.
+    rate
+        The least share of households that move.
+    seed
+        Of the draws.
+    household
+        The column of households; by default every record is one.
+    risk
+        The dimensions that make a record easy to find; by default all that are no areas.
+
+    Raises
+    ------
+    TablesError, ConfigError
+        If records cannot be swapped so.
+
+    Examples
+    --------
+    >>> swapped_records(bench, k=3, rate=0.05, seed=1)[1]  # doctest: +SKIP
+    {'moved_households': 0.06, 'moved_records': 0.06, 'at_risk': 0.02, 'not_moved': 0.0}
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from tables import open_source
+    from tables.swapping import swap_records
+
+    codes = bench.records.codes
+    fixed = {bench.geography, *bench.moving}
+    rest = [place for place in range(codes.shape[1]) if place not in fixed]
+    wanted = rest if risk is None else [bench.place(name) for name in risk]
+    if fixed & set(wanted):
+        raise ConfigError(
+            "risk names dimensions of areas, which cannot say what is alike.",
+            hint="name others",
+        )
+    areas = {f"g{n}": code for n, code in enumerate(bench.coarser)}
+    areas |= {f"a{place}": codes[:, place] for place in (bench.geography, *bench.moving)}
+    home = np.arange(len(codes)) if household is None else bench.households[household]
+    records = pa.table(
+        {
+            _PLACE: np.arange(len(codes)),
+            _HOME: home,
+            **areas,
+            **{f"a{place}": codes[:, place] for place in rest},
+        }
+    )
+    with tempfile.TemporaryDirectory() as folder, open_source(records) as source:
+        path = Path(folder) / "swapped.parquet"
+        report = swap_records(
+            source,
+            household=_HOME,
+            geography=list(areas),
+            risk=[f"a{place}" for place in wanted],
+            k=k,
+            rate=rate,
+            seed=seed,
+            path=path,
+        )
+        moved = pq.read_table(path)
+    swapped = codes.copy()
+    order = moved[_PLACE].to_numpy()
+    for place in fixed:
+        swapped[order, place] = moved[f"a{place}"].to_numpy()
+    n = max(1, report.households)
+    return CodedRecords(swapped, sizes=bench.records.sizes), {
+        "moved_households": report.share,
+        "moved_records": report.share_of_records,
+        "at_risk": sum(report.needed) / n,
+        "not_moved": sum(report.not_moved) / n,
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SyntheticMethod:
+    """Count synthetic records; nobody of the true ones is among them to be left out.
+
+    Parameters
+    ----------
+    records
+        The synthetic records.
+
+    Examples
+    --------
+    >>> from risk.coded import CodedRecords, CubeRequest
+    >>> made = SyntheticMethod(CodedRecords([[0], [1]]))
+    >>> made.publish(CubeRequest(dimensions=(0,), without=(0,)))
+    array([1., 1., 2.])
+    """
+
+    records: CodedRecords
+
+    def publish(self, request: CubeRequest, /) -> Numbers | None:
+        """Count the records."""
+        return self.records.counts(replace(request, without=())).astype(np.float64)
+
+
+def read_synthetic(
+    path: Path, job: Job, bench: Bench
+) -> tuple[CodedRecords, Mapping[str, float | None]]:
+    """Read synthetic records of the same columns, those that the bench has categories for.
+
+    Parameters
+    ----------
+    path
+        The file.
+    job
+        The job, which says what its dimensions are.
+    bench
+        The records that the synthetic ones stand for.
+
+    Raises
+    ------
+    TablesError, ConfigError
+        If the file lacks columns, or no record of it fits.
+
+    Examples
+    --------
+    >>> read_synthetic(Path("made.parquet"), job, bench)  # doctest: +SKIP
+    """
+    from tables import open_source
+    from tables.sample import read_sample
+
+    requests = {
+        name: replace(request, categories={}) for name, request in dimensions_of(job).items()
+    }
+    with open_source(str(path)) as source:
+        found = read_sample(source, None, requests=requests, most_records=_MOST_SYNTHETIC)
+    codes = np.zeros((len(found), len(bench.names)), np.int64)
+    for place, name in enumerate(bench.names):
+        if name:
+            level = bench.depths[place]
+            dimension = found.dimensions[name]
+            numbers = {label: number for number, label in enumerate(bench.labels[place])}
+            known = [numbers.get(label, -1) for label in dimension.labels[level]]
+            codes[:, place] = np.array(known, np.int64)[dimension.codes[level]]
+    fits = np.asarray((codes >= 0).all(axis=1))
+    if not fits.any():
+        raise ConfigError(
+            "No synthetic record has the categories of the sample.",
+            hint="codes must be written as in the data of the job",
+        )
+    share = float(np.count_nonzero(~fits)) / len(fits)
+    kept = CodedRecords(codes[fits], sizes=bench.records.sizes)
+    return kept, {"left_out": share, "size": len(kept) / len(bench.records)}

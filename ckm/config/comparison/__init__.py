@@ -1,0 +1,1 @@
+"""What a comparison is about: methods, designs and their settings."""

@@ -1,0 +1,286 @@
+"""The demonstration: a register, a job, six released tables and other ways to protect them."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.comparison.compare_designs import compare, write_comparison
+from ckm.config import read_designs, read_job
+from ckm.demo.demo_texts import DESIGNS, JOB, MARK, README, SERVICE
+from ckm.demo.register import OUTSIDE, job_seekers
+from ckm.errors import ConfigError, ReleaseError
+from ckm.release.files.output_folder import check_target, new_folder, resolve_target
+from ckm.release.perturbed import release
+from reports.languages import LANGUAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pandas as pd
+
+    from ckm.comparison.compare_designs import Comparison
+    from ckm.demo.register import Register
+    from ckm.release.perturbed import Release
+
+__all__ = [
+    "Demo",
+    "ZonePair",
+    "compare_zones",
+    "make_demo",
+    "sample_table",
+    "write_register",
+]
+
+_FEWEST_PERSONS = 1000
+_PERSONS = 400_000
+_COMPARED = "comparison"
+_FILES = {
+    "README.md",
+    "designs.toml",
+    "job.toml",
+    "places.csv",
+    "register.parquet",
+    "secret.key",
+    "service.toml",
+    "zones.csv",
+    f"{_COMPARED}/comparison.json",
+    *(f"{_COMPARED}/comparison.{language}.html" for language in LANGUAGES),
+}
+_RELEASED = {("out", "public"), ("out", "internal")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demo:
+    """What the demonstration made."""
+
+    folder: Path
+    release: Release
+    comparison: Comparison
+    moved_zones: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZonePair:
+    """The published counts of a zone under two vintages of its boundary."""
+
+    zone: str
+    before: int
+    after: int
+    is_moved: bool
+
+    @property
+    def difference(self) -> int:
+        """What a reader gets by subtraction."""
+        return self.after - self.before
+
+
+def make_demo(
+    out: Path | str,
+    *,
+    persons: int = _PERSONS,
+    seed: int = 2024,
+    force: bool = False,
+    dry_run: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Demo | None:
+    """Make up a register, release six tables from it and compare ways to protect them.
+
+    Parameters
+    ----------
+    out
+        The folder to make.
+    persons
+        Size of the register.
+    seed
+        Where chance starts; the same seed gives the same register, secret and tables.
+    force
+        Replace an earlier demonstration.
+    dry_run
+        Only say whether it could be made.
+    progress
+        As for `ckm.release.release`.
+
+    Returns
+    -------
+    Demo or None
+        What was made; None with a dry run.
+
+    Raises
+    ------
+    ReleaseError
+        If the folder may not be written.
+
+    Examples
+    --------
+    >>> make_demo("demo/")  # doctest: +SKIP
+    """
+    if persons < _FEWEST_PERSONS:
+        raise ConfigError(
+            f"The demonstration needs at least {_FEWEST_PERSONS} persons, not {persons}.",
+            hint=f"the default is {_PERSONS}",
+        )
+    target = resolve_target(out)
+    may_replace = refuse_other_than_demo if force else None
+    check_target(target, may_replace)
+    if dry_run:
+        return None
+    tell = progress or (lambda _stage, _done, _total: None)
+    tell("making up the register", 0, 1)
+    with new_folder(target, may_replace=may_replace) as folder:
+        register = write_register(folder, persons=persons, seed=seed)
+        (folder / "job.toml").write_text(JOB, encoding="utf-8")
+        (folder / "designs.toml").write_text(DESIGNS, encoding="utf-8")
+        (folder / "service.toml").write_text(SERVICE, encoding="utf-8")
+        (folder / "README.md").write_text(README, encoding="utf-8")
+    job = read_job(target / "job.toml")
+    done = release(job, target / "out", progress=tell)
+    compared = compare(job, read_designs(target / "designs.toml"), progress=tell)
+    write_comparison(compared, target / _COMPARED)
+    shown = dataclasses.replace(done, folder=Path(out) / "out")
+    return Demo(
+        folder=Path(out),
+        release=shown,
+        comparison=compared,
+        moved_zones=register.moved_zones,
+    )
+
+
+def write_register(
+    folder: Path | str, *, persons: int = _PERSONS, seed: int = 2024
+) -> Register:
+    """Make up a register and write it with its lists of places and zones, and a secret.
+
+    Parameters
+    ----------
+    folder
+        Where ``register.parquet``, ``places.csv``, ``zones.csv`` and ``secret.key`` go.
+    persons, seed
+        As for `make_demo`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> len(write_register(folder, persons=1000).zones)
+    13
+    >>> sorted(path.name for path in folder.iterdir())
+    ['places.csv', 'register.parquet', 'secret.key', 'zones.csv']
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyarrow import csv
+
+    folder = Path(folder)
+    register = job_seekers(np.random.Generator(np.random.PCG64(seed)), persons=persons)
+    pq.write_table(register.people, folder / "register.parquet", compression="zstd")
+    plain = csv.WriteOptions(quoting_style="needed")
+    csv.write_csv(register.places, folder / "places.csv", plain)
+    zones = pa.table({name: list(register.zones) for name in ("zone_2015", "zone_2024")})
+    csv.write_csv(zones, folder / "zones.csv", plain)
+    secret = folder / "secret.key"
+    secret.touch(mode=0o600)
+    secret.write_text(f"ckm demo secret, seed {seed}: never use it for real data\n")
+    return register
+
+
+def refuse_other_than_demo(folder: Path) -> None:
+    """Refuse to replace a folder that holds anything but a demonstration.
+
+    Raises
+    ------
+    ReleaseError
+        With the reason.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> refuse_other_than_demo(Path(tempfile.mkdtemp()))
+    Traceback (most recent call last):
+    ckm.errors.ReleaseError: ...
+    """
+    try:
+        is_demo = MARK in (folder / "README.md").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        is_demo = False
+    found = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
+    others = [
+        path.as_posix()
+        for path in found
+        if path.as_posix() not in _FILES and path.parts[:2] not in _RELEASED
+    ]
+    if not is_demo or others:
+        also = f" (it holds {min(others)!r})" if others else ""
+        raise ReleaseError(
+            f"The folder {folder.name!r} is no untouched demonstration{also}; "
+            "--force does not replace it.",
+            hint="choose another folder: ckm demo --out demo2",
+        )
+
+
+def sample_table(
+    folder: Path, name: str, *, where: Mapping[str, str], rows: int | None = None
+) -> pd.DataFrame:
+    """Read the first rows of a released table.
+
+    Parameters
+    ----------
+    folder
+        The release.
+    name
+        The table.
+    where
+        Column → the category wanted.
+    rows
+        How many rows; all by default.
+
+    Examples
+    --------
+    >>> sample_table(Path("demo/out"), "ages", rows=3, where={})  # doctest: +SKIP
+    """
+    import pandas as pd
+
+    frame = pd.read_parquet(folder / "public" / f"{name}.parquet")
+    for column, category in where.items():
+        frame = frame[frame[column] == category]
+    return frame if rows is None else frame.head(rows)
+
+
+def compare_zones(folder: Path, moved_zones: tuple[str, ...]) -> tuple[ZonePair, ...]:
+    """Pair the published totals of the zones under both vintages, from public files alone.
+
+    Parameters
+    ----------
+    folder
+        The release of a demonstration.
+    moved_zones
+        The zones whose boundary moved, which a map shows to everybody.
+
+    Returns
+    -------
+    tuple of ZonePair
+        One for each zone that both tables show.
+
+    Examples
+    --------
+    >>> compare_zones(Path("demo/out"), ("Z01001-1",))  # doctest: +SKIP
+    """
+    totals = {"sex": "Total", "category": "Total", "age_group": "Total"}
+    counts = []
+    for vintage in ("zone_2015", "zone_2024"):
+        name = vintage.replace("zone", "zones")
+        frame = sample_table(folder, name, where=totals)
+        counts.append(
+            dict(zip(frame[vintage].astype(str), frame["count"].tolist(), strict=True))
+        )
+    before, after = counts
+    return tuple(
+        ZonePair(
+            zone=zone, before=before[zone], after=after[zone], is_moved=zone in moved_zones
+        )
+        for zone in sorted(set(before) & set(after) - {"Total", OUTSIDE})
+    )

@@ -1,0 +1,277 @@
+"""What the tables of a job hold before protection: how many cells of each count; for inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ckm.engine.published_table import grid_size, shows_grid
+from ckm.errors import ConfigError
+from risk.histogram import Histogram
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ckm.engine.request import EmptyCells
+    from tables import Cells, Filter, Request
+
+__all__ = ["Tally", "TallyCounter", "tally"]
+
+#: A variable with more categories is not looked at category by category.
+_MOST_CATEGORIES = 20
+#: Below this, different sets of records share a key by chance.
+_WIDE_KEYS = 2**60
+#: More empty cells than this change no figure, and many such blocks still add up.
+_MOST_CELLS = 2**50
+_NOTHING = Histogram(counts=np.zeros(0, np.int64), cells=np.zeros(0, np.int64))
+
+#: The columns that describe the cells of a block, with their depth; and the filter too.
+_Columns: TypeAlias = "frozenset[tuple[str, int]]"
+_Block: TypeAlias = "tuple[_Columns, str | Filter | None]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Tally:
+    """The cells of several tables, counted by their original count; never publish these.
+
+    Two cells of two tables are the same *distinct* cell when the same categories and the same
+    filter describe them. Cells that hold the same records are the same *record set*, however
+    they are described: a commune where all are women shows its women in two cells.
+
+    Parameters
+    ----------
+    tables
+        Name → histogram of its cells with all empty ones of its grid; those that the table
+        does not list are told apart. Tables without any cell are left out.
+    together
+        Histogram of the distinct cells of all tables.
+    variables
+        Variable → category → histogram of the distinct cells of that category that hold
+        somebody. Totals over the variable belong to no category.
+    listed
+        Cells that hold somebody, table by table.
+    distinct
+        Distinct ones among them.
+    record_sets
+        Different sets of records; None where stored keys are too few to tell.
+
+    Examples
+    --------
+    >>> some = Histogram.of([4, 1, 1])
+    >>> Tally(tables={}, together=some, variables={}, listed=3, distinct=3, record_sets=2)
+    Tally(…)
+    """
+
+    tables: Mapping[str, Histogram]
+    together: Histogram
+    variables: Mapping[str, Mapping[str, Histogram]]
+    listed: int
+    distinct: int
+    record_sets: int | None
+
+    def __repr__(self) -> str:
+        return "Tally(…)"
+
+
+def tally(
+    requests: Mapping[str, Request],
+    cells: Mapping[str, Cells],
+    *,
+    empty_cells: Mapping[str, EmptyCells],
+) -> Tally:
+    """Count the cells of several tables, each distinct one once.
+
+    Parameters
+    ----------
+    requests
+        Name → what was tabulated.
+    cells
+        Name → its cells.
+    empty_cells
+        Name → whether it shows its empty cells, see `ckm.engine.request.TableRequest`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, cube, open_source
+    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint64())})
+    >>> wanted = {"a": Request(dimensions=["sex"]), "b": Request(dimensions=["sex"])}
+    >>> with open_source(records) as source:
+    ...     found = cube(source, StoredKeys(column="key"), list(wanted.values()))
+    >>> result = tally(
+    ...     wanted, dict(zip("ab", found, strict=True)), empty_cells={"a": "auto", "b": "auto"}
+    ... )
+    >>> result.listed, result.distinct, result.record_sets
+    (6, 3, 3)
+    """
+    counter = TallyCounter()
+    for name, request in requests.items():
+        counter.add(name, cells[name], where=request.where, empty_cells=empty_cells[name])
+        if not len(cells[name]) and not shows_grid(cells[name], empty_cells[name]):
+            raise ConfigError(
+                f"Table {name!r} has no cells.",
+                hint="do its filter and its categories fit the data?",
+            )
+    return counter.result()
+
+
+class TallyCounter:
+    """Count the cells of tables one after the other.
+
+    Examples
+    --------
+    >>> TallyCounter().result().listed
+    0
+    """
+
+    def __init__(self) -> None:
+        self.tables: dict[str, Histogram] = {}
+        self._blocks: dict[_Block, Histogram] = {}
+        self._parts: dict[str, dict[str, list[NDArray[np.int64]]]] = {}
+        self._keys: list[tuple[NDArray[np.uint64], NDArray[np.int64]]] = []
+        self._has_wide_keys = True
+
+    def add(
+        self,
+        name: str,
+        cells: Cells,
+        *,
+        where: str | Filter | None,
+        empty_cells: EmptyCells,
+    ) -> NDArray[np.bool_]:
+        """Count a table, and tell which of its cells no table before it shows.
+
+        Parameters
+        ----------
+        name
+            The table.
+        cells
+            Its cells.
+        where
+            Its filter.
+        empty_cells
+            Whether it lists its empty cells, see `ckm.engine.request.TableRequest`.
+        """
+        lists_grid = shows_grid(cells, empty_cells)
+        size = min(grid_size(cells), _MOST_CELLS)
+        if size:
+            self.tables[name] = Histogram.of(cells.count, grid_size=size, lists_grid=lists_grid)
+        is_new = np.zeros(len(cells), bool)
+        for shown, places, levels in _blocks(cells):
+            block = (shown, where)
+            known = self._blocks.get(block)
+            if known is None:
+                is_new[places] = True
+                _add_variables(self._parts, cells, places, levels)
+            size = min(_block_size(cells, levels), _MOST_CELLS)
+            if size:
+                here = Histogram.of(cells.count[places], grid_size=size, lists_grid=lists_grid)
+                self._blocks[block] = here if known is None else _better(known, here)
+        self._keys.append((cells.cell_key, cells.count))
+        self._has_wide_keys &= cells.key_range >= _WIDE_KEYS
+        return is_new
+
+    def result(self) -> Tally:
+        """Give what was counted so far.
+
+        Examples
+        --------
+        >>> TallyCounter().result().together.n_cells
+        0
+        """
+        blocks = self._blocks.values()
+        return Tally(
+            tables=dict(self.tables),
+            together=Histogram.together([_NOTHING, *blocks]),
+            variables={
+                variable: {c: Histogram.of(np.concatenate(found)) for c, found in by.items()}
+                for variable, by in self._parts.items()
+            },
+            listed=sum(len(counts) for _, counts in self._keys),
+            distinct=sum(block.within(1, None).n_cells for block in blocks),
+            record_sets=_record_sets(self._keys) if self._has_wide_keys else None,
+        )
+
+
+def _better(one: Histogram, other: Histogram) -> Histogram:
+    """Take the wider grid of a block, and the list of the table that lists more of it."""
+    wide = other if other.n_cells > one.n_cells else one
+    listed = max(some.n_cells - some.unlisted for some in (one, other))
+    return Histogram(counts=wide.counts, cells=wide.cells, unlisted=wide.n_cells - listed)
+
+
+def _blocks(
+    cells: Cells,
+) -> Iterator[tuple[_Columns, NDArray[np.int64], tuple[int, ...]]]:
+    """Give the cells of every combination of levels, and what tells it from others."""
+    code = np.zeros(len(cells), np.int64)
+    for axis, rank in zip(cells.axes, cells.ranks, strict=True):
+        level_of = np.zeros(axis.size, np.int64)
+        for depth, level in enumerate(axis.levels):
+            level_of[level.ranks[level.is_shown]] = depth
+        code = code * len(axis.levels) + level_of[rank]
+    order = np.argsort(code, kind="stable")
+    code = code[order]
+    sizes = [len(axis.levels) for axis in cells.axes]
+    for levels in cells.level_sets:
+        wanted = int(np.ravel_multi_index(levels, sizes))
+        start, end = np.searchsorted(code, [wanted, wanted + 1])
+        shown = frozenset(
+            column
+            for axis, level in zip(cells.axes, levels, strict=True)
+            for column in _shown(axis.columns, level, len(axis.levels))
+        )
+        yield shown, order[start:end], levels
+
+
+def _shown(columns: tuple[str, ...], level: int, n_levels: int) -> tuple[tuple[str, int], ...]:
+    """Name the columns that a level breaks down by; a code tree has one, and its depth."""
+    depth = n_levels - 1 - level  # 0 for the total
+    if not depth:
+        return ()
+    if len(columns) == 1:
+        return ((columns[0], depth),)
+    return tuple((column, 1) for column in columns[:depth])
+
+
+def _block_size(cells: Cells, levels: tuple[int, ...]) -> int:
+    shown = [
+        int(axis.levels[level].is_shown.sum())
+        for axis, level in zip(cells.axes, levels, strict=True)
+    ]
+    return int(np.prod(shown, dtype=float))
+
+
+def _add_variables(
+    parts: dict[str, dict[str, list[NDArray[np.int64]]]],
+    cells: Cells,
+    places: NDArray[np.int64],
+    levels: tuple[int, ...],
+) -> None:
+    """Add the counts of a block to the categories of its variables."""
+    for axis, rank, level in zip(cells.axes, cells.ranks, levels, strict=True):
+        is_plain = len(axis.columns) == 1 and len(axis.levels) == 2
+        categories = axis.levels[0].ranks
+        if not is_plain or level or len(categories) > _MOST_CATEGORIES:
+            continue
+        found = parts.setdefault(axis.columns[0], {})
+        for category in categories:
+            counts = cells.count[places][rank[places] == category]
+            if len(counts):
+                found.setdefault(str(axis.labels[0][category]), []).append(counts)
+
+
+def _record_sets(cells: Sequence[tuple[NDArray[np.uint64], NDArray[np.int64]]]) -> int:
+    if not cells:
+        return 0
+    keys = np.concatenate([key for key, _ in cells])
+    counts = np.concatenate([count for _, count in cells])
+    order = np.lexsort((counts, keys))
+    if not len(order):
+        return 0
+    keys, counts = keys[order], counts[order]
+    return 1 + int(((keys[1:] != keys[:-1]) | (counts[1:] != counts[:-1])).sum())

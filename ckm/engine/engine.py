@@ -1,0 +1,522 @@
+"""The engine: records, keys and a p-table together, ready to answer table requests."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+
+from ckm.engine.inputs import (
+    as_hierarchy,
+    find_categories,
+    find_secret,
+    open_records,
+    require_counts,
+)
+from ckm.engine.magnitudes.sensitive.named import NamedKeys, named_requests
+from ckm.engine.magnitudes.variables import VariableNoises
+from ckm.engine.protection import Protection
+from ckm.engine.request import EmptyCells, MissingValues, TableRequest
+from ckm.engine.request_fitting import RequestFitter
+from ckm.errors import ConfigError
+from tables import (
+    HashedKeys,
+    KeyQuality,
+    Request,
+    Secret,
+    StoredKeys,
+    check_keys,
+    cube,
+    prepare,
+)
+from tables.sketch import require_sketchable
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ckm.engine.cell_histogram import Tally
+    from ckm.engine.magnitudes import MagnitudeNoise
+    from ckm.engine.published_table import PublishedTable
+    from ckm.ledger.watch import Watch
+    from ptable import PTable
+    from tables import Cells, Prepared
+    from tables.quality import Action
+
+__all__ = ["Engine", "Observer", "SumObserver"]
+
+#: Called with a table's name and request, its cells, their published counts, and the table.
+Observer: TypeAlias = (
+    "Callable[[str, TableRequest, Cells, NDArray[np.int64], PublishedTable], None]"
+)
+
+#: Called with a table's name, its cells, and variable → their published sums.
+SumObserver: TypeAlias = "Callable[[str, Cells, Mapping[str, NDArray[np.float64]]], None]"
+
+logger = logging.getLogger(__name__)
+
+
+class Engine:
+    """Answer table requests with consistently perturbed counts.
+
+    The same set of records gets the same noise in every table, whatever the request.
+
+    Parameters
+    ----------
+    data
+        A Parquet or CSV file, a glob, a DuckDB file, or a pandas, polars or Arrow table.
+    id
+        Column of a stable identifier, from which record keys are hashed.
+    record_key
+        Column of stored record keys, instead of `id`.
+    key_range
+        For stored integer keys: one more than the largest possible key.
+    weight
+        Column of weights, for the measure ``"weighted"``. Sums and means are weighted then.
+    secret
+        The secret, or the file that holds it; by default the environment variable
+        ``CKM_SECRET``. Not needed for stored keys with ``mix=False``.
+    ptable
+        The perturbation table.
+    hierarchies
+        Dimension → columns from broad to fine, or the file of a code tree, or
+        ``{"column": …, "tree": …}``.
+    categories
+        Dimension → declared categories, or the CSV or Parquet file that lists them.
+    mix
+        Mix the cell key with the secret before the lookup. False replays other tools, at
+        the price that noises of a total and of its parts depend on each other.
+    checks
+        What a defect of the record keys does: ``"stop"``, ``"warn"`` or ``"skip"``.
+    round_weighted
+        Round weighted counts to about one mean weight of their cell. False keeps all digits,
+        which replays other tools and gives the number of records away.
+    magnitudes
+        The noise of sums and means: one for every variable, or variable → its own. Variables
+        that are not named have `MagnitudeNoise.start`.
+    total_label, missing_label
+        What totals and missing categories are called in the tables.
+    table
+        The table inside a DuckDB file.
+    engine
+        What tabulates: ``"duckdb"``, or ``"spark"`` for Parquet files that one machine is too
+        small for. The numbers are the same to the bit.
+    master
+        For ``"spark"``: where it runs, all cores of this machine by default.
+    memory_limit, threads
+        DuckDB's memory (``"3GB"``) and threads. They never change a result.
+
+    Raises
+    ------
+    ConfigError
+        If parameters contradict each other.
+    tables.TablesError
+        If the data, the keys or the secret cannot be used.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from ptable import NoiseSpec, solve
+    >>> people = pa.table({"id": range(90), "sex": ["F", "M", "F"] * 30})
+    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
+    >>> engine = Engine(people, id="id", secret=Secret(bytes(16)), ptable=table)
+    >>> engine.tabulate(["sex"])
+    PublishedTable(sex, count; 3 cells)
+
+    Sums and means of a variable have noise of their own:
+
+    >>> people = people.append_column("income", pa.array([2000 + 10 * n for n in range(90)]))
+    >>> engine = Engine(people, id="id", secret=Secret(bytes(16)), ptable=table)
+    >>> engine.tabulate(["sex"], measures=["count", "sum:income", "mean:income"])
+    PublishedTable(sex, count, sum_income, mean_income; 3 cells)
+    """
+
+    def __init__(
+        self,
+        data: object,
+        *,
+        ptable: PTable,
+        id: str | None = None,  # noqa: A002  (the word of the job file)
+        record_key: str | None = None,
+        key_range: int | None = None,
+        weight: str | None = None,
+        secret: Secret | str | os.PathLike[str] | None = None,
+        hierarchies: Mapping[str, object] | None = None,
+        categories: Mapping[str, object] | None = None,
+        mix: bool = True,
+        checks: Action = "stop",
+        round_weighted: bool = True,
+        magnitudes: MagnitudeNoise | Mapping[str, MagnitudeNoise] | None = None,
+        total_label: str = "Total",
+        missing_label: str = "(missing)",
+        table: str | None = None,
+        engine: Literal["duckdb", "spark"] = "duckdb",
+        master: str | None = None,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if (id is None) == (record_key is None):
+            raise ConfigError(
+                "Record keys need either id or record_key" + (", not both." if id else "."),
+                hint='id = "person_id" hashes a stable identifier',
+            )
+        found = find_secret(secret, is_needed=mix or id is not None)
+        if id is not None and found is not None:
+            self._keys: HashedKeys | StoredKeys = HashedKeys(column=id, secret=found)
+        else:
+            self._keys = StoredKeys(column=str(record_key), key_range=key_range)
+        require_counts(ptable)
+        self._protection = Protection(
+            ptable=ptable,
+            secret=found,
+            mixes=mix,
+            noises=VariableNoises(magnitudes),
+            weight=weight,
+            rounds_weighted=round_weighted,
+        )
+        self._checks = checks
+        self._quality: KeyQuality | None = None
+        nested = {
+            name: as_hierarchy(name, given) for name, given in (hierarchies or {}).items()
+        }
+        self._source = open_records(
+            data,
+            engine=engine,
+            master=master,
+            table=table,
+            memory_limit=memory_limit,
+            threads=threads,
+        )
+        try:
+            self._fitter = RequestFitter(
+                source=self._source,
+                keys=self._keys,
+                noises=self._protection.noises,
+                weight=weight,
+                hierarchies=nested,
+                categories={
+                    name: find_categories(name, given, nested=nested.get(name))
+                    for name, given in (categories or {}).items()
+                },
+                labels=(total_label, missing_label),
+            )
+            weights = [] if weight is None else [weight]
+            for name in (self._keys.column, *weights, *self._protection.noises.named):
+                self._source.require(name)
+        except BaseException:
+            self._source.close()
+            raise
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that hold the records."""
+        return self._source.files
+
+    def check_keys(self) -> KeyQuality:
+        """Check the record keys, once; see `tables.check_keys`.
+
+        Returns
+        -------
+        tables.KeyQuality
+            What was found.
+
+        Raises
+        ------
+        tables.KeyQualityError
+            If a defect was found under ``checks="stop"``.
+        """
+        if self._quality is None:
+            self._quality = check_keys(self._source, self._keys, action=self._checks)
+        return self._quality
+
+    def validate(self, requests: Mapping[str, TableRequest], *, sketch: int = 0) -> None:
+        """Raise one error with all problems of the requests; read no record.
+
+        Parameters
+        ----------
+        requests
+            Name → request.
+        sketch
+            Also require record keys that a ledger can use, for differences of so many
+            records.
+
+        Raises
+        ------
+        ConfigError, tables.RequestError
+            If requests contradict themselves or do not fit the columns.
+        """
+        self._requests(requests)
+        self._named_requests(requests)
+        if sketch:
+            require_sketchable(sketch, self._keys.resolve(self._source))
+
+    def tabulate(
+        self,
+        dimensions: Sequence[str],
+        *,
+        margins: str | Sequence[Sequence[str]] = "all",
+        where: str | None = None,
+        measures: Sequence[str] = ("count",),
+        empty_cells: EmptyCells = "auto",
+        missing_values: MissingValues = "stop",
+    ) -> PublishedTable:
+        """Tabulate and protect one table.
+
+        Parameters
+        ----------
+        dimensions, margins, where, measures, empty_cells, missing_values
+            See `TableRequest`.
+
+        Returns
+        -------
+        PublishedTable
+            The protected table.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError
+            If the request is wrong, or the data do not fit it.
+        """
+        request = TableRequest(
+            dimensions=dimensions,
+            margins=margins,
+            where=where,
+            measures=measures,
+            empty_cells=empty_cells,
+            missing_values=missing_values,
+        )
+        (built,) = self._requests({"": request}).values()
+        return self._answer({"": request}, {"": built}, None)[0]
+
+    def tabulate_all(
+        self,
+        requests: Mapping[str, TableRequest],
+        *,
+        watch: Watch | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+        observe: Observer | None = None,
+        observe_sums: SumObserver | None = None,
+    ) -> dict[str, PublishedTable]:
+        """Tabulate and protect several tables in one scan of the records.
+
+        Parameters
+        ----------
+        requests
+            Name → request.
+        watch
+            What enters the tables in a ledger; publish them there before anybody sees them.
+        progress
+            Called with a stage (``"keys"``, ``"scan"``, ``"protect"``), the steps done and
+            the steps in all.
+        observe
+            Called with each table before its cells are let go. It sees unprotected counts:
+            what it keeps stays inside.
+        observe_sums
+            The same for tables with sums or means.
+
+        Returns
+        -------
+        dict
+            Name → protected table.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError
+            If a request is wrong, or the data do not fit it.
+        """
+        built = self._requests(requests)
+        answers = self._answer(
+            requests,
+            built,
+            progress,
+            observe=observe,
+            observe_sums=observe_sums,
+            watch=watch,
+        )
+        return dict(zip(requests, answers, strict=True))
+
+    def tally(
+        self,
+        requests: Mapping[str, TableRequest],
+        *,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> Tally:
+        """Count the cells of each original count, for figures of risk; never publish these.
+
+        Parameters
+        ----------
+        requests
+            Name → request.
+        progress
+            As for `tabulate_all`.
+
+        Returns
+        -------
+        ckm.engine.cell_histogram.Tally
+            Histograms by table, of the distinct cells of all, and by category.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError
+            If a request is wrong, or the data do not fit it.
+        """
+        from ckm.engine.cell_histogram import tally
+
+        built = self._requests(requests)
+        found = self._cells(list(built.values()), progress)
+        return tally(
+            built,
+            dict(zip(built, found, strict=True)),
+            empty_cells={name: request.empty_cells for name, request in requests.items()},
+        )
+
+    def _cells(
+        self,
+        built: Sequence[Request],
+        progress: Callable[[str, int, int], None] | None,
+        *,
+        sketch: int = 0,
+    ) -> list[Cells]:
+        scan = (
+            None if progress is None else lambda share: progress("scan", int(100 * share), 100)
+        )
+        return cube(
+            self._source,
+            self._keys,
+            built,
+            tolerate_missing_keys=self._checks == "warn",
+            sketch=sketch,
+            progress=scan,
+        )
+
+    def _answer(
+        self,
+        requests: Mapping[str, TableRequest],
+        built: Mapping[str, Request],
+        progress: Callable[[str, int, int], None] | None,
+        *,
+        observe: Observer | None = None,
+        observe_sums: SumObserver | None = None,
+        watch: Watch | None = None,
+    ) -> list[PublishedTable]:
+        protection = self._protection
+        secret = protection.sums_secret(requests.values())
+        named = self._named_requests(requests)
+        tell = progress or (lambda _stage, _done, _total: None)
+        tell("keys", 0, 1)
+        protection.require_keys(requests.values(), quality=self.check_keys())
+        tell("keys", 1, 1)
+        if watch is not None:
+            watch.hear(protection.noise_identities(requests.values()))
+        width = 0 if watch is None else watch.width(built)
+        wanted = [*built.values(), *(fitted for _, fitted in named)]
+        found = self._cells(wanted, progress, sketch=width)
+        looked_up = zip((request for request, _ in named), found[len(built) :], strict=True)
+        named_keys = NamedKeys.of(looked_up, protection.noises)
+        protection.require_amounts(requests.values(), source=self._source)
+        tell("scan", 100, 100)
+        started = time.perf_counter()
+        answers = []
+        for done, (name, request) in enumerate(requests.items()):
+            tell("protect", done, len(requests))
+            # Released table by table: cells may fill the memory.
+            cells = named_keys.flag(found.pop(0))
+            if watch is not None:
+                watch.see(name, built[name], cells, where=request.where)
+            protected = protection.protect(cells, request, secret=secret)
+            if observe is not None:
+                observe(name, request, cells, protected.counts, protected.table)
+            if observe_sums is not None and protected.sums:
+                observe_sums(name, cells, protected.sums)
+            answers.append(protected.table)
+        tell("protect", len(requests), len(requests))
+        logger.info(
+            "protected",
+            extra={
+                "tables": len(answers),
+                "protect_s": round(time.perf_counter() - started, 3),
+            },
+        )
+        return answers
+
+    def prepare(self, dimensions: Sequence[str], *, sketch: int = 0) -> Prepared:
+        """Make the records ready for many requests over some dimensions.
+
+        Parameters
+        ----------
+        dimensions
+            Columns or hierarchies; the records are kept in the order of the first one.
+        sketch
+            Keep what a ledger needs, for differences of up to so many records.
+
+        Returns
+        -------
+        tables.Prepared
+            The records, coded and counted; what is found in them goes through `protect`.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError
+            If a dimension does not fit the data, or the keys are not sound.
+        """
+        self.check_keys()
+        wanted = {name: TableRequest(dimensions=[name], margins="none") for name in dimensions}
+        return prepare(
+            self._source,
+            self._keys,
+            requests=self._requests(wanted),
+            weight=self._protection.weight,
+            sketch=sketch,
+            tolerate_missing_keys=self._checks == "warn",
+        )
+
+    def protect(
+        self, cells: Cells, *, measures: Sequence[str] = ("count",)
+    ) -> dict[str, NDArray[Any]]:
+        """Return the published numbers of cells.
+
+        Parameters
+        ----------
+        cells
+            The cells, from records made ready by `prepare`.
+        measures
+            ``"count"``, ``"weighted"``.
+
+        Returns
+        -------
+        dict
+            Measure → the published number of every cell, the one that `tabulate` gives.
+        """
+        return self._protection.numbers(cells, measures=measures)
+
+    def close(self) -> None:
+        """Close the source."""
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Engine({self._source.label!r})"
+
+    def _requests(self, requests: Mapping[str, TableRequest]) -> dict[str, Request]:
+        return self._fitter.fit(requests)
+
+    def _named_requests(
+        self, requests: Mapping[str, TableRequest]
+    ) -> list[tuple[TableRequest, Request]]:
+        """Return the tables in which named cells are looked up, and their requests of cells."""
+        wanted = named_requests(requests.values(), self._protection.noises)
+        return list(zip(wanted.values(), self._requests(wanted).values(), strict=True))

@@ -1,0 +1,40 @@
+"""Noise on amounts: the cell key method for totals, means and ratios.
+
+The program's own rules are `noise` and `plan`; `cellkey` and `tauargus` repeat other tools.
+"""
+
+from ckm.engine.magnitudes.errors import MagnitudeError
+from ckm.engine.magnitudes.identity import noise_identities
+from ckm.engine.magnitudes.means import published_ratio
+from ckm.engine.magnitudes.noise.perturb import perturb_magnitudes
+from ckm.engine.magnitudes.noise.plan import Plan, plan_noise
+from ckm.engine.magnitudes.noise.scale import Flex, Proportional
+from ckm.engine.magnitudes.ptables import magnitude_ptable
+from ckm.engine.magnitudes.sensitive.conditions import (
+    Condition,
+    Dominance,
+    FewContributors,
+    PPercent,
+    PriorPosterior,
+    sensitive_cells,
+)
+from ckm.engine.magnitudes.settings import MagnitudeNoise
+
+__all__ = [
+    "Condition",
+    "Dominance",
+    "FewContributors",
+    "Flex",
+    "MagnitudeError",
+    "MagnitudeNoise",
+    "PPercent",
+    "Plan",
+    "PriorPosterior",
+    "Proportional",
+    "magnitude_ptable",
+    "noise_identities",
+    "perturb_magnitudes",
+    "plan_noise",
+    "published_ratio",
+    "sensitive_cells",
+]

@@ -1,0 +1,263 @@
+"""What the noise of every cell may be, before any key is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.engine.magnitudes.errors import MagnitudeError
+from ckm.engine.magnitudes.noise.bases import bases
+from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
+from ckm.engine.magnitudes.sensitive.two_sided import two_sided
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ckm.engine.magnitudes.settings import MagnitudeNoise
+    from ptable import PTable
+    from tables.magnitudes import Magnitudes
+
+__all__ = ["Plan", "Regime", "plan_noise"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regime:
+    """A p-table and what its noise gets more in its own direction.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+    least_noise
+        What its noise gets more in its own direction, in units.
+    width
+        The width of the jitter, in units.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8, step=2)
+    >>> Regime(table=table, least_noise=0.0, width=0.5).law(1)
+    ([-0.5, 0.5], [0.5, 0.5])
+    """
+
+    table: PTable
+    least_noise: float
+    width: float
+
+    @property
+    def margin(self) -> float:
+        """How far noise may go beyond that of the p-table, in units.
+
+        Examples
+        --------
+        >>> from ptable import PTable
+        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+        >>> Regime(table=table, least_noise=1.0, width=1.0).margin
+        1.5
+        """
+        return self.least_noise + self.width / 2
+
+    def law(self, row: int) -> tuple[list[float], list[float]]:
+        """Give the noise values of a row before jitter, in units, and their probabilities.
+
+        Parameters
+        ----------
+        row
+            An anchor of the p-table.
+
+        Examples
+        --------
+        >>> from ptable import PTable
+        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+        >>> Regime(table=table, least_noise=1.0, width=1.0).law(1)
+        ([-2.0, 2.0], [0.5, 0.5])
+        """
+        units = self.table.units(row)
+        values = [v / self.table.step + self.least_noise * ((v > 0) - (v < 0)) for v in units]
+        return values, [n / self.table.key_range for n in units.values()]
+
+    def variance(self, row: int) -> float:
+        """Give the variance of the noise of a row, jitter included, in squared units.
+
+        Parameters
+        ----------
+        row
+            An anchor of the p-table.
+
+        Examples
+        --------
+        >>> from ptable import PTable
+        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+        >>> Regime(table=table, least_noise=0.0, width=0.0).variance(1)
+        1.0
+        """
+        values, chances = (np.array(part) for part in self.law(row))
+        mean = float(chances @ values)
+        return float(chances @ values**2) - mean * mean + self.width**2 / 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Plan:
+    """What the noise of every cell may be. Disclosive: never write or print it.
+
+    Parameters
+    ----------
+    steps
+        Per cell and component the size of one unit of noise, 0 where there is no component.
+    row
+        Per cell the anchor of its p-table.
+    regime
+        Per cell the place in `regimes`.
+    regimes
+        The p-tables in use.
+    sensitive
+        Which cells are sensitive.
+    """
+
+    steps: NDArray[np.float64]
+    row: NDArray[np.int64]
+    regime: NDArray[np.int8]
+    regimes: tuple[Regime, ...]
+    sensitive: NDArray[np.bool_]
+
+    def variances(self) -> NDArray[np.float64]:
+        """Give the variance of the noise of every cell, before the last rounding.
+
+        Notes
+        -----
+        Components are independent, and all of a cell use one row: ``V_row sum(steps**2)``.
+
+        Examples
+        --------
+        >>> from ckm.engine.magnitudes.examples import amounts
+        >>> from ckm.engine.magnitudes.settings import MagnitudeNoise
+        >>> noise = MagnitudeNoise.start(spread=0.1)
+        >>> plan = plan_noise(amounts([[40.0, 30.0, 20.0, 10.0]]), noise)
+        >>> round(float(plan.variances()[0]), 6)  # (0.1 * 40)**2
+        16.0
+        """
+        found = np.zeros(len(self.row))
+        for place, regime in enumerate(self.regimes):
+            for row in np.unique(self.row[self.regime == place]).tolist():
+                here = (self.regime == place) & (self.row == row)
+                found[here] = regime.variance(row)
+        return np.asarray(found * (self.steps**2).sum(axis=1), np.float64)
+
+
+def plan_noise(magnitudes: Magnitudes, noise: MagnitudeNoise) -> Plan:
+    """Work out what the noise of every cell may be.
+
+    Parameters
+    ----------
+    magnitudes
+        The amounts.
+    noise
+        How they are perturbed, under the program's own rules.
+
+    Notes
+    -----
+    The unit of component j is ``s_j = f_j m(b_j) b_j``: factor, share and base. All components
+    of a cell use one row of the p-table, the largest anchor i with ``(i + g) sum(s_j) <= X``,
+    where X is the total and g the margin that jitter and sensitive cells need; where none
+    fits, all units shrink until the first one does. Then the noise, at least
+    ``-(i + g) sum(s_j)``, never takes a total below zero. For a signed variable the last row
+    is used and nothing shrinks.
+
+    Examples
+    --------
+    >>> from ckm.engine.magnitudes.examples import amounts
+    >>> from ckm.engine.magnitudes.settings import MagnitudeNoise
+    >>> plan = plan_noise(amounts([[40.0, 30.0, 20.0, 10.0], []]), MagnitudeNoise.start())
+    >>> plan.row.tolist(), plan.steps.round(2).tolist()
+    ([5, 1], [[4.22], [0.0]])
+    """
+    _require_sound(magnitudes, noise)
+    sensitive = sensitive_cells(magnitudes, noise.sensitive)
+    sizes = bases(magnitudes, base=noise.base, components=noise.n_components)
+    steps = sizes * noise.scale.shares(sizes) * np.array(noise.factors)
+    regimes, regime = _regimes(noise, magnitudes, sizes[:, 0] < noise.separation, sensitive)
+    if noise.small_cells is not None:
+        is_small = sizes[:, 0] < noise.separation
+        steps[is_small] = 0.0
+        steps[is_small, 0] = 1.0
+    steps[sensitive, 1:] = 0.0
+    steps[magnitudes.contributors == 0] = 0.0
+    row = np.zeros(len(magnitudes), np.int64)
+    for place, used in enumerate(regimes):
+        here = np.flatnonzero(regime == place)
+        totals = None if noise.signed else magnitudes.total[here]
+        row[here], factor = _fit(steps[here], used, totals)
+        steps[here] *= factor[:, None]
+    return Plan(steps=steps, row=row, regime=regime, regimes=regimes, sensitive=sensitive)
+
+
+def _regimes(
+    noise: MagnitudeNoise,
+    magnitudes: Magnitudes,
+    is_small: NDArray[np.bool_],
+    sensitive: NDArray[np.bool_],
+) -> tuple[tuple[Regime, ...], NDArray[np.int8]]:
+    """Give the p-tables in use, plain and for sensitive cells, and the place of each cell's."""
+    tables = [noise.ptable] if noise.ptable is not None else [noise.even, noise.odd]
+    place = np.zeros(len(magnitudes), np.int8)
+    if len(tables) == 2:
+        place += (magnitudes.contributors % 2).astype(np.int8)
+    if noise.small_cells is not None:
+        place[is_small] = len(tables)
+        tables.append(noise.small_cells)
+    has_sensitive = bool(noise.sensitive) or bool(magnitudes.named.any())
+    regimes = []
+    for table in tables:
+        assert table is not None  # noqa: S101  (settings hold one or two)
+        width = 1 / table.step if noise.jitter else 0.0
+        regimes.append(Regime(table=table, least_noise=0.0, width=width))
+        if has_sensitive:
+            both = two_sided(table, least_noise=noise.least_noise)
+            regimes.append(Regime(table=both, least_noise=noise.least_noise, width=width))
+    if has_sensitive:
+        place = (2 * place + sensitive).astype(np.int8)
+    return tuple(regimes), place
+
+
+def _fit(
+    steps: NDArray[np.float64], regime: Regime, totals: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Give each cell's row, and what its units must be multiplied by to stay above zero."""
+    anchors = regime.table.counts[1:]
+    factor = np.ones(len(steps))
+    if totals is None:
+        return np.full(len(steps), anchors[-1], np.int64), factor
+    unit = np.zeros(len(steps))
+    for column in steps.T:  # in this order everywhere
+        unit = unit + column
+    least = float(anchors[0]) + regime.margin
+    shrinks = totals < least * unit
+    np.divide(totals, least * unit, out=factor, where=shrinks)
+    room = np.divide(totals, unit, out=np.full(len(steps), least), where=unit > 0)
+    place = np.searchsorted(anchors, room - regime.margin, side="right") - 1
+    return anchors[np.maximum(place, 0)], factor
+
+
+def _require_sound(magnitudes: Magnitudes, noise: MagnitudeNoise) -> None:
+    parts = [magnitudes.total, magnitudes.raw_total, magnitudes.weighted_contributors]
+    parts += [magnitudes.top, magnitudes.top_weight, magnitudes.largest]
+    parts += [magnitudes.low, magnitudes.high]
+    if not all(np.isfinite(part).all() for part in parts):
+        raise MagnitudeError(
+            f"The variable {magnitudes.variable!r} has infinite or undefined amounts.",
+            hint="leave such records out by a filter, or make their amounts missing",
+        )
+    if bool((magnitudes.top_weight < 0).any()):
+        raise MagnitudeError(f"Some weights of {magnitudes.variable!r} are negative.")
+    if noise.signed:
+        return
+    if bool((magnitudes.low < 0).any() or (magnitudes.total < 0).any()):
+        raise MagnitudeError(
+            f"The variable {magnitudes.variable!r} has negative values, and its noise is for "
+            "amounts that are not negative.",
+            hint="in a job file, signed = true in its [[magnitude]] lets them in (in Python, "
+            "signed=True); totals may then cross zero",
+        )

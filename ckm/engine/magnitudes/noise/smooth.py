@@ -1,0 +1,141 @@
+"""The program's own noise on amounts: unbiased, keyed, without traces in the digits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.engine.magnitudes.noise.keyed import keyed_fractions, keyed_numbers
+from ckm.engine.magnitudes.noise.plan import plan_noise
+from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ckm.engine.magnitudes.noise.keyed import Purpose
+    from ckm.engine.magnitudes.noise.plan import Plan
+    from ckm.engine.magnitudes.settings import MagnitudeNoise
+    from tables import Secret
+    from tables.magnitudes import Magnitudes
+
+__all__ = ["own_totals"]
+
+_KEYS = 2**64
+_EXACT = 2.0**52
+
+
+def own_totals(
+    magnitudes: Magnitudes, noise: MagnitudeNoise, *, secret: Secret
+) -> NDArray[np.float64]:
+    """Give the published totals under the program's own rules.
+
+    Parameters
+    ----------
+    magnitudes
+        The amounts.
+    noise
+        How they are perturbed.
+    secret
+        The secret of the release.
+
+    Notes
+    -----
+    ``X + sum_j s_j (v_j + m sign(v_j) + u_j)``: v_j from the row of the p-table at a keyed
+    number of the contributors, the variable and j; m the least noise of sensitive cells; u_j
+    uniform in half a step on either side, from another keyed number. Cells without
+    contributors are published as 0. The result goes up or down to `decimals` by a third
+    number, with the probabilities that keep its mean. Cells that are named, and sensitive for
+    no other reason, have random numbers of their own.
+
+    Examples
+    --------
+    >>> from ckm.engine.magnitudes.examples import amounts
+    >>> from ckm.engine.magnitudes.settings import MagnitudeNoise
+    >>> from tables import Secret
+    >>> cells = amounts([[40.0, 30.0, 20.0, 10.0], []])
+    >>> own_totals(cells, MagnitudeNoise.start(), secret=Secret(bytes(16))).tolist()
+    [103.0, 0.0]
+    """
+    plan = plan_noise(magnitudes, noise)
+    totals = magnitudes.total.copy()
+    for column in range(noise.n_components):
+        cells = np.flatnonzero(plan.steps[:, column] > 0)
+        totals[cells] += plan.steps[cells, column] * _units(
+            magnitudes, noise, plan, cells=cells, column=column, secret=secret
+        )
+    if not noise.signed:  # only the rounding of floats can be below zero
+        totals = np.maximum(totals, 0.0)
+    totals[magnitudes.contributors == 0] = 0.0
+    if noise.decimals is None:
+        return totals
+    fractions = keyed_fractions(_numbers(magnitudes, noise, secret, "rounding", 1))
+    return _rounded(totals, noise.decimals, fractions)
+
+
+def _units(
+    magnitudes: Magnitudes,
+    noise: MagnitudeNoise,
+    plan: Plan,
+    *,
+    cells: NDArray[np.int64],
+    column: int,
+    secret: Secret,
+) -> NDArray[np.float64]:
+    """Draw the noise of one component, in its units."""
+    component = column + 1
+    keys = _numbers(magnitudes, noise, secret, "noise", component)[cells]
+    units = np.zeros(len(cells))
+    regime_of = plan.regime[cells]
+    widths = np.zeros(len(cells))
+    for place, regime in enumerate(plan.regimes):
+        here = np.flatnonzero(regime_of == place)
+        steps = regime.table.lookup(plan.row[cells[here]], keys[here], key_range=_KEYS)
+        units[here] = steps / regime.table.step + regime.least_noise * np.sign(steps)
+        widths[here] = regime.width
+    if noise.jitter:
+        numbers = _numbers(magnitudes, noise, secret, "jitter", component)[cells]
+        units += widths * (keyed_fractions(numbers) - 0.5)
+    return units
+
+
+def _numbers(
+    magnitudes: Magnitudes,
+    noise: MagnitudeNoise,
+    secret: Secret,
+    purpose: Purpose,
+    component: int,
+) -> NDArray[np.uint64]:
+    def numbers(keys: NDArray[np.uint64], settings: str) -> NDArray[np.uint64]:
+        return keyed_numbers(
+            keys,
+            secret=secret,
+            variable=magnitudes.variable,
+            purpose=purpose,
+            component=component,
+            period=noise.period,
+            settings=settings,
+        )
+
+    found = numbers(magnitudes.key, noise.fingerprint)
+    if magnitudes.named.any():
+        rest = replace(magnitudes, named=np.zeros_like(magnitudes.named))
+        alone = magnitudes.named & ~sensitive_cells(rest, noise.sensitive)
+        # A cell that was published before it was named would be two equations otherwise.
+        found[alone] = numbers(magnitudes.key[alone], f"{noise.fingerprint} named")
+    return found
+
+
+def _rounded(
+    totals: NDArray[np.float64], decimals: int, fractions: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Round up with the probability of what lies beyond the multiple below."""
+    unit = float(10 ** abs(decimals))
+    fits = np.abs(totals) < (_EXACT / unit if decimals >= 0 else _EXACT * unit)
+    held = np.where(fits, totals, 0.0)
+    scaled = held * unit if decimals >= 0 else held / unit
+    whole = np.floor(scaled)
+    whole += fractions < scaled - whole
+    rounded = whole / unit if decimals >= 0 else whole * unit
+    return np.where(fits, rounded, totals)

@@ -1,0 +1,1 @@
+"""The noise of cellKey and τ-ARGUS on amounts, to repeat their releases."""

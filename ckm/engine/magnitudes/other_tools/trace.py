@@ -1,0 +1,165 @@
+"""What a replay of another tool did in every cell, component by component."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ckm.engine.magnitudes.settings import MagnitudeNoise
+    from ptable import PTable
+    from tables.magnitudes import Magnitudes
+
+__all__ = ["Trace", "interpolated", "looked_up", "table_names"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Trace:
+    """What a replay did, cells by components. Disclosive: never write or print it.
+
+    Parameters
+    ----------
+    keys
+        The keys that were looked up.
+    steps
+        One unit of noise, with its sign.
+    tables
+        The p-tables: ``"all"``, ``"even"``, ``"odd"``, ``"small_cells"`` or ``""`` for none.
+    noise
+        The noise.
+    totals
+        Per cell the total with all noise.
+    """
+
+    keys: NDArray[np.float64]
+    steps: NDArray[np.float64]
+    tables: NDArray[np.str_]
+    noise: NDArray[np.float64]
+    totals: NDArray[np.float64]
+
+
+def interpolated(
+    table: PTable,
+    ratios: NDArray[np.float64],
+    keys: NDArray[np.uint64],
+    *,
+    key_range: int,
+    tolerance: float = 0.0,
+) -> NDArray[np.float64]:
+    """Look up noise, mixed between the two anchors around each ratio at one key.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+    ratios
+        Total over unit, at least 0; what lies beyond the last anchor is taken as that.
+    keys
+        Keys, integers in [0, key_range).
+    key_range
+        How many keys there are.
+    tolerance
+        A ratio this near above an anchor takes nothing from the next.
+
+    Notes
+    -----
+    ``(1 - l) v_low + l v_high`` with ``l = (a - a_low) / (a_high - a_low)``. Mixed in this way
+    the noise keeps its mean; its variance, between the anchors, is not that of either row.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> rows = {"noise": [[0], [-1, 1], [-3, 3]], "upper": [[8], [4, 8], [4, 8]]}
+    >>> table = PTable(**rows, key_range=8, anchors=(0, 1, 3))
+    >>> keys = np.array([0, 0, 7], np.uint64)
+    >>> interpolated(table, np.array([1.0, 2.0, 9.0]), keys, key_range=8).tolist()
+    [-1.0, -2.0, 3.0]
+    """
+    anchors = table.counts
+    ratio = np.minimum(ratios, float(anchors[-1]))
+    place = np.searchsorted(anchors, ratio, side="right") - 1
+    above = np.minimum(place + 1, len(anchors) - 1)
+    low, high = (
+        table.lookup(anchors[at], keys, key_range=key_range) / table.step
+        for at in (place, above)
+    )
+    gap = np.maximum(anchors[above] - anchors[place], 1)
+    share = (ratio - anchors[place]) / gap
+    high = np.where(ratio - anchors[place] > tolerance, high, 0.0)
+    return np.asarray((1 - share) * low + share * high, np.float64)
+
+
+def table_names(noise: MagnitudeNoise, magnitudes: Magnitudes) -> NDArray[np.str_]:
+    """Name the p-table of every cell: all, or by the parity of its number of records.
+
+    Parameters
+    ----------
+    noise
+        The p-tables.
+    magnitudes
+        The amounts.
+
+    Examples
+    --------
+    >>> from ckm.engine.magnitudes.examples import amounts
+    >>> from ckm.engine.magnitudes.settings import MagnitudeNoise
+    >>> table_names(MagnitudeNoise.start(), amounts([[5.0]])).tolist()
+    ['all']
+    """
+    if noise.ptable is not None:
+        return np.full(len(magnitudes), "all")
+    return np.where(magnitudes.records % 2 == 0, "even", "odd")
+
+
+def looked_up(
+    noise: MagnitudeNoise,
+    names: NDArray[np.str_],
+    *,
+    totals: NDArray[np.float64],
+    steps: NDArray[np.float64],
+    keys: NDArray[np.uint64],
+    key_range: int,
+    tolerance: float = 0.0,
+) -> NDArray[np.float64]:
+    """Look up the noise of every cell in the p-table of its name; a total of 0 has none.
+
+    Parameters
+    ----------
+    noise
+        The p-tables.
+    names
+        Per cell the name of its p-table; empty for none.
+    totals, steps
+        Per cell the running total and one unit of noise; the last row serves a unit of 0.
+    keys, key_range, tolerance
+        As for `interpolated`.
+
+    Examples
+    --------
+    >>> from ckm.engine.magnitudes.settings import MagnitudeNoise
+    >>> one = {"totals": np.ones(1), "steps": np.ones(1), "keys": np.zeros(1, np.uint64)}
+    >>> looked_up(MagnitudeNoise.start(), np.array(["all"]), **one, key_range=2**64).tolist()
+    [-1.0]
+    """
+    found = np.zeros(len(names))
+    tables = {
+        "all": noise.ptable,
+        "even": noise.even,
+        "odd": noise.odd,
+        "small_cells": noise.small_cells,
+    }
+    for name, table in tables.items():
+        here = np.flatnonzero((names == name) & (totals != 0))
+        if table is None or not here.size:
+            continue
+        ratios = np.full(len(here), float(table.counts[-1]))
+        units = np.abs(steps[here])
+        np.divide(np.abs(totals[here]), units, out=ratios, where=units != 0)
+        found[here] = interpolated(
+            table, ratios, keys[here], key_range=key_range, tolerance=tolerance
+        )
+    return found

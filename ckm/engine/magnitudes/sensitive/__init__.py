@@ -1,0 +1,1 @@
+"""Cells of amounts from which one contributor could be estimated."""

@@ -1,0 +1,325 @@
+"""Which cells of amounts are sensitive: a contributor could be estimated from their total.
+
+Conditions are judged on the true amounts, inside. A cell keeps its answer in every table,
+because it depends on the contributors alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+import numpy as np
+
+from ckm.engine.magnitudes.errors import MagnitudeError
+from ckm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from tables.magnitudes import Magnitudes
+
+__all__ = [
+    "Condition",
+    "Dominance",
+    "FewContributors",
+    "PPercent",
+    "PriorPosterior",
+    "sensitive_cells",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FewContributors:
+    """Cells with fewer contributors than a least number; empty cells are not sensitive.
+
+    Parameters
+    ----------
+    least
+        The number of contributors from which a cell is not sensitive, at least 2.
+
+    Examples
+    --------
+    >>> FewContributors(least=3).n_top
+    0
+    """
+
+    least: int
+    n_top: ClassVar[int] = 0  # how many of the largest contributors it looks at
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "least", _whole("least", self.least, 2))
+
+    def holds(self, magnitudes: Magnitudes) -> NDArray[np.bool_]:
+        """Tell which cells are sensitive.
+
+        Parameters
+        ----------
+        magnitudes
+            The amounts.
+
+        Examples
+        --------
+        >>> from ckm.engine.magnitudes.examples import amounts
+        >>> FewContributors(least=3).holds(amounts([[5.0], [5.0, 4.0, 1.0]])).tolist()
+        [True, False]
+        """
+        few = magnitudes.contributors < self.least
+        return np.asarray(few & (magnitudes.contributors > 0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dominance:
+    """Cells whose `n` largest contributors hold more than a share of the total: the nk rule.
+
+    Parameters
+    ----------
+    n
+        How many contributors, at least 1.
+    percent
+        The share, in per cent, from above 0 to below 100.
+    weighted
+        Whether the total is the weighted one, for weights that nobody knows.
+
+    Notes
+    -----
+    ``x_1 + ... + x_n > k / 100 X``.
+
+    References
+    ----------
+    Handbook on Statistical Disclosure Control, 2nd ed., chapter 4: sensitivity rules.
+
+    Examples
+    --------
+    >>> Dominance(n=2, percent=85).n_top
+    2
+    """
+
+    n: int
+    percent: float
+    weighted: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", _whole("n", self.n, 1))
+        object.__setattr__(self, "percent", _percent("percent", self.percent))
+
+    @property
+    def n_top(self) -> int:
+        """How many of the largest contributors the condition looks at.
+
+        Examples
+        --------
+        >>> Dominance(n=2, percent=85).n_top
+        2
+        """
+        return self.n
+
+    def holds(self, magnitudes: Magnitudes) -> NDArray[np.bool_]:
+        """Tell which cells are sensitive.
+
+        Parameters
+        ----------
+        magnitudes
+            The amounts, none negative.
+
+        Examples
+        --------
+        >>> from ckm.engine.magnitudes.examples import amounts
+        >>> Dominance(n=1, percent=80).holds(amounts([[9.0, 1.0], [5.0, 5.0]])).tolist()
+        [True, False]
+        """
+        total, top = _parts(magnitudes, self.n, weighted=self.weighted)
+        return np.asarray(100 * top.sum(axis=1) > self.percent * total)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PPercent:
+    """Cells in which the second largest contributor can estimate the largest too well.
+
+    Parameters
+    ----------
+    percent
+        The nearness of the estimate, in per cent of the largest contributor, from above 0 to
+        below 100.
+    weighted
+        Whether the total is the weighted one, for weights that nobody knows.
+
+    Notes
+    -----
+    ``X - x_1 - x_2 < p / 100 x_1``: the p % rule.
+
+    References
+    ----------
+    Handbook on Statistical Disclosure Control, 2nd ed., chapter 4: sensitivity rules.
+
+    Examples
+    --------
+    >>> PPercent(percent=10).n_top
+    2
+    """
+
+    percent: float
+    weighted: bool = False
+    n_top: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "percent", _percent("percent", self.percent))
+
+    def holds(self, magnitudes: Magnitudes) -> NDArray[np.bool_]:
+        """Tell which cells are sensitive.
+
+        Parameters
+        ----------
+        magnitudes
+            The amounts, none negative.
+
+        Examples
+        --------
+        >>> from ckm.engine.magnitudes.examples import amounts
+        >>> PPercent(percent=10).holds(amounts([[90.0, 9.0, 1.0], [5.0, 5.0, 1.0]])).tolist()
+        [True, False]
+        """
+        return _estimated(magnitudes, self.percent / 100, weighted=self.weighted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorPosterior:
+    """Cells in which what was known within `prior` per cent becomes known too well.
+
+    Parameters
+    ----------
+    posterior
+        The nearness of the estimate after publication, ``p``, in per cent.
+    prior
+        The nearness of everybody's estimate before it, ``q``, in per cent, above `posterior`.
+    weighted
+        Whether the total is the weighted one, for weights that nobody knows.
+
+    Notes
+    -----
+    ``q (X - x_1 - x_2) < p x_1``: the p-q rule. With q = 100 it is the p % rule.
+
+    References
+    ----------
+    Handbook on Statistical Disclosure Control, 2nd ed., chapter 4: sensitivity rules.
+
+    Examples
+    --------
+    >>> PriorPosterior(posterior=10, prior=50).n_top
+    2
+    """
+
+    posterior: float
+    prior: float
+    weighted: bool = False
+    n_top: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "posterior", _percent("posterior", self.posterior))
+        object.__setattr__(self, "prior", _percent("prior", self.prior, most=100.0))
+        if self.posterior >= self.prior:
+            raise ConfigError(
+                f"posterior must be below prior, not {self.posterior:g} with {self.prior:g}."
+            )
+
+    def holds(self, magnitudes: Magnitudes) -> NDArray[np.bool_]:
+        """Tell which cells are sensitive.
+
+        Parameters
+        ----------
+        magnitudes
+            The amounts, none negative.
+
+        Examples
+        --------
+        >>> from ckm.engine.magnitudes.examples import amounts
+        >>> rule = PriorPosterior(posterior=10, prior=50)
+        >>> rule.holds(amounts([[80.0, 9.0, 11.0], [50.0, 20.0, 11.0]])).tolist()
+        [True, False]
+        """
+        return _estimated(magnitudes, self.posterior / self.prior, weighted=self.weighted)
+
+
+Condition: TypeAlias = FewContributors | Dominance | PPercent | PriorPosterior
+
+
+def sensitive_cells(
+    magnitudes: Magnitudes, conditions: Iterable[Condition]
+) -> NDArray[np.bool_]:
+    """Tell which cells are sensitive under any of several conditions, or named.
+
+    Parameters
+    ----------
+    magnitudes
+        The amounts.
+    conditions
+        The conditions; without any, only named cells are sensitive.
+
+    Raises
+    ------
+    MagnitudeError
+        If a condition needs more of the largest contributors than there are, or amounts that
+        are not negative.
+
+    Notes
+    -----
+    Unless `weighted`, totals are unweighted, as if the weights were known: the answer to be
+    expected of a neighbour who knows that a record stands for ten.
+
+    Examples
+    --------
+    >>> from ckm.engine.magnitudes.examples import amounts
+    >>> cells = amounts([[5.0], [5.0, 4.0, 3.0], [90.0, 9.0, 1.0], []])
+    >>> sensitive_cells(cells, [FewContributors(least=2), PPercent(percent=5)]).tolist()
+    [True, False, True, False]
+    """
+    found = np.zeros(len(magnitudes), np.bool_)
+    for condition in conditions:
+        found |= condition.holds(magnitudes)
+    found |= magnitudes.named
+    return found & (magnitudes.contributors > 0)
+
+
+def _estimated(magnitudes: Magnitudes, share: float, *, weighted: bool) -> NDArray[np.bool_]:
+    total, top = _parts(magnitudes, 2, weighted=weighted)
+    return np.asarray(total - top[:, 0] - top[:, 1] < share * top[:, 0])
+
+
+def _parts(
+    magnitudes: Magnitudes, n: int, *, weighted: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give totals and the largest values of every cell, or refuse."""
+    held = magnitudes.top.shape[1]
+    if held < n and bool((magnitudes.contributors > held).any()):
+        raise MagnitudeError(
+            f"The condition needs the {n} largest contributors of "
+            f"{magnitudes.variable!r}; there are {held}.",
+            hint="ask the aggregation for as many as the noise's n_top says",
+        )
+    if bool((magnitudes.low < 0).any()):
+        raise MagnitudeError(
+            f"The variable {magnitudes.variable!r} has negative values; dominance, p % and p-q "
+            "are rules for amounts that are not negative.",
+            hint="use FewContributors alone, or tabulate gains and losses apart",
+        )
+    total = magnitudes.total if weighted else magnitudes.raw_total
+    top = magnitudes.top[:, :n]
+    if top.shape[1] < n:
+        top = np.pad(top, ((0, 0), (0, n - top.shape[1])))
+    return total, top
+
+
+def _whole(name: str, value: object, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise ConfigError(f"{name} must be a whole number of at least {least}, not {value!r}.")
+    return int(value)
+
+
+def _percent(name: str, value: object, *, most: float = 99.999999) -> float:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not 0 < value <= most:  # type: ignore[operator]
+        raise ConfigError(f"{name} must be a per cent above 0 and below 100, not {value!r}.")
+    return float(value)  # type: ignore[arg-type]

@@ -1,0 +1,200 @@
+"""Cells that an office names as sensitive, found again in every table by their contributors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from ckm.engine.magnitudes.errors import MagnitudeError
+from ckm.engine.request import TableRequest
+from ckm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from ckm.engine.magnitudes.settings import MagnitudeNoise
+    from tables import Cells
+    from tables.magnitudes import Magnitudes
+
+__all__ = ["NamedCell", "NamedKeys", "as_named_cells", "named_requests"]
+
+#: Dimension and category, by dimension.
+NamedCell: TypeAlias = tuple[tuple[str, str], ...]
+
+
+def as_named_cells(given: Any) -> tuple[NamedCell, ...]:
+    """Return named cells in one form: pairs of dimension and category, in order.
+
+    Parameters
+    ----------
+    given
+        A list of mappings from dimension to category.
+
+    Raises
+    ------
+    ConfigError
+        If it is something else.
+
+    Examples
+    --------
+    >>> as_named_cells([{"region": "North", "branch": "steel"}])
+    ((('branch', 'steel'), ('region', 'North')),)
+    """
+    is_list = isinstance(given, (list, tuple))
+    cells = [dict(c) if _is_pairs(c) else c for c in given] if is_list else [None]
+    for cell in cells:
+        if not (isinstance(cell, Mapping) and cell and all(map(_is_text, cell.items()))):
+            raise ConfigError(
+                "named_cells must be a list of cells, each by its dimensions and categories, "
+                "as texts.",
+                hint='named_cells = [{"region": "North", "branch": "steel"}]',
+            )
+    return tuple(dict.fromkeys(tuple(sorted(cell.items())) for cell in cells if cell))
+
+
+def named_requests(
+    requests: Iterable[TableRequest], noises: Mapping[str, MagnitudeNoise]
+) -> dict[str, TableRequest]:
+    """Return the tables in which named cells are looked up.
+
+    Parameters
+    ----------
+    requests
+        The tables that will be published.
+    noises
+        Variable → its noise, which names cells.
+
+    Returns
+    -------
+    dict
+        What a table is for → the table: one for each variable and set of dimensions.
+
+    Examples
+    --------
+    >>> from ckm.engine.magnitudes.settings import MagnitudeNoise
+    >>> noises = {"income": MagnitudeNoise.start(named_cells=({"region": "North"},))}
+    >>> wanted = TableRequest(dimensions=["sex"], measures=["sum:income"])
+    >>> list(named_requests([wanted], noises))
+    ["named cells of 'income' by region"]
+    """
+    found = {}
+    for variable in dict.fromkeys(name for request in requests for name in request.variables):
+        for cell in as_named_cells(noises[variable].named_cells):
+            dimensions = tuple(dimension for dimension, _ in cell)
+            found[f"named cells of {variable!r} by {', '.join(dimensions)}"] = TableRequest(
+                dimensions=dimensions,
+                measures=[f"sum:{variable}"],
+                missing_values="skip",
+            )
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NamedKeys:
+    """The contributors of named cells. Disclosive: never write or print them.
+
+    A cell of any table is named if it has the same contributors, whatever its filter and
+    categories say: else one set of records would have two noises.
+
+    Parameters
+    ----------
+    keys
+        Variable → the summed keys of contributors and how many there are, for every named cell.
+    """
+
+    keys: Mapping[str, frozenset[tuple[int, int]]]
+
+    @classmethod
+    def of(
+        cls,
+        looked_up: Iterable[tuple[TableRequest, Cells]],
+        noises: Mapping[str, MagnitudeNoise],
+    ) -> NamedKeys:
+        """Look named cells up.
+
+        Parameters
+        ----------
+        looked_up
+            The tables of `named_requests`, and their cells.
+        noises
+            Variable → its noise, which names cells.
+
+        Raises
+        ------
+        MagnitudeError
+            If a category does not exist: a word written wrongly would leave a cell bare.
+        """
+        found: dict[str, set[tuple[int, int]]] = {}
+        for request, cells in looked_up:
+            (variable,) = request.variables
+            magnitudes = (cells.magnitudes or {})[variable]
+            for cell in as_named_cells(noises[variable].named_cells):
+                if tuple(dimension for dimension, _ in cell) == tuple(request.dimensions):
+                    here = _here(cell, cells, variable)
+                    keys = magnitudes.key[here].tolist()
+                    numbers = magnitudes.contributors[here].tolist()
+                    found.setdefault(variable, set()).update(zip(keys, numbers, strict=True))
+        return cls({variable: frozenset(keys) for variable, keys in found.items()})
+
+    def flag(self, cells: Cells) -> Cells:
+        """Return the cells with a mark on those that are named.
+
+        Parameters
+        ----------
+        cells
+            The cells of a table.
+        """
+        if not self.keys or not cells.magnitudes:
+            return cells
+        return replace(
+            cells,
+            magnitudes={
+                variable: replace(magnitudes, named=_named(magnitudes, self.keys[variable]))
+                if variable in self.keys
+                else magnitudes
+                for variable, magnitudes in cells.magnitudes.items()
+            },
+        )
+
+
+def _here(cell: NamedCell, cells: Cells, variable: str) -> NDArray[np.bool_]:
+    """Tell which cell is meant; none where nobody is in it."""
+    is_here = np.ones(len(cells), np.bool_)
+    for (dimension, category), axis, ranks in zip(cell, cells.axes, cells.ranks, strict=True):
+        if len(axis.columns) > 1:
+            raise MagnitudeError(
+                f"A named cell of {variable!r} is in the hierarchy {dimension!r}, which has "
+                f"the columns {', '.join(axis.columns)}.",
+                hint="name the cell by these columns",
+            )
+        wanted = axis.labels[0] == category
+        if not wanted.any():
+            raise MagnitudeError(
+                f"A named cell of {variable!r} has the category {category!r}, which "
+                f"{dimension!r} does not have.",
+                hint="look at its spelling, or declare the categories of the dimension",
+            )
+        is_here &= wanted[ranks]
+    return is_here
+
+
+def _named(magnitudes: Magnitudes, keys: frozenset[tuple[int, int]]) -> NDArray[np.bool_]:
+    wanted = np.array(sorted({key for key, _ in keys}), np.uint64)
+    named = np.isin(magnitudes.key, wanted) & (magnitudes.contributors > 0)
+    for place in np.flatnonzero(named).tolist():
+        pair = int(magnitudes.key[place]), int(magnitudes.contributors[place])
+        named[place] = pair in keys
+    return named
+
+
+def _is_pairs(cell: object) -> bool:
+    return isinstance(cell, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in cell)
+
+
+def _is_text(pair: tuple[object, object]) -> bool:
+    return all(isinstance(text, str) and text for text in pair)

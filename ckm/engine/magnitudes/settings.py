@@ -1,0 +1,329 @@
+"""How the amounts of a table are perturbed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, dataclass, fields
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from ckm.engine.magnitudes.noise.bases import Base
+from ckm.engine.magnitudes.noise.scale import Flex, Proportional, Scale
+from ckm.engine.magnitudes.sensitive.conditions import (
+    Condition,
+    Dominance,
+    FewContributors,
+    PPercent,
+    PriorPosterior,
+)
+from ckm.engine.magnitudes.sensitive.named import NamedCell, as_named_cells
+from ckm.errors import ConfigError
+from ptable import PTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["MagnitudeNoise", "Rules"]
+
+Rules: TypeAlias = Literal["ckm", "cellkey", "tauargus"]
+
+_MOST_COMPONENTS = 6
+_MOST_DECIMALS = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MagnitudeNoise:
+    """State how the totals of a variable are perturbed.
+
+    One step of noise is a share of what it must hide, given by `scale`, and the p-table says
+    how many steps. `start` gives a noise to begin with.
+
+    Parameters
+    ----------
+    ptable
+        The p-table of all cells, with steps and anchors; None where `even` and `odd` are given.
+    even, odd
+        P-tables by the parity of the number of contributors, together and for one component.
+    small_cells
+        A p-table for cells whose base is below the separation point; its unit is that of the
+        amounts.
+    rules
+        ``"ckm"``, the program's own; ``"cellkey"`` and ``"tauargus"`` repeat other tools, with
+        their defects.
+    base
+        What noise is scaled to: ``"top"``, ``"mean"``, ``"range"`` or ``"sum"``.
+    factors
+        One factor above 0 and at most 1 for each component, of which there are up to six; the
+        first is 1. More than one is for the base ``"top"``: the largest contributors.
+    scale
+        The share of the base that one step is.
+    sensitive
+        The conditions that make a cell sensitive.
+    named_cells
+        Further sensitive cells, each by its dimensions and categories:
+        ``({"region": "North", "branch": "steel"},)``. Whoever has the same contributors is
+        meant, in every table.
+    least_noise
+        What sensitive cells have more, in steps, in the direction of their noise.
+    signed
+        Whether the variable may be negative. If so, totals may cross zero; if not, negative
+        values are refused and no total becomes negative.
+    zero_keys
+        Whether records that contribute zero count in the cell key; for other tools' rules.
+    jitter
+        Whether noise is spread evenly within its step. Without, whole or round amounts of
+        single contributors can be found from the digits that are published.
+    decimals
+        How many decimals are published, -3 for thousands; None for all digits.
+    period
+        The period that the amounts belong to, such as ``"2027"``. The same contributors have
+        another noise in another period: otherwise exact growth rates of single contributors
+        are published.
+    same_key
+        For ``rules="cellkey"``: whether the first component has the cell key as it is.
+    key_decimals
+        For ``rules="tauargus"``: how many decimals the record keys have.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+    >>> noise = MagnitudeNoise(ptable=table, scale=Proportional(share=0.2))
+    >>> noise.n_components, noise.n_top  # the largest weighted value is always there
+    (1, 0)
+    """
+
+    scale: Scale
+    ptable: PTable | None = None
+    even: PTable | None = None
+    odd: PTable | None = None
+    small_cells: PTable | None = None
+    rules: Rules = "ckm"
+    base: Base = "top"
+    factors: tuple[float, ...] = (1.0,)
+    sensitive: tuple[Condition, ...] = ()
+    named_cells: tuple[NamedCell | Mapping[str, str], ...] = ()
+    least_noise: float = 0.0
+    signed: bool = False
+    zero_keys: bool = False
+    jitter: bool = True
+    decimals: int | None = 0
+    period: str = ""
+    same_key: bool = True
+    key_decimals: int = 8
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "named_cells", as_named_cells(self.named_cells))
+        problems = [*self._type_problems()]
+        if not problems:
+            problems = [*self._range_problems()]
+        if not problems:
+            problems = [*self._joint_problems()]
+        if problems:
+            raise ConfigError(
+                "The noise of amounts cannot be used: " + "; ".join(problems) + "."
+            )
+
+    @classmethod
+    def start(cls, *, spread: float = 0.15, **changes: Any) -> MagnitudeNoise:
+        """Give a noise to begin with, made for a standard deviation.
+
+        Parameters
+        ----------
+        spread
+            The standard deviation of the noise of a cell that is not sensitive, as a share of
+            its largest contributor.
+        changes
+            Other fields of the noise.
+
+        Notes
+        -----
+        Unless `changes` says otherwise, the p-table has largest noise 5, variance 2 and two
+        steps to the unit. Cells with fewer than three contributors, and those that the p % rule
+        with 10 per cent finds, are sensitive; their noise is at least 1.25 units.
+
+        Examples
+        --------
+        >>> noise = MagnitudeNoise.start(spread=0.15)
+        >>> round(noise.scale.small, 4), noise.n_top
+        (0.1055, 2)
+        """
+        from ckm.engine.magnitudes.ptables import magnitude_ptable
+
+        number = float(spread) if _is_number(spread) else math.nan
+        if not 0 < number <= 1:
+            raise ConfigError(f"spread must lie above 0 and be at most 1, not {spread!r}.")
+        unknown = set(changes) - {entry.name for entry in fields(cls)}
+        if unknown:
+            raise ConfigError(f"The noise of amounts has no field {min(unknown)!r}.")
+        given: dict[str, Any] = {"sensitive": (FewContributors(least=3),), "least_noise": 1.0}
+        if not changes.get("signed"):
+            given["sensitive"] += (PPercent(percent=10),)
+        if "ptable" not in changes and "even" not in changes:
+            given["ptable"] = magnitude_ptable()
+        given |= changes
+        table = given.get("ptable") or given.get("even")
+        if "scale" not in given and isinstance(table, PTable):
+            width = 1 / table.step if given.get("jitter", True) else 0.0
+            deviation = math.sqrt(_last_variance(table) + width**2 / 12)
+            given["scale"] = Proportional(share=min(1.0, number / deviation))
+        given.setdefault("scale", Proportional(share=number))
+        return cls(**given)
+
+    @property
+    def n_components(self) -> int:
+        """How many components the noise has.
+
+        Examples
+        --------
+        >>> MagnitudeNoise.start(factors=(1.0, 0.5)).n_components
+        2
+        """
+        return len(self.factors)
+
+    @property
+    def n_top(self) -> int:
+        """How many of the largest contributors the aggregation must deliver.
+
+        Examples
+        --------
+        >>> MagnitudeNoise.start(factors=(1.0, 0.5, 0.2)).n_top
+        3
+        """
+        is_several = self.n_components > 1 or self.rules != "ckm"
+        wanted = self.n_components if self.base == "top" and is_several else 0
+        return max([wanted, *(condition.n_top for condition in self.sensitive)])
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what makes the noise; keep it inside.
+
+        Notes
+        -----
+        The random numbers of the program's own rules depend on it. Two noises of one amount
+        from the same numbers, such as with shares of 0.1 and 0.2, would give the amount away
+        to who knows both. Decimals and the period do not count, nor do named cells: these
+        have random numbers of their own, so that others keep theirs when one is named.
+
+        Examples
+        --------
+        >>> one = MagnitudeNoise.start()
+        >>> one.fingerprint == MagnitudeNoise.start(decimals=-3).fingerprint
+        True
+        >>> one.fingerprint == MagnitudeNoise.start(spread=0.2).fingerprint
+        False
+        """
+        tables = (self.ptable, self.even, self.odd, self.small_cells)
+        content: list[object] = [None if table is None else table.id for table in tables]
+        content += [_plain(self.scale), self.base, self.factors, self.least_noise]
+        content += [[_plain(condition) for condition in self.sensitive]]
+        content += [self.signed, self.jitter]
+        text = json.dumps(content, separators=(",", ":"))
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    @property
+    def separation(self) -> float:
+        """The separation point: below it noise comes from the p-table of small cells.
+
+        Notes
+        -----
+        ``sqrt(V) / (s sqrt(E))``, with V the variance of the last row of that p-table, s the
+        share of small amounts and E the sum of the squared factors: there the variances of
+        both sides meet.
+
+        Examples
+        --------
+        >>> MagnitudeNoise.start().separation
+        0.0
+        """
+        if self.small_cells is None:
+            return 0.0
+        square = sum(factor * factor for factor in self.factors)
+        return math.sqrt(_last_variance(self.small_cells) / square) / self.scale.small
+
+    def _type_problems(self) -> Iterator[str]:
+        for name in ("ptable", "even", "odd", "small_cells"):
+            if not isinstance(getattr(self, name), PTable | None):
+                yield f"{name} must be a p-table"
+        if not isinstance(self.scale, Flex | Proportional):
+            yield "scale must be Flex or Proportional"
+        for name in ("signed", "zero_keys", "jitter", "same_key"):
+            if not isinstance(getattr(self, name), bool):
+                yield f"{name} must be True or False, not {getattr(self, name)!r}"
+        for name, words in (("rules", get_args(Rules)), ("base", get_args(Base))):
+            if getattr(self, name) not in words:
+                yield f"{name} must be one of {', '.join(words)}, not {getattr(self, name)!r}"
+        if not isinstance(self.period, str):
+            yield f"period must be text, not {self.period!r}"
+        kinds = FewContributors | Dominance | PPercent | PriorPosterior
+        given: Any = self.sensitive
+        if not isinstance(given, tuple) or not all(isinstance(one, kinds) for one in given):
+            yield "sensitive must be a tuple of conditions"
+
+    def _range_problems(self) -> Iterator[str]:
+        values: Any = self.factors
+        is_list = isinstance(values, tuple) and 1 <= len(values) <= _MOST_COMPONENTS
+        if not is_list or not all(_is_number(v) and 0 < v <= 1 for v in values):
+            yield f"factors must be a tuple of 1 to {_MOST_COMPONENTS} numbers in (0, 1]"
+        elif values[0] != 1:
+            yield f"the first of the factors must be 1, not {values[0]!r}"
+        if not _is_number(self.least_noise) or not 0 <= self.least_noise < math.inf:
+            yield f"least_noise must be a finite number of at least 0, not {self.least_noise!r}"
+        for name, least in (("decimals", -_MOST_DECIMALS), ("key_decimals", 1)):
+            value = getattr(self, name)
+            if (name != "decimals" or value is not None) and not (
+                _is_whole(value) and least <= value <= _MOST_DECIMALS
+            ):
+                yield f"{name} must be a whole number in {least}..15, not {value!r}"
+
+    def _joint_problems(self) -> Iterator[str]:
+        by_parity = self.even is not None and self.odd is not None
+        if (self.ptable is None) != by_parity or (self.even is None) != (self.odd is None):
+            yield "it needs either ptable, or even and odd together"
+        for name in ("ptable", "even", "odd", "small_cells"):
+            table = getattr(self, name)
+            if table is None:
+                continue
+            if len(table.counts) < 2 or table.counts[0] != 0 or table.large_counts != "last":
+                yield f"{name} must have a row for 0 and others, the last for all larger ones"
+            elif set(table.units(0)) != {0}:
+                yield f"{name} must leave zero alone"
+        if by_parity and self.n_components > 1:
+            yield "p-tables by parity are for one component"
+        if self.n_components > 1 and self.base != "top":
+            yield f"the base {self.base!r} has one component, not {self.n_components}"
+        if self.rules == "ckm":
+            yield from self._own_problems()
+
+    def _own_problems(self) -> Iterator[str]:
+        if self.zero_keys:
+            yield (
+                "zero_keys is for other tools' rules: people who contribute zero would change "
+                "a total"
+            )
+        if isinstance(self.scale, Flex) and self.scale.power == 1:
+            yield "power must be at least 2: with 1 the share of large amounts grows"
+        if self.signed and self.base in ("mean", "sum"):
+            yield (
+                f"the base {self.base!r} may be 0 for a signed variable whose contributors are "
+                "not; use 'top' or 'range'"
+            )
+
+
+def _plain(part: Scale | Condition) -> list[object]:
+    return [type(part).__name__, *asdict(part).values()]
+
+
+def _last_variance(table: PTable) -> float:
+    units = table.units(int(table.counts[-1]))
+    return sum(v * v * n for v, n in units.items()) / table.key_range / table.step**2
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -1,0 +1,256 @@
+"""From the cells of a table to the table that is published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ckm.engine.inputs import find_secret
+from ckm.engine.magnitudes.errors import MagnitudeError
+from ckm.engine.magnitudes.identity import noise_identities
+from ckm.engine.magnitudes.measures import published_amounts, published_sums
+from ckm.engine.perturbation import perturb
+from ckm.engine.published_table import PublishedTable, publish, published_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ckm.engine.magnitudes.variables import VariableNoises
+    from ckm.engine.request import TableRequest
+    from ptable import PTable
+    from tables import Cells, KeyQuality, Secret, Source
+
+__all__ = ["ProtectedCells", "Protection"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProtectedCells:
+    """What protection made of the cells of one table.
+
+    Attributes
+    ----------
+    counts
+        The published count of every cell.
+    sums
+        Variable → the published sum of every cell.
+    table
+        The table as it is published.
+    """
+
+    counts: NDArray[np.int64]
+    sums: dict[str, NDArray[np.float64]]
+    table: PublishedTable
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Protection:
+    """How cells become published numbers; the same for every table of an engine.
+
+    Parameters
+    ----------
+    ptable
+        The perturbation table of counts.
+    secret
+        The secret, or None when nothing needs one.
+    mixes
+        Mix cell keys with the secret before the lookup.
+    noises
+        Variable → how its sums are perturbed.
+    weight
+        The column of weights, or None.
+    rounds_weighted
+        Round weighted counts to about one mean weight of their cell.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from ckm.engine.magnitudes.variables import VariableNoises
+    >>> from ptable import NoiseSpec, solve
+    >>> from tables import HashedKeys, Request, Secret, cube, open_source
+    >>> secret = Secret(bytes(16))
+    >>> with open_source(pa.table({"id": range(40)})) as source:
+    ...     keys = HashedKeys(column="id", secret=secret)
+    ...     (cells,) = cube(source, keys, [Request(dimensions=[])])
+    >>> protection = Protection(
+    ...     ptable=solve(NoiseSpec(max_noise=2, variance=1.0)),
+    ...     secret=secret,
+    ...     noises=VariableNoises(None),
+    ... )
+    >>> abs(int(protection.counts(cells)[0]) - 40) <= 2
+    True
+    """
+
+    ptable: PTable
+    secret: Secret | None
+    mixes: bool = True
+    noises: VariableNoises
+    weight: str | None = None
+    rounds_weighted: bool = True
+
+    def counts(self, cells: Cells) -> NDArray[np.int64]:
+        """Return the published count of every cell.
+
+        Parameters
+        ----------
+        cells
+            The cells.
+        """
+        return perturb(cells, ptable=self.ptable, secret=self.secret if self.mixes else None)
+
+    def numbers(
+        self,
+        cells: Cells,
+        published: NDArray[np.int64] | None = None,
+        *,
+        measures: Sequence[str] = ("count",),
+    ) -> dict[str, NDArray[Any]]:
+        """Return the published counts and weighted counts of cells.
+
+        Parameters
+        ----------
+        cells
+            The cells.
+        published
+            Their published counts, where they are known already.
+        measures
+            ``"count"``, ``"weighted"``.
+        """
+        return published_numbers(
+            cells,
+            self.counts(cells) if published is None else published,
+            measures=measures,
+            round_weighted=self.rounds_weighted,
+        )
+
+    def protect(
+        self, cells: Cells, request: TableRequest, *, secret: Secret | None = None
+    ) -> ProtectedCells:
+        """Protect and lay out the cells of one table.
+
+        Parameters
+        ----------
+        cells
+            The cells.
+        request
+            What was asked for.
+        secret
+            That of the noise of sums, from `sums_secret`.
+        """
+        published = self.counts(cells)
+        sums = published_sums(
+            cells,
+            published,
+            variables=request.variables,
+            noises=self.noises,
+            weight=self.weight,
+            secret=secret,
+        )
+        table = publish(
+            cells,
+            published,
+            measures=request.measures,
+            empty_cells=request.empty_cells,
+            round_weighted=self.rounds_weighted,
+            amounts=self._amounts(cells, published, request, sums),
+        )
+        return ProtectedCells(published, sums, table)
+
+    def sums_secret(self, requests: Iterable[TableRequest]) -> Secret | None:
+        """Return the secret of the noise of sums, or say at once that it is missing.
+
+        Parameters
+        ----------
+        requests
+            The requests that will be answered.
+
+        Raises
+        ------
+        ConfigError
+            If a sum needs one and there is none.
+        """
+        variables = {name for request in requests for name in request.variables}
+        is_needed = any(self.noises[name].rules == "ckm" for name in variables)
+        return self.secret or find_secret(None, is_needed=is_needed)
+
+    def noise_identities(self, requests: Iterable[TableRequest]) -> dict[str, str]:
+        """Return what tells the noise of the sums of tables apart, for a ledger.
+
+        Parameters
+        ----------
+        requests
+            The requests that will be answered.
+        """
+        variables = dict.fromkeys(name for request in requests for name in request.variables)
+        return noise_identities(variables, self.noises, weight=self.weight)
+
+    def require_keys(self, requests: Iterable[TableRequest], *, quality: KeyQuality) -> None:
+        """Refuse sums of records without a key, which ``checks="warn"`` accepts for counts.
+
+        Parameters
+        ----------
+        requests
+            The requests that will be answered.
+        quality
+            What was found of the record keys.
+
+        Raises
+        ------
+        MagnitudeError
+            If a table has sums and some records have no key.
+
+        Notes
+        -----
+        A contributor without a key does not change the noise: two cells that differ by this
+        contributor alone would differ by the exact amount.
+        """
+        summed = [name for request in requests for name in request.variables]
+        if summed and quality.missing_share > 0:
+            raise MagnitudeError(
+                f"Some records have no key, and the sums of {summed[0]!r} would give their "
+                "amounts away: they would have no part in the noise.",
+                hint="give every record a key, or leave these out beforehand",
+            )
+
+    def require_amounts(self, requests: Iterable[TableRequest], *, source: Source) -> None:
+        """Refuse variables whose sums are counts, once a scan has looked at them.
+
+        Parameters
+        ----------
+        requests
+            The requests that will be answered.
+        source
+            The records, scanned.
+
+        Raises
+        ------
+        MagnitudeError
+            If a variable holds 0 and 1 alone.
+        """
+        for request in requests:
+            for name in request.variables:
+                spread = source.spreads[name]
+                if spread.decimals == 0 and 0 < spread.largest <= 1:
+                    raise MagnitudeError(
+                        f"The variable {name!r} holds 0 and 1 alone: its sum is a count, and "
+                        "the noise of sums does not protect counts.",
+                        hint="count these records: put the variable into where",
+                    )
+
+    def _amounts(
+        self,
+        cells: Cells,
+        published: NDArray[np.int64],
+        request: TableRequest,
+        sums: Mapping[str, NDArray[np.float64]],
+    ) -> dict[str, NDArray[np.float64]]:
+        """Return the published sums and means of cells."""
+        if not sums:
+            return {}
+        divisor = "count" if self.weight is None else "weighted"
+        numbers = self.numbers(cells, published, measures=[divisor])
+        return published_amounts(
+            sums, measures=request.measures, noises=self.noises, divisor=numbers[divisor]
+        )

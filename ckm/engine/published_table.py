@@ -1,0 +1,382 @@
+"""A published table: protected, and safe to write anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.engine.request import column_of
+from ckm.errors import ReleaseError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from ckm.formats import TableAbout
+    from tables import Cells
+
+    Codes = NDArray[np.int32]
+
+__all__ = ["PublishedTable"]
+
+_MAX_GRID = 40_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class PublishedTable:
+    """A protected table: categories and published numbers, nothing else.
+
+    Made by `Engine.tabulate`. Rows are ordered by category, totals before their parts.
+
+    Parameters
+    ----------
+    dimensions
+        Output column → codes into its categories, int32, and the categories as texts.
+    measures
+        Output column → published numbers: counts int64, all others float64. A masked number
+        (`numpy.ma`) is one that is not published, or a mean of cells whose published count is
+        0; files and frames hold none in its place.
+    """
+
+    dimensions: Mapping[str, tuple[NDArray[np.int32], Sequence[str]]]
+    measures: Mapping[str, NDArray[Any]]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, dimensions first."""
+        return (*self.dimensions, *self.measures)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of published cells."""
+        return len(next(iter(self.measures.values())))
+
+    def to_arrow(self) -> pa.Table:
+        """Return the table as Arrow; dimensions are dictionary-encoded texts."""
+        import pyarrow as pa
+
+        columns: dict[str, Any] = {
+            name: pa.DictionaryArray.from_arrays(
+                pa.array(codes), pa.array(list(categories), pa.string())
+            )
+            for name, (codes, categories) in self.dimensions.items()
+        }
+        columns.update({name: pa.array(values) for name, values in self.measures.items()})
+        return pa.table(columns)
+
+    def _plain(self) -> pa.Table:
+        """Return the table as Arrow with its dimensions spelled out."""
+        import pyarrow as pa
+
+        table = self.to_arrow()
+        columns = [
+            column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+            for column in table.columns
+        ]
+        return pa.table(columns, names=table.column_names)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Hand the table to any reader of the Arrow stream protocol."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table as a data frame; dimensions are texts."""
+        frame: pd.DataFrame = self._plain().to_pandas()
+        return frame
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002  (the word of jobs and requests)
+        about: TableAbout | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the table to a file, complete or not at all; see `ckm.formats.write_table`.
+
+        Parameters
+        ----------
+        path
+            The file.
+        format
+            A name in `ckm.formats.FORMATS`; by default the end of the file's name says.
+        about
+            What is said about the table.
+        overwrite
+            Replace the file if it exists.
+
+        Raises
+        ------
+        ReleaseError
+            If the format is unknown or cannot hold the table, the file exists, or it cannot
+            be written.
+        """
+        from ckm.formats import write_table
+
+        write_table(self, path, format=format, about=about, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        return f"PublishedTable({', '.join(self.columns)}; {self.n_rows:,} cells)"
+
+    def _repr_html_(self) -> str:
+        return str(self.to_pandas().head(20).to_html(index=False))
+
+
+def publish(
+    cells: Cells,
+    published: NDArray[np.int64],
+    *,
+    measures: Sequence[str],
+    empty_cells: str,
+    round_weighted: bool,
+    amounts: Mapping[str, NDArray[Any]] | None = None,
+) -> PublishedTable:
+    """Turn cells and their published counts into a table that carries nothing else.
+
+    Parameters
+    ----------
+    cells
+        The cells.
+    published
+        Their published counts.
+    measures
+        ``"count"``, ``"weighted"``.
+    empty_cells
+        ``"auto"``, ``"grid"`` or ``"drop"``, see `TableRequest`.
+    round_weighted
+        Round weighted counts to about one mean weight of their cell.
+    amounts
+        Measure of a variable → its published numbers, see `ckm.engine.magnitudes.measures`.
+
+    Returns
+    -------
+    PublishedTable
+        The table.
+    """
+    wants_grid = shows_grid(cells, empty_cells)
+    numbers = published_numbers(
+        cells, published, measures=measures, round_weighted=round_weighted
+    )
+    numbers |= amounts or {}
+    if wants_grid:
+        ranks, numbers = _fill_grid(cells, {**numbers, "": published})
+        ranks, numbers = _hide_unseen(cells, ranks, numbers)
+    else:
+        ranks, numbers = _drop_zeros(cells, published, numbers)
+    dimensions: dict[str, tuple[NDArray[np.int32], Sequence[str]]] = {}
+    for axis, rank in zip(cells.axes, ranks, strict=True):
+        for name, labels in zip(axis.columns, axis.labels, strict=True):
+            dimensions[name] = _encode(labels, rank)
+    return PublishedTable(
+        dimensions=dimensions,
+        measures={
+            free_name(column_of(name), dimensions): values for name, values in numbers.items()
+        },
+    )
+
+
+def published_numbers(
+    cells: Cells,
+    published: NDArray[np.int64],
+    *,
+    measures: Sequence[str],
+    round_weighted: bool,
+) -> dict[str, NDArray[Any]]:
+    """Return the numbers of every measure, cell by cell.
+
+    Parameters
+    ----------
+    cells, published, measures, round_weighted
+        See `publish`.
+    """
+    numbers: dict[str, NDArray[Any]] = {}
+    if "count" in measures:
+        numbers["count"] = published
+    if "weighted" in measures and cells.weight is not None:
+        numbers["weighted"] = published * (cells.weight / np.maximum(cells.count, 1))
+        if round_weighted and cells.weighted_count is not None:
+            mean = cells.weight / np.maximum(cells.weighted_count, 1)
+            numbers["weighted"] = _round_to_weight(numbers["weighted"], mean)
+    return numbers
+
+
+def _round_to_weight(
+    weighted: NDArray[np.float64], mean: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Round to the least 1, 2 or 5 times a power of ten that is no less than the mean weight.
+
+    The mean is that of the weights that are not zero. More digits give the original count
+    away: they tell how many records the mean was taken over, as soon as weights are multiples
+    of something, and no weights are multiples of more than their mean.
+    """
+    exponent = np.floor(np.log10(np.where(mean > 0, mean, 1.0)))
+    unit = 10.0**exponent
+    factor = np.select(
+        [mean <= unit, mean <= 2 * unit, mean <= 5 * unit], [1.0, 2.0, 5.0], 10.0
+    )
+    steps = np.rint(weighted / (factor * unit)) * factor
+    # A power of ten below 1 is no exact double: divide by its inverse, which is.
+    return np.asarray(np.where(exponent < 0, steps / 10.0**-exponent, steps * unit))
+
+
+def _hide_unseen(
+    cells: Cells, ranks: list[Codes], numbers: dict[str, NDArray[Any]]
+) -> tuple[list[Codes], dict[str, NDArray[Any]]]:
+    """Leave out categories that the records alone tell of and no published count shows.
+
+    That such a category stands in the table would tell that somebody is in it.
+    """
+    published = numbers.pop("")
+    if not any(axis.is_found.any() for axis in cells.axes):
+        return ranks, numbers
+    kept = np.ones(len(published), bool)
+    for axis, rank in zip(cells.axes, ranks, strict=True):
+        is_open = ~axis.is_found
+        is_open[rank[published > 0]] = True
+        kept &= is_open[rank]
+    return [rank[kept] for rank in ranks], {n: values[kept] for n, values in numbers.items()}
+
+
+def measure_columns(
+    measures: Sequence[str], dimensions: Mapping[str, object]
+) -> dict[str, str]:
+    """Return the columns of a table's measures: column → measure.
+
+    Parameters
+    ----------
+    measures
+        The measures of the request.
+    dimensions
+        The columns of its dimensions.
+
+    Examples
+    --------
+    >>> measure_columns(["count", "sum:income"], {"sex": 0})
+    {'count': 'count', 'sum_income': 'sum:income'}
+    """
+    return {free_name(column_of(measure), dimensions): measure for measure in measures}
+
+
+def free_name(measure: str, dimensions: Mapping[str, object]) -> str:
+    """Name a measure's column; a dimension of that name keeps it."""
+    taken = {name.lower() for name in dimensions}
+    while measure.lower() in taken:
+        measure += "_published"
+    return measure
+
+
+def _encode(labels: NDArray[np.object_], rank: Codes) -> tuple[NDArray[np.int32], list[str]]:
+    """Code one output column; unused categories are left out, since their names may tell."""
+    is_used = np.zeros(len(labels), bool)
+    is_used[rank] = True
+    categories: dict[str, int] = {}
+    code = np.zeros(len(labels), np.int32)
+    for place in np.flatnonzero(is_used):
+        code[place] = categories.setdefault(labels[place], len(categories))
+    return code[rank], list(categories)
+
+
+def _positions(ranks: Sequence[Codes], sizes: Sequence[int]) -> NDArray[np.int64] | None:
+    """Return the cells' numbers by category; None when there are too many combinations."""
+    total = 1
+    position = np.zeros(len(ranks[0]) if ranks else 1, np.int64)
+    for rank, size in zip(ranks, sizes, strict=True):
+        total *= size
+        position = position * size + rank
+    return position if total < 2**62 else None
+
+
+def _drop_zeros(
+    cells: Cells, published: NDArray[np.int64], numbers: Mapping[str, NDArray[Any]]
+) -> tuple[list[Codes], dict[str, NDArray[Any]]]:
+    kept = np.flatnonzero(published)
+    ranks = [rank[kept] for rank in cells.ranks]
+    position = _positions(ranks, [axis.size for axis in cells.axes]) if ranks else None
+    if position is not None:
+        order = np.argsort(position, kind="stable")
+    elif ranks:
+        order = np.lexsort(ranks[::-1])
+    else:
+        order = np.arange(len(kept))
+    kept = kept[order]
+    return [rank[order] for rank in ranks], {n: values[kept] for n, values in numbers.items()}
+
+
+def shows_grid(cells: Cells, empty_cells: str) -> bool:
+    """Return whether a table lists its empty cells.
+
+    Parameters
+    ----------
+    cells
+        The cells.
+    empty_cells
+        What was asked for, see `TableRequest`.
+    """
+    return empty_cells == "grid" or (
+        empty_cells == "auto" and all(axis.is_declared for axis in cells.axes)
+    )
+
+
+def grid_size(cells: Cells) -> int:
+    """Count all combinations of categories that a table shows, empty or not.
+
+    Parameters
+    ----------
+    cells
+        The cells.
+    """
+    shown = [[int(level.is_shown.sum()) for level in axis.levels] for axis in cells.axes]
+    return sum(
+        int(np.prod([s[level] for s, level in zip(shown, levels, strict=True)], dtype=float))
+        for levels in cells.level_sets
+    )
+
+
+def _fill_grid(
+    cells: Cells, numbers: Mapping[str, NDArray[Any]]
+) -> tuple[list[Codes], dict[str, NDArray[Any]]]:
+    """Return all combinations of categories, zeros where there is no cell."""
+    shown = [[level.ranks[level.is_shown] for level in axis.levels] for axis in cells.axes]
+    size = grid_size(cells)
+    if size > _MAX_GRID:
+        raise ReleaseError(
+            f"The full grid has {size:,} cells; at most {_MAX_GRID:,} are written.",
+            hint='ask for fewer dimensions, or for empty_cells = "drop"',
+        )
+    sizes = [axis.size for axis in cells.axes]
+    everything = len(cells.level_sets) == int(
+        np.prod([len(a.levels) for a in cells.axes], dtype=int)
+    )
+    if everything:  # the grid is the whole box: no need to sort
+        ranks = [r.ravel() for r in np.indices(sizes, dtype=np.int32)] if sizes else []
+        order_of_cells = _positions(cells.ranks, sizes)
+        place = np.asarray(order_of_cells)[: len(cells)]
+    else:
+        blocks = [
+            np.meshgrid(
+                *(s[level] for s, level in zip(shown, levels, strict=True)), indexing="ij"
+            )
+            for levels in cells.level_sets
+        ]
+        ranks = [
+            np.concatenate([block[axis].ravel() for block in blocks])
+            for axis in range(len(cells.axes))
+        ]
+        position = np.asarray(_positions(ranks, sizes))
+        order = np.argsort(position, kind="stable")
+        ranks = [rank[order] for rank in ranks]
+        place = np.searchsorted(position[order], np.asarray(_positions(cells.ranks, sizes)))
+    filled = {}
+    for name, values in numbers.items():
+        full = np.zeros(size, values.dtype)
+        if isinstance(values, np.ma.MaskedArray):  # nobody is there, so there is no number
+            full = np.ma.array(full, mask=True)
+        full[place] = values
+        filled[name] = full
+    return ranks, filled

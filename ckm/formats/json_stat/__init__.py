@@ -1,0 +1,1 @@
+"""JSON-stat 2.0, written and read."""

@@ -1,0 +1,221 @@
+"""JSON-stat 2.0: a cube, its measures in a dimension of their own, `ContentsCode`, as in PxWeb.
+
+A suppressed cell has the value null and the status Q. A cell that the table does not list has
+no status: it is null where most of the cube is full, and left out of the object of values
+where most of it is empty. Readers that keep the order of that object keep the rows' order.
+
+Withheld categories stand in ``extension.blocked``, totals in each dimension's
+``extension.eliminationValueCode``, columns of a hierarchy in its ``extension.columns``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.errors import FormatError
+from ckm.formats.content import hidden, shown
+from ckm.formats.cube import Axis, cube_of, free_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ckm.engine.published_table import PublishedTable
+    from ckm.formats.about import TableAbout
+    from ckm.formats.cube import Cube
+
+__all__ = ["write_json_stat"]
+
+CONTENTS = "ContentsCode"
+SUPPRESSED = "Q"
+
+_CHUNK = 1 << 16
+_MOST_DECIMALS = 15
+
+
+def write_json_stat(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
+    """Write a table as JSON-stat.
+
+    Parameters
+    ----------
+    table, stream, about
+        The table, where to, and what is said about it.
+
+    Raises
+    ------
+    FormatError
+        If it does not fit into a cube, or the date is out of JSON-stat's range.
+    """
+    cube = cube_of(table, about, what="JSON-stat")
+    names = list(table.measures)
+    contents = free_name(CONTENTS, [axis.name for axis in cube.axes])
+    place = (cube.place[:, None] * len(names) + np.arange(len(names))).ravel()
+    mask = np.stack([hidden(values) for values in table.measures.values()], axis=1).ravel()
+    size = cube.size * len(names)
+    is_full = 2 * len(place) >= size and bool((np.diff(cube.place) > 0).all())
+    head = _head(cube, table, contents, has_status=bool(mask.any()))
+    stream.write(_dumps(head)[:-1].encode() + b',"value":' + (b"[" if is_full else b"{"))
+    texts = _numbers(table)
+    if is_full:
+        full: NDArray[Any] = np.full(size, "null", object)
+        full[place] = texts
+        _write_joined(stream, full)
+    else:
+        _write_joined(
+            stream, [f'"{p}":{t}' for p, t in zip(place.tolist(), texts, strict=True)]
+        )
+    stream.write(b"]" if is_full else b"}")
+    if mask.any():
+        stream.write(
+            b',"status":' + _dumps({str(p): SUPPRESSED for p in place[mask].tolist()}).encode()
+        )
+    stream.write(b"}\n")
+
+
+def _numbers(table: PublishedTable) -> NDArray[Any]:
+    """Return every number as JSON writes it, measures side by side, null for suppressed."""
+    texts = np.empty((table.n_rows, len(table.measures)), object)
+    for column, values in enumerate(table.measures.values()):
+        texts[:, column] = [repr(number) for number in shown(values).tolist()]
+        texts[hidden(values), column] = "null"
+    return texts.ravel()
+
+
+def _write_joined(stream: IO[bytes], texts: Sequence[str] | NDArray[Any]) -> None:
+    for start in range(0, len(texts), _CHUNK):
+        stream.write(b"," if start else b"")
+        stream.write(",".join(texts[start : start + _CHUNK]).encode())
+
+
+def _dumps(document: Any) -> str:
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _head(
+    cube: Cube, table: PublishedTable, contents: str, *, has_status: bool
+) -> dict[str, Any]:
+    """Return all but the numbers."""
+    about = cube.about
+    document: dict[str, Any] = {"version": "2.0", "class": "dataset"}
+    document |= {"label": about.title} if about.title else {}
+    document |= {"source": about.source} if about.source else {}
+    document |= {"updated": _updated(about)} if about.updated else {}
+    document |= {"note": list(about.notes)} if about.notes else {}
+    names = [axis.name for axis in cube.axes]
+    document["id"] = [*names, contents]
+    document["size"] = [*cube.shape, len(table.measures)]
+    document["role"] = _roles(cube, contents)
+    document["dimension"] = {
+        **{axis.name: _dimension(axis, about) for axis in cube.axes},
+        contents: _contents(table, about),
+    }
+    document["extension"] = _extension(about, has_status=has_status)
+    return document
+
+
+def _updated(about: TableAbout) -> str:
+    when = about.updated
+    if when is None or not 1900 <= when.year < 2100:
+        raise FormatError("JSON-stat holds dates of the years 1900 to 2099.")
+    return when.isoformat()
+
+
+def _roles(cube: Cube, contents: str) -> dict[str, list[str]]:
+    roles = {"metric": [contents]}
+    about = cube.about
+    for role, wanted in (("geo", about.geography), ("time", about.time)):
+        found = [a.name for a in cube.axes if wanted and wanted in (a.name, *a.columns)]
+        roles |= {role: found} if found else {}
+    return roles
+
+
+def _dimension(axis: Axis, about: TableAbout) -> dict[str, Any]:
+    category = category_of({text: axis.labels.get(text, text) for text in axis.ids})
+    if axis.children:
+        category["child"] = {node: list(below) for node, below in axis.children.items()}
+    extension: dict[str, Any] = {}
+    if len(axis.columns) > 1:
+        extension["columns"] = list(axis.columns)
+        labels = {c: about.labels[c] for c in axis.columns if c in about.labels}
+        extension |= {"columnLabels": labels} if labels else {}
+    total = elimination(axis, about)
+    if total is not None:
+        extension |= {"elimination": True, "eliminationValueCode": total}
+    dimension = {"label": about.labels.get(axis.name, axis.name), "category": category}
+    return dimension | ({"extension": extension} if extension else {})
+
+
+def elimination(axis: Axis, about: TableAbout) -> str | None:
+    """Return the category that stands for all others of an axis.
+
+    Parameters
+    ----------
+    axis, about
+        The axis, and what is said about the table.
+    """
+    if len(axis.columns) == 1:
+        return about.totals.get(axis.name)
+    totals = {about.totals.get(column) for column in axis.columns}
+    return axis.total if totals == {axis.total} else None
+
+
+def _contents(table: PublishedTable, about: TableAbout) -> dict[str, Any]:
+    units: dict[str, dict[str, Any]] = {}
+    for name, values in table.measures.items():
+        unit = about.units.get(name, about.unit)
+        units[name] = {"label": unit} if unit else {}
+        units[name]["decimals"] = max(_decimals(values), about.decimals.get(name, 0))
+    return {
+        "label": CONTENTS,
+        "category": {
+            **category_of({name: about.labels.get(name, name) for name in table.measures}),
+            "unit": units,
+        },
+    }
+
+
+def category_of(labels: Mapping[str, str]) -> dict[str, Any]:
+    """Return the places and the labels of categories, as every client of PxWebApi 2 reads them.
+
+    Parameters
+    ----------
+    labels
+        Category → label, in their order.
+
+    Examples
+    --------
+    >>> category_of({"F": "Women", "M": "Men"})
+    {'index': {'F': 0, 'M': 1}, 'label': {'F': 'Women', 'M': 'Men'}}
+    """
+    return {"index": {text: place for place, text in enumerate(labels)}, "label": dict(labels)}
+
+
+def _decimals(values: NDArray[Any]) -> int:
+    """Return how many decimals the numbers have, 1 where decimal numbers are all hidden."""
+    if values.dtype == np.int64:
+        return 0
+    texts = [repr(number) for number in np.unique(shown(values)[~hidden(values)]).tolist()]
+    if not texts:
+        return 1
+    if any("e" in text for text in texts):
+        return _MOST_DECIMALS
+    lengths = [len(text) - 1 - text.index(".") for text in texts if not text.endswith(".0")]
+    return min(max(lengths, default=0), _MOST_DECIMALS)
+
+
+def _extension(about: TableAbout, *, has_status: bool) -> dict[str, Any]:
+    px = {"language": about.language, "aggregallowed": False}
+    extension: dict[str, Any] = {"px": ({"tableid": about.id} if about.id else {}) | px}
+    extension |= {"contact": [{"raw": about.contact}]} if about.contact else {}
+    if has_status:
+        extension["status"] = {"label": {SUPPRESSED: about.suppressed_label}}
+    if about.withheld:
+        extension["blocked"] = {
+            "label": about.withheld_label,
+            "category": {column: list(areas) for column, areas in about.withheld.items()},
+        }
+    return extension

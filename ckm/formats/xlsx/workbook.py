@@ -1,0 +1,210 @@
+"""XLSX: the table, what is said about it, its categories and what is withheld, a sheet each.
+
+Written here and not with a library: those at hand round numbers to 15 or 16 digits, put the
+time of writing into the file, and are several times slower. Texts are inline strings, never
+formulas; beside codes that have labels stands a column of them. An empty number is a
+suppressed one. Characters that XML cannot hold are written as Excel writes them, ``_x0001_``.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from typing import IO, TYPE_CHECKING, Any
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+from ckm.errors import FormatError
+from ckm.formats.about import about_table, to_plain
+from ckm.formats.content import hidden, require_doubles, shown
+from ckm.formats.cube import free_name
+from ckm.formats.xlsx.parts import MAIN, XML, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ckm.engine.published_table import PublishedTable
+    from ckm.formats.about import TableAbout
+
+__all__ = ["write_xlsx"]
+
+MAX_ROWS = 1_048_575
+TABLE, ABOUT, CATEGORIES, WITHHELD = "table", "about", "categories", "withheld"
+WHOLE, DECIMAL = "whole numbers", "decimal numbers"
+
+_MAX_COLUMNS = 16_384
+_MAX_TEXT = 32_767
+_CHUNK = 1 << 13
+_SINGLE = (
+    *("id", "title", "language", "source", "contact", "unit", "updated", "geography", "time"),
+    *("suppressed_label", "withheld_label", "dataflow"),
+)
+# What XML cannot hold or would change, and texts that look like an escape of it.
+_ODD = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
+
+
+def write_xlsx(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
+    """Write a table as XLSX.
+
+    Parameters
+    ----------
+    table, stream, about
+        The table, where to, and what is said about it.
+
+    Raises
+    ------
+    FormatError
+        If it has too many rows or columns, a text is too long or a number too large.
+    """
+    if table.n_rows > MAX_ROWS or 2 * len(table.columns) > _MAX_COLUMNS:
+        raise FormatError(
+            f"XLSX holds {MAX_ROWS:,} rows and {_MAX_COLUMNS // 2:,} columns; the table has"
+            f" {table.n_rows:,} and {len(table.columns):,}.",
+            hint="choose CSV or Parquet",
+        )
+    require_doubles(table, "XLSX")
+    about = about_table(about, table)
+    sheets: dict[str, Iterable[str]] = {
+        TABLE: _table_rows(table, about),
+        ABOUT: _text_rows(["item", "name", "text"], _about_rows(table, about)),
+        CATEGORIES: _text_rows(["column", "category", "label"], _category_rows(table, about)),
+    }
+    if about.withheld:
+        sheets[WITHHELD] = _text_rows(
+            ["column", about.withheld_label],
+            [(column, text) for column, areas in about.withheld.items() for text in areas],
+        )
+    with zipfile.ZipFile(stream, "w") as book:
+        title = escape(_ODD.sub(" ", about.title))
+        for name, text in parts(list(sheets), title=title).items():
+            _add(book, name, [text])
+        for number, rows in enumerate(sheets.values(), start=1):
+            _add(book, f"xl/worksheets/sheet{number}.xml", _sheet(rows, is_first=number == 1))
+
+
+def _add(book: zipfile.ZipFile, name: str, texts: Iterable[str]) -> None:
+    """Add a file that carries no time and no mark of the machine."""
+    entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.create_system = 0
+    with book.open(entry, "w") as file:
+        for text in texts:
+            file.write(text.encode())
+
+
+def _sheet(rows: Iterable[str], *, is_first: bool) -> Iterator[str]:
+    pane = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>'
+    selected = ' tabSelected="1"' if is_first else ""
+    yield (
+        f'{XML}<worksheet xmlns="{MAIN}"><sheetViews><sheetView{selected} workbookViewId="0">'
+        f'{pane}</sheetView></sheetViews><sheetFormatPr defaultRowHeight="15"/>'
+        '<cols><col min="1" max="64" width="18" customWidth="1"/></cols><sheetData>'
+    )
+    yield from rows
+    yield "</sheetData></worksheet>"
+
+
+def _text_columns(table: PublishedTable, about: TableAbout) -> dict[str, tuple[Any, list[str]]]:
+    """Return the columns of codes, and beside each that has labels a column of them."""
+    columns: dict[str, tuple[Any, list[str]]] = {}
+    for name, (codes, categories) in table.dimensions.items():
+        columns[name] = codes, list(categories)
+        labels = about.category_labels.get(name, {})
+        texts = [labels.get(text, text) for text in categories]
+        if texts != list(categories):
+            shown = about.labels.get(name, name)
+            columns[free_name(shown, [*table.columns, *columns])] = codes, texts
+    return columns
+
+
+def _table_rows(table: PublishedTable, about: TableAbout) -> Iterator[str]:
+    """Write the rows in pieces, so that a large table needs little memory."""
+    texts = _text_columns(table, about)
+    header = [*texts, *table.measures]
+    yield _text_row(1, header, style=1)
+    letters = [_letters(place) for place in range(len(header))]
+    fragments = [[_cell(text) for text in categories] for _, categories in texts.values()]
+    for start in range(0, table.n_rows, _CHUNK):
+        rows = range(start + 2, min(start + _CHUNK, table.n_rows) + 2)
+        columns = []
+        for (codes, _), cells, letter in zip(texts.values(), fragments, letters, strict=False):
+            code = codes[start : start + _CHUNK].tolist()
+            columns.append(
+                [f'<c r="{letter}{r}"{cells[c]}' for r, c in zip(rows, code, strict=True)]
+            )
+        for values, letter in zip(
+            table.measures.values(), letters[len(fragments) :], strict=True
+        ):
+            numbers = shown(values)[start : start + _CHUNK].tolist()
+            cells = [
+                f'<c r="{letter}{r}"><v>{n!r}</v></c>'
+                for r, n in zip(rows, numbers, strict=True)
+            ]
+            for place in np.flatnonzero(hidden(values)[start : start + _CHUNK]).tolist():
+                cells[place] = ""
+            columns.append(cells)
+        lines = zip(rows, zip(*columns, strict=True), strict=True)
+        yield "".join([f'<row r="{r}">{"".join(cells)}</row>' for r, cells in lines])
+
+
+def _text_rows(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield _text_row(1, header, style=1)
+    for number, row in enumerate(rows, start=2):
+        yield _text_row(number, row)
+
+
+def _text_row(number: int, texts: Sequence[str], *, style: int = 2) -> str:
+    cells = [
+        f'<c r="{_letters(place)}{number}"{_cell(text, style=style)}'
+        for place, text in enumerate(texts)
+    ]
+    return f'<row r="{number}">{"".join(cells)}</row>'
+
+
+def _cell(text: str, *, style: int = 2) -> str:
+    """Write a text as what follows the reference of its cell."""
+    if len(text) > _MAX_TEXT:
+        raise FormatError(
+            f"A cell of XLSX holds {_MAX_TEXT:,} characters; a text has {len(text):,}.",
+            hint="choose another format",
+        )
+    safe = escape(_ODD.sub(lambda odd: f"_x{ord(odd[0]):04X}_", text))
+    return f' t="inlineStr" s="{style}"><is><t xml:space="preserve">{safe}</t></is></c>'
+
+
+def _letters(place: int) -> str:
+    text = ""
+    place += 1
+    while place:
+        place, rest = divmod(place - 1, 26)
+        text = chr(65 + rest) + text
+    return text
+
+
+def _about_rows(table: PublishedTable, about: TableAbout) -> Iterator[tuple[str, str, str]]:
+    """Say everything but the categories, an item a row."""
+    said = {"language": about.language} | to_plain(about)
+    for item in _SINGLE:
+        if item in said:
+            yield item, "", said[item]
+    yield from (("note", "", note) for note in about.notes)
+    yield from (("dimension", name, about.labels.get(name, name)) for name in table.dimensions)
+    for name, values in table.measures.items():
+        yield "measure", name, about.labels.get(name, name)
+        yield "numbers", name, WHOLE if values.dtype == np.int64 else DECIMAL
+        if name in about.units:
+            yield "unit", name, about.units[name]
+        if name in about.decimals:
+            yield "decimals", name, str(about.decimals[name])
+    for name, columns in about.hierarchies.items():
+        yield "hierarchy", name, about.labels.get(name, name)
+        yield from (("level", name, column) for column in columns)
+    yield from (("total", name, total) for name, total in about.totals.items())
+
+
+def _category_rows(table: PublishedTable, about: TableAbout) -> Iterator[tuple[str, str, str]]:
+    for name, (_, categories) in table.dimensions.items():
+        labels = about.category_labels.get(name, {})
+        for text in categories:
+            yield name, text, labels.get(text, text)

@@ -1,0 +1,399 @@
+"""What was published, history by history, in memory: it follows the database."""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.ledger.definition import Definition
+from ckm.ledger.errors import LedgerError
+from ckm.ledger.record_sets.index import Index
+from ckm.ledger.record_sets.pair import ThinPair
+from ckm.ledger.storage.pending import Pending
+from ckm.ledger.storage.record import Record
+from ckm.ledger.storage.settings import Head, read_head, write_head
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ckm.ledger.record_sets.entry import Entry
+    from ckm.ledger.record_sets.index import Pairs
+    from ckm.ledger.record_sets.pair import CellName
+    from ckm.ledger.storage.seal import Seal
+    from ckm.ledger.storage.store import Row, Store
+    from ckm.ledger.storage.writer import Submission
+
+    Source = tuple[Index, Pending | None]
+    Mask = NDArray[np.bool_]
+
+__all__ = ["Histories"]
+
+_KEPT = 500_000  # sets of unsealed records at hand for naming
+
+
+class Histories:
+    """The record sets of all histories of a ledger.
+
+    Parameters
+    ----------
+    store
+        The database.
+    seal
+        The keys of the ledger.
+    width
+        The width of its sketches.
+
+    Examples
+    --------
+    >>> Histories(store, seal=seal, width=2)  # doctest: +SKIP
+    Histories(0 entries)
+    """
+
+    def __init__(self, store: Store, *, seal: Seal, width: int) -> None:
+        self._store = store
+        self._seal = seal
+        self._width = width
+        self._indexes: dict[str, Index] = {}
+        self.head = Head()  # where the ledger ends, as far as was looked
+        self._opened: OrderedDict[int, Record] = OrderedDict()
+        self._sets = 0
+
+    def __repr__(self) -> str:
+        return f"Histories({self.head.number} entries)"
+
+    @property
+    def sets(self) -> int:
+        """How many sets of records are in memory."""
+        return sum(len(index) for index in list(self._indexes.values()))
+
+    def refresh(self) -> bool:
+        """Take in what was recorded since the last look, by whomever; tell if there was any.
+
+        Raises
+        ------
+        LedgerError
+            If an entry is missing, was altered or stands in another's place.
+        """
+        before = self.head
+        head = read_head(self._store.settings(), self._seal)
+        links = {before.number: before.link}
+        for row in self._store.rows(after=before.number):
+            if self._chained(row, self.head) != row:
+                raise self._damaged()
+            self.take(row, self._unseal(row))
+            links[row.number] = row.link
+        # What others wrote after the head was read may be there already.
+        if links.get(head.number) != head.link:
+            raise self._damaged()
+        return self.head != before
+
+    def take(self, row: Row, record: Record) -> None:
+        """Take a record in that is safely written.
+
+        Parameters
+        ----------
+        row
+            How it is written.
+        record
+            The record.
+        """
+        self.index(row.history).add(record, number=row.number)
+        self._keep(row.number, record)
+        self.head = Head(row.number, row.link)
+
+    def chained(self, rows: Sequence[Row]) -> list[Row]:
+        """Give new rows the numbers and the links that follow on what is recorded.
+
+        Parameters
+        ----------
+        rows
+            The rows.
+        """
+        found: list[Row] = []
+        head = self.head
+        for row in rows:
+            found.append(self._chained(row, head))
+            head = Head(found[-1].number, found[-1].link)
+        return found
+
+    def write_head(self, rows: Sequence[Row], new: Mapping[str, str]) -> None:
+        """Write that the ledger ends with new rows, and has new settings.
+
+        Parameters
+        ----------
+        rows
+            From `chained`.
+        new
+            Settings.
+        """
+        read_head(self._store.settings(), self._seal)
+        head = Head(rows[-1].number, rows[-1].link) if rows else self.head
+        write_head(self._store, self._seal, head, new)
+
+    def require_whole(self, known: Head | None = None) -> Head:
+        """Return where the ledger ends, after a look at every entry.
+
+        Parameters
+        ----------
+        known
+            Where it ended at an earlier time, as noted elsewhere.
+
+        Raises
+        ------
+        LedgerError
+            If entries are missing, were altered or are in another order, with their numbers.
+        """
+        wrong: list[str] = []
+        head = Head()
+        is_known = known is None or known == head
+        last = read_head(self._store.settings(), self._seal)
+        for row in self._store.rows():
+            if row.number != head.number + 1:
+                wrong.append(_missing(head.number + 1, row.number - 1))
+            is_sealed = self._seal.open(row.sealed, beside=row.beside) is not None
+            if not is_sealed:
+                wrong.append(f"entry {row.number} was altered")
+            elif row.number == head.number + 1 and self._chained(row, head).link != row.link:
+                wrong.append(f"entry {row.number} does not follow on the one before it")
+            head = Head(row.number, row.link)
+            is_known = is_known or head == known
+        if head.number < last.number:
+            wrong.append(_missing(head.number + 1, last.number))
+        elif head.number == last.number and head.link != last.link:
+            wrong.append(f"entry {head.number} is not the last one that was written")
+        if not is_known and known is not None:
+            wrong.append(f"entry {known.number} is not the one whose head was noted")
+        if wrong:
+            raise LedgerError(
+                f"The ledger is not whole: {'; '.join(wrong)}.",
+                hint="restore the ledger from a copy, and find out who can write it",
+            )
+        return head
+
+    def _chained(self, row: Row, head: Head) -> Row:
+        number = head.number + 1
+        link = self._seal.link(head.link, number, row.sealed)
+        return replace(row, number=number, link=link)
+
+    def _damaged(self) -> LedgerError:
+        try:
+            self.require_whole()
+        except LedgerError as error:
+            return error
+        return LedgerError(
+            "The ledger was put back to an earlier state while it was in use.",
+            hint="restore the ledger from its latest copy",
+        )
+
+    def index(self, history: str) -> Index:
+        """Return the sets of a history.
+
+        Parameters
+        ----------
+        history
+            The history.
+        """
+        return self._indexes.setdefault(history, Index(self._width))
+
+    def draft(self, entry: Entry, history: str) -> Record:
+        """Return what a table would add to a history, as far as is known in memory.
+
+        Sets that were recorded since the last look count as new, which does no harm.
+
+        Parameters
+        ----------
+        entry
+            The table.
+        history
+            The history.
+        """
+        return entry.record(~self.index(history).knows(entry.identity))
+
+    def record(self, number: int) -> Record:
+        """Return a record.
+
+        Parameters
+        ----------
+        number
+            Its number.
+
+        Raises
+        ------
+        LedgerError
+            If it is gone or was altered.
+        """
+        record = self._opened.get(number)
+        if record is None:
+            for row in self._store.rows(number=number):
+                record = self._unseal(row)
+                self._keep(number, record)
+        if record is None:
+            raise LedgerError("An entry of the ledger is gone.", hint="restore the ledger")
+        return record
+
+    def compare(
+        self, submission: Submission, *, accepted: Pending, threshold: int
+    ) -> tuple[list[int], list[ThinPair]]:
+        """Find the thin differences that a submission would add.
+
+        Parameters
+        ----------
+        submission
+            The tables; each is also compared with those before it.
+        accepted
+            Tables about to be written before these.
+        threshold
+            The largest difference that counts.
+
+        Returns
+        -------
+        tuple of list
+            The places of the tables that are not recorded yet, and the first thin differences.
+        """
+        history, records = submission.history, submission.records
+        fresh: list[int] = []
+        pairs: list[ThinPair] = []
+        own = Pending(self._width)
+        mine = [*self._sources(history, accepted), (own.index(history), own)]
+        others = [
+            source
+            for name in dict.fromkeys(submission.also)
+            if name != history
+            for source in self._sources(name, accepted)
+        ]
+        for place, record in enumerate(records):
+            is_known = _known(record, mine)
+            if is_known.all() and self._is_among(record.definition, (accepted, own), history):
+                continue
+            is_known |= _known(record, others)
+            for index, pending in (*mine, *others):
+                found = index.pairs(record, threshold=threshold, is_known=is_known)
+                most = submission.most - len(pairs)
+                pairs += self._named(record, found, pending, most=most)
+            if place < len(records) - 1:  # for those that follow
+                own.add(record, history)
+            fresh.append(place)
+        return fresh, pairs
+
+    def audit(self, history: str | None, threshold: int) -> Iterator[ThinPair]:
+        """Yield the thin differences of a history, or of each by itself, as they came up.
+
+        Parameters
+        ----------
+        history
+            The history.
+        threshold
+            The largest difference that counts.
+        """
+        for row, record, found in self._added(history, threshold):
+            yield from self._named(record, found, None, most=len(found[0]), number=row.number)
+
+    def standing(
+        self, again: Mapping[bytes, Entry], *, history: str, last: int, threshold: int
+    ) -> Iterator[ThinPair]:
+        """Yield what tables added when they were recorded, as far as they show it today.
+
+        Parameters
+        ----------
+        again
+            Digest of a definition → the table as it is today.
+        history
+            The history.
+        last
+            Number of the last entry of these definitions; 0 if there is none.
+        threshold
+            The largest difference that counts.
+        """
+        for row, record, found in self._added(history, threshold, last=last):
+            table = again.get(row.digest)
+            if table is None:
+                continue
+            is_still = np.isin(record.identity[found[0]], table.identity)
+            kept = [list(itertools.compress(column, is_still)) for column in found]
+            pairs = (kept[0], kept[1], kept[2])
+            for pair in self._named(record, pairs, None, most=len(kept[0]), number=row.number):
+                yield replace(pair, cell=replace(pair.cell, table=table.definition.name))
+
+    def _added(
+        self, history: str | None, threshold: int, *, last: int | None = None
+    ) -> Iterator[tuple[Row, Record, Pairs]]:
+        """Go through the entries in order, each with the thin differences that it added."""
+        indexes: dict[str, Index] = {}
+        for row in self._store.rows() if last is None or last else ():
+            if last is not None and row.number > last:
+                return
+            if history is not None and row.history != history:
+                continue
+            record = self._unseal(row)
+            index = indexes.setdefault(row.history, Index(self._width))
+            is_known = index.knows(record.identity)
+            yield row, record, index.pairs(record, threshold=threshold, is_known=is_known)
+            index.add(record, number=row.number)
+
+    def _sources(self, history: str, accepted: Pending) -> list[Source]:
+        """Return the sets of a history that are recorded, and those about to be."""
+        return [(self.index(history), None), (accepted.index(history), accepted)]
+
+    def _is_among(self, wanted: Definition, waiting: Sequence[Pending], history: str) -> bool:
+        """Tell whether this very table is recorded, or about to be."""
+        identity = wanted.identity
+        return any(pending.has(identity, history) for pending in waiting) or self._store.has(
+            history, self._seal.digest(identity)
+        )
+
+    def _named(
+        self,
+        record: Record,
+        found: Pairs,
+        pending: Pending | None,
+        *,
+        most: int,
+        number: int | None = None,
+    ) -> list[ThinPair]:
+        """Name pairs, each published table being opened once."""
+        rows = list(zip(*(column[: max(most, 0)] for column in found), strict=True))
+        published: dict[tuple[int, int], CellName] = {}
+        for table, one in sorted({(table, one) for _, table, one in rows}):
+            published[table, one] = (
+                self.record(table).name(one, entry=table)
+                if pending is None
+                else pending.records[table].name(one)
+            )
+        return [
+            ThinPair(cell=record.name(new, entry=number), published=published[table, one])
+            for new, table, one in rows
+        ]
+
+    def _keep(self, number: int, record: Record) -> None:
+        self._opened[number] = record
+        self._sets += len(record)
+        while len(self._opened) > 1 and self._sets > _KEPT:
+            self._sets -= len(self._opened.popitem(last=False)[1])
+
+    def _unseal(self, row: Row) -> Record:
+        text = self._seal.open(row.sealed, beside=row.beside)
+        if text is None:
+            raise LedgerError(
+                f"Entry {row.number} of the ledger was altered or is damaged.",
+                hint="restore the ledger from a copy",
+            )
+        return Record.unpack(text, Definition.read(row.definition))
+
+
+def _missing(first: int, last: int) -> str:
+    one = f"entry {first} is missing"
+    return one if first == last else f"entries {first} to {last} are missing"
+
+
+def _known(record: Record, sources: Sequence[Source]) -> Mask:
+    """Tell which new sets of a table some indexes have."""
+    is_known = np.zeros(len(record), bool)
+    for index, _ in sources:
+        is_known |= index.knows(record.identity)
+    return is_known

@@ -1,0 +1,187 @@
+"""All record sets of a history in memory, so that near ones are found without a search."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.ledger.record_sets.difference import differ_by_at_most
+from ckm.ledger.record_sets.runs import Runs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ckm.ledger.storage.record import Record
+
+    Words = NDArray[np.uint64]
+    Numbers = NDArray[np.int64]
+    Pairs = tuple[list[int], list[int], list[int]]
+
+__all__ = ["Index"]
+
+_CHUNK = 2**18
+
+
+class Index:
+    """The distinct sets of the tables of one history.
+
+    Two sets that share records and differ by at most the width of their sketches have a lane
+    or, where both have empty lanes, a small member in common. So sorted digests of lanes and
+    members give all near sets, and few others.
+
+    Parameters
+    ----------
+    width
+        The width of the sketches.
+
+    Examples
+    --------
+    >>> Index(2)
+    Index(0 sets)
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._identities, self._near = Runs(), Runs()
+        self._identity = _Grown(np.zeros(0, np.uint64))
+        self._powers = _Grown(np.zeros((0, width + 1), np.uint32))
+        self._entry = _Grown(np.zeros(0, np.uint32))
+        self._number = _Grown(np.zeros(0, np.uint32))
+
+    def __len__(self) -> int:
+        return len(self._identity.values)
+
+    def __repr__(self) -> str:
+        return f"Index({len(self)} sets)"
+
+    def knows(self, identity: Words) -> NDArray[np.bool_]:
+        """Tell which sets are in the history already.
+
+        Parameters
+        ----------
+        identity
+            Their digests.
+        """
+        return self._identities.has(identity)
+
+    def add(self, record: Record, *, number: int) -> None:
+        """Add the sets of a table that the history has not.
+
+        Parameters
+        ----------
+        record
+            The table.
+        number
+            Its number in the ledger.
+
+        Examples
+        --------
+        >>> index.add(record, number=1)  # doctest: +SKIP
+        """
+        is_new = ~self.knows(record.identity)
+        new = np.flatnonzero(is_new)
+        if not len(new):
+            return
+        place = (np.cumsum(is_new) - 1 + len(self)).astype(np.uint32)
+        words, sets = _words(record, is_new)
+        self._identities.add(record.identity[new], place[new])
+        self._near.add(words, place[sets])
+        self._identity.extend(record.identity[new])
+        self._powers.extend(record.powers[new])
+        self._entry.extend(np.full(len(new), number, np.uint32))
+        self._number.extend(new.astype(np.uint32))
+
+    def pairs(self, record: Record, *, threshold: int, is_known: NDArray[np.bool_]) -> Pairs:
+        """Find the thin differences that a table adds to the history.
+
+        Parameters
+        ----------
+        record
+            The table.
+        threshold
+            The largest difference that counts.
+        is_known
+            Which of its new sets its readers know from elsewhere.
+
+        Returns
+        -------
+        tuple of list
+            Pair by pair the table's set, the published table, and its set. No pair has a set
+            that both sides know: its difference was there before, or the table shows it by
+            itself.
+
+        Examples
+        --------
+        >>> index.pairs(record, threshold=1, is_known=is_known)  # doctest: +SKIP
+        """
+        if not len(self) or is_known.all():
+            return [], [], []
+        words, sets = _words(record, ~is_known)
+        shown = np.sort(np.concatenate([record.identity, record.others]))
+        pairs = np.zeros(0, np.uint64)
+        for start in range(0, len(words), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            met = self._meet(words[part], sets[part], shown)
+            is_near = self._differ_by_few(record, met, threshold)
+            pairs = np.concatenate([pairs, met[is_near]])
+        mine, other = np.divmod(_distinct(pairs), np.uint64(2**32))
+        at = other.astype(np.int64)
+        return (
+            mine.tolist(),
+            self._entry.values[at].tolist(),
+            self._number.values[at].tolist(),
+        )
+
+    def _meet(self, words: Words, sets: Numbers, shown: Words) -> Words:
+        """Return pairs of sets that share a word, as one number each, unless both are shown."""
+        query, other = self._near.find(words)
+        pairs = _distinct(sets[query].astype(np.uint64) << np.uint64(32) | other)
+        theirs: Words = self._identity.values[_theirs(pairs)]
+        at = np.minimum(np.searchsorted(shown, theirs), len(shown) - 1)
+        return np.asarray(pairs[shown[at] != theirs])
+
+    def _differ_by_few(self, record: Record, pairs: Words, threshold: int) -> NDArray[np.bool_]:
+        mine = (pairs >> np.uint64(32)).astype(np.int64)
+        powers = self._powers.values[_theirs(pairs)].astype(np.int64)
+        return differ_by_at_most(threshold, record.powers[mine].astype(np.int64), powers)
+
+
+def _words(record: Record, is_wanted: NDArray[np.bool_]) -> tuple[Words, Numbers]:
+    """Return the digests by which near sets meet, and whose they are."""
+    owners = record.owners
+    if is_wanted.all():
+        return record.words, owners
+    wanted = is_wanted[owners]
+    return record.words[wanted], owners[wanted]
+
+
+def _theirs(pairs: Words) -> Numbers:
+    return (pairs & np.uint64(2**32 - 1)).astype(np.int64)
+
+
+def _distinct(pairs: Words) -> Words:
+    """Sort, and keep one of each; NumPy's own hashes, which takes longer."""
+    pairs = np.sort(pairs)
+    return pairs[np.flatnonzero(np.diff(pairs, prepend=~pairs[:1]))]
+
+
+class _Grown:
+    """An array with room to grow."""
+
+    def __init__(self, empty: NDArray[Any]) -> None:
+        self._room = empty
+        self._size = 0
+
+    @property
+    def values(self) -> NDArray[Any]:
+        return self._room[: self._size]
+
+    def extend(self, values: NDArray[Any]) -> None:
+        needed = self._size + len(values)
+        if needed > len(self._room):
+            room = np.zeros((needed + needed // 4, *values.shape[1:]), values.dtype)
+            room[: self._size] = self.values
+            self._room = room
+        self._room[self._size : needed] = values
+        self._size = needed

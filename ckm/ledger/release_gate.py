@@ -1,0 +1,120 @@
+"""The gate between the draft of a release and its readers: what the ledger says of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ckm.config.job.job import JobLedger
+    from ckm.ledger import Ledger, ThinPair, Watch
+
+__all__ = ["Gate"]
+
+
+class Gate:
+    """Lets the tables of a release pass when the ledger has them, or none of them.
+
+    Parameters
+    ----------
+    ledger
+        The open ledger; None lets everything pass.
+    rules
+        What the job says of it.
+
+    Attributes
+    ----------
+    watch
+        Sees the tables on their way out; None without a ledger.
+    record
+        What the internal manifest says of the ledger; its entries once the tables passed.
+
+    Examples
+    --------
+    >>> gate = Gate(None, None)
+    >>> gate.compare()
+    ()
+    >>> gate.pass_through()
+    """
+
+    def __init__(self, ledger: Ledger | None, rules: JobLedger | None) -> None:
+        self.watch: Watch | None = None
+        self._is_strict = rules is None or rules.policy == "refuse"
+        self._flagged: tuple[ThinPair, ...] = ()
+        self.record: dict[str, Any] | None = None
+        if ledger is not None and rules is not None:
+            from ckm.ledger import Watch
+
+            self.watch = Watch(ledger, history=rules.history, also=rules.also)
+            self.record = {
+                **_named(rules.target),
+                "history": rules.history,
+                "policy": rules.policy,
+                "threshold": rules.threshold,
+                "smallest": rules.smallest,
+                "entries": {},
+            }
+
+    def compare(self) -> tuple[str, ...]:
+        """Compare the tables with those that were published; return what to warn of.
+
+        Raises
+        ------
+        ThinDifferenceError
+            If some differ by too few records and the policy is to refuse.
+        """
+        if self.watch is None:
+            return ()
+        pairs = self.watch.check()
+        if pairs and self._is_strict:
+            from ckm.ledger import ThinDifferenceError
+
+            raise ThinDifferenceError(pairs)
+        self._flagged = pairs
+        new = map(_warning, pairs)
+        return tuple(dict.fromkeys([*new, *map(_reminder, self.watch.standing())]))
+
+    def pass_through(self) -> None:
+        """Record the tables; only then may anybody see them.
+
+        Raises
+        ------
+        ThinDifferenceError
+            If somebody published in between what they differ from by too few records.
+        LedgerError
+            If the ledger cannot be written.
+        """
+        if self.watch is not None:
+            self.watch.publish(allowed=self._flagged)
+        if self.record is not None and self.watch is not None:
+            entries = {name: list(numbers) for name, numbers in self.watch.numbers().items()}
+            self.record = {**self.record, "entries": entries, "head": self.watch.head}
+
+
+def _named(target: Path | str) -> dict[str, str]:
+    """Name a ledger: its file, or its database without server and user."""
+    if isinstance(target, str):
+        return {"database": urlsplit(target).path.strip("/")}
+    return {"file": target.name}
+
+
+def _warning(pair: ThinPair) -> str:
+    return f'{_nearness(pair)}; it was published, for policy = "flag".'
+
+
+def _reminder(pair: ThinPair) -> str:
+    return (
+        f"{_nearness(pair)}; it was published before, as entry {pair.cell.entry}, and the "
+        "difference stands."
+    )
+
+
+def _nearness(pair: ThinPair) -> str:
+    number = pair.published.entry
+    entry = "of this release" if number is None else f"(entry {number} of the ledger)"
+    return (
+        f"Table {pair.cell.table!r} has cells that differ by too few records from cells of "
+        f"table {pair.published.table!r} {entry}"
+    )

@@ -1,0 +1,1 @@
+"""Where a ledger keeps what was published: sealed, in SQLite or PostgreSQL."""

@@ -1,0 +1,221 @@
+"""What the ledger keeps of one table: its new record sets as keyed digests, and their names."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.ledger.record_sets.pair import CellName
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ckm.ledger.definition import Definition
+    from tables import Cells
+
+    Words = NDArray[np.uint64]
+    Whole = NDArray[np.integer]
+
+__all__ = ["Record", "names_of"]
+
+_LENGTH = 8
+_ARRAYS = (
+    *("others", "identity", "powers", "words", "sizes"),
+    *("cell", "axis", "whole", "ranks"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Record:
+    """The record sets that a table adds to its history, and which others it shows.
+
+    Made by `Entry.record`. A table that adds no set is known by its definition alone.
+
+    Parameters
+    ----------
+    definition
+        What table it is.
+    others
+        The keyed digests of its further sets, which the history had before; none if it adds
+        no set.
+    identity
+        For every new set its keyed digest; equal sets have equal digests.
+    powers
+        For every new set the powers of its sketch.
+    words
+        Set by set the keyed digests of its lanes that are not empty and, if one is, of its
+        smallest record keys.
+    sizes
+        How many words every set has.
+    cell, axis, whole
+        What every set is: a cell of the table; or, where `axis` is not -1, the category
+        `whole` of that axis without this cell.
+    ranks
+        For every cell its category on each axis.
+    axes
+        For every axis its columns and the labels of its categories in each.
+    """
+
+    definition: Definition
+    others: Words
+    identity: Words
+    powers: NDArray[np.uint32]
+    words: Words
+    sizes: NDArray[np.uint8]
+    cell: Whole
+    axis: Whole
+    whole: Whole
+    ranks: Whole
+    axes: tuple[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
+
+    def __len__(self) -> int:
+        return len(self.identity)
+
+    def __repr__(self) -> str:
+        return f"Record({self.definition.name!r})"
+
+    @classmethod
+    def bare(cls, definition: Definition) -> Record:
+        """Return the record of a table that adds no set.
+
+        Examples
+        --------
+        >>> from ckm.ledger import Definition
+        >>> len(Record.bare(Definition(name="t")))
+        0
+        """
+        words, numbers = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+        return cls(
+            definition=definition,
+            others=words,
+            identity=words,
+            powers=np.zeros((0, 0), np.uint32),
+            words=words,
+            sizes=np.zeros(0, np.uint8),
+            cell=numbers,
+            axis=numbers,
+            whole=numbers,
+            ranks=np.zeros((0, 0), np.int32),
+            axes=(),
+        )
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """The set of every word."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    def name(self, number: int, *, entry: int | None = None) -> CellName:
+        """Name a set in the words of categories.
+
+        Parameters
+        ----------
+        number
+            Number of the set.
+        entry
+            Number of this table in the ledger.
+
+        Examples
+        --------
+        >>> record.name(0)  # doctest: +SKIP
+        CellName(…)
+        """
+        ranks = [int(rank) for rank in self.ranks[self.cell[number]]]
+        without: tuple[tuple[str, str], ...] = ()
+        axis = int(self.axis[number])
+        if axis >= 0:
+            without = self._labels(axis, ranks[axis])
+            ranks[axis] = int(self.whole[number])
+        return CellName(
+            table=self.definition.name,
+            entry=entry,
+            where=self.definition.where,
+            categories=tuple(p for a, rank in enumerate(ranks) for p in self._labels(a, rank)),
+            without=without,
+        )
+
+    def _labels(self, axis: int, rank: int) -> tuple[tuple[str, str], ...]:
+        columns, labels = self.axes[axis]
+        return tuple((c, texts[rank]) for c, texts in zip(columns, labels, strict=True))
+
+    def pack(self) -> bytes:
+        """Return the record as bytes, to be sealed.
+
+        Examples
+        --------
+        >>> Record.unpack(record.pack(), definition)  # doctest: +SKIP
+        """
+        arrays = {name: _narrow(getattr(self, name)) for name in _ARRAYS}
+        shapes = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
+        head = json.dumps({"arrays": shapes, "axes": self.axes}).encode()
+        bodies = [array.tobytes() for array in arrays.values()]
+        return b"".join([len(head).to_bytes(_LENGTH, "big"), head, *bodies])
+
+    @classmethod
+    def unpack(cls, text: bytes, definition: Definition) -> Record:
+        """Read a record back.
+
+        Examples
+        --------
+        >>> Record.unpack(record.pack(), definition)  # doctest: +SKIP
+        """
+        start = _LENGTH + int.from_bytes(text[:_LENGTH], "big")
+        head = json.loads(text[_LENGTH:start])
+        arrays: dict[str, Any] = {}
+        for name, (kind, shape) in head["arrays"].items():
+            size = int(np.prod(shape))
+            arrays[name] = np.frombuffer(text, kind, size, start).reshape(shape)
+            start += arrays[name].nbytes
+        axes = tuple((tuple(c), tuple(tuple(t) for t in ts)) for c, ts in head["axes"])
+        return cls(definition=definition, axes=axes, **arrays)
+
+
+def names_of(cells: Cells, cell: Whole, axis: Whole, whole: Whole) -> dict[str, Any]:
+    """Return what names sets: their cells and categories, without those of no set.
+
+    Parameters
+    ----------
+    cells
+        The cells of the table.
+    cell, axis, whole
+        What every set is, with the number of the cell around it as `whole`.
+    """
+    used, cell = _used(cell, len(cells))
+    category = np.full(len(cell), -1, np.int64)
+    ranks = np.zeros((len(used), len(cells.axes)), np.int32)
+    axes = []
+    for number, (known, rank) in enumerate(zip(cells.axes, cells.ranks, strict=True)):
+        is_here = axis == number
+        mine = np.concatenate([rank[used], rank[whole[is_here]]])
+        kept, place = _used(mine, known.size)
+        ranks[:, number] = place[: len(used)]
+        category[is_here] = place[len(used) :]
+        labels = tuple(tuple(str(texts[r]) for r in kept) for texts in known.labels)
+        axes.append((known.columns, labels))
+    return {
+        "cell": cell,
+        "axis": axis,
+        "whole": category,
+        "ranks": ranks,
+        "axes": tuple(axes),
+    }
+
+
+def _used(numbers: Whole, size: int) -> tuple[Whole, Whole]:
+    """Return which of the numbers below `size` occur, and the place of each among them."""
+    is_used = np.zeros(size, bool)
+    is_used[numbers] = True
+    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[numbers]
+
+
+def _narrow(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Store signed integers in the smallest type that holds them."""
+    if numbers.dtype.kind == "u":
+        return numbers
+    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    for kind in (np.int8, np.int16, np.int32):
+        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+            return numbers.astype(kind)
+    return numbers.astype(np.int64)

@@ -1,0 +1,256 @@
+"""What a ledger was made for: its form, its secret, its width; and where it ends."""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ckm.errors import ConfigError
+from ckm.ledger.errors import LedgerError
+from tables.sketch import MAX_WIDTH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckm.ledger.storage.seal import Seal
+    from ckm.ledger.storage.store import Store
+
+__all__ = ["Head", "read_head", "require_noise", "require_parameters", "width_of", "write_head"]
+
+_SCHEMA = "3"
+_HEAD = "head"
+_WIDTH = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a ledger ends: the number of its last entry, and the link of that entry.
+
+    Examples
+    --------
+    >>> str(Head(2, bytes(16)))
+    '2:00000000000000000000000000000000'
+    """
+
+    number: int = 0
+    link: bytes = b""
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.link.hex()}"
+
+    @classmethod
+    def read(cls, text: str) -> Head:
+        """Read a head from its text.
+
+        Raises
+        ------
+        ConfigError
+            If it is none.
+
+        Examples
+        --------
+        >>> Head.read("2:0102").number
+        2
+        """
+        number, _, link = text.strip().partition(":")
+        try:
+            return cls(int(number), bytes.fromhex(link))
+        except ValueError:
+            raise ConfigError(
+                "The head of a ledger reads like 12:0123456789abcdef…",
+                hint="ckm ledger audit prints it, and so do the manifests of releases",
+            ) from None
+
+
+def read_head(settings: Mapping[str, str], seal: Seal) -> Head:
+    """Return where a ledger ends.
+
+    Parameters
+    ----------
+    settings
+        The settings of the ledger.
+    seal
+        The keys of the ledger.
+
+    Raises
+    ------
+    LedgerError
+        If that, or another setting, was altered.
+
+    Examples
+    --------
+    >>> read_head(store.settings(), seal)  # doctest: +SKIP
+    Head(number=0, link=b'')
+    """
+    text, _, tag = settings.get(_HEAD, "").rpartition(" ")
+    others = {name: content for name, content in settings.items() if name != _HEAD}
+    try:
+        head = Head.read(text)
+        is_ours = hmac.compare_digest(
+            bytes.fromhex(tag), seal.head(head.number, head.link, others)
+        )
+    except (ConfigError, ValueError):
+        is_ours = False
+    if not is_ours:
+        raise LedgerError(
+            "The settings of the ledger were altered or are damaged.",
+            hint="restore the ledger from a copy",
+        )
+    return head
+
+
+def write_head(
+    store: Store, seal: Seal, head: Head, new: Mapping[str, str] | None = None
+) -> None:
+    """Write where a ledger ends, and new settings, in the transaction of the caller.
+
+    Parameters
+    ----------
+    store
+        The database.
+    seal
+        The keys of the ledger.
+    head
+        Its last entry.
+    new
+        Settings that it does not have yet.
+
+    Examples
+    --------
+    >>> write_head(store, seal, Head())  # doctest: +SKIP
+    """
+    new = new or {}
+    others = {name: text for name, text in store.settings().items() if name != _HEAD}
+    tag = seal.head(head.number, head.link, {**others, **new})
+    store.write_settings({**new, _HEAD: f"{head} {tag.hex()}"})
+
+
+def require_parameters(threshold: int | None, smallest: int) -> None:
+    """Raise unless a ledger can be opened with these parameters.
+
+    Parameters
+    ----------
+    threshold, smallest
+        As for `Ledger.open`.
+
+    Raises
+    ------
+    ConfigError
+        If one is out of range.
+
+    Examples
+    --------
+    >>> require_parameters(2, 10)
+    """
+    if threshold is not None and (
+        type(threshold) is not int or not 1 <= threshold <= MAX_WIDTH
+    ):
+        raise ConfigError(
+            f"The threshold of a ledger is a number of records from 1 to {MAX_WIDTH}, "
+            f"not {threshold!r}.",
+            hint="2 is usual: neither of two people finds the other",
+        )
+    if type(smallest) is not int or smallest < 1:
+        raise ConfigError(f"smallest must be a positive integer, not {smallest!r}.")
+
+
+def width_of(store: Store, seal: Seal, threshold: int | None) -> int:
+    """Return the width of a ledger's sketches; a new ledger gets one.
+
+    Parameters
+    ----------
+    store
+        The database.
+    seal
+        The keys of the ledger.
+    threshold
+        The threshold that is wanted.
+
+    Raises
+    ------
+    LedgerError
+        If the ledger has another form, another secret or a smaller width.
+
+    Examples
+    --------
+    >>> width_of(store, seal, None)  # doctest: +SKIP
+    2
+    """
+    with store.writing():
+        settings = store.settings()
+        if not settings:
+            if any(True for _ in store.rows(is_open=True)):
+                raise LedgerError(
+                    "The settings of the ledger are gone.", hint="restore it from a copy"
+                )
+            settings = {
+                "schema": _SCHEMA,
+                "width": str(threshold or _WIDTH),
+                "check": seal.check,
+            }
+            write_head(store, seal, Head(), settings)
+    return _width(store.settings(), seal, threshold)
+
+
+def require_noise(store: Store, seal: Seal, noise: str, *, create: bool) -> None:
+    """Raise unless the tables of a ledger have this noise.
+
+    Parameters
+    ----------
+    store
+        The database.
+    seal
+        The keys of the ledger.
+    noise
+        What the noise of a set of records depends on beside the secret.
+    create
+        Let the ledger be for this noise if it is for none yet.
+
+    Raises
+    ------
+    LedgerError
+        If it is for another one.
+
+    Examples
+    --------
+    >>> require_noise(store, seal, ptable.id, create=True)  # doctest: +SKIP
+    """
+    wanted = seal.digest(f"noise {noise}".encode()).hex()
+    known = store.settings().get("noise")
+    if known is None and create:
+        with store.writing():
+            settings = store.settings()
+            known = settings.get("noise")
+            if known is None:
+                write_head(store, seal, read_head(settings, seal), {"noise": wanted})
+                known = wanted
+    if known not in {None, wanted}:
+        raise LedgerError(
+            "The tables in the ledger have another noise: the p-table or [keys] mix changed, "
+            "and readers could average two noises of one cell.",
+            hint="go back to that p-table, or start a new ledger with a new secret",
+        )
+
+
+def _width(settings: dict[str, str], seal: Seal, threshold: int | None) -> int:
+    """Return the width of a ledger's sketches, or raise when it does not suit."""
+    if settings.get("schema") != _SCHEMA:
+        raise LedgerError(
+            "The ledger has a form that this version does not know, older or newer.",
+            hint="use the version that wrote it, or start a new ledger: its tables are "
+            "recorded again when they are released again",
+        )
+    if settings.get("check") != seal.check:
+        raise LedgerError(
+            "The ledger was made with another secret.",
+            hint="use that secret, or start a new ledger",
+        )
+    read_head(settings, seal)
+    width = int(settings["width"])
+    if threshold is not None and threshold > width:
+        raise LedgerError(
+            f"The ledger was made for thresholds up to {width}, not {threshold}.",
+            hint="start a new ledger with the larger threshold",
+        )
+    return width

@@ -1,0 +1,357 @@
+"""Where the entries lie: an SQLite file, or a PostgreSQL database for several servers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sqlite3
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ckm.ledger.errors import LedgerError
+from footing.files import require_private
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+__all__ = ["Database", "Row", "Store", "has_ledger", "open_store"]
+
+_APPLICATION = 0x636B6D4C  # "ckmL" in the header of the file
+_META = "CREATE TABLE IF NOT EXISTS ckm_ledger (name TEXT PRIMARY KEY, content TEXT NOT NULL)"
+_ENTRIES = (
+    "CREATE TABLE IF NOT EXISTS ckm_ledger_entry (number {number}, history TEXT NOT NULL, "
+    "digest {bytes} NOT NULL, definition TEXT NOT NULL, published_at TEXT NOT NULL, "
+    "sealed {bytes} NOT NULL, link {bytes} NOT NULL)"
+)
+_LOOKUP = "CREATE INDEX IF NOT EXISTS ckm_ledger_lookup ON ckm_ledger_entry (history, digest)"
+_COLUMNS = "history, digest, definition, published_at, sealed, link"
+_OPEN_COLUMNS = "history, digest, definition, published_at, NULL, NULL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One entry as it is stored."""
+
+    number: int
+    history: str
+    digest: bytes
+    definition: str
+    published_at: str
+    sealed: bytes
+    link: bytes = b""
+
+    @property
+    def beside(self) -> bytes:
+        """What the seal covers without hiding it."""
+        open_texts = (self.history, self.definition, self.published_at)
+        return self.digest + b"".join(
+            len(text.encode()).to_bytes(8, "big") + text.encode() for text in open_texts
+        )
+
+
+class Store(Protocol):
+    """What a ledger asks of a database. One transaction writes at a time."""
+
+    def settings(self) -> dict[str, str]:
+        """Return the settings written when the ledger was made; none in a new one."""
+
+    def write_settings(self, settings: dict[str, str]) -> None:
+        """Write settings, in the place of older ones of these names."""
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Let nobody else write; commit at the end, or take everything back."""
+
+    def insert(self, row: Row) -> None:
+        """Write an entry."""
+
+    def rows(
+        self, *, after: int = 0, number: int | None = None, is_open: bool = False
+    ) -> Iterator[Row]:
+        """Yield entries in order: later ones, or one; `is_open` leaves what is sealed out."""
+
+    def has(self, history: str, digest: bytes) -> bool:
+        """Whether a history has an entry of this definition."""
+
+    def numbers(self, history: str, digest: bytes) -> tuple[int, ...]:
+        """Return the numbers of a history's entries of this definition, in order."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+def open_store(
+    target: str | os.PathLike[str], *, create: bool = True, timeout_s: float = 30.0
+) -> Store:
+    """Open the database of a ledger, or make it.
+
+    Parameters
+    ----------
+    target
+        A file, or a URL ``postgresql://…``.
+    create
+        Make the ledger if there is none.
+    timeout_s
+        How long to wait for another writer.
+
+    Returns
+    -------
+    Store
+        The database.
+
+    Raises
+    ------
+    LedgerError
+        If it cannot be opened, or is something else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> store = open_store(tempfile.mkdtemp() + "/ledger.db")
+    >>> store.settings()
+    {}
+    >>> store.close()
+    """
+    text = os.fspath(target)
+    if _is_postgres(text):
+        from ckm.ledger.storage.postgres import Postgres
+
+        return Postgres(text, timeout_s=timeout_s, create=create)
+    if re.match(r"^[a-z][a-z0-9+]*://", text):
+        raise LedgerError(
+            "A ledger is a file or a database postgresql://…, nothing else.",
+            hint="for example ledger = 'ledger.db'",
+        )
+    return _Sqlite(Path(text), timeout_s, create=create)
+
+
+def has_ledger(target: str | os.PathLike[str]) -> bool:
+    """Tell whether a ledger is there, whatever its state; nothing is made.
+
+    Parameters
+    ----------
+    target
+        A file, or a URL ``postgresql://…``.
+
+    Raises
+    ------
+    LedgerError
+        If the database cannot be reached.
+
+    Examples
+    --------
+    >>> has_ledger("no-such-folder/ledger.db")
+    False
+    """
+    text = os.fspath(target)
+    if not _is_postgres(text):
+        return Path(text).exists()
+    from ckm.ledger.storage.postgres import Postgres
+
+    with contextlib.closing(Postgres(text)) as store:
+        return store.is_made
+
+
+def _is_postgres(target: str) -> bool:
+    return re.match(r"^postgres(ql)?://", target) is not None
+
+
+class Database:
+    """What both databases share: statements with ``?``, one connection, one lock."""
+
+    _mark = "?"
+    _number = "INTEGER PRIMARY KEY"
+    _bytes = "BLOB"
+    _errors: tuple[type[BaseException], ...] = (sqlite3.Error,)
+    _connection: Any
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def settings(self) -> dict[str, str]:
+        """Return the settings; none in a new ledger."""
+        return dict(self._fetch("SELECT name, content FROM ckm_ledger"))
+
+    def write_settings(self, settings: dict[str, str]) -> None:
+        """Write settings, in the place of older ones of these names."""
+        for item in settings.items():
+            self._run(
+                "INSERT INTO ckm_ledger (name, content) VALUES (?, ?) "
+                "ON CONFLICT (name) DO UPDATE SET content = excluded.content",
+                item,
+            )
+
+    def insert(self, row: Row) -> None:
+        """Write an entry."""
+        opened = (row.history, row.digest, row.definition, row.published_at)
+        values = (row.number, *opened, row.sealed, row.link)
+        marks = ", ".join("?" * len(values))
+        self._run(
+            f"INSERT INTO ckm_ledger_entry (number, {_COLUMNS}) VALUES ({marks})",  # noqa: S608
+            values,
+        )
+
+    def rows(
+        self, *, after: int = 0, number: int | None = None, is_open: bool = False
+    ) -> Iterator[Row]:
+        """Yield entries in order."""
+        where, value = ("number = ?", number) if number is not None else ("number > ?", after)
+        numbers = self._fetch(
+            f"SELECT number FROM ckm_ledger_entry WHERE {where} ORDER BY number",  # noqa: S608
+            (value,),
+        )
+        columns = _OPEN_COLUMNS if is_open else _COLUMNS
+        for (one,) in numbers:  # one after the other: entries may be large
+            found = self._fetch(
+                f"SELECT {columns} FROM ckm_ledger_entry WHERE number = ?",  # noqa: S608
+                (one,),
+            )
+            for history, digest, definition, published_at, sealed, link in found:
+                yield Row(
+                    number=one,
+                    history=history,
+                    digest=bytes(digest),
+                    definition=definition,
+                    published_at=published_at,
+                    sealed=bytes(sealed or b""),
+                    link=bytes(link or b""),
+                )
+
+    def has(self, history: str, digest: bytes) -> bool:
+        """Whether a history has an entry of this definition."""
+        sql = "SELECT 1 FROM ckm_ledger_entry WHERE history = ? AND digest = ? LIMIT 1"
+        return bool(self._fetch(sql, (history, digest)))
+
+    def numbers(self, history: str, digest: bytes) -> tuple[int, ...]:
+        """Return the numbers of a history's entries of this definition, in order."""
+        sql = "SELECT number FROM ckm_ledger_entry WHERE history = ? AND digest = ?"
+        found = self._fetch(f"{sql} ORDER BY number", (history, digest))
+        return tuple(int(number) for (number,) in found)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._connection.close()
+
+    def _make(self) -> None:
+        self._run(_META)
+        self._run(_ENTRIES.format(number=self._number, bytes=self._bytes))
+        self._run(_LOOKUP)
+
+    def _run(self, sql: str, values: Sequence[object] = ()) -> Any:
+        with self._lock, self._explained():
+            return self._connection.execute(sql.replace("?", self._mark), tuple(values))
+
+    def _fetch(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
+        with self._lock, self._explained():
+            return list(self._run(sql, values).fetchall())
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn errors of the database, whose texts may quote rows, into ours."""
+        try:
+            yield
+        except self._errors as error:
+            raise self._explain(error) from None
+
+    def _explain(self, error: BaseException) -> LedgerError:
+        raise NotImplementedError
+
+    def _begin(self) -> None:
+        raise NotImplementedError
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Let nobody else write; commit at the end, or take everything back."""
+        with self._lock:
+            self._begin()
+            try:
+                yield
+                self._run("COMMIT")
+            except BaseException:
+                with contextlib.suppress(LedgerError):
+                    self._run("ROLLBACK")
+                raise
+
+
+class _Sqlite(Database):
+    def __init__(self, path: Path, timeout_s: float, *, create: bool) -> None:
+        super().__init__()
+        self._name = path.name
+        self._timeout_s = timeout_s
+        if not path.parent.is_dir():
+            raise LedgerError(
+                f"The ledger {path.name!r} cannot be made: its folder does not exist.",
+                hint="make the folder, or choose another",
+            )
+        if not create and not path.exists():
+            raise LedgerError(
+                f"There is no ledger {path.name!r}.", hint="look at the name and the folder"
+            )
+        _make_private(path)
+        with self._explained():
+            self._connection = sqlite3.connect(
+                path, timeout=timeout_s, isolation_level=None, check_same_thread=False
+            )
+        try:
+            self._require_ledger()
+            require_private(path, "ledger", error=LedgerError)
+            self._prepare()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _prepare(self) -> None:
+        self._run("PRAGMA journal_mode = WAL")
+        self._run("PRAGMA synchronous = FULL")
+        self._run("PRAGMA secure_delete = ON")
+        with self.writing():
+            self._require_ledger()
+            self._make()
+            self._run(f"PRAGMA application_id = {_APPLICATION}")
+
+    def _require_ledger(self) -> None:
+        (application,) = self._fetch("PRAGMA application_id")[0]
+        has_tables = self._fetch("SELECT 1 FROM sqlite_master LIMIT 1")
+        if application != _APPLICATION and (application or has_tables):
+            raise LedgerError(
+                f"The file {self._name!r} is a database, but no ledger.",
+                hint="choose another name; the file was left as it is",
+            )
+
+    def _begin(self) -> None:
+        self._run("BEGIN IMMEDIATE")
+
+    def _explain(self, error: BaseException) -> LedgerError:
+        code = getattr(error, "sqlite_errorname", "") or ""
+        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return LedgerError(
+                f"The ledger {self._name!r} is busy: another program has been writing for "
+                f"{self._timeout_s:g} seconds.",
+                hint="try again; nothing was published",
+            )
+        what = {
+            "SQLITE_NOTADB": "is not a ledger",
+            "SQLITE_CORRUPT": "is damaged",
+            "SQLITE_FULL": "cannot be written: the disk is full",
+            "SQLITE_READONLY": "cannot be written: it is read-only",
+            "SQLITE_CANTOPEN": "cannot be opened",
+            "SQLITE_PERM": "cannot be opened: permission denied",
+        }.get("_".join(code.split("_")[:2]), f"cannot be used ({code or 'unknown error'})")
+        return LedgerError(
+            f"The ledger {self._name!r} {what}.", hint="nothing was published; look at the file"
+        )
+
+
+def _make_private(path: Path) -> None:
+    """Make the file before SQLite does, so that nobody else can ever read it."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise LedgerError(
+            f"The ledger {path.name!r} cannot be opened: {error.strerror}.",
+            hint="look at the file's permissions",
+        ) from None

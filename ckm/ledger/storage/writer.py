@@ -1,0 +1,209 @@
+"""Checks and writes: whoever comes first does both for all who wait, in one transaction."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ckm.ledger.amounts import new_noises
+from ckm.ledger.errors import LedgerError, ThinDifferenceError
+from ckm.ledger.storage.pending import Pending
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from ckm.ledger.record_sets.histories import Histories
+    from ckm.ledger.record_sets.pair import ThinPair
+    from ckm.ledger.storage.record import Record
+    from ckm.ledger.storage.store import Row, Store
+
+__all__ = ["Submission", "Writer"]
+
+
+def _not_written() -> LedgerError:
+    return LedgerError(
+        "The ledger could not be written.", hint="nothing was published; try again"
+    )
+
+
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
+class Submission:
+    """Tables that one caller wants checked and recorded, all or none.
+
+    Parameters
+    ----------
+    records, rows
+        The tables, and their sealed form.
+    history, also
+        The history they belong to, and others that their readers know.
+    allowed
+        Thin differences that refuse nothing, or None where none refuses.
+    most
+        How many thin differences are named.
+    noises
+        What the ledger keeps of the noise of amounts in the tables.
+    new
+        Those of them that it does not have yet.
+    fresh
+        The places of the tables that are not recorded yet.
+    pairs
+        The thin differences, the first of them.
+    error
+        Why nothing of it is recorded; until it is written, that it was not.
+    is_done
+        Whether there is an answer.
+    """
+
+    records: Sequence[Record]
+    rows: Sequence[Row]
+    history: str
+    also: Sequence[str]
+    allowed: Collection[ThinPair] | None
+    most: int
+    noises: Mapping[str, str] = field(default_factory=dict)
+    new: dict[str, str] = field(default_factory=dict)
+    fresh: list[int] = field(default_factory=list)
+    pairs: list[ThinPair] = field(default_factory=list)
+    error: LedgerError | ThinDifferenceError | None = field(default_factory=_not_written)
+    is_done: bool = False
+
+
+class Writer:
+    """Writes submissions, each checked against all before it.
+
+    Threads may share it. Waiting for the disk takes longer than the rest, so that those who
+    come meanwhile are written together, with one wait for all.
+
+    Parameters
+    ----------
+    store
+        The database.
+    histories
+        What was recorded.
+    threshold, width
+        The largest difference that counts, and that the sketches serve.
+
+    Examples
+    --------
+    >>> Writer(store, histories, threshold=2, width=2)  # doctest: +SKIP
+    Writer(threshold 2)
+    """
+
+    def __init__(
+        self, store: Store, histories: Histories, *, threshold: int, width: int
+    ) -> None:
+        self._store = store
+        self._histories = histories
+        self._threshold = threshold
+        self._width = width
+        self._lock = threading.Lock()
+        self._waiting: deque[Submission] = deque()
+
+    def __repr__(self) -> str:
+        return f"Writer(threshold {self._threshold})"
+
+    def refresh(self) -> None:
+        """Take in what others recorded."""
+        with self._lock:
+            self._histories.refresh()
+
+    def check(self, submission: Submission) -> tuple[ThinPair, ...]:
+        """Find the thin differences of a submission; record nothing.
+
+        Parameters
+        ----------
+        submission
+            The tables.
+        """
+        with self._lock:
+            self._histories.refresh()
+            self._judge([submission])
+        return _answer(submission)
+
+    def write(self, submission: Submission) -> tuple[ThinPair, ...]:
+        """Check a submission and record it; return when it is on disk.
+
+        Parameters
+        ----------
+        submission
+            The tables.
+
+        Raises
+        ------
+        ThinDifferenceError
+            If it is refused.
+        LedgerError
+            If it could not be written, alone or with others.
+        """
+        self._waiting.append(submission)
+        with self._lock:
+            if not submission.is_done:  # else somebody wrote it with their own
+                self._write_all([self._waiting.popleft() for _ in range(len(self._waiting))])
+        return _answer(submission)
+
+    def _write_all(self, group: Sequence[Submission]) -> None:
+        """Record a group, or nothing of it."""
+        error: LedgerError | None = _not_written()
+        try:
+            self._histories.refresh()
+            self._judge(group)
+            if any(submission.fresh or submission.new for submission in group):
+                self._commit(group)
+            error = None
+        except LedgerError as problem:
+            error = problem
+        finally:
+            for submission in group:
+                if error is not None:
+                    submission.error = LedgerError(error.problem, hint=error.hint)
+                submission.is_done = True
+
+    def _commit(self, group: Sequence[Submission]) -> None:
+        with self._store.writing():
+            has_noises = any(submission.noises for submission in group)
+            if self._histories.refresh() or has_noises:  # another program wrote meanwhile
+                self._judge(group)
+            rows = [s.rows[place] for s in group for place in s.fresh]
+            chained = self._histories.chained(rows)
+            for row in chained:
+                self._store.insert(row)
+            new = {name: text for s in group for name, text in s.new.items()}
+            self._histories.write_head(chained, new)
+        records = [s.records[place] for s in group for place in s.fresh]
+        for row, record in zip(chained, records, strict=True):
+            self._histories.take(row, record)
+
+    def _judge(self, group: Sequence[Submission]) -> None:
+        """Check every submission against what is recorded and those accepted before it."""
+        accepted = Pending(self._width)
+        has_noises = any(submission.noises for submission in group)
+        known = self._store.settings() if has_noises else {}
+        for submission in group:
+            submission.fresh, submission.pairs, submission.error = [], [], None
+            submission.new = {}
+            try:
+                new = new_noises(submission.noises, known=known)
+                fresh, pairs = self._histories.compare(
+                    submission, accepted=accepted, threshold=self._threshold
+                )
+            except LedgerError as error:
+                submission.error = error
+                continue
+            allowed = pairs if submission.allowed is None else submission.allowed
+            refused = [pair for pair in pairs if pair not in allowed]
+            if refused:
+                submission.error = ThinDifferenceError(refused)
+                continue
+            submission.fresh, submission.pairs, submission.new = fresh, pairs, new
+            known |= new
+            if submission is not group[-1]:
+                for place in fresh:
+                    accepted.add(submission.records[place], submission.history)
+
+
+def _answer(submission: Submission) -> tuple[ThinPair, ...]:
+    if submission.error is not None:
+        raise submission.error
+    return tuple(submission.pairs)

@@ -1,0 +1,350 @@
+"""The two manifests of a release: one for everybody, one for the office."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from ckm import __version__
+from ckm.versions import versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from ckm.engine.published_table import PublishedTable
+
+__all__ = [
+    "KIND",
+    "METHOD",
+    "SUPPRESSION_KIND",
+    "FileRecord",
+    "TableRecord",
+    "describe_columns",
+    "internal_manifest",
+    "manifest_text",
+    "public_manifest",
+    "record_file",
+    "write_manifest",
+]
+
+KIND = "ckm-release"
+SUPPRESSION_KIND = "ckm-suppression"
+_CHUNK = 1 << 22
+
+# The same words for every release: they state the effect of the method, no parameter of it.
+METHOD = (
+    (
+        "The counts are protected by the cell key method: a small random amount was added to "
+        "or taken from them before publication."
+    ),
+    (
+        "The same group of people gets the same published count in every table that shows it. "
+        "Repeating a request therefore brings no new information."
+    ),
+    (
+        "A small count, or a small difference between two published counts, may come from the "
+        "added amounts alone: do not take it for a fact about a few people. Combining many "
+        "tables of the same people takes part of the noise away."
+    ),
+    (
+        "On average over many cells the added amounts cancel out. Published parts need not add "
+        "up exactly to their published total; to know a total, take its own cell instead of a "
+        "sum."
+    ),
+)
+
+
+AMOUNTS = (
+    (
+        "Sums of amounts carry noise too: a random amount was added to or taken from them, in "
+        "proportion to their largest contribution. Means are published sums divided by "
+        "published counts; where the published count is 0, so is the sum."
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRecord:
+    """A file, its size and its SHA-256."""
+
+    file: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRecord:
+    """A published table: its files, its columns, and what it took."""
+
+    name: str
+    title: str | Mapping[str, str] | None
+    rows: int
+    columns: tuple[tuple[str, str, str], ...]
+    files: tuple[FileRecord, ...]
+    seconds: float
+
+
+def record_file(
+    path: Path, *, name: str, progress: Callable[[int], None] | None = None
+) -> FileRecord:
+    """Hash a file in pieces; it need not fit into memory.
+
+    Parameters
+    ----------
+    path
+        The file.
+    name
+        What the manifest calls it.
+    progress
+        Called with the number of bytes of each piece.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "empty"
+    >>> file.touch()
+    >>> record_file(file, name="empty").sha256[:8]
+    'e3b0c442'
+    """
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while piece := file.read(_CHUNK):
+            digest.update(piece)
+            size += len(piece)
+            if progress is not None:
+                progress(len(piece))
+    return FileRecord(file=name, bytes=size, sha256=digest.hexdigest())
+
+
+def describe_columns(
+    table: PublishedTable,
+    hierarchies: Mapping[str, object],
+    *,
+    total_label: str = "Total",
+    protection: str = "protected",
+) -> tuple[tuple[str, str, str], ...]:
+    """Put the columns of a published table into words.
+
+    Parameters
+    ----------
+    table
+        The table.
+    hierarchies
+        The hierarchies among its dimensions.
+    total_label
+        What totals are called in it.
+    protection
+        How its numbers are protected.
+
+    Returns
+    -------
+    tuple
+        Name, kind and description of each column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ckm.engine.published_table import PublishedTable
+    >>> table = PublishedTable(dimensions={}, measures={"count": np.array([7])})
+    >>> describe_columns(table, {})
+    (('count', 'integer', 'Number of units, protected.'),)
+    """
+    levels = {
+        column: f"Level {number} of {len(columns)} of {name!r}, from broad to fine"
+        for name, columns in hierarchies.items()
+        if isinstance(columns, list)
+        for number, column in enumerate(columns, start=1)
+    }
+    described = []
+    for name in table.dimensions:
+        words = levels.get(name, f"Category of {name!r}")
+        if isinstance(hierarchies.get(name, []), list):
+            words += f"; {total_label!r} where the row is a total over it."
+        else:
+            words = f"Code of the tree of {name!r}; its top code is the total."
+        described.append((name, "text", words))
+    for name, values in table.measures.items():
+        kind = "number" if values.dtype.kind == "f" else "integer"
+        described.append((name, kind, f"{_measure_words(name)}, {protection}."))
+    return tuple(described)
+
+
+def _measure_words(name: str) -> str:
+    statistic, _, variable = name.partition("_")
+    if statistic == "sum" and variable:
+        return f"Sum of {variable!r}"
+    if statistic == "mean" and variable:
+        return f"Mean of {variable!r}: published sum over published count, none where that is 0"
+    return "Weighted number of units" if statistic == "weighted" else "Number of units"
+
+
+def public_manifest(
+    tables: Sequence[TableRecord],
+    *,
+    title: str | Mapping[str, str] | None,
+    report: Sequence[FileRecord] = (),
+    method: Sequence[str] = METHOD,
+) -> dict[str, Any]:
+    """Return what anybody may know: the tables, their columns, the method in words.
+
+    Parameters
+    ----------
+    tables
+        The published tables.
+    title
+        Title of the release; by language where its files are in several.
+    report
+        The pages of the public report, and their numbers.
+    method
+        The protection in words, if it is not that of the cell key method.
+
+    Notes
+    -----
+    No parameter of the noise, no key, no time, nothing about the input.
+
+    Examples
+    --------
+    >>> public_manifest([], title="Job seekers")["title"]
+    'Job seekers'
+    """
+    return {
+        "kind": KIND,
+        "schema": 1,
+        "title": title,
+        "engine": {"name": "ckm", "version": __version__},
+        "method": [*method, *(AMOUNTS if method is METHOD and _has_sums(tables) else ())],
+        "tables": [
+            {
+                "name": table.name,
+                "title": table.title,
+                "rows": table.rows,
+                "columns": [
+                    {"name": name, "type": kind, "description": words}
+                    for name, kind, words in table.columns
+                ],
+                "files": [asdict(file) for file in table.files],
+            }
+            for table in tables
+        ],
+        "report": [asdict(file) for file in report],
+    }
+
+
+def _has_sums(tables: Sequence[TableRecord]) -> bool:
+    return any(
+        words.startswith(("Sum of", "Mean of")) and kind == "number"
+        for table in tables
+        for _, kind, words in table.columns
+    )
+
+
+def internal_manifest(
+    tables: Sequence[TableRecord],
+    *,
+    job: Mapping[str, Any],
+    inputs: Sequence[FileRecord],
+    ptable: Mapping[str, Any],
+    public: Sequence[FileRecord],
+    report: Sequence[FileRecord],
+    times: Mapping[str, Any],
+    ledger: Mapping[str, Any] | None = None,
+    amounts: Sequence[Mapping[str, Any]] = (),
+    options: str = "",
+) -> dict[str, Any]:
+    """Return what the office needs to explain and repeat a release.
+
+    Parameters
+    ----------
+    tables
+        The published tables.
+    job
+        The job file, the label of the secret, and the formats of the tables.
+    inputs
+        Every file that the numbers depend on.
+    ptable
+        Identifier and summary of the p-table.
+    public
+        Every file of ``public/``.
+    report
+        The pages of the internal report, and their numbers.
+    times
+        When it started and finished.
+    ledger
+        The ledger and the entries of the tables in it; None without one.
+    amounts
+        Each variable that is summed, with its p-tables.
+    options
+        What was asked for beside the job, as it stands on the command line.
+
+    Examples
+    --------
+    >>> found = internal_manifest(
+    ...     [], job={}, inputs=[], ptable={}, public=[], report=[], times={}
+    ... )
+    >>> found["kind"]
+    'ckm-release'
+    """
+    return {
+        "kind": KIND,
+        "schema": 1,
+        "job": dict(job),
+        "inputs": [asdict(file) for file in inputs],
+        "ptable": dict(ptable),
+        "amounts": [dict(amount) for amount in amounts],
+        "tables": [
+            {"name": table.name, "cells": table.rows, "seconds": round(table.seconds, 3)}
+            for table in tables
+        ],
+        "public": [asdict(file) for file in public],
+        "report": [asdict(file) for file in report],
+        "ledger": None if ledger is None else dict(ledger),
+        "versions": versions(),
+        "times": dict(times),
+        "repeat": "The same job, input, secret and versions give the same files in public/, "
+        f"byte for byte: ckm release job.toml -o again/{options}",
+    }
+
+
+def manifest_text(manifest: Mapping[str, Any]) -> str:
+    r"""Return a manifest as JSON, for people to read.
+
+    Parameters
+    ----------
+    manifest
+        Its content.
+
+    Examples
+    --------
+    >>> manifest_text({"kind": KIND})
+    '{\n  "kind": "ckm-release"\n}\n'
+    """
+    return json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
+    """Write a manifest as JSON, in UTF-8, for people to read.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    manifest
+        Its content.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "manifest.json"
+    >>> write_manifest(file, {"kind": KIND})
+    >>> "ckm-release" in file.read_text()
+    True
+    """
+    path.write_bytes(manifest_text(manifest).encode())

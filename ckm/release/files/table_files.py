@@ -1,0 +1,295 @@
+"""The files of a release's tables: their names, their formats, what each of them holds."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.engine.published_table import PublishedTable, measure_columns
+from ckm.errors import ConfigError, FormatError
+from ckm.formats import FORMATS, to_bytes
+from ckm.formats.csv_text import formulas, is_formula, without_formulas
+from ckm.formats.names import without_repeats
+from ckm.formats.registry import format_named
+from ckm.release.files.table_metadata import TableWords
+from ckm.release.pages.report_pages import LANGUAGES, NUMBERS, page_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from ckm.config.job.job import Job, JobOutput
+    from ckm.formats import TableAbout
+
+__all__ = ["TableFiles", "file_names", "files_of", "formula_cautions", "in_formats"]
+
+logger = logging.getLogger(__name__)
+
+_ROOMY = ("csv", "csvw", "parquet")  # they hold whatever a table holds
+_EXACT = ("csv", "csvw", "sdmx-csv", "sdmx-csv-1")  # a spreadsheet may open them
+_SHOWN = 5
+_OTHERS = ("manifest.json", NUMBERS, *(page_name("public", code) for code in LANGUAGES))
+
+
+def file_names(
+    table: str,
+    format: str,  # noqa: A002  (the word of jobs)
+    *,
+    language: str = "",
+) -> tuple[str, ...]:
+    """Return the names of a table's files in a format.
+
+    Parameters
+    ----------
+    table
+        Name of the table.
+    format
+        A name in `ckm.formats.FORMATS`.
+    language
+        Of the files, where it stands in their names.
+
+    Examples
+    --------
+    >>> file_names("jobs", "csvw")
+    ('jobs.csv', 'jobs.csv-metadata.json')
+    >>> file_names("jobs", "px", language="fr")
+    ('jobs.fr.px',)
+    """
+    kind = FORMATS[format]
+    name = f"{table}.{language}{kind.suffixes[0]}" if language else table + kind.suffixes[0]
+    return (name, f"{name}{kind.sidecar}") if kind.sidecar else (name,)
+
+
+def files_of(table: str, output: JobOutput) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Give the files that a release has of a table: format, language and names.
+
+    A language stands in the names of files in several languages; CSV, which has no words, has
+    one file for all of them.
+
+    Parameters
+    ----------
+    table
+        Name of the table.
+    output
+        The formats and the languages.
+
+    Examples
+    --------
+    >>> from ckm.config.job.job import JobOutput
+    >>> found = files_of("jobs", JobOutput(formats=("csv", "px"), languages=("en", "fr")))
+    >>> [names for _, _, (names,) in found]
+    ['jobs.csv', 'jobs.en.px', 'jobs.fr.px']
+    """
+    for kind in output.formats:
+        if len(output.languages) == 1 or not FORMATS[kind].keeps:
+            yield kind, output.languages[0], file_names(table, kind)
+            continue
+        for language in output.languages:
+            yield kind, language, file_names(table, kind, language=language)
+
+
+def in_formats(job: Job, formats: Sequence[str]) -> Job:
+    """Return a job that writes its tables in other formats.
+
+    Parameters
+    ----------
+    job
+        The job.
+    formats
+        Names in `ckm.formats.FORMATS`.
+
+    Raises
+    ------
+    FormatError
+        If there is no format of that name.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> in_formats(read_job("job.toml"), ["px"]).output.formats  # doctest: +SKIP
+    ('px',)
+    """
+    names = without_repeats(format_named(name).name for name in formats)
+    return replace(job, output=replace(job.output, formats=names))
+
+
+class TableFiles:
+    """Writes the tables of a job, each in the formats of the job.
+
+    Parameters
+    ----------
+    job
+        The job.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> TableFiles(read_job("job.toml")).require_fit()  # doctest: +SKIP
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        languages = job.output.languages
+        self._words = {code: TableWords(job, language=code) for code in languages}
+        #: Table and language → what its files say.
+        self.said: dict[tuple[str, str], TableAbout] = {}
+
+    def require_fit(self) -> None:
+        """Refuse what no data are needed to see: names and words that a format cannot hold.
+
+        Raises
+        ------
+        ConfigError
+            If two tables would have the same file.
+        FormatError
+            If a format cannot hold a name, a label or another text of the job.
+        """
+        self._require_names()
+        for name in self._job.tables:
+            table = self._rehearsal(name)
+            abouts = {code: words.about(name, table) for code, words in self._words.items()}
+            for kind, language, _ in files_of(name, self._job.output):
+                if kind in _ROOMY:
+                    continue
+                with _explained(name, kind):
+                    to_bytes(table, kind, about=abouts[language])
+
+    def cautions(self) -> tuple[str, ...]:
+        """Return what to think of before a release, as far as no data are needed to see it."""
+        found: dict[str, list[str]] = {}
+        words = self._first
+        for name in self._job.tables:
+            found |= formulas(self._rehearsal(name))
+            for column, dimension in words.columns(name).items():
+                texts = [*found.get(column, ()), *words.codes(column, dimension)]
+                found[column] = list(filter(is_formula, dict.fromkeys(texts)))
+        return formula_cautions(found, self._job.output)
+
+    @property
+    def _first(self) -> TableWords:
+        """The words in the first language; names and codes are the same in all."""
+        return self._words[self._job.output.languages[0]]
+
+    def write(self, folder: Path, name: str, table: PublishedTable) -> tuple[Path, ...]:
+        """Write a table in each format and language.
+
+        Parameters
+        ----------
+        folder
+            Where to.
+        name
+            Name of the table.
+        table
+            The table.
+
+        Returns
+        -------
+        tuple of pathlib.Path
+            The files.
+
+        Raises
+        ------
+        FormatError
+            If a format cannot hold the table.
+        ReleaseError
+            If a code list lacks a category, or a file cannot be written.
+        """
+        for code, words in self._words.items():
+            self.said[name, code] = words.about(name, table)
+        paths: list[Path] = []
+        for caution in formula_cautions(formulas(table), self._job.output):
+            logger.warning("Table %r: %s", name, caution)
+        for kind, language, names in files_of(name, self._job.output):
+            about = self.said[name, language]
+            with _explained(name, kind):
+                self._escaped(table, kind).write(folder / names[0], format=kind, about=about)
+            paths += [folder / each for each in names]
+        return tuple(paths)
+
+    def _escaped(self, table: PublishedTable, kind: str) -> PublishedTable:
+        escapes = kind == "csv" and self._job.output.csv_formulas == "escape"
+        return without_formulas(table) if escapes else table
+
+    def _require_names(self) -> None:
+        wanted = Counter(each.lower() for each in _OTHERS)
+        for table in self._job.tables:
+            for _, _, names in files_of(table, self._job.output):
+                wanted.update(each.lower() for each in names)
+        twice = sorted(name for name, times in wanted.items() if times > 1)
+        if twice:
+            shown = ", ".join(map(repr, twice[:3]))
+            raise ConfigError(
+                f"A release has each file once; tables and formats give {shown} twice.",
+                hint="give a [[table]] another name, or leave a format out",
+            )
+
+    def _rehearsal(self, name: str) -> PublishedTable:
+        """Make a small table with the columns and the declared categories of a table."""
+        words, request = self._first, self._job.tables[name]
+        texts = {}
+        for column, dimension in words.columns(name).items():
+            declared = self._job.categories.get(dimension, ())
+            listed = declared if isinstance(declared, list) and column == dimension else ()
+            kept = [text for text in listed if isinstance(text, str)]
+            texts[column] = list(dict.fromkeys([words.total(dimension), *kept]))
+        size = max(map(len, texts.values()))
+        rows = np.arange(size, dtype=np.int32)
+        dimensions = {c: (np.minimum(rows, len(t) - 1), t) for c, t in texts.items()}
+        return PublishedTable(
+            dimensions=dimensions,
+            measures={
+                column: np.zeros(size, np.int64 if measure == "count" else np.float64)
+                for column, measure in measure_columns(request.measures, dimensions).items()
+            },
+        )
+
+
+def formula_cautions(
+    found: Mapping[str, Sequence[str]], output: JobOutput, *, section: str = "[output]"
+) -> tuple[str, ...]:
+    """Say which texts of CSV files a spreadsheet would take for formulas.
+
+    Parameters
+    ----------
+    found
+        Column → such texts.
+    output
+        The formats, and what is done about it.
+    section
+        Where to write that something is done about it.
+
+    Examples
+    --------
+    >>> from ckm.config.job.job import JobOutput
+    >>> formula_cautions({"sex": []}, JobOutput())
+    ()
+    """
+    exact = [kind for kind in output.formats if kind in _EXACT]
+    if output.csv_formulas == "escape":
+        exact = [kind for kind in exact if kind != "csv"]
+    return tuple(
+        f"Column {column!r} has {len(texts)} text{'s' if len(texts) > 1 else ''} that a"
+        f" spreadsheet takes for a formula when it opens {' or '.join(map(repr, exact))}:"
+        f" {', '.join(map(repr, texts[:_SHOWN]))}{', …' if len(texts) > _SHOWN else ''}."
+        " Change them, publish XLSX for spreadsheets, or write csv_formulas = "
+        f"\"escape\" under {section}, which puts an apostrophe before them in 'csv'."
+        for column, texts in found.items()
+        if texts and exact
+    )
+
+
+@contextlib.contextmanager
+def _explained(table: str, kind: str) -> Iterator[None]:
+    """Name the table and the format in what a format refuses."""
+    try:
+        yield
+    except FormatError as error:
+        raise FormatError(
+            f"Table {table!r} does not fit into {kind!r}: {error.problem}",
+            hint=error.hint or f"leave {kind!r} out, or change the text",
+        ) from None

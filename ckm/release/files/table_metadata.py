@@ -1,0 +1,251 @@
+"""What the files of a job's table say beside its numbers, in the words of the job."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckm.engine.magnitudes.measures import mean_decimals
+from ckm.engine.published_table import measure_columns
+from ckm.engine.request import variable_of
+from ckm.errors import ReleaseError
+from ckm.formats import TableAbout
+from ckm.formats.words import MISSING, category_labels, say
+from tables import CodeTree
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ckm.config.job.job import Job, JobVariable
+    from ckm.engine.published_table import PublishedTable
+
+__all__ = ["TableWords"]
+
+
+class TableWords:
+    """Says what the tables of a job are: names, labels, hierarchies, who is responsible.
+
+    Only categories of the published table are spoken of: a name beside it could tell that
+    somebody is there.
+
+    Parameters
+    ----------
+    job
+        The job. Its code trees are read at once.
+    language
+        Of the words; by default the first of the files.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> words = TableWords(read_job("job.toml"))  # doctest: +SKIP
+    >>> words.about("people", table).title  # doctest: +SKIP
+    'People by sex'
+    """
+
+    def __init__(self, job: Job, *, language: str = "") -> None:
+        self._job = job
+        self._language = language or job.output.languages[0]
+        names = [name for table in job.tables.values() for name in table.dimensions]
+        self._total = dict.fromkeys(names, job.output.total_label)
+        for name, nested in job.hierarchies.items():
+            if not isinstance(nested, list):
+                path = nested if isinstance(nested, Path) else Path(nested["tree"])
+                self._total[name] = CodeTree.read(path).root or job.output.total_label
+
+    def columns(self, name: str) -> dict[str, str]:
+        """Return the columns that the dimensions of a table make: column → dimension.
+
+        Parameters
+        ----------
+        name
+            Name of the table.
+        """
+        found: dict[str, str] = {}
+        for dimension in self._job.tables[name].dimensions:
+            nested = self._job.hierarchies.get(dimension)
+            levels = nested if isinstance(nested, list) else []
+            listed = levels if len(levels) > 1 else [dimension]
+            found |= dict.fromkeys(listed, dimension)
+        return found
+
+    def total(self, dimension: str) -> str:
+        """Return the category that stands for all others of a dimension.
+
+        Parameters
+        ----------
+        dimension
+            Of a table of the job.
+        """
+        return self._total[dimension]
+
+    def about(self, name: str, table: PublishedTable) -> TableAbout:
+        """Return what the files of a published table say.
+
+        Parameters
+        ----------
+        name
+            Name of the table.
+        table
+            The published table.
+
+        Raises
+        ------
+        ReleaseError
+            If a code list does not name a category that the table shows.
+        """
+        job, output, columns = self._job, self._job.output, self.columns(name)
+        language = self._language
+        measures = measure_columns(job.tables[name].measures, table.dimensions)
+        has_amounts = bool(job.tables[name].variables)
+        has_noisy_amounts = has_amounts and job.suppression is None
+        notes = [
+            say(self._method(), language),
+            say("amounts", language) if has_noisy_amounts else "",
+            self._in(output.description),
+        ]
+        return TableAbout(
+            id=name,
+            title=self._in(job.titles.get(name)),
+            language=language,
+            source=self._in(output.source),
+            contact=job.report.contact,
+            notes=list(dict.fromkeys(filter(None, notes))),
+            labels=self._labels(columns)
+            | {column: self._measure(measure) for column, measure in measures.items()},
+            category_labels=self._categories(name, columns, table),
+            unit=self._in(output.unit),
+            units=self._units(measures),
+            decimals=self._decimals(measures),
+            updated=dt.date.fromisoformat(job.report.date) if job.report.date else None,
+            geography=self._geography(columns),
+            totals={
+                column: self.total(dimension)
+                for column, dimension in columns.items()
+                if self.total(dimension) in table.dimensions[column][1]
+            },
+            hierarchies=self._hierarchies(columns),
+            withheld_label=say("withheld", language),
+            suppressed_label=say("no_mean" if has_noisy_amounts else "suppressed", language),
+            dataflow=job.dataflows.get(name, ""),
+        )
+
+    def _in(self, texts: Mapping[str, str] | None) -> str:
+        """Return a text in the language; empty where nothing was said."""
+        return (texts or {}).get(self._language, "")
+
+    def _method(self) -> str:
+        """Return the key of the words for what protects the counts."""
+        if self._job.suppression is not None:
+            return "suppression"
+        return "additive" if self._job.output.additive else "method"
+
+    def _hierarchies(self, columns: Mapping[str, str]) -> dict[str, list[str]]:
+        """Return the dimensions of several columns."""
+        found: dict[str, list[str]] = {}
+        for column, dimension in columns.items():
+            found.setdefault(dimension, []).append(column)
+        return {name: listed for name, listed in found.items() if len(listed) > 1}
+
+    def _labels(self, columns: Mapping[str, str]) -> dict[str, str]:
+        """Return the labels of dimensions, and of columns that have one."""
+        labels = {}
+        for column, dimension in columns.items():
+            own, above = self._job.variables.get(column), self._job.variables.get(dimension)
+            labels[dimension] = (self._in(above.labels) if above else "") or dimension
+            levels = {} if above is None else above.levels
+            label = (self._in(own.labels) if own else "") or self._in(levels.get(column))
+            labels |= {column: label} if label else {}
+        return labels
+
+    def _measure(self, measure: str) -> str:
+        """Return the label of a measure."""
+        variable = variable_of(measure)
+        if variable is None:
+            return say(measure, self._language)
+        said = self._job.variables.get(variable)
+        statistic = measure.partition(":")[0]
+        kind = f"weighted_{statistic}" if self._job.data.weight else statistic
+        label = (self._in(said.labels) if said else "") or variable
+        return say(kind, self._language).format(label)
+
+    def _units(self, measures: Mapping[str, str]) -> dict[str, str]:
+        """Return the units of amounts, where the job names them."""
+        named = {c: self._job.magnitudes.get(variable_of(m) or "") for c, m in measures.items()}
+        return {
+            column: self._in(found.unit)
+            for column, found in named.items()
+            if found and found.unit
+        }
+
+    def _decimals(self, measures: Mapping[str, str]) -> dict[str, int]:
+        """Return the decimals to show of measures with amounts, where they are limited."""
+        found: dict[str, int | None] = {}
+        for column, measure in measures.items():
+            amount = self._job.magnitudes.get(variable_of(measure) or "")
+            decimals = None if amount is None else amount.decimals
+            if decimals is not None:
+                is_mean = measure.startswith("mean:")
+                found[column] = mean_decimals(decimals) if is_mean else max(decimals, 0)
+        return {column: number for column, number in found.items() if number is not None}
+
+    def _geography(self, columns: Mapping[str, str]) -> str:
+        """Return the dimension or the column that tells places."""
+        area = next((v.name for v in self._job.variables.values() if v.is_area), "")
+        if area in {*columns, *self._hierarchies(columns)}:
+            return area
+        nested = self._job.hierarchies.get(area)
+        levels = nested if isinstance(nested, list) else []
+        return next((column for column in columns if column in levels), "")
+
+    def _categories(
+        self, name: str, columns: Mapping[str, str], table: PublishedTable
+    ) -> dict[str, dict[str, str]]:
+        """Return the labels of the categories that the table shows."""
+        found = {}
+        for column, dimension in columns.items():
+            known = self.codes(column, dimension)
+            texts = table.dimensions[column][1]
+            self._require_listed(name, column, dimension, texts)
+            own = {self.total(dimension): say("total", self._language)}
+            if self._job.output.missing_label == MISSING:  # else the office's own word
+                own[MISSING] = say(MISSING, self._language)
+            said = own | known
+            found[column] = category_labels({text: said.get(text, text) for text in texts})
+        return {column: labels for column, labels in found.items() if labels}
+
+    def _variables(self, column: str, dimension: str) -> list[JobVariable]:
+        """Return what is said of a column, the words of its own last."""
+        names = dict.fromkeys([dimension, column])
+        return [self._job.variables[n] for n in names if n in self._job.variables]
+
+    def codes(self, column: str, dimension: str) -> dict[str, str]:
+        """Return the codes that the job has words for, and those words.
+
+        Parameters
+        ----------
+        column, dimension
+            See `columns`.
+        """
+        return {
+            code: self._in(texts)
+            for variable in self._variables(column, dimension)
+            for code, texts in variable.categories.items()
+        }
+
+    def _require_listed(
+        self, name: str, column: str, dimension: str, texts: Sequence[str]
+    ) -> None:
+        listed = [v.codelist for v in self._variables(column, dimension) if v.codelist]
+        if not listed:
+            return
+        output = self._job.output
+        known = {*self.codes(column, dimension), self.total(dimension), output.missing_label}
+        strangers = len(set(texts) - known)
+        if strangers:
+            raise ReleaseError(
+                f"Table {name!r} shows {strangers} categories of {column!r} that the code list "
+                f"{listed[-1].name!r} does not name.",
+                hint="add them there, or leave their records out with where",
+            )

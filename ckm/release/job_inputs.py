@@ -1,0 +1,471 @@
+"""What a job needs before it can run: its p-table, its secret, its data."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from ckm.config.problems import JobError, Problem
+from ckm.errors import ConfigError
+from footing.errors import ExplainedError
+from tables import Secret, SourceError
+from tables.secret import SECRET_VARIABLE
+from tables.spill import SpillFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from ckm.config.job.job import Job, JobLedger
+    from ckm.engine.engine import Engine
+    from ckm.engine.magnitudes import MagnitudeNoise
+    from ckm.engine.request import TableRequest
+    from ckm.ledger import Ledger
+    from ptable import InfeasibleError, NoiseSpec, PTable
+
+__all__ = [
+    "OpenedJob",
+    "Step",
+    "load_noises",
+    "load_ptable",
+    "load_secret",
+    "open_engine",
+    "opened_job",
+    "opened_ledger",
+    "silent_step",
+    "zero_sums_caution",
+]
+
+#: Called with an event and a sentence when a part of a job is found right.
+Step: TypeAlias = "Callable[[str, str], None]"
+
+logger = logging.getLogger(__name__)
+
+
+def load_ptable(job: Job) -> PTable:
+    """Read the p-table of a job, or solve it. Only solving loads a solver.
+
+    Parameters
+    ----------
+    job
+        The job.
+
+    Raises
+    ------
+    PTableError
+        If the file holds no sound p-table, or no p-table satisfies the specification.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> load_ptable(read_job("demo/job.toml"))  # doctest: +SKIP
+    """
+    if job.ptable is None:
+        raise ConfigError(
+            f"The job {job.path.name!r} has no noise: it is one for suppression.",
+            hint="ckm suppress takes it; ckm release needs [ptable] instead of [suppression]",
+        )
+    from ptable import NoiseSpec
+    from ptable.stack import StackedSpec
+
+    table = _read_or_solve(job.ptable)
+    proof, spec = table.certificate, table.spec
+    if proof is not None and isinstance(spec, NoiseSpec | StackedSpec):
+        from ptable.figures import name_few_outcomes
+
+        if text := name_few_outcomes(spec, proof=proof):
+            logger.warning("%s", text, extra={"event": "noise of few outcomes"})
+    return table
+
+
+def load_noises(job: Job) -> dict[str, MagnitudeNoise]:
+    """Read or solve the p-tables of the variables that a job sums.
+
+    Parameters
+    ----------
+    job
+        The job.
+
+    Returns
+    -------
+    dict
+        Variable → its noise; empty where all tables hold counts.
+
+    Raises
+    ------
+    ConfigError, PTableError
+        If a p-table cannot be had or does not fit the noise.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> load_noises(read_job("demo/job.toml"))  # doctest: +SKIP
+    {}
+    """
+    made: dict[NoiseSpec | Path, PTable] = {}
+    noises = {}
+    for variable, magnitude in job.magnitudes.items():
+        for wanted in magnitude.ptables.values():
+            if wanted not in made:
+                made[wanted] = _read_or_solve(wanted)
+        tables = {name: made[wanted] for name, wanted in magnitude.ptables.items()}
+        try:
+            noises[variable] = magnitude.noise(tables)
+        except ConfigError as error:
+            raise ConfigError(
+                f"[[magnitude]] of {variable!r}: {error.problem}", hint=error.hint
+            ) from None
+    return noises
+
+
+def _read_or_solve(wanted: NoiseSpec | Path) -> PTable:
+    from ptable import PTable
+    from ptable.mechanisms import Mechanism
+
+    if isinstance(wanted, Path):
+        table = PTable.read(wanted)
+        if table.certificate is None and not isinstance(table.spec, Mechanism):
+            logger.warning(
+                "The p-table %r has no certificate: nobody has proved its bias and variance.",
+                wanted.name,
+                extra={"event": "p-table without certificate", "file": wanted.name},
+            )
+        return table
+    from ptable import solve
+
+    return solve(wanted)
+
+
+def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
+    """Tell how many sums of few records become 0, if a job publishes sums.
+
+    Parameters
+    ----------
+    job
+        The job.
+    ptable
+        The p-table of its counts.
+
+    Returns
+    -------
+    str or None
+        A sentence with the mean of published over true sums; None where none becomes 0.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> job = read_job("demo/job.toml")  # doctest: +SKIP
+    >>> zero_sums_caution(job, load_ptable(job))  # doctest: +SKIP
+    """
+    names = [
+        name for name, t in job.tables.items() if any(m.startswith("sum:") for m in t.measures)
+    ]
+    last = int(ptable.counts[-1])
+    kept = {}
+    for count in {1, 2, 3} & {*ptable.counts.tolist(), *range(last, 4)}:
+        units = ptable.units(min(count, last))
+        kept[count] = 1 - units.get(-count * ptable.step, 0) / ptable.key_range
+    if not names or kept.get(1, 1.0) == 1:
+        return None
+    listed = ", ".join(f"{share:.2f} for {count}" for count, share in sorted(kept.items()))
+    return (
+        f"[[table]] {' and '.join(map(repr, names))}: a sum is 0 where the noisy count is, so "
+        "that sums of small cells are too low on average. The mean of published over true, by "
+        f"records of the cell: {listed}."
+    )
+
+
+def load_secret(job: Job) -> Secret | None:
+    """Read the secret of a job from its file or from the environment.
+
+    Parameters
+    ----------
+    job
+        The job.
+
+    Raises
+    ------
+    ConfigError
+        If the job needs a secret and there is none, or it cannot be used.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> load_secret(read_job("demo/job.toml"))  # doctest: +SKIP
+    Secret(…)
+    """
+    path = job.keys.secret
+    if path is None and not os.environ.get(SECRET_VARIABLE):
+        if not job.needs_secret:
+            return None
+        raise ConfigError(
+            "The job needs a secret: [keys] names no file and CKM_SECRET is not set.",
+            hint="make one with: ckm keys secret secret.key",
+        )
+    try:
+        if path is None:
+            return Secret.from_env(SECRET_VARIABLE)
+        return Secret.from_file(path)
+    except SourceError as error:
+        raise ConfigError(error.problem, hint=error.hint) from None
+
+
+@contextlib.contextmanager
+def opened_ledger(
+    ledger: JobLedger | None,
+    job: Job,
+    *,
+    ptable: PTable,
+    noises: Mapping[str, MagnitudeNoise] | None = None,
+    is_kept: bool = True,
+) -> Iterator[Ledger | None]:
+    """Open the ledger of a job for the time of a block; None where the job names none.
+
+    Parameters
+    ----------
+    ledger
+        What the job, or the service over it, says of its ledger.
+    job
+        The job, whose secret seals the ledger.
+    ptable
+        Its p-table; a ledger is for the noise of one.
+    noises
+        The noise of the variables that it sums, from `load_noises`; they keep that which they
+        were published with.
+    is_kept
+        Make it where it is not yet there. False makes one that goes again with the block.
+
+    Yields
+    ------
+    ckm.ledger.Ledger or None
+        The ledger.
+
+    Raises
+    ------
+    ConfigError, LedgerError
+        If it cannot be opened, or has another secret, noise or threshold.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> job = read_job("demo/job.toml")  # doctest: +SKIP
+    >>> with opened_ledger(
+    ...     job.ledger, job, ptable=load_ptable(job)
+    ... ) as ledger:  # doctest: +SKIP
+    ...     pass
+    """
+    if ledger is None:
+        yield None
+        return
+    from ckm.engine.magnitudes import noise_identities
+    from ckm.ledger import Ledger
+    from ckm.ledger.storage.store import has_ledger
+
+    secret, target = _secret_of_ledger(job), ledger.target
+    with contextlib.ExitStack() as stack:
+        create = is_kept
+        if not (is_kept or has_ledger(target)):
+            _require_place(target)
+            folder = SpillFolder()
+            stack.callback(folder.remove)
+            create, target = True, folder.path / "ledger.db"
+        opened = stack.enter_context(
+            Ledger.open(
+                target,
+                secret=secret,
+                threshold=ledger.threshold,
+                noise=f"{ptable.id} {'mixed' if job.keys.mix else 'plain'}",
+                create=create,
+                smallest=ledger.smallest,
+            )
+        )
+        if noises:
+            opened.require_amounts(noise_identities(noises, noises, weight=job.data.weight))
+        yield opened
+
+
+def _require_place(target: Path | str) -> None:
+    """Refuse a folder in which no ledger can be made."""
+    if isinstance(target, Path) and not os.access(target.parent, os.W_OK | os.X_OK):
+        from ckm.ledger import LedgerError
+
+        raise LedgerError(
+            f"The ledger {target.name!r} cannot be opened: {os.strerror(errno.EACCES)}.",
+            hint="look at the file's permissions",
+        )
+
+
+def _secret_of_ledger(job: Job) -> Secret:
+    if job.keys.secret is None and not os.environ.get(SECRET_VARIABLE):
+        raise ConfigError(
+            "A ledger is sealed with the secret: [keys] names no file and CKM_SECRET is not "
+            "set.",
+            hint="make one with: ckm keys secret secret.key",
+        )
+    try:
+        if job.keys.secret is None:
+            return Secret.from_env(SECRET_VARIABLE)
+        return Secret.from_file(job.keys.secret)
+    except SourceError as error:
+        raise ConfigError(error.problem, hint=error.hint) from None
+
+
+def open_engine(
+    job: Job,
+    ptable: PTable,
+    *,
+    noises: Mapping[str, MagnitudeNoise] | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Engine:
+    """Open the data of a job with its keys and its p-table.
+
+    Parameters
+    ----------
+    job
+        The job.
+    ptable
+        Its p-table.
+    noises
+        The noise of the variables that it sums; by default from `load_noises`.
+    memory_limit, threads
+        Limits of the tabulation; they never change a result.
+
+    Raises
+    ------
+    TablesError
+        If the data cannot be opened or lack a column that the job names.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> job = read_job("demo/job.toml")  # doctest: +SKIP
+    >>> open_engine(job, load_ptable(job))  # doctest: +SKIP
+    """
+    from ckm.engine.engine import Engine
+
+    data = job.data
+    return Engine(
+        str(data.path),
+        id=data.id,
+        record_key=data.record_key,
+        key_range=data.key_range,
+        weight=data.weight,
+        secret=load_secret(job),
+        ptable=ptable,
+        hierarchies=dict(job.hierarchies) or None,
+        categories=dict(job.categories) or None,
+        mix=job.keys.mix,
+        checks=job.keys.checks,
+        magnitudes=load_noises(job) if noises is None else noises,
+        total_label=job.output.total_label,
+        missing_label=job.output.missing_label,
+        table=data.table,
+        engine=data.engine,
+        master=data.master,
+        memory_limit=memory_limit,
+        threads=threads,
+    )
+
+
+def silent_step(_event: str, _message: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OpenedJob:
+    """What a job works with: its engine, its noise, its ledger."""
+
+    engine: Engine
+    ptable: PTable
+    noises: Mapping[str, MagnitudeNoise]
+    ledger: Ledger | None
+
+
+@contextlib.contextmanager
+def opened_job(
+    job: Job,
+    *,
+    tables: Mapping[str, TableRequest] | None = None,
+    ledger: JobLedger | None = None,
+    is_kept: bool = True,
+    step: Step = silent_step,
+    progress: Callable[[str, int, int], None] | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Iterator[OpenedJob]:
+    """Open all that a job needs for the time of a block, and check that it fits together.
+
+    No row of the data is read. Checks, dry runs and releases all begin here.
+
+    Parameters
+    ----------
+    job
+        The job.
+    tables, ledger
+        What is wanted of the data, and the ledger, instead of those of the job.
+    is_kept
+        False for a dry run: a ledger that is not there yet goes again.
+    step
+        Called with an event and a sentence when a part is found right.
+    progress
+        Called with a stage, how much of it is done, and how much there is.
+    memory_limit, threads
+        Limits of the tabulation.
+
+    Raises
+    ------
+    CkmError, PTableError, tables.TablesError
+        If something is missing or does not fit.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> with opened_job(read_job("demo/job.toml")) as opened:  # doctest: +SKIP
+    ...     opened.engine
+    """
+    from ckm.ledger.storage.store import has_ledger
+    from ptable import InfeasibleError, NoiseSpec, solve
+
+    tell = progress or (lambda _stage, _done, _total: None)
+    tables, ledger = tables or job.tables, ledger or job.ledger
+    infeasible: InfeasibleError | None = None
+    tell("p-table", 0, 1)
+    try:
+        ptable, noises = load_ptable(job), load_noises(job)
+    except InfeasibleError as error:  # the columns are looked at all the same
+        infeasible, noises = error, {}
+        ptable = solve(NoiseSpec(max_noise=2, variance=1.0))
+    else:
+        step("p-table ready", "the p-table exists and its certificate holds")
+        if noises:
+            step("noise of sums ready", f"p-tables are there for {', '.join(noises)}")
+    tell("p-table", 1, 1)
+    with contextlib.ExitStack() as stack:
+        try:
+            engine = stack.enter_context(
+                open_engine(
+                    job, ptable, noises=noises, memory_limit=memory_limit, threads=threads
+                )
+            )
+            engine.validate(tables, sketch=ledger.threshold if ledger else 0)
+        except ExplainedError as error:
+            if infeasible is None:
+                raise
+            both = [Problem(where="", text=e.problem, hint=e.hint) for e in (infeasible, error)]
+            raise JobError(job.path.name, both) from None
+        if infeasible is not None:
+            raise infeasible
+        step("columns checked", "the data have every column, with types that fit")
+        is_there = ledger is not None and has_ledger(ledger.target)
+        opened = stack.enter_context(
+            opened_ledger(ledger, job, ptable=ptable, noises=noises, is_kept=is_kept)
+        )
+        if ledger is not None:
+            state = "can be used" if is_there else "is not there yet; a release makes it"
+            step("ledger checked", f"the ledger {state}")
+        yield OpenedJob(engine=engine, ptable=ptable, noises=noises, ledger=opened)

@@ -1,0 +1,103 @@
+"""The lists of pages in the two manifests of a release, when pages are made again.
+
+The public manifest lists the public pages; the internal one lists all pages and the public
+manifest itself. The internal one is written first: if the program is killed in between, the
+public one follows from it, and is accepted and brought up to date by the next run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ckm.release.files.manifest import FileRecord, manifest_text
+from ckm.release.pages.report_pages import LANGUAGES, NUMBERS, page_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from ckm.release.pages.report_pages import Edition
+
+__all__ = ["follows_from", "renewed_manifests"]
+
+_MANIFEST = "manifest.json"
+_PUBLIC = {NUMBERS, *(page_name("public", language) for language in LANGUAGES)}
+
+
+def renewed_manifests(
+    folder: Path, manifest: Mapping[str, Any], *, edition: Edition, pages: Mapping[str, str]
+) -> dict[Path, str]:
+    """Give the manifests of a release as they are to be once some pages are written.
+
+    Parameters
+    ----------
+    folder
+        The release.
+    manifest
+        Its internal manifest.
+    edition
+        Of the pages.
+    pages
+        Name of a file → its text. What is listed of other pages stays as it is.
+
+    Returns
+    -------
+    dict
+        The file → its text, in the order of writing.
+    """
+    made = [_record(name, text) for name, text in pages.items()]
+    internal = dict(manifest)
+    if edition == "internal":
+        internal["report"] = _merged(manifest.get("report", ()), made)
+        return {folder / "internal" / _MANIFEST: manifest_text(internal)}
+    path = folder / "public" / _MANIFEST
+    listed = _merged(manifest["public"], made)
+    public = _listing(json.loads(path.read_bytes()), listed)
+    internal["public"] = _merged(listed, [_record(_MANIFEST, public)])
+    return {folder / "internal" / _MANIFEST: manifest_text(internal), path: public}
+
+
+def follows_from(manifest: Mapping[str, Any], text: bytes) -> bool:
+    """Tell whether a public manifest is the listed one but for its list of pages.
+
+    Parameters
+    ----------
+    manifest
+        The internal manifest.
+    text
+        The public one.
+    """
+    wanted = {file["file"]: file["sha256"] for file in manifest["public"]}
+    try:
+        content = json.loads(text)
+        renewed = _listing(content, manifest["public"])
+        if manifest_text(content).encode() != text:
+            return False  # not as we write it
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
+    return hashlib.sha256(renewed.encode()).hexdigest() == wanted.get(_MANIFEST)
+
+
+def _listing(public: dict[str, Any], listed: Iterable[Mapping[str, Any]]) -> str:
+    """Put the pages that the internal manifest lists into the public one."""
+    pages = [dict(file) for file in listed if file["file"] in _PUBLIC]
+    return manifest_text({**public, "report": _merged(public["report"], pages)})
+
+
+def _merged(
+    old: Iterable[Mapping[str, Any]], new: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Replace entries where they stand; added ones go where their names belong."""
+    found = {file["file"]: dict(file) for file in old}
+    is_longer = any(file["file"] not in found for file in new)
+    found |= {file["file"]: dict(file) for file in new}
+    return [found[name] for name in (sorted(found) if is_longer else found)]
+
+
+def _record(name: str, text: str) -> dict[str, Any]:
+    raw = text.encode()
+    digest = hashlib.sha256(raw).hexdigest()
+    return asdict(FileRecord(file=name, bytes=len(raw), sha256=digest))

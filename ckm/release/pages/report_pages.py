@@ -1,0 +1,194 @@
+"""The pages of a release: both editions, in the languages asked for, and their numbers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from ckm.release.files.manifest import FileRecord, record_file
+from ckm.release.pages.leak_check import require_clean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from reports import Report
+    from reports.facts import ReleaseFacts
+    from tables import Secret
+
+__all__ = [
+    "LANGUAGES",
+    "NUMBERS",
+    "Edition",
+    "ReportFiles",
+    "is_draft",
+    "make_pages",
+    "page_name",
+    "place_of",
+    "write_report",
+]
+
+Edition: TypeAlias = Literal["internal", "public"]
+
+#: The name of the file with all numbers of an edition.
+NUMBERS = "report.json"
+#: The languages of the pages.
+LANGUAGES = ("en", "fr")
+
+_DRAFT = re.compile(r"\.(report|manifest)[a-z.-]*\.[0-9a-f]{8}\.tmp\.(html|json)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportFiles:
+    """What was written of a report, in ``public/`` and in ``internal/``."""
+
+    public: tuple[FileRecord, ...]
+    internal: tuple[FileRecord, ...]
+
+
+def page_name(edition: Edition, language: str) -> str:
+    """Name the page of an edition.
+
+    Parameters
+    ----------
+    edition
+        ``"internal"`` or ``"public"``.
+    language
+        The code of its language.
+
+    Examples
+    --------
+    >>> page_name("public", "fr")
+    'report.fr.html'
+    """
+    return f"report{'-internal' * (edition == 'internal')}.{language}.html"
+
+
+def is_draft(name: str) -> bool:
+    """Tell whether a file is what a killed run left of a page or a manifest.
+
+    Parameters
+    ----------
+    name
+        The name of the file.
+
+    Examples
+    --------
+    >>> is_draft(".report.fr.0a1b2c3d.tmp.html"), is_draft("report.fr.html")
+    (True, False)
+    """
+    return _DRAFT.fullmatch(name) is not None
+
+
+def place_of(folder: Path, edition: Edition) -> Path:
+    """Give the folder of an edition inside a release; the two are never mixed.
+
+    Parameters
+    ----------
+    folder
+        The release.
+    edition
+        ``"internal"`` or ``"public"``.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> place_of(pathlib.PurePosixPath("out"), "public")
+    PurePosixPath('out/public')
+    """
+    return folder / edition
+
+
+def make_pages(
+    facts: ReleaseFacts,
+    *,
+    edition: Edition,
+    languages: Sequence[str],
+    hidden: Sequence[str],
+    secret: Secret | None = None,
+    linked: Sequence[str] | None = None,
+) -> dict[str, Report]:
+    """Make the pages of an edition, and look that the public ones give nothing away.
+
+    Parameters
+    ----------
+    facts
+        All that is known of the release.
+    edition
+        ``"internal"`` or ``"public"``.
+    languages
+        One page each.
+    hidden, secret
+        What no public page may hold.
+    linked
+        Languages whose pages lie in the same folder; by default those that are made.
+
+    Returns
+    -------
+    dict
+        Name of a file → report.
+
+    Raises
+    ------
+    CheckFailedError
+        If a public page holds any of it.
+    """
+    from reports import release_report
+
+    beside = languages if linked is None else linked
+    links = {language: page_name(edition, language) for language in beside}
+    pages = {
+        page_name(edition, language): release_report(
+            facts, edition=edition, language=language, links=links
+        )
+        for language in languages
+    }
+    if edition == "public":
+        for page in pages.values():
+            require_clean(page, facts.public(), hidden=hidden, secret=secret)
+    return pages
+
+
+def write_report(
+    facts: ReleaseFacts,
+    folder: Path,
+    *,
+    languages: Sequence[str],
+    hidden: Sequence[str],
+    secret: Secret | None = None,
+) -> ReportFiles:
+    """Write both editions of a report into the folder of a release.
+
+    Parameters
+    ----------
+    facts
+        All that is known of the release.
+    folder
+        The folder, with ``public/`` and ``internal/``.
+    languages
+        Of the pages.
+    hidden, secret
+        What no public page may hold.
+
+    Raises
+    ------
+    CheckFailedError
+        If a public page holds any of it; then nothing is written.
+    """
+    editions: tuple[Edition, ...] = ("public", "internal")
+    made = {
+        edition: make_pages(
+            facts, edition=edition, languages=languages, hidden=hidden, secret=secret
+        )
+        for edition in editions
+    }
+    records: dict[str, tuple[FileRecord, ...]] = {}
+    for edition, pages in made.items():
+        place = place_of(folder, edition)
+        for name, page in pages.items():
+            page.write(place / name)
+        page.write(place / NUMBERS)
+        names = [*pages, NUMBERS]
+        records[edition] = tuple(record_file(place / name, name=name) for name in names)
+    return ReportFiles(public=records["public"], internal=records["internal"])

@@ -1,0 +1,325 @@
+"""Make the pages of a release again, from what it keeps of its numbers.
+
+Neither the microdata nor the secret are needed. Before anything is made, the files of the
+release must be those that were released.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from ckm.errors import CheckFailedError, ReleaseError
+from ckm.release.files.manifest import KIND, record_file
+from ckm.release.files.output_folder import only_writer, resolve_target
+from ckm.release.pages.leak_check import hidden_texts
+from ckm.release.pages.manifest_pages import follows_from, renewed_manifests
+from ckm.release.pages.report_pages import (
+    LANGUAGES,
+    NUMBERS,
+    is_draft,
+    make_pages,
+    page_name,
+    place_of,
+)
+from footing.files import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckm.release.pages.report_pages import Edition
+    from reports import Report
+
+__all__ = ["Page", "remake_report"]
+
+_MOST_SHOWN = 5
+_PAPERS = frozenset({".csv", ".docx", ".htm", ".md", ".odt", ".pdf", ".svg", ".txt"})
+_EDITIONS: tuple[Edition, ...] = ("public", "internal")
+_PAGES = {page_name(edition, language) for edition in _EDITIONS for language in LANGUAGES}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A file of a report, and what became of it."""
+
+    path: Path
+    state: Literal["written", "unchanged", "would be written"]
+
+
+def remake_report(
+    folder: Path | str,
+    *,
+    edition: Edition = "public",
+    languages: Sequence[str] = (),
+    output: Path | str | None = None,
+    force: bool = False,
+    dry_run: bool = False,
+) -> tuple[Page, ...]:
+    """Make the pages of a release again.
+
+    Parameters
+    ----------
+    folder
+        The release.
+    edition
+        ``"public"``, or ``"internal"`` for the office.
+    languages
+        Codes of languages; none for those that the release has.
+    output
+        A folder, or for a single page a file that ends in ``.html``, or for the numbers in
+        ``.json``. By default the pages go into the release.
+    force
+        Replace files that differ.
+    dry_run
+        Check everything, write nothing.
+
+    Returns
+    -------
+    tuple of Page
+        The files; those that were there already, byte for byte, are left alone.
+
+    Raises
+    ------
+    CheckFailedError
+        If a file of the release is not the one that was released.
+    ReleaseError
+        If the folder is no release, is older than reports, or a file may not be written.
+
+    Examples
+    --------
+    >>> remake_report("out/2027-03", languages=["fr"])  # doctest: +SKIP
+    """
+    order = _Order(
+        folder=Path(folder),
+        edition=edition,
+        languages=tuple(dict.fromkeys(languages)),
+        output=None if output is None else Path(output),
+        force=force,
+    )
+    plan = _plan(order)
+    if dry_run or plan.is_done:
+        return tuple(_page(path, text) for path, text in plan.pages.items())
+    if order.output is not None:
+        return _carry_out(plan, order)
+    with only_writer(resolve_target(order.folder)):
+        # Another process may have written since.
+        return _carry_out(_plan(order), order)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Order:
+    """What was asked for."""
+
+    folder: Path
+    edition: Edition
+    languages: tuple[str, ...]
+    output: Path | None
+    force: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """Files and what they are to hold; pages first, the manifests in the order of writing."""
+
+    pages: dict[Path, str]
+    manifests: dict[Path, str]
+
+    @property
+    def is_done(self) -> bool:
+        return all(_holds(path, text) for path, text in (self.pages | self.manifests).items())
+
+
+def _plan(order: _Order) -> _Plan:
+    """Look at the release, and make its pages."""
+    from ckm.release.pages.numbers import read_facts
+
+    place, edition, output = order.folder, order.edition, order.output
+    manifest = _read_manifest(place)
+    _require_unchanged(place, manifest)
+    facts = read_facts(place / "internal" / NUMBERS)
+    there = _languages(manifest, edition)
+    wanted = order.languages or there
+    hidden = hidden_texts(facts) if edition == "public" else ()
+    linked = [
+        code for code in LANGUAGES if code in wanted or (output is None and code in there)
+    ]
+    pages = make_pages(facts, edition=edition, languages=wanted, hidden=hidden, linked=linked)
+    targets = _targets(place, edition, pages, output)
+    _require_free(targets, force=order.force)
+    if output is not None:
+        return _Plan(pages=targets, manifests={})
+    if set(wanted) - set(there):
+        # The pages that lie there already link to the new one, unless somebody changed them.
+        others = [code for code in _untouched(place, manifest, edition) if code not in wanted]
+        pages = make_pages(
+            facts, edition=edition, languages=others, hidden=hidden, linked=linked
+        )
+        targets |= _targets(place, edition, pages, None)
+    texts = {path.name: text for path, text in targets.items()}
+    manifests = renewed_manifests(place, manifest, edition=edition, pages=texts)
+    return _Plan(pages=targets, manifests=manifests)
+
+
+def _page(path: Path, text: str) -> Page:
+    return Page(path=path, state="unchanged" if _holds(path, text) else "would be written")
+
+
+def _carry_out(plan: _Plan, order: _Order) -> tuple[Page, ...]:
+    """Write what differs, each file in one step."""
+    if order.output is None:
+        _clear_drafts(order.folder)
+    is_private = order.edition == "internal"
+    done = [_write(path, text, is_private=is_private) for path, text in plan.pages.items()]
+    for path, text in plan.manifests.items():
+        _write(path, text, is_private=path.parent.name == "internal")
+    return tuple(done)
+
+
+def _clear_drafts(folder: Path) -> None:
+    """Clear up after runs that were killed; we hold the lock, so none of them lives."""
+    for edition in _EDITIONS:
+        for path in place_of(folder, edition).iterdir():
+            if is_draft(path.name):
+                path.unlink()
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the internal manifest of a release."""
+    try:
+        raw = (folder / "internal" / "manifest.json").read_bytes()
+        manifest = json.loads(raw, parse_constant=_refuse)
+        files = [*manifest["public"], *manifest.get("report", ())]
+        plain = all(
+            Path(file["file"]).name == file["file"] and isinstance(file["sha256"], str)
+            for file in files
+        )
+        is_release = plain and manifest["kind"] == KIND
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        is_release = False
+    if not is_release:
+        raise ReleaseError(
+            f"The folder {folder.name!r} is not a release of ckm.",
+            hint="name the folder that 'ckm release' made, with public/ and internal/ in it",
+        )
+    found: dict[str, Any] = manifest
+    return found
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _require_unchanged(folder: Path, manifest: dict[str, Any]) -> None:
+    """Compare the files with the manifest; pages are looked at when they are made."""
+    listed = [("public", file) for file in manifest["public"]]
+    listed += [("internal", file) for file in manifest.get("report", ())]
+    off = []
+    for part, file in listed:
+        if file["file"] in _PAGES:
+            continue
+        try:
+            found = record_file(folder / part / file["file"], name=file["file"])
+        except OSError:
+            off.append(f"{part}/{file['file']} (missing)")
+            continue
+        if found.sha256 == file["sha256"]:
+            continue
+        path = folder / part / file["file"]
+        is_manifest = (part, path.name) == ("public", "manifest.json")
+        if not (is_manifest and follows_from(manifest, path.read_bytes())):
+            off.append(f"{part}/{file['file']} (changed)")
+    if off:
+        shown = ", ".join(off[:_MOST_SHOWN]) + ", …" * (len(off) > _MOST_SHOWN)
+        raise CheckFailedError(
+            f"Files of the release are not those that were released: {shown}.",
+            hint="put the released files back, or make the release again",
+        )
+
+
+def _languages(manifest: dict[str, Any], edition: Edition) -> tuple[str, ...]:
+    files = manifest["public"] if edition == "public" else manifest.get("report", ())
+    names = {file["file"] for file in files}
+    found = tuple(code for code in LANGUAGES if page_name(edition, code) in names)
+    return found or LANGUAGES
+
+
+def _untouched(folder: Path, manifest: dict[str, Any], edition: Edition) -> list[str]:
+    """List the languages whose page is the one that the manifest lists."""
+    files = manifest["public"] if edition == "public" else manifest.get("report", ())
+    hashes = {file["file"]: file["sha256"] for file in files}
+    found = []
+    for code in LANGUAGES:
+        name = page_name(edition, code)
+        path = place_of(folder, edition) / name
+        if name in hashes and path.is_file():
+            found += [code] * (record_file(path, name=name).sha256 == hashes[name])
+    return found
+
+
+def _targets(
+    folder: Path, edition: Edition, pages: dict[str, Report], output: Path | None
+) -> dict[Path, str]:
+    """Tell what goes into which file."""
+    texts = {name: page.html for name, page in pages.items()}
+    if output is None:
+        return {place_of(folder, edition) / name: text for name, text in texts.items()}
+    suffix = output.suffix.lower()
+    public = Path(os.path.realpath(place_of(folder, "public")))
+    if edition == "internal" and Path(os.path.realpath(output)).is_relative_to(public):
+        raise ReleaseError(
+            "The internal edition does not go into public/: it tells of original counts.",
+            hint="choose another place, or make the public edition",
+        )
+    if suffix == ".json":
+        (first, *_) = pages.values()
+        return {output: first.to_json()}
+    if suffix == ".html":
+        if len(pages) > 1:
+            raise ReleaseError(
+                f"{output.name!r} is one file, and there is a page in each of "
+                f"{len(pages)} languages.",
+                hint="choose one with --lang, or give a folder",
+            )
+        (only,) = texts.values()
+        return {output: only}
+    if output.is_file():
+        raise ReleaseError(
+            f"{output.name!r} is a file, but neither .html nor .json.",
+            hint="give a folder, or a name that ends in .html",
+        )
+    if suffix in _PAPERS and not output.is_dir():
+        raise ReleaseError(
+            f"A report is written to .html or .json, not {suffix!r}.",
+            hint="print the page to PDF in a browser",
+        )
+    return {output / name: text for name, text in texts.items()}
+
+
+def _require_free(targets: dict[Path, str], *, force: bool) -> None:
+    """Refuse to replace a file that differs, before any is written."""
+    for path, text in targets.items():
+        if path.is_dir():
+            raise ReleaseError(f"{path.name!r} is a folder.", hint="choose another name")
+        if not force and path.exists() and not _holds(path, text):
+            raise ReleaseError(
+                f"The file {path.name!r} exists and differs from the page of this version.",
+                hint="replace it with --force, or write elsewhere with -o",
+            )
+
+
+def _holds(path: Path, text: str) -> bool:
+    try:
+        return path.read_bytes() == text.encode()
+    except FileNotFoundError:
+        return False
+
+
+def _write(path: Path, text: str, *, is_private: bool) -> Page:
+    if _holds(path, text):
+        return Page(path=path, state="unchanged")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, text, is_private=is_private)
+    return Page(path=path, state="written")

@@ -1,0 +1,350 @@
+"""Run a swap: from the swap file to swapped records and the report of what moved.
+
+Both files stay inside: the records are microdata, the report counts them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import logging
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ckm.errors import ConfigError, ReleaseError
+from ckm.release.files.manifest import FileRecord, manifest_text, record_file
+from ckm.release.files.output_folder import only_writer
+from ckm.release.files.output_paths import is_matched
+from ckm.versions import versions
+from tables import Secret, SourceError, open_source
+from tables.secret import SECRET_VARIABLE
+from tables.spill import SpillFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ckm.config.swap import SwapJob
+    from tables.swapping import SwapReport
+
+__all__ = ["KIND", "Swap", "rehearse_swap", "swap"]
+
+logger = logging.getLogger(__name__)
+
+KIND = "ckm-swap"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swap:
+    """What a swap did, or with a dry run would do; for inside use only.
+
+    Parameters
+    ----------
+    path, report_path
+        The swapped records, and the report as JSON.
+    report
+        What moved; None for a dry run.
+    seconds
+        How long it took.
+    """
+
+    path: Path
+    report_path: Path
+    report: SwapReport | None
+    seconds: float
+
+
+def swap(
+    job: SwapJob,
+    out: Path | str,
+    *,
+    force: bool = False,
+    dry_run: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Swap:
+    """Write the swapped records and the report of what moved; both or none of them.
+
+    Parameters
+    ----------
+    job
+        The swap, from `ckm.config.swap.read_swap`.
+    out
+        The Parquet file of the records. The report lies beside it: ``swapped.report.json``
+        for ``swapped.parquet``. Only their owner may read them.
+    force
+        Replace both if they exist.
+    dry_run
+        Swap, and let nothing of it appear: what stops a swap, stops it.
+    progress
+        Called with a stage, how much of it is done, and how much there is.
+    memory_limit, threads
+        Limits of DuckDB; they never change who moves.
+
+    Returns
+    -------
+    Swap
+        Where the files lie, and what moved.
+
+    Raises
+    ------
+    ReleaseError
+        If a file exists or cannot be written, or is one that the swap reads.
+    ConfigError
+        If there is neither a seed nor a secret.
+    tables.TablesError
+        If the data do not fit the swap.
+
+    Examples
+    --------
+    >>> from ckm.config.swap import read_swap
+    >>> swap(read_swap("swap.toml"), "swapped.parquet")  # doctest: +SKIP
+    """
+    tell = progress or _silent
+    started, started_at = time.monotonic(), dt.datetime.now(dt.UTC)
+    path = Path(os.path.abspath(out))  # noqa: PTH100 (a link is replaced, not followed)
+    beside = path.with_suffix(".report.json")
+    _require_output(job, path, beside, force=force)
+    secret = _secret(job)
+    with open_source(
+        str(job.data), table=job.table, memory_limit=memory_limit, threads=threads
+    ) as source:
+        job.plan.require_fit(source)
+        inputs = _record(job, tell)
+        with _draft(path) as folder:
+            records = folder / path.name
+            report = _swapped(job, source, records, secret=secret, tell=tell)
+            _require_rest(job, inputs)
+            written = record_file(records, name=path.name)
+            told = _told(job, report, inputs=inputs, output=written, started=started_at)
+            (folder / beside.name).write_bytes(manifest_text(told).encode())
+            if not dry_run:
+                _put_in_place(folder, (beside, path))
+    seconds = time.monotonic() - started
+    if dry_run:
+        return Swap(path=path, report_path=beside, report=None, seconds=seconds)
+    logger.info("swap complete", extra={"seconds": round(seconds, 3)})
+    return Swap(path=path, report_path=beside, report=report, seconds=seconds)
+
+
+def rehearse_swap(
+    job: SwapJob,
+    *,
+    quick: bool = False,
+    step: Callable[[str, str], None] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> None:
+    """Make a swap in a private folder that goes again.
+
+    Parameters
+    ----------
+    job, progress, memory_limit, threads
+        As for `swap`.
+    quick
+        Stop before the first row of the data is read.
+    step
+        Called with an event and a sentence when a part is found right.
+
+    Raises
+    ------
+    CkmError, tables.TablesError
+        What `swap` raises.
+
+    Examples
+    --------
+    >>> from ckm.config.swap import read_swap
+    >>> rehearse_swap(read_swap("swap.toml"))  # doctest: +SKIP
+    """
+    done = step or (lambda _event, _message: None)
+    limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
+    _secret(job)
+    with open_source(str(job.data), table=job.table, **limits) as source:
+        job.plan.require_fit(source)
+    done("columns checked", "the data have every column")
+    if quick:
+        return
+    place = SpillFolder()
+    try:
+        swap(job, place.path / "swapped.parquet", dry_run=True, progress=progress, **limits)
+    finally:
+        place.remove()
+    done("swap checked", "the swap can be made")
+
+
+def _silent(_stage: str, _done: int, _total: int) -> None:
+    """Tell nobody."""
+
+
+def _require_output(job: SwapJob, path: Path, beside: Path, *, force: bool) -> None:
+    if path.suffix != ".parquet":
+        raise ReleaseError(
+            f"The swapped records are a Parquet file; {path.name!r} does not end so.",
+            hint="for example: -o swapped.parquet",
+        )
+    if not path.parent.is_dir():
+        raise ReleaseError(
+            f"The file {path.name!r} cannot be written: its folder does not exist.",
+            hint="make the folder, or choose another",
+        )
+    inputs = [*job.data_files(), job.path, *([job.secret] if job.secret else [])]
+    for file in (path, beside):
+        if file.is_dir():
+            raise ReleaseError(f"{file.name!r} is a folder.", hint="choose another name")
+        for read in inputs:
+            if os.path.realpath(read) == os.path.realpath(file):
+                raise ReleaseError(
+                    f"The output {file.name!r} is a file that the swap reads.",
+                    hint="choose another name",
+                )
+        if not force and os.path.lexists(file):
+            raise ReleaseError(
+                f"The file {file.name!r} exists.",
+                hint="choose another, or replace it with --force",
+            )
+    if is_matched(path, str(job.data)):
+        raise ReleaseError(
+            f"The output {path.name!r} would be read as data by the next swap.",
+            hint="choose a name that the pattern of [data] path does not match",
+        )
+
+
+def _secret(job: SwapJob) -> Secret | None:
+    """Return the secret; None where a seed decides."""
+    if job.seed is not None:
+        return None
+    if job.secret is None and not os.environ.get(SECRET_VARIABLE):
+        raise ConfigError(
+            "A swap needs a secret or a seed: [keys] names no file, CKM_SECRET is not set and "
+            "[swap] has no seed.",
+            hint="make one with: ckm keys secret secret.key",
+        )
+    try:
+        return Secret.from_env() if job.secret is None else Secret.from_file(job.secret)
+    except SourceError as error:
+        raise ConfigError(error.problem, hint=error.hint) from None
+
+
+def _record(job: SwapJob, tell: Callable[[str, int, int], None]) -> tuple[FileRecord, ...]:
+    """Hash the files of the records."""
+    stage = "fingerprint of the input"
+    files = job.data_files()
+    try:
+        total = sum(path.stat().st_size for path in files)
+        done = 0
+
+        def add(size: int) -> None:
+            nonlocal done
+            done += size
+            tell(stage, done // 1024, total // 1024)
+
+        return tuple(record_file(path, name=path.name, progress=add) for path in files)
+    except OSError as error:
+        raise ReleaseError(
+            f"An input cannot be read: {error.strerror}.",
+            hint="nothing was written; look at the file's permissions",
+        ) from None
+
+
+def _require_rest(job: SwapJob, inputs: tuple[FileRecord, ...]) -> None:
+    """Refuse records that changed while they were read."""
+    if _record(job, _silent) != inputs:
+        raise ReleaseError(
+            "The input changed while records were swapped; nothing was written.",
+            hint="run it again when the data are at rest",
+        )
+
+
+@contextlib.contextmanager
+def _draft(path: Path) -> Iterator[Path]:
+    """Make a hidden folder beside the output that nobody else may read; it always goes."""
+    start = f".{path.name}.partial-"
+    with only_writer(path):
+        for old in path.parent.iterdir():  # of runs that were killed
+            if old.name.startswith(start):
+                shutil.rmtree(old, ignore_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix=start, dir=path.parent))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _swapped(
+    job: SwapJob,
+    source: Any,
+    path: Path,
+    *,
+    secret: Secret | None,
+    tell: Callable[[str, int, int], None],
+) -> SwapReport:
+    from tables.swapping import swap_records
+
+    return swap_records(
+        source,
+        path=path,
+        seed=job.seed,
+        secret=secret,
+        progress=lambda share: tell("swapping", round(100 * share), 100),
+        **{name: getattr(job.plan, name) for name in _PLANNED},
+    )
+
+
+_PLANNED = ("household", "geography", "risk", "similar", "k", "rate", "any_size")
+
+
+def _told(
+    job: SwapJob,
+    report: SwapReport,
+    *,
+    inputs: tuple[FileRecord, ...],
+    output: FileRecord,
+    started: dt.datetime,
+) -> dict[str, Any]:
+    """Return what the office needs to explain and repeat a swap."""
+    decided = "seed" if job.seed is not None else "secret"
+    return {
+        "kind": KIND,
+        "schema": 1,
+        "inside": "For inside use only: these are counts of records, and who knows how many "
+        "moved looks for those that did not.",
+        "swap": {name: getattr(job.plan, name) for name in _PLANNED} | {"decided_by": decided},
+        "share": report.share,
+        "share_of_records": report.share_of_records,
+        "moved": asdict(report),
+        "inputs": [asdict(file) for file in inputs],
+        "output": asdict(output),
+        "versions": versions(),
+        "times": {
+            "started": started.isoformat(timespec="seconds"),
+            "finished": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        },
+    }
+
+
+def _put_in_place(folder: Path, targets: tuple[Path, Path]) -> None:
+    """Let the files appear, the records last: where they are, their report is."""
+    report, _ = targets
+    was_there = report.exists()
+    try:
+        for target in targets:
+            draft = folder / target.name
+            draft.chmod(0o600)
+            with draft.open("rb+") as file:
+                os.fsync(file.fileno())
+            draft.replace(target)
+    except BaseException as error:
+        if not was_there:
+            report.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise ReleaseError(
+                f"The file {targets[1].name!r} cannot be written: {error.strerror}.",
+                hint="choose a folder that you may write to",
+            ) from None
+        raise

@@ -1,0 +1,96 @@
+"""May a release be published? What its checks found decides, and what somebody allowed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckm.errors import CheckFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckm.config.job.job import Job
+    from reports.facts import CheckFact
+
+__all__ = ["judge"]
+
+_HINTS = {
+    "keys": "repair the record keys: without good keys there is no protection",
+    "certificate": "build the p-table again: the file does not fit its proof",
+    "posterior": "take more noise, or [ptable] small",
+    "posterior-set": "take more noise, or [ptable] small",
+    "attacks": "look for a better design with: ckm ptable advise, ckm compare",
+    "utility": "take less noise, or publish fewer small cells",
+}
+#: What these found is the noise itself where there are few cells: it would give counts away.
+_DRAWN = frozenset(
+    {"noise-bound", "noise-mean", "noise-variance", "noise-distribution", "utility"}
+)
+_OURS = "this points to a bug of ckm or to a p-table that was changed: please report it"
+
+
+def judge(checks: Sequence[CheckFact], job: Job) -> list[str]:
+    """Raise where a check failed that nobody allowed to fail.
+
+    Parameters
+    ----------
+    checks
+        What was found.
+    job
+        The job: ``[keys] checks = "warn"`` publishes all the same, and so do exceptions that
+        name the check.
+
+    Returns
+    -------
+    list of str
+        What failed all the same, in words.
+
+    Raises
+    ------
+    CheckFailedError
+        Naming every check that failed.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> judge([], read_job("job.toml"))  # doctest: +SKIP
+    []
+    """
+    failed = [check for check in checks if check.outcome == "failed"]
+    granted = {entry.check for entry in job.report.exceptions}
+    open_ones = [check for check in failed if check.name not in granted]
+    scan = [check for check in open_ones if check.name == "public-scan"]
+    if scan or (open_ones and job.keys.checks != "warn"):
+        raise _error(open_ones)
+    return [
+        f"{_words(check)}; published because "
+        + ("an exception allows it." if check.name in granted else '[keys] checks = "warn".')
+        for check in failed
+    ]
+
+
+def _error(failed: Sequence[CheckFact]) -> CheckFailedError:
+    several = len(failed) > 1
+    text = "; ".join(map(_words, failed))
+    names = ", ".join(f'"{check.name}"' for check in failed)
+    way = _HINTS.get(failed[0].name, _OURS)
+    if failed[0].name != "public-scan":
+        way += (
+            f"; [[report.exceptions]] with check = {names.split(', ')[0]} records who allows it"
+        )
+    return CheckFailedError(
+        f"{len(failed)} release checks failed: {text}; nothing was published."
+        if several
+        else f"{text}; nothing was published.",
+        hint=way,
+    )
+
+
+def _words(check: CheckFact) -> str:
+    numbers = {} if check.name in _DRAWN else check.found
+    found = ", ".join(f"{name} {value:.6g}" for name, value in numbers.items())
+    allowed = ", ".join(f"{name} {value:.6g}" for name, value in check.allowed.items())
+    parts = [f"in {check.where!r}" if check.where else "", f"found {found}" if found else ""]
+    parts.append(f"allowed {allowed}" if allowed else "")
+    shown = ", ".join(part for part in parts if part)
+    return f"The release check '{check.name}' failed" + (f" ({shown})" if shown else "")

@@ -1,0 +1,137 @@
+"""The audit log: who asked for what shape of table, what came of it, and no number of it."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import errno
+import json
+import logging
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+from ckm.service.answering.client_error import Mistake
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ckm.service.answering.query import Query
+
+__all__ = ["Audit", "shape_of"]
+
+logger = logging.getLogger(__name__)
+
+
+class Audit:
+    """Appends one line of JSON per request to a file that only its owner can read.
+
+    A file that was moved away is begun anew, so that logs can be rotated.
+
+    Parameters
+    ----------
+    path
+        The file; None keeps no log.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._lock = threading.Lock()
+        self._path = path
+        self._handle = None if path is None else _opened(path)
+
+    def note(self, **fields: Any) -> None:
+        """Write a line.
+
+        Parameters
+        ----------
+        fields
+            What is noted.
+
+        Raises
+        ------
+        Mistake
+            If it cannot be written whole; then there is no answer.
+        """
+        if self._path is None:
+            return
+        moment = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+        line = json.dumps({"time": moment, **fields}) + "\n"
+        try:
+            with self._lock:
+                self._append(line.encode())
+        except OSError as error:
+            logger.error("audit log failed", extra={"error": error.strerror})  # noqa: TRY400
+            raise Mistake("busy") from None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _append(self, line: bytes) -> None:
+        """Write a line that stands alone, whatever a full disk or a kill left before it."""
+        assert self._path is not None  # noqa: S101
+        if self._handle is None or not _is_there(self._handle, self._path):
+            self.close()
+            self._handle = _opened(self._path)
+        with _alone(self._handle):
+            size = os.fstat(self._handle).st_size
+            if size and os.pread(self._handle, 1, size - 1) != b"\n":
+                line = b"\n" + line
+            written = 0
+            try:
+                written = os.write(self._handle, line)
+            finally:
+                if written < len(line):
+                    with contextlib.suppress(OSError):
+                        os.ftruncate(self._handle, size)
+            if written < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def __repr__(self) -> str:
+        return "Audit(…)"
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+
+
+def _is_there(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+@contextlib.contextmanager
+def _alone(handle: int) -> Iterator[None]:
+    """Keep other processes from writing meanwhile."""
+    if os.name == "nt":
+        yield
+        return
+    import fcntl
+
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+def shape_of(query: Query) -> dict[str, Any]:
+    """Return what a query asks for, without its categories.
+
+    Parameters
+    ----------
+    query
+        The query.
+    """
+    return {
+        "variables": {s.variable: len(s.ranks) for s in query.selections},
+        "measures": list(query.measures),
+        "where": query.where,
+        "within": {s.variable: len(s.ranks) for s in query.within},
+        "cells": query.cells,
+    }

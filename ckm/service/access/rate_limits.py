@@ -1,0 +1,249 @@
+"""How often somebody may ask: so many times in an hour, and in a day.
+
+The counts stand in a small SQLite file that all processes of a service share.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sqlite3
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ckm.service.access.request_quota import open_budgets, prune
+from ckm.service.answering.client_error import Mistake
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    _Counts = dict[str, tuple[float, int]]
+
+__all__ = ["Budget", "Rates", "Share"]
+
+logger = logging.getLogger(__name__)
+
+_WINDOWS = {"hour": 3600, "day": 86_400}
+_PRUNED_EVERY = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What is left of one window.
+
+    Parameters
+    ----------
+    window
+        ``"hour"`` or ``"day"``.
+    limit, remaining
+        Requests of the window, and those left.
+    reset_s
+        Seconds until the next window.
+    """
+
+    window: str
+    limit: int
+    remaining: int
+    reset_s: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What is left of a caller's budget.
+
+    Parameters
+    ----------
+    shares
+        What is left, by window.
+    is_allowed
+        Whether this request is within the budget.
+    """
+
+    shares: tuple[Share, ...]
+    is_allowed: bool
+
+    @property
+    def tightest(self) -> Share:
+        """The window with the fewest requests left; of several, the one that lasts longest."""
+        return min(self.shares, key=lambda share: (share.remaining, -share.reset_s))
+
+    @property
+    def limit(self) -> int:
+        """Requests of the tightest window."""
+        return self.tightest.limit
+
+    @property
+    def remaining(self) -> int:
+        """Requests left in it."""
+        return self.tightest.remaining
+
+    @property
+    def reset_s(self) -> int:
+        """Seconds until the next one."""
+        return self.tightest.reset_s
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers that tell a caller."""
+        policy = [f'"{s.window}";q={s.limit};w={_WINDOWS[s.window]}' for s in self.shares]
+        left = [f'"{s.window}";r={s.remaining};t={s.reset_s}' for s in self.shares]
+        told = {
+            "RateLimit-Policy": ", ".join(policy),
+            "RateLimit": ", ".join(left),
+            "RateLimit-Limit": str(self.limit),
+            "RateLimit-Remaining": str(self.remaining),
+            "RateLimit-Reset": str(self.reset_s),
+        }
+        return told | ({} if self.is_allowed else {"Retry-After": str(self.reset_s)})
+
+
+class Rates:
+    """Counts requests by caller.
+
+    Parameters
+    ----------
+    path
+        The file that holds the counts; memory by default.
+    clock
+        Tells the time in seconds, the same in all processes.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be used.
+
+    Examples
+    --------
+    >>> rates = Rates(clock=lambda: 0.0)
+    >>> [rates.take("me", limit=2).is_allowed for _ in range(3)]
+    [True, True, False]
+    """
+
+    def __init__(
+        self, path: Path | None = None, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._connection = open_budgets(path)
+        self._taken = 0
+
+    def take(
+        self, caller: str, *, limit: int, per_day: int | None = None, cost: int = 1
+    ) -> Budget:
+        """Count a request, unless a window has no room for it.
+
+        Parameters
+        ----------
+        caller
+            Who asks.
+        limit, per_day
+            Requests per hour, and per day.
+        cost
+            How many requests this one counts for; 0 only looks.
+
+        Raises
+        ------
+        Mistake
+            If it cannot be counted; then there is no answer.
+        """
+        limits = {"hour": limit} | ({} if per_day is None else {"day": per_day})
+        with self._lock, self._told():
+            return self._take(caller, limits, cost)
+
+    def charge(self, caller: str, *, cost: int) -> None:
+        """Take more from a caller's budget, even more than is left.
+
+        Parameters
+        ----------
+        caller
+            Who asks.
+        cost
+            How many requests it counts for.
+
+        Raises
+        ------
+        Mistake
+            If it cannot be counted; then there is no answer.
+
+        Examples
+        --------
+        >>> rates = Rates(clock=lambda: 0.0)
+        >>> rates.charge("me", cost=2)
+        >>> rates.take("me", limit=2).is_allowed
+        False
+        """
+        with self._lock, self._told():
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._put(caller, self._counts(caller, _WINDOWS, self._clock()), cost)
+            self._connection.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Answer nothing where requests cannot be counted."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if self._connection.in_transaction:
+                self._connection.rollback()
+            logger.error("budgets failed", extra={"error": type(error).__name__})  # noqa: TRY400
+            raise Mistake("busy") from None
+
+    def _take(self, caller: str, limits: Mapping[str, int], cost: int) -> Budget:
+        if cost:
+            self._connection.execute("BEGIN IMMEDIATE")
+        now = self._clock()
+        counts = self._counts(caller, limits, now)
+        is_allowed = all(used + cost <= limits[w] for w, (_, used) in counts.items())
+        if cost and is_allowed:
+            counts = self._put(caller, counts, cost)
+        if cost:
+            self._prune(now)
+            self._connection.execute("COMMIT")
+        shares = (
+            Share(
+                window=window,
+                limit=limits[window],
+                remaining=max(0, limits[window] - used),
+                reset_s=max(1, min(int(until - now + 0.999), _WINDOWS[window])),
+            )
+            for window, (until, used) in counts.items()
+        )
+        return Budget(shares=tuple(shares), is_allowed=is_allowed)
+
+    def _counts(self, caller: str, windows: Iterable[str], now: float) -> _Counts:
+        """Return until when each window lasts, and what is used of it."""
+        rows = self._connection.execute(
+            'SELECT "window", until, used FROM used WHERE caller = ?', (caller,)
+        )
+        known = {window: (until, used) for window, until, used in rows}
+        counts = {}
+        for window in windows:
+            until, used = known.get(window, (0.0, 0))
+            # A window that ends too late was written by a clock that was wrong.
+            if not now < until <= now + _WINDOWS[window] + 1:
+                until, used = now + _WINDOWS[window], 0
+            counts[window] = (until, used)
+        return counts
+
+    def _put(self, caller: str, counts: _Counts, cost: int) -> _Counts:
+        counts = {window: (until, used + cost) for window, (until, used) in counts.items()}
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO used VALUES (?, ?, ?, ?)",
+            [(caller, window, until, used) for window, (until, used) in counts.items()],
+        )
+        return counts
+
+    def _prune(self, now: float) -> None:
+        self._taken += 1
+        if self._taken % _PRUNED_EVERY == 0:
+            prune(self._connection, now)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+    def __repr__(self) -> str:
+        return "Rates(…)"

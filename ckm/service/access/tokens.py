@@ -1,0 +1,273 @@
+"""Tokens: shown once, kept as Argon2 hashes in a file that only its owner can read."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import threading
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, get_args
+
+from ckm.config.service.service import Role
+from ckm.errors import ConfigError
+from footing.files import locked, require_private, write_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from argon2 import PasswordHasher
+
+__all__ = ["ROLES", "Caller", "TokenEntry", "TokenFile", "Tokens"]
+
+ROLES: tuple[Role, ...] = get_args(Role)
+
+_TOKEN = re.compile(r"ckm_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_REMEMBERED = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who asks: a token's id, or an address."""
+
+    id: str
+    role: Role = "public"
+    requests_per_hour: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenEntry:
+    """A token as it is kept.
+
+    Parameters
+    ----------
+    id
+        Its public part.
+    hash
+        Argon2id of its secret part.
+    role
+        What it may do.
+    label
+        Whose it is, for people.
+    created
+        When.
+    requests_per_hour
+        Its own budget, instead of its role's.
+    is_revoked
+        Whether it was taken back.
+    """
+
+    id: str
+    hash: str
+    role: Role
+    label: str
+    created: str
+    requests_per_hour: int | None = None
+    is_revoked: bool = False
+
+    def __repr__(self) -> str:
+        return f"TokenEntry({self.id!r}, {self.role!r})"
+
+
+class TokenFile:
+    """The file of tokens.
+
+    Parameters
+    ----------
+    path
+        The file; it is made with the first token.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> file = TokenFile(Path(tempfile.mkdtemp()) / "tokens.json")
+    >>> token = file.add(role="researcher", label="A. Lovelace")
+    >>> [entry.role for entry in file.read()]
+    ['researcher']
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> list[TokenEntry]:
+        """Return the tokens that are kept.
+
+        Raises
+        ------
+        ConfigError
+            If the file cannot be read, or others can read it.
+        """
+        require_private(self.path, "file of tokens", error=ConfigError)
+        try:
+            listed = json.loads(self.path.read_text(encoding="utf-8"))["tokens"]
+            entries = [TokenEntry(**entry) for entry in listed]
+            for entry in entries:
+                ROLES.index(entry.role)  # who has no role that there is may ask nothing
+        except FileNotFoundError:
+            return []
+        except (OSError, KeyError, TypeError, ValueError):
+            raise ConfigError(
+                f"The file of tokens {self.path.name!r} cannot be read.",
+                hint="ckm token add makes one",
+            ) from None
+        return entries
+
+    def add(self, *, role: Role, label: str, requests_per_hour: int | None = None) -> str:
+        """Make a token, keep its hash, and return it; it is not to be had again.
+
+        Parameters
+        ----------
+        role, label, requests_per_hour
+            See `TokenEntry`.
+        """
+        public, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+        entry = TokenEntry(
+            id=public,
+            hash=_hasher().hash(secret),
+            role=role,
+            label=label,
+            created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            requests_per_hour=requests_per_hour,
+        )
+        with locked(self.path, error=ConfigError):
+            self._write([*self.read(), entry])
+        return f"ckm_{public}_{secret}"
+
+    def revoke(self, public: str) -> bool:
+        """Take a token back; tell whether there was one.
+
+        Parameters
+        ----------
+        public
+            The token's id.
+        """
+        with locked(self.path, error=ConfigError):
+            entries = self.read()
+            if not any(e.id == public and not e.is_revoked for e in entries):
+                return False
+            changed = [replace(e, is_revoked=e.is_revoked or e.id == public) for e in entries]
+            self._write(changed)
+        return True
+
+    def _write(self, entries: list[TokenEntry]) -> None:
+        text = json.dumps({"schema": 1, "tokens": [asdict(e) for e in entries]}, indent=1)
+        write_whole(self.path, text + "\n", error=ConfigError, is_private=True)
+
+
+class Tokens:
+    """Tells who a token belongs to; looks at the file again when it changed.
+
+    Parameters
+    ----------
+    file
+        The file of tokens.
+    """
+
+    def __init__(self, file: TokenFile) -> None:
+        self._file = file
+        self._lock = threading.Lock()
+        self._stamp: tuple[int, int, int] | None = None
+        self._entries: dict[str, TokenEntry] = {}
+        self._key = secrets.token_bytes(32)
+        self._known: dict[bytes, str] = {}  # keyed digest of a token that was right → its id
+        self._load()
+
+    def recognise(self, token: str) -> Caller | str | None:
+        """Return whose a token is, or the id of one whose secret is still to be verified.
+
+        Parameters
+        ----------
+        token
+            The text after ``Bearer``; None is returned for one of no token that is valid.
+        """
+        match = _TOKEN.fullmatch(token)
+        if match is None:
+            return None
+        digest = self._digest(token)
+        with self._lock:
+            self._load()
+            entry = self._entries.get(match[1])
+            if entry is None or entry.is_revoked:
+                return None
+            return _caller_of(entry) if self._known.get(digest) == entry.id else entry.id
+
+    def caller(self, token: str) -> Caller | None:
+        """Return whose a token is; None for a wrong or a revoked one.
+
+        A token that was right before costs nothing, another one tens of milliseconds; others
+        are recognised meanwhile.
+
+        Parameters
+        ----------
+        token
+            The text after ``Bearer``.
+        """
+        known = self.recognise(token)
+        if not isinstance(known, str):
+            return known
+        with self._lock:
+            entry = self._entries.get(known)
+        if entry is None or not _is_right(entry.hash, token.rpartition("_" + known + "_")[2]):
+            return None
+        with self._lock:
+            self._load()
+            if self._entries.get(known) != entry:  # changed or revoked meanwhile
+                return None
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[self._digest(token)] = known
+        return _caller_of(entry)
+
+    def holder(self, public: str) -> Caller | None:
+        """Return whose a token is by its id; None for a revoked one.
+
+        Parameters
+        ----------
+        public
+            The token's id.
+        """
+        with self._lock:
+            self._load()
+            entry = self._entries.get(public)
+        return None if entry is None or entry.is_revoked else _caller_of(entry)
+
+    def _digest(self, token: str) -> bytes:
+        return hmac.digest(self._key, token.encode(), hashlib.sha256)
+
+    def _load(self) -> None:
+        try:
+            status = self._file.path.stat()
+            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+        except OSError:
+            stamp = (0, 0, 0)
+        if stamp != self._stamp:
+            self._entries = {entry.id: entry for entry in self._file.read()}
+            self._known.clear()
+            self._stamp = stamp
+
+    def __repr__(self) -> str:
+        return "Tokens(…)"
+
+
+def _caller_of(entry: TokenEntry) -> Caller:
+    return Caller(id=entry.id, role=entry.role, requests_per_hour=entry.requests_per_hour)
+
+
+def _hasher() -> PasswordHasher:
+    from argon2 import PasswordHasher
+
+    # The second of the two parameter sets that OWASP names first: 19 MiB, two passes.
+    return PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
+
+
+def _is_right(hashed: str, secret: str) -> bool:
+    from argon2.exceptions import Argon2Error, InvalidHashError
+
+    try:
+        return bool(_hasher().verify(hashed, secret))
+    except (Argon2Error, InvalidHashError):
+        return False

@@ -1,0 +1,1 @@
+"""From a query to a protected table, or to a refusal."""

@@ -1,0 +1,260 @@
+"""From a query to a protected table, or to a refusal: the one path of the API and the page.
+
+Shape rules, cells, noise, rules on protected counts area by area, the ledger, the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ckm.service.answering.cells.cell_cache import Cubes
+from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.ledger_hook import Publication
+from ckm.service.answering.query import Selection
+from ckm.service.answering.query_plan import Planner
+from ckm.service.answering.refusal import Refusal, explained
+from ckm.service.answering.table_layout import slices_of, table_of
+from ckm.service.answering.variables import offered_variables
+from ckm.service.rules import Finding, RuleSettings, commonest, judge_areas, judge_shape
+from tables import Deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ckm.config.service.build import Service
+    from ckm.engine.engine import Engine
+    from ckm.engine.published_table import PublishedTable
+    from ckm.service.answering.ledger_hook import Ledger
+    from ckm.service.answering.query import Query
+    from ckm.service.answering.query_plan import Levels, Plan
+    from ckm.service.answering.table_layout import Protected
+    from tables import PreparedCells
+
+__all__ = ["Answer", "Answerer"]
+
+_MOST_CELLS = 40_000_000  # whatever the rules say
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A table, or the reason why there is none.
+
+    Parameters
+    ----------
+    query
+        What was asked for.
+    table
+        The protected table: one column per variable, in codes. None for a refusal.
+    selections
+        The categories of the table, without withheld areas.
+    withheld
+        Code of an area that is not published → why.
+    refusal
+        Why there is no table.
+    flag
+        What the ledger remarked, where its policy is to flag; not for readers.
+    """
+
+    query: Query
+    table: PublishedTable | None = None
+    selections: tuple[Selection, ...] = ()
+    withheld: Mapping[str, Refusal] = field(default_factory=dict)
+    refusal: Refusal | None = None
+    flag: Refusal | None = None
+
+
+class Answerer:
+    """Answers the queries of a service.
+
+    Parameters
+    ----------
+    service
+        The service.
+    engine
+        The engine over its data; must stay open.
+    ledger
+        The record of publications, if there is one.
+    """
+
+    def __init__(
+        self, service: Service, engine: Engine, *, ledger: Ledger | None = None
+    ) -> None:
+        self.service = service
+        self._engine = engine
+        names = list(service.variables)
+        if service.area is not None:  # the records lie area by area
+            names.sort(key=lambda name: name != service.area)
+        self._prepared = engine.prepare(names, sketch=0 if ledger is None else ledger.width)
+        self.variables = offered_variables(service, engine, self._prepared)
+        self.planner = Planner(self._prepared, self.variables, area=service.area)
+        self.settings = RuleSettings.of(service.rules)
+        self.is_weighted = self._prepared.is_weighted
+        self.kinds = self._prepared.kinds
+        limits = service.limits
+        self.cubes = Cubes(
+            self._prepared,
+            most_bytes=limits.cache_bytes // 2,
+            scans=limits.concurrent_scans,
+            timeout_s=limits.seconds,
+        )
+        self._ledger = ledger
+        self._sensitive = [v.name for v in service.variables.values() if v.is_sensitive]
+
+    def answer(
+        self,
+        query: Query,
+        *,
+        settings: RuleSettings | None = None,
+        deadline: Deadline | None = None,
+    ) -> Answer:
+        """Answer a query.
+
+        Parameters
+        ----------
+        query
+            What is asked for.
+        settings
+            The rules; by default those of the service.
+        deadline
+            When the work must end.
+
+        Raises
+        ------
+        Mistake
+            If the filter or the measures are wrong.
+        tables.StoppedError
+            If it takes too long, or was called off.
+        """
+        deadline = deadline or Deadline()
+        rules = settings or self.settings
+        rules = replace(
+            rules, maximum_cells=min(rules.maximum_cells or _MOST_CELLS, _MOST_CELLS)
+        )
+        if "weighted" in query.measures and not self.is_weighted:
+            raise Mistake("no_weight")
+        plan = self.planner.plan(query)
+        finding = judge_shape(self.planner.shape(query, plan), rules)
+        if finding is not None:
+            return self._refused(query, finding)
+        behind: list[Finding | None] = []
+        if rules.judge_filters and (query.where is not None or query.within):
+            # First, as the cells wanted are rolled up from these.
+            wider = self.planner.widened(plan)
+            behind = self._judged(wider, self._counted(wider, (), deadline=deadline)[1], rules)
+        found, protected = self._counted(
+            plan, plan.shown(), deadline=deadline, measures=_measures(query)
+        )
+        findings = self._judged(plan, protected, rules)
+        if behind:
+            findings = [mine or other for mine, other in zip(findings, behind, strict=True)]
+        withheld = self._withheld(plan, findings)
+        if findings and all(f is not None for f in findings):
+            return self._refused(query, commonest(findings))
+        deadline.require()  # what is recorded is answered
+        flag = None
+        if self._ledger is not None:
+            objection = self._ledger.review(self._publication(query, plan, found, withheld))
+            if objection is not None and self._ledger.policy == "refuse":
+                return self._refused(query, objection)
+            flag = None if objection is None else explained(objection, self.variables)
+        return self._assembled(query, plan, protected, withheld, flag)
+
+    def _counted(
+        self,
+        plan: Plan,
+        shown: Iterable[Levels],
+        *,
+        deadline: Deadline,
+        measures: tuple[str, ...] = ("count",),
+    ) -> tuple[PreparedCells, dict[Levels, Any]]:
+        """Find the cells that are shown and those that the rules look at, and protect them."""
+        pairs = plan.inner(self.planner.tops(plan))
+        wanted = dict.fromkeys([*shown, *(levels for pair in pairs for levels in pair)])
+        names = [selection.variable for selection in plan.active]
+        finest = {name: levels[0] for name, levels in zip(names, plan.used, strict=True)}
+        found = self.cubes.find(finest, where=plan.where, deadline=deadline)
+        cells = self._prepared.cells_by_level(
+            found.without_sketch(), names, level_sets=list(wanted)
+        )
+        protected = {}
+        for levels, part in cells.items():
+            deadline.require()
+            numbers = self._engine.protect(part, measures=measures)
+            protected[levels] = (part.ranks, numbers)
+        return found, protected
+
+    def _judged(
+        self, plan: Plan, protected: Protected, rules: RuleSettings
+    ) -> list[Finding | None]:
+        tops = self.planner.tops(plan)
+        slices = slices_of(plan, protected, self.variables, tops=tops)
+        return judge_areas(slices, rules, sensitive=self._sensitive)
+
+    def _publication(
+        self, query: Query, plan: Plan, found: PreparedCells, withheld: Mapping[int, Finding]
+    ) -> Publication:
+        return Publication(
+            query=self.planner.of_active(query, plan),
+            selections=tuple(
+                _without(s, withheld) if s.variable == self.service.area else s
+                for s in plan.active
+            ),
+            levels=plan.used,
+            found=found,
+            prepared=self._prepared,
+            variables=self.variables,
+        )
+
+    def refuses_shape(self, query: Query) -> bool:
+        """Return whether a rule refuses a query for its shape, before anything is counted.
+
+        Parameters
+        ----------
+        query
+            What is asked for.
+        """
+        shape = self.planner.shape(query, self.planner.plan(query))
+        return judge_shape(shape, self.settings) is not None
+
+    def _withheld(self, plan: Plan, findings: list[Finding | None]) -> dict[int, Finding]:
+        if plan.area is None:
+            return {}
+        ranks = plan.active[plan.area].ranks
+        pairs = zip(ranks, findings, strict=True)
+        return {rank: finding for rank, finding in pairs if finding is not None}
+
+    def _refused(self, query: Query, finding: Finding | None) -> Answer:
+        assert finding is not None  # noqa: S101  (every area has one)
+        return Answer(query=query, refusal=explained(finding, self.variables))
+
+    def _assembled(
+        self,
+        query: Query,
+        plan: Plan,
+        protected: Protected,
+        withheld: Mapping[int, Finding],
+        flag: Refusal | None,
+    ) -> Answer:
+        area = self.service.area
+        selections = tuple(
+            _without(s, withheld) if s.variable == area else s for s in query.selections
+        )
+        reasons = {id(f): explained(f, self.variables) for f in withheld.values()}
+        codes = self.variables[area].codes if area else ()
+        return Answer(
+            query=query,
+            table=table_of(query, plan, protected, self.variables, selections=selections),
+            selections=selections,
+            withheld={codes[rank]: reasons[id(f)] for rank, f in withheld.items()},
+            flag=flag,
+        )
+
+
+def _measures(query: Query) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(("count", *query.measures)))
+
+
+def _without(selection: Selection, withheld: Mapping[int, Finding]) -> Selection:
+    ranks = tuple(rank for rank in selection.ranks if rank not in withheld)
+    return Selection(variable=selection.variable, ranks=ranks)

@@ -1,0 +1,1 @@
+"""Cells kept in memory between answers."""

@@ -1,0 +1,149 @@
+"""Cells by need: from memory, rolled up from cells in memory, or from a scan.
+
+Counts and keys add up, so the three ways give the same cells.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from ckm.service.answering.cells.lru_cache import Cache
+from ckm.service.answering.client_error import Mistake
+from tables import Deadline, SourceError, StoppedError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from tables import Condition, Prepared, PreparedCells
+
+__all__ = ["Cubes"]
+
+logger = logging.getLogger(__name__)
+
+# A scan beats rolling up from more cells than this.
+_MOST_CELLS = 250_000
+_TICK_S = 0.1  # how soon somebody who waits notices that the work was called off
+
+
+class Cubes:
+    """Finds cells, and remembers as many as its bytes allow.
+
+    Parameters
+    ----------
+    prepared
+        The records made ready.
+    most_bytes
+        Memory for cells.
+    scans
+        Scans at a time.
+    timeout_s
+        The longest time to find cells, where no deadline is given.
+    """
+
+    def __init__(
+        self, prepared: Prepared, *, most_bytes: int, scans: int, timeout_s: float
+    ) -> None:
+        self._prepared = prepared
+        self.cache: Cache[PreparedCells] = Cache(most_bytes, size=lambda cells: cells.nbytes)
+        self.routes: Counter[str] = Counter()
+        self._scans = threading.BoundedSemaphore(scans)
+        self._timeout_s = timeout_s
+        self._lock = threading.Lock()
+        self._under_way: dict[Hashable, Future[PreparedCells]] = {}
+
+    def find(
+        self,
+        levels: Mapping[str, int],
+        *,
+        where: frozenset[Condition],
+        deadline: Deadline | None = None,
+    ) -> PreparedCells:
+        """Return the cells over some levels that meet some conditions.
+
+        Parameters
+        ----------
+        levels
+            Variable → level.
+        where
+            The conditions.
+        deadline
+            When the work must end.
+
+        Raises
+        ------
+        Mistake
+            If too many others are being looked for, or memory or disk do not suffice.
+        tables.StoppedError
+            If it takes too long, or was called off.
+        """
+        deadline = deadline or Deadline(self._timeout_s)
+        key = (frozenset(levels.items()), where)
+        while True:
+            deadline.require()
+            found = self.cache.get(key)
+            if found is not None:
+                self.routes["repeated"] += 1
+                return found
+            with self._lock:  # the same cells are looked for once
+                waiting = self._under_way.get(key)
+                if waiting is None:
+                    mine: Future[PreparedCells] = Future()
+                    self._under_way[key] = mine
+            if waiting is None:
+                return self._found(key, mine, levels, where, deadline)
+            try:
+                return waiting.result(timeout=deadline.left_s(_TICK_S))
+            except StoppedError:
+                raise
+            except TimeoutError:  # not yet, or the other was called off
+                continue
+
+    def _found(
+        self,
+        key: tuple[frozenset[tuple[str, int]], frozenset[Condition]],
+        mine: Future[PreparedCells],
+        levels: Mapping[str, int],
+        where: frozenset[Condition],
+        deadline: Deadline,
+    ) -> PreparedCells:
+        """Look for cells, and tell those who wait for the same."""
+        try:
+            found = self._look(levels, where, deadline)
+            self.cache.put(key, found)
+            mine.set_result(found)
+        except BaseException as error:
+            mine.set_exception(TimeoutError() if deadline.is_over else error)
+            raise
+        finally:
+            with self._lock:
+                del self._under_way[key]
+        return found
+
+    def _look(
+        self, levels: Mapping[str, int], where: frozenset[Condition], deadline: Deadline
+    ) -> PreparedCells:
+        parent = self.cache.find(lambda cells: cells.covers(levels, where), cost=len)
+        if parent is not None and len(parent) <= _MOST_CELLS:
+            self.routes["rolled"] += 1
+            return self._prepared.roll(parent, levels, where=where)
+        self._wait_for_scan(deadline)
+        try:
+            self.routes["scanned"] += 1
+            return self._prepared.scan(levels, where=where, deadline=deadline)
+        except SourceError as error:  # memory or disk, as the records were read at the start
+            logger.error("scan failed", extra={"problem": error.problem})  # noqa: TRY400
+            raise Mistake("busy") from None
+        finally:
+            self._scans.release()
+
+    def _wait_for_scan(self, deadline: Deadline) -> None:
+        while not self._scans.acquire(timeout=deadline.left_s(_TICK_S)):
+            if deadline.is_over:
+                raise Mistake("busy")
+
+    def __repr__(self) -> str:
+        return "Cubes(…)"

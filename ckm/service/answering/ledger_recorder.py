@@ -1,0 +1,138 @@
+"""The service's side of the ledger: every table is recorded before anybody sees it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ckm.ledger import Definition, LedgerError, ThinDifferenceError
+from ckm.service.answering.cells.lru_cache import Cache
+from ckm.service.answering.client_error import Mistake
+from ckm.service.rules.finding import Finding
+
+if TYPE_CHECKING:
+    from ckm.config.job.job import JobLedger
+    from ckm.ledger import Ledger, ThinPair
+    from ckm.service.answering.ledger_hook import Publication
+    from ckm.service.answering.query import Selection
+
+__all__ = ["Recorder"]
+
+logger = logging.getLogger(__name__)
+
+_MOST_BYTES = 16_000_000
+_MOST_NAMED = 20
+_FOUND = Finding(rule="thin_difference", tries=("thin_difference_try",))
+
+
+class Recorder:
+    """Records the tables of a service, or refuses them.
+
+    Parameters
+    ----------
+    ledger
+        The open ledger.
+    rules
+        What the service file says of it.
+    name
+        What the service's tables are called there.
+    most_sets
+        Above so many sets of records in the ledger no new table is recorded.
+
+    Examples
+    --------
+    >>> Recorder(ledger, service.ledger, name=service.id)  # doctest: +SKIP
+    Recorder('jobseekers')
+    """
+
+    def __init__(
+        self, ledger: Ledger, rules: JobLedger, *, name: str, most_sets: int = 5_000_000
+    ) -> None:
+        self._ledger = ledger
+        self._name = name
+        self._most_sets = most_sets
+        self._rules = rules
+        self.policy: str = rules.policy
+        self.width = ledger.width
+        # The records do not change while a service runs: what it recorded stays recorded.
+        self._answered: Cache[tuple[Finding | None]] = Cache(_MOST_BYTES, size=lambda _: 100)
+
+    def review(self, publication: Publication) -> Finding | None:
+        """Return what speaks against a publication; record it where nothing does.
+
+        Parameters
+        ----------
+        publication
+            The table. With the policy to flag it is recorded in any case.
+
+        Raises
+        ------
+        Mistake
+            If the ledger cannot be written; then there is no answer.
+        """
+        query = publication.query
+        # Counts and weighted counts show the same sets of records.
+        key = replace(query, selections=publication.selections, measures=()).digest
+        known = self._answered.get(key)
+        if known is not None:
+            return known[0]
+        try:
+            pairs = self._publish(publication)
+        except ThinDifferenceError:
+            return _FOUND
+        except LedgerError as error:
+            logger.error("ledger failed", extra={"problem": error.problem})  # noqa: TRY400
+            raise Mistake("busy") from None
+        finding = _FOUND if pairs else None
+        if pairs:
+            self._note(pairs)
+        self._answered.put(key, (finding,))
+        return finding
+
+    def _publish(self, publication: Publication) -> tuple[ThinPair, ...]:
+        definition = self._definition(publication)
+        is_full = self._ledger.sets >= self._most_sets
+        if is_full and not self._ledger.is_known(definition, history=self._rules.history):
+            logger.error("ledger full", extra={"sets": self._ledger.sets})
+            raise Mistake("ledger_full")
+        cells, is_shown = publication.cells()
+        entry = self._ledger.entry(cells, definition, shown=is_shown)
+        return self._ledger.publish(
+            [entry],
+            policy=self._rules.policy,
+            history=self._rules.history,
+            also=self._rules.also,
+            most=_MOST_NAMED,
+        )
+
+    def _definition(self, publication: Publication) -> Definition:
+        def codes(selection: Selection) -> list[str]:
+            named = publication.variables[selection.variable].codes
+            return [named[rank] for rank in selection.ranks]
+
+        query = publication.query
+        margins = "chosen" if query.margins is None else json.dumps(sorted(query.margins))
+        within = {s.variable: sorted(codes(s)) for s in query.within}
+        shape = [
+            query.where,
+            {s.variable: sorted(codes(s)) for s in publication.selections},
+            within,
+        ]
+        counted = [f"{name} in {json.dumps(texts)}" for name, texts in within.items()]
+        return Definition(
+            name=self._name,
+            dimensions=publication.dimensions,
+            margins=margins,
+            where=" and ".join([*([query.where] if query.where else []), *counted]) or None,
+            shape=json.dumps(shape, sort_keys=True),
+        )
+
+    def _note(self, pairs: tuple[ThinPair, ...]) -> None:
+        """Tell the office's log which tables are too near, not which cells."""
+        entries = sorted({pair.published.entry or 0 for pair in pairs})
+        logger.warning("thin difference published", extra={"entries": entries})
+
+    def __repr__(self) -> str:
+        return f"Recorder({self._name!r})"

@@ -1,0 +1,246 @@
+"""Selections as PxWebApi 2 writes them: codes, wildcards, ``top(5)``, ``range(a,b)`` and so on.
+
+``*`` stands for any text and ``?`` for one sign; ``top(n)`` and ``bottom(n)``, with an offset
+if wanted, take from an end of the list; ``range(a,b)``, ``from(a)`` and ``to(b)`` take what
+lies between, ends included. A code that a category has is that category, whatever signs are in
+it; one of ``*`` and ``?`` alone is a wildcard all the same, and ``range(*,*)`` its category.
+Brackets keep commas together: ``[range(1,9)],12``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.service.answering.client_error import Mistake
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckm.service.answering.variables import Variable
+
+__all__ = ["codelists_of", "most_patterns", "parts_of", "ranks_of", "split_codes"]
+
+_MOST_PATTERNS = 50
+_MOST_LOOKS = 1_000_000
+
+_CALL = re.compile(r"(top|bottom|range|from|to)\((.*)\)", re.IGNORECASE | re.DOTALL)
+_MOST_STARS = 4
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+def split_codes(text: str) -> list[str]:
+    """Split a list of codes at its commas; brackets keep a code together.
+
+    Parameters
+    ----------
+    text
+        The list.
+
+    Examples
+    --------
+    >>> split_codes("F,[range(1,9)], M")
+    ['F', 'range(1,9)', 'M']
+    """
+    parts, depth, part = [], 0, ""
+    for sign in text:
+        depth += (sign in "[(") - (sign in "])")
+        if sign == "," and depth <= 0:
+            parts.append(part)
+            part = ""
+        else:
+            part += sign
+    parts.append(part)
+    stripped = [part.strip() for part in parts]
+    return [p[1:-1] if p[:1] == "[" and p[-1:] == "]" else p for p in stripped if p]
+
+
+def codelists_of(variable: Variable) -> dict[str, int | None]:
+    """Return the code lists of a variable: of all its categories, and of each level.
+
+    Parameters
+    ----------
+    variable
+        The variable.
+
+    Returns
+    -------
+    dict
+        Name → level; None for all levels with the total, which is the first.
+    """
+    lists: dict[str, int | None] = {variable.name: None}
+    for level in range(len(variable.level_names) - 1, -1, -1):
+        name = variable.level_names[level]
+        lists[f"{variable.name}.{'categories' if name == variable.name else name}"] = level
+    return lists
+
+
+def most_patterns(variable: Variable) -> int:
+    """Return how many patterns may select from a variable; each looks at every category.
+
+    Parameters
+    ----------
+    variable
+        The variable.
+
+    Returns
+    -------
+    int
+        50, and fewer where there are more than 20,000 categories.
+    """
+    return max(1, min(_MOST_PATTERNS, _MOST_LOOKS // len(variable.codes)))
+
+
+def ranks_of(
+    variable: Variable,
+    *,
+    codes: Sequence[str] | None,
+    codelist: str | None = None,
+    is_single: bool = False,
+) -> tuple[int, ...]:
+    """Return the categories of a selection, each once.
+
+    Parameters
+    ----------
+    variable
+        The variable.
+    codes
+        Codes and expressions; None for the whole list.
+    codelist
+        A code list of the variable; that of all categories by default.
+    is_single
+        Give the finest categories within those selected, instead of themselves.
+
+    Raises
+    ------
+    Mistake
+        If an expression cannot be read or selects nothing.
+    """
+    lists = codelists_of(variable)
+    if codelist is not None and codelist not in lists:
+        raise Mistake("bad_codelist", variable=variable.name, name=codelist, known=list(lists))
+    level = lists[codelist] if codelist is not None else None
+    listing = _Listing(variable, variable.ranks(level).tolist(), is_level=level is not None)
+    found: dict[int, None] = dict.fromkeys(listing.ranks) if codes is None else {}
+    patterns = 0
+    for code in codes or ():
+        rank = listing.rank(code)
+        if rank is not None:
+            found[rank] = None
+            continue
+        patterns += 1
+        if patterns > most_patterns(variable):
+            limit = most_patterns(variable)
+            raise Mistake("too_many_patterns", variable=variable.name, limit=limit)
+        found |= dict.fromkeys(_selected(listing, code))
+    if is_single:
+        found = dict.fromkeys(parts_of(variable, list(found), 0))
+    if not found:
+        raise Mistake("nothing_selected", variable=variable.name)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Listing:
+    """The categories of a code list, in their order."""
+
+    variable: Variable
+    ranks: list[int]
+    is_level: bool
+
+    @cached_property
+    def places(self) -> dict[int, int]:
+        return {rank: place for place, rank in enumerate(self.ranks)}
+
+    def rank(self, code: str) -> int | None:
+        """Return the category of a code, where the list has it."""
+        rank = self.variable.chosen(code)
+        return None if rank is None or (self.is_level and rank not in self.places) else rank
+
+    def place(self, code: str) -> int:
+        rank = self.variable.rank(code)
+        if rank is None or rank not in self.places:
+            raise Mistake("no_category", variable=self.variable.name, name=code)
+        return self.places[rank]
+
+
+def _selected(listing: _Listing, code: str) -> list[int]:
+    call = _CALL.fullmatch(code)
+    if call is not None:
+        return _called(listing, code, (call[1].lower(), split_codes(call[2])))
+    if "*" in code or "?" in code:
+        return _matching(listing, code)
+    variable = listing.variable
+    known = [variable.codes[r] for r in listing.ranks[:5000]]
+    raise Mistake("no_category", variable=variable.name, name=code, known=known)
+
+
+def _matching(listing: _Listing, code: str) -> list[int]:
+    if set(code) == {"*"}:
+        return listing.ranks
+    code = re.sub(r"\*+", "*", code)
+    parts = [
+        "".join("[\\s\\S]" if sign == "?" else re.escape(sign) for sign in part)
+        for part in code.split("*")
+    ]
+    if len(parts) > _MOST_STARS + 1:
+        raise Mistake("bad_expression", variable=listing.variable.name, name=code)
+    if len(parts) > 1:
+        # A part is found where it comes first, for good, so that no pattern takes long.
+        inner = "".join(f"(?>[\\s\\S]*?{part})" for part in parts[1:-1])
+        parts = [parts[0], inner, f"[\\s\\S]*{parts[-1]}"]
+    pattern = re.compile("".join(parts))
+    first, last = re.split(r"[*?]", code)[0], re.split(r"[*?]", code)[-1]
+    codes = listing.variable.codes
+    likely = (
+        r for r in listing.ranks if codes[r].startswith(first) and codes[r].endswith(last)
+    )
+    return [rank for rank in likely if pattern.fullmatch(codes[rank])]
+
+
+def _called(listing: _Listing, code: str, call: tuple[str, list[str]]) -> list[int]:
+    """Return what ``top``, ``bottom``, ``range``, ``from`` or ``to`` select."""
+    word, given = call
+    ranks = listing.ranks
+    if word in {"top", "bottom"}:
+        if not 1 <= len(given) <= 2 or not all(_NUMBER.fullmatch(n) for n in given):
+            raise Mistake("bad_expression", variable=listing.variable.name, name=code)
+        count, offset = int(given[0]), int(given[1]) if len(given) > 1 else 0
+        if word == "top":
+            return ranks[offset : offset + count]
+        return ranks[::-1][offset : offset + count][::-1]
+    if len(given) != (2 if word == "range" else 1):
+        raise Mistake("bad_expression", variable=listing.variable.name, name=code)
+    places = [listing.place(end) for end in given]
+    if word == "from":
+        return ranks[places[0] :]
+    if word == "to":
+        return ranks[: places[0] + 1]
+    return ranks[places[0] : places[1] + 1]
+
+
+def parts_of(variable: Variable, ranks: Sequence[int], level: int) -> list[int]:
+    """Return the listed categories of a level within some categories.
+
+    Parameters
+    ----------
+    variable
+        The variable.
+    ranks
+        Categories of any levels.
+    level
+        A level, 0 for the finest.
+    """
+    inside = np.zeros(variable.axis.size, bool)
+    inside[list(ranks)] = True
+    levels = variable.axis.levels[level:]
+    for above, below in zip(levels[:0:-1], levels[-2::-1], strict=True):
+        up = np.zeros(below.size, np.int32) if below.up is None else below.up
+        inside[below.ranks[inside[above.ranks[up]]]] = True
+    wanted = np.zeros(variable.axis.size, bool)
+    wanted[levels[0].ranks] = True
+    return np.flatnonzero(inside & wanted & variable.is_listed).tolist()

@@ -1,0 +1,179 @@
+"""What a caller asks for: categories of variables, a filter, measures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ckm.service.answering.cells.lru_cache import digest_of
+from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.words.messages import Phrase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ckm.service.answering.variables import Variable
+
+__all__ = ["Query", "Selection", "query_of_request"]
+
+_MEASURES = ("count", "weighted")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Some categories of a variable, by rank, each once."""
+
+    variable: str
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A table to answer with; equal queries have equal answers.
+
+    Parameters
+    ----------
+    selections
+        Categories, variable by variable; a variable left out is summed over.
+    where
+        A filter, see `tables.filters`.
+    measures
+        ``"count"``, ``"weighted"``.
+    margins
+        The combinations of levels that are shown, one level per selection; None for all.
+    within
+        Who is counted: records in one of the categories, for every variable named.
+    """
+
+    selections: tuple[Selection, ...] = ()
+    where: str | None = None
+    measures: tuple[str, ...] = ("count",)
+    margins: frozenset[tuple[int, ...]] | None = None
+    within: tuple[Selection, ...] = ()
+
+    @property
+    def digest(self) -> bytes:
+        """A short key that equal queries share."""
+        margins = None if self.margins is None else sorted(self.margins)
+        return digest_of(self.selections, self.where, self.measures, margins, self.within)
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of the answer."""
+        total = 1
+        for selection in self.selections:
+            total *= len(selection.ranks)
+        return total
+
+
+def query_of_request(
+    variables: Mapping[str, Variable],
+    *,
+    dimensions: Sequence[str],
+    margins: str | Sequence[Sequence[str]] = "all",
+    where: str | None = None,
+    measures: Sequence[str] = ("count",),
+    select: Mapping[str, Sequence[str]] | None = None,
+) -> Query:
+    """Return the query of a request in the words of a job file.
+
+    Parameters
+    ----------
+    variables
+        What the service offers.
+    dimensions, margins, where, measures
+        See `ckm.TableRequest`.
+    select
+        Dimension → codes of the categories wanted; all by default.
+
+    Raises
+    ------
+    Mistake
+        If the request does not fit the variables.
+    """
+    chosen = select or {}
+    _require_known([*dimensions, *chosen], variables)
+    for name in dimensions:
+        if dimensions.count(name) > 1:
+            raise Mistake("repeated", name=name)
+    for name in chosen:
+        if name not in dimensions:
+            raise Mistake("no_variable", name=name)
+    _require_measures(measures)
+    selections = []
+    for name in dimensions:
+        variable = variables[name]
+        if name in chosen:
+            ranks = _ranks_of(variable, chosen[name])
+        elif margins == "none":
+            ranks = variable.ranks(0).tolist()
+        else:
+            ranks = variable.ranks().tolist()
+        selections.append(Selection(variable=name, ranks=tuple(ranks)))
+    shown = None
+    if not isinstance(margins, str):
+        shown = _level_sets([variables[name] for name in dimensions], margins)
+    return Query(
+        selections=tuple(selections), where=where, measures=tuple(measures), margins=shown
+    )
+
+
+def _require_known(names: Iterable[str], variables: Mapping[str, Variable]) -> None:
+    for name in names:
+        if name not in variables:
+            raise Mistake("no_variable", name=name, known=list(variables))
+
+
+def _require_measures(measures: Sequence[str]) -> None:
+    for name in measures:
+        if name not in _MEASURES or measures.count(name) > 1:
+            raise Mistake("bad_parameter", name="measures")
+    if not measures:
+        raise Mistake("bad_parameter", name="measures")
+
+
+def _ranks_of(variable: Variable, codes: Sequence[str]) -> list[int]:
+    ranks = []
+    for code in codes:
+        rank = variable.rank(code)
+        if rank is None:
+            raise Mistake("no_category", variable=variable.name, name=code)
+        ranks.append(rank)
+    if len(set(ranks)) < len(ranks):
+        times = Counter(ranks)
+        twice = next(c for c, r in zip(codes, ranks, strict=True) if times[r] > 1)
+        raise Mistake("repeated", name=twice)
+    if not ranks:
+        raise Mistake("nothing_selected", variable=variable.name)
+    return ranks
+
+
+def _level_sets(
+    variables: Sequence[Variable], margins: Sequence[Sequence[str]]
+) -> frozenset[tuple[int, ...]]:
+    """Return the combinations of levels of listed margins, the finest cells among them."""
+    from tables import Request, RequestError
+
+    names = [variable.name for variable in variables]
+    nested = {v.name: v.level_names for v in variables}
+    known = {*names, *(level for levels in nested.values() for level in levels)}
+    for name in (name for margin in margins for name in margin):
+        if name not in known:
+            raise Mistake("no_variable", name=name, known=sorted(known))
+    try:
+        from tables import Hierarchy
+
+        request = Request(
+            dimensions=names,
+            hierarchies={
+                name: Hierarchy(columns=tuple(reversed(levels)))
+                for name, levels in nested.items()
+                if len(levels) > 1
+            },
+            margins=margins,
+        )
+    except RequestError as error:
+        told = Phrase(key="bad_margins", filled={"said": error.problem})
+        raise Mistake("bad_request", detail=told) from None
+    return frozenset(request.level_sets([len(v.level_names) + 1 for v in variables]))

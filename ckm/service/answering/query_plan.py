@@ -1,0 +1,274 @@
+"""What a query needs: levels of its variables, who is counted, and what rules look at first."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ckm.service.answering.cells.lru_cache import Cache, digest_of
+from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.query import Selection
+from ckm.service.answering.words.messages import Phrase
+from ckm.service.rules import Shape
+from tables import FilterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckm.service.answering.query import Query
+    from ckm.service.answering.variables import Variable
+    from tables import Condition, Prepared
+
+    Levels = tuple[int, ...]
+
+__all__ = ["Plan", "Planner"]
+
+_MOST_FILTER_BYTES = 16_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The combinations of levels that a query needs.
+
+    Parameters
+    ----------
+    active
+        The variables that it does not sum over, with their categories.
+    used
+        For each of them its levels, finest first.
+    area
+        Which of them is the area.
+    where
+        Who is counted.
+    """
+
+    active: tuple[Selection, ...]
+    used: tuple[tuple[int, ...], ...]
+    area: int | None
+    where: frozenset[Condition]
+
+    def shown(self) -> list[Levels]:
+        """Return the combinations of levels that the table shows."""
+        return list(itertools.product(*self.used))
+
+    def inner(self, tops: tuple[int, ...]) -> list[tuple[Levels, Levels]]:
+        """Return, for each level of areas, the inner cells and the areas' populations.
+
+        Parameters
+        ----------
+        tops
+            The level of the total of each variable.
+        """
+        fine = tuple(levels[0] for levels in self.used)
+        if self.area is None:
+            return [(fine, tops)]
+        return [
+            (self._at_area(fine, level), self._at_area(tops, level))
+            for level in self.used[self.area]
+        ]
+
+    def _at_area(self, levels: Levels, level: int) -> Levels:
+        return tuple(level if p == self.area else other for p, other in enumerate(levels))
+
+
+class Planner:
+    """Makes the plans of queries over prepared records.
+
+    Parameters
+    ----------
+    prepared
+        The records.
+    variables
+        The variables that are offered.
+    area
+        The variable of areas.
+    """
+
+    def __init__(
+        self, prepared: Prepared, variables: Mapping[str, Variable], *, area: str | None
+    ) -> None:
+        self._prepared = prepared
+        self._variables = variables
+        self._area = area
+        self._coded: Cache[frozenset[Condition]] = Cache(
+            _MOST_FILTER_BYTES, size=lambda conditions: sum(c.nbytes for c in conditions) + 300
+        )
+
+    def plan(self, query: Query) -> Plan:
+        """Return the plan of a query.
+
+        Parameters
+        ----------
+        query
+            What is asked for.
+
+        Raises
+        ------
+        Mistake
+            If its filter is wrong.
+        """
+        active = tuple(s for s in query.selections if any(s.ranks))
+        used = tuple(self._levels(s) for s in active)
+        where = self._conditions(query.where)
+        for chosen in query.within:
+            members = self._prepared.members(chosen.variable, chosen.ranks)
+            where |= frozenset() if members is None else {members}
+        area = next((p for p, s in enumerate(active) if s.variable == self._area), None)
+        if area is not None:
+            only = self._prepared.members(active[area].variable, active[area].ranks)
+            where |= frozenset() if only is None else {only}
+        return Plan(active=active, used=used, area=area, where=where)
+
+    def tops(self, plan: Plan) -> Levels:
+        """Return the level of the total of each variable.
+
+        Parameters
+        ----------
+        plan
+            The plan.
+        """
+        return tuple(len(self._variables[s.variable].axis.levels) - 1 for s in plan.active)
+
+    def widened(self, plan: Plan) -> Plan:
+        """Return the table that shows the variables of a filter instead of filtering by them.
+
+        It tells whether a filter takes apart what could not be published as a table. Areas
+        that the filter names by themselves stay those that are counted.
+
+        Parameters
+        ----------
+        plan
+            The plan of a query with a filter.
+        """
+        area = self._area
+        kept = frozenset(c for c in plan.where if {name for name, _ in c.places} == {area})
+        used = {s.variable: levels for s, levels in zip(plan.active, plan.used, strict=True)}
+        chosen = {s.variable: s for s in plan.active}
+        for name, level in sorted(p for c in plan.where - kept for p in c.places):
+            if name == area and name in chosen:
+                continue
+            if name not in chosen:
+                ranks = tuple(self._variables[name].ranks(level).tolist())
+                chosen[name] = Selection(variable=name, ranks=ranks)
+            fine = min(level, *used.get(name, (level,)))
+            used[name] = (fine, *(other for other in used.get(name, ()) if other > fine))
+        return replace(
+            plan, active=tuple(chosen.values()), used=tuple(used[n] for n in chosen), where=kept
+        )
+
+    def of_active(self, query: Query, plan: Plan) -> Query:
+        """Leave out the variables that are summed over, and margins that show none of them.
+
+        With them the same levels could mean two tables, by the order of the variables.
+
+        Parameters
+        ----------
+        query, plan
+            What is asked for.
+        """
+        if query.margins is None:
+            return replace(query, selections=plan.active)
+        tops = {
+            place: int(self._variables[selection.variable].level_of[0])
+            for place, selection in enumerate(query.selections)
+            if selection not in plan.active
+        }
+        shown = frozenset(
+            tuple(level for place, level in enumerate(levels) if place not in tops)
+            for levels in query.margins
+            if all(levels[place] == top for place, top in tops.items())
+        )
+        return replace(query, selections=plan.active, margins=shown)
+
+    def shape(self, query: Query, plan: Plan) -> Shape:
+        """Return what the rules look at before anything is counted.
+
+        Parameters
+        ----------
+        query, plan
+            What is asked for.
+        """
+        categories, levels, sizes = {}, {}, []
+        for selection, used in zip(plan.active, plan.used, strict=True):
+            variable = self._variables[selection.variable]
+            # Of areas of one level, those asked for are counted; else all categories are.
+            is_few = variable.name == self._area and len(used) == 1
+            most = len(selection.ranks) if is_few else variable.axis.size
+            sizes.append(tuple(min(most, variable.axis.levels[at].size) for at in used))
+            below = [level for level in used if level < len(variable.level_names)]
+            categories[variable.name] = sum(len(variable.ranks(level)) for level in below)
+            levels[variable.name] = tuple(variable.level_names[level] for level in below)
+        filtered = self._filtered(query)
+        for name, names in filtered.items():
+            levels[name] = (*levels.get(name, ()), *names)
+        return Shape(
+            cells=query.cells * len(query.measures),
+            categories=categories,
+            filtered=frozenset(filtered),
+            levels=levels,
+            area=self._area,
+            sizes=tuple(sizes),
+        )
+
+    def filter_variables(self, where: str | None) -> frozenset[str]:
+        """Return the variables that a filter speaks of.
+
+        Parameters
+        ----------
+        where
+            The filter.
+        """
+        return frozenset(
+            name for condition in self._conditions(where) for name, _ in condition.places
+        )
+
+    def _filtered(self, query: Query) -> dict[str, tuple[str, ...]]:
+        """Return the variables of a filter, each with the levels that it looks at."""
+        found: dict[str, set[int]] = {}
+        for condition in self._conditions(query.where):
+            for name, level in condition.places:
+                found.setdefault(name, set()).add(level)
+        for chosen in query.within:
+            level_of = self._variables[chosen.variable].level_of
+            found.setdefault(chosen.variable, set()).update(level_of[list(chosen.ranks)])
+        return {
+            name: tuple(names[level] for level in sorted(levels) if level < len(names))
+            for name, levels in found.items()
+            for names in (self._variables[name].level_names,)
+        }
+
+    def _conditions(self, where: str | None) -> frozenset[Condition]:
+        key = digest_of(where)
+        known = self._coded.get(key)
+        if known is None:
+            try:
+                known = self._prepared.conditions(where)
+            except FilterError as error:
+                raise Mistake("bad_filter", detail=_filter_phrase(error)) from None
+            self._coded.put(key, known)
+        return known
+
+    def _levels(self, selection: Selection) -> tuple[int, ...]:
+        """Return the levels of some categories: one level that has them all, if there is."""
+        axis = self._variables[selection.variable].axis
+        top = len(axis.levels) - 1
+        ranks = {rank for rank in selection.ranks if rank}
+        totals = (top,) if 0 in selection.ranks else ()
+        for level in range(top - 1, -1, -1):
+            if ranks <= set(axis.levels[level].ranks.tolist()):
+                return (level, *totals)
+        level_of = self._variables[selection.variable].level_of
+        return (*sorted({int(level_of[rank]) for rank in ranks}), *totals)
+
+
+def _filter_phrase(error: FilterError) -> Phrase:
+    """Say what is wrong with a filter so that every language can."""
+    facts: dict[str, object] = dict(error.facts)
+    if error.reason == "column":
+        return Phrase(key="filter_unknown", filled=facts)
+    if error.reason == "expected":
+        facts["expected"] = Phrase(key=f"filter_{facts['expected']}")
+    if error.reason == "type":
+        facts |= {n: Phrase(key=f"filter_is_{facts[n]}") for n in ("kind", "given")}
+    return Phrase(key=f"filter_{error.reason}", filled=facts)

@@ -1,0 +1,160 @@
+"""From an answer to the bytes of a file, with what is said about the table."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ckm.formats import FORMATS, TableAbout, to_bytes
+from ckm.formats.csv_text import without_formulas
+from ckm.formats.words import category_labels
+from ckm.service.answering.words.messages import say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ckm.config.service.build import Service
+    from ckm.service.answering.answer import Answer
+    from ckm.service.answering.variables import Variable
+
+__all__ = ["Rendered", "about_answer", "etag_of", "file_name", "render"]
+
+_MOST_SIGNS = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """The bytes of an answer, ready to be sent again."""
+
+    body: bytes = field(repr=False)
+    media_type: str
+    etag: str
+    headers: Mapping[str, str]
+
+
+def etag_of(body: bytes) -> str:
+    """Return the entity tag of some bytes.
+
+    Parameters
+    ----------
+    body
+        The bytes.
+
+    Examples
+    --------
+    >>> etag_of(b"")
+    '"e3b0c44298fc1c149afbf4c8996fb924"'
+    """
+    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+
+
+def file_name(table: str, names: Iterable[str], *, format: str) -> str:  # noqa: A002
+    """Name a file after the table and the variables in it.
+
+    Parameters
+    ----------
+    table
+        The service's id.
+    names
+        The variables.
+    format
+        One of `ckm.formats.FORMATS`.
+
+    Examples
+    --------
+    >>> file_name("jobseekers", ["geo", "age group"], format="csv")
+    'jobseekers-geo-age_group.csv'
+    """
+    kind = FORMATS[format]
+    suffix = ".zip" if kind.media_type == "application/zip" else kind.suffixes[0]
+    parts = [re.sub(r"[^A-Za-z0-9_]+", "_", part) for part in (table, *names)]
+    return "-".join(parts)[:_MOST_SIGNS] + suffix
+
+
+def about_answer(
+    answer: Answer, *, service: Service, variables: Mapping[str, Variable], language: str
+) -> TableAbout:
+    """Say what an answer's table is about.
+
+    Parameters
+    ----------
+    answer, service, variables
+        The answer, and where it comes from.
+    language
+        ``"en"`` or ``"fr"``.
+    """
+    shown = {s.variable: variables[s.variable] for s in answer.selections}
+    labels = {name: v.offer.labels[language] for name, v in shown.items()}
+    for measure in answer.query.measures:
+        labels.setdefault(measure, say(measure, language))
+    area = service.area if service.area in shown else ""
+    notes = [say(service.method, language)]
+    notes += [service.description[language]] if service.description else []
+    return TableAbout(
+        id=service.id,
+        title=service.title[language],
+        language=language,
+        source=service.source.get(language, ""),
+        contact=service.contact,
+        notes=list(dict.fromkeys(notes)),
+        labels=labels,
+        category_labels=_category_labels(answer, shown, language),
+        unit=service.unit.get(language, ""),
+        updated=service.updated,
+        geography=area or "",
+        totals={s.variable: shown[s.variable].total for s in answer.selections if 0 in s.ranks},
+        withheld={area: list(answer.withheld)} if area and answer.withheld else {},
+        withheld_label=say("withheld", language),
+        suppressed_label=say("suppressed", language),
+    )
+
+
+def _category_labels(
+    answer: Answer, shown: Mapping[str, Variable], language: str
+) -> dict[str, dict[str, str]]:
+    found = {}
+    for selection in answer.selections:
+        variable = shown[selection.variable]
+        labels = {variable.codes[r]: variable.label(r, language) for r in selection.ranks}
+        found[selection.variable] = category_labels(labels)
+    return {name: labels for name, labels in found.items() if labels}
+
+
+def render(
+    answer: Answer,
+    *,
+    service: Service,
+    variables: Mapping[str, Variable],
+    format: str,  # noqa: A002  (the word of requests)
+    language: str,
+) -> Rendered:
+    """Write an answer's table in a format.
+
+    Parameters
+    ----------
+    answer, service, variables
+        The answer, which holds a table, and where it comes from.
+    format
+        One of `ckm.formats.FORMATS`.
+    language
+        ``"en"`` or ``"fr"``.
+    """
+    if answer.table is None:
+        msg = "a refusal has no table"
+        raise TypeError(msg)
+    about = about_answer(answer, service=service, variables=variables, language=language)
+    escapes = format == "csv" and service.job.output.csv_formulas == "escape"
+    table = without_formulas(answer.table) if escapes else answer.table
+    body = to_bytes(table, format, about=about)
+    kind = FORMATS[format]
+    headers = {"Content-Language": language}
+    if answer.withheld:
+        reasons = Counter(refusal.reason for refusal in answer.withheld.values())
+        headers["CKM-Withheld"] = ", ".join(f"{n}={c}" for n, c in sorted(reasons.items()))
+    if kind.name != "json-stat2":
+        name = file_name(service.id, (s.variable for s in answer.selections), format=format)
+        headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return Rendered(body=body, media_type=kind.media_type, etag=etag_of(body), headers=headers)

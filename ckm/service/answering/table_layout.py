@@ -1,0 +1,164 @@
+"""From protected cells, level by level, to slices for the rules and to a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.engine.published_table import PublishedTable
+from ckm.service.rules import Slices
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from ckm.service.answering.query import Query, Selection
+    from ckm.service.answering.query_plan import Levels, Plan
+    from ckm.service.answering.variables import Variable
+
+    Protected = Mapping[Levels, tuple[tuple[NDArray[np.int32], ...], dict[str, NDArray[Any]]]]
+
+__all__ = ["slices_of", "table_of"]
+
+_UNCOUNTABLE = 10**15  # cells beyond this are as good as beyond number
+
+
+def table_of(
+    query: Query,
+    plan: Plan,
+    protected: Protected,
+    variables: Mapping[str, Variable],
+    *,
+    selections: tuple[Selection, ...],
+) -> PublishedTable:
+    """Put the cells into a table of every combination of the categories to be shown.
+
+    Parameters
+    ----------
+    query, plan
+        What is asked for.
+    protected
+        Levels → the categories of its cells, and their protected numbers.
+    variables
+        The variables that are offered.
+    selections
+        The categories, without withheld areas.
+    """
+    shape = tuple(len(s.ranks) for s in selections)
+    numbers: dict[str, NDArray[Any]] = {}
+    names = {s.variable for s in plan.active}
+    kept = [s for s in selections if s.variable in names]
+    for levels in plan.shown():
+        ranks, given = protected[levels]
+        at, is_in = _positions(kept, ranks, len(given["count"]))
+        for measure in query.measures:
+            full = numbers.setdefault(
+                measure, np.zeros(int(np.prod(shape, dtype=np.int64)), given[measure].dtype)
+            )
+            full[at[is_in]] = given[measure][is_in]
+    index = [place.ravel() for place in np.indices(shape, dtype=np.int32)] if shape else []
+    shown = _shown(query, selections, index, variables)
+    if shown is not None:
+        index = [place[shown] for place in index]
+        numbers = {name: values[shown] for name, values in numbers.items()}
+    dimensions = {
+        s.variable: (place, tuple(variables[s.variable].codes[r] for r in s.ranks))
+        for s, place in zip(selections, index, strict=True)
+    }
+    return PublishedTable(dimensions=dimensions, measures=numbers)
+
+
+def slices_of(
+    plan: Plan, protected: Protected, variables: Mapping[str, Variable], *, tops: Levels
+) -> Slices:
+    """Gather the inner cells of all areas asked for, or of the whole table.
+
+    Parameters
+    ----------
+    plan
+        The plan of the query.
+    protected
+        Levels → the categories of its cells, and their protected counts.
+    variables
+        The variables that are offered.
+    tops
+        The level of the total of each variable of the plan.
+    """
+    others = [p for p in range(len(plan.active)) if p != plan.area]
+    areas = (0,) if plan.area is None else plan.active[plan.area].ranks
+    place = np.full(max(areas) + 1, -1, np.int64)
+    place[list(areas)] = np.arange(len(areas))
+    population = np.zeros(len(areas), np.int64)
+    parts: list[tuple[NDArray[np.int64], ...]] = []
+    cells = 1
+    for fine, coarse in plan.inner(tops):
+        ranks, numbers = protected[coarse]
+        at = _places(place, ranks, plan.area, len(numbers["count"]))
+        population[at[at >= 0]] = numbers["count"][at >= 0]
+        ranks, numbers = protected[fine]
+        at = _places(place, ranks, plan.area, len(numbers["count"]))
+        kept = (at >= 0) & (numbers["count"] > 0)
+        for p in others:
+            kept &= variables[plan.active[p].variable].is_listed[ranks[p]]
+        codes = tuple(ranks[p][kept].astype(np.int64) for p in others)
+        parts.append((at[kept], numbers["count"][kept], *codes))
+    for p in others:
+        cells *= len(variables[plan.active[p].variable].ranks(plan.used[p][0]))
+    joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    return Slices(
+        population=population,
+        cells=min(cells, _UNCOUNTABLE),
+        area=joined[0],
+        published=joined[1],
+        codes={
+            plan.active[p].variable: code for p, code in zip(others, joined[2:], strict=True)
+        },
+    )
+
+
+def _shown(
+    query: Query,
+    selections: tuple[Selection, ...],
+    index: list[NDArray[np.int32]],
+    variables: Mapping[str, Variable],
+) -> NDArray[np.bool_] | None:
+    """Return which combinations belong to the margins asked for; None for all."""
+    if query.margins is None or not index:
+        return None
+    levels = [
+        variables[s.variable].level_of[list(s.ranks)][place]
+        for s, place in zip(selections, index, strict=True)
+    ]
+    shown = np.zeros(len(index[0]), bool)
+    for wanted in query.margins:
+        shown |= np.logical_and.reduce(
+            [level == want for level, want in zip(levels, wanted, strict=True)]
+        )
+    return shown
+
+
+def _places(
+    place: NDArray[np.int64], ranks: tuple[NDArray[np.int32], ...], area: int | None, n: int
+) -> NDArray[np.int64]:
+    """Return the area asked for in which each cell lies, -1 for none."""
+    if area is None:
+        return np.zeros(n, np.int64)
+    rank = ranks[area]
+    inside = rank < len(place)
+    return np.where(inside, place[np.where(inside, rank, 0)], -1)
+
+
+def _positions(
+    selections: list[Selection], ranks: tuple[NDArray[np.int32], ...], n: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return where each cell stands in the table, and whether it stands there at all."""
+    at, is_in = np.zeros(n, np.int64), np.ones(n, bool)
+    for selection, rank in zip(selections, ranks, strict=True):
+        place = np.full(max(selection.ranks, default=0) + 1, -1, np.int64)
+        place[list(selection.ranks)] = np.arange(len(selection.ranks))
+        mine = _places(place, (rank,), 0, n)
+        is_in &= mine >= 0
+        at = at * len(selection.ranks) + np.maximum(mine, 0)
+    return at, is_in

@@ -1,0 +1,231 @@
+"""The variables that a service offers: categories, codes, levels and words.
+
+Whether a category stands in a list may tell that somebody is in it. So categories that the
+records alone tell of are listed only where their published count is not zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.formats.words import MISSING
+from ckm.service.answering.words.messages import say
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ckm.config.service.build import OfferedVariable, Service
+    from ckm.engine.engine import Engine
+    from tables import Axis, Prepared
+
+__all__ = ["Variable", "offered_variables"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Variable:
+    """A variable as callers see it.
+
+    Parameters
+    ----------
+    offer
+        What the service file says about it.
+    axis
+        All its categories, by rank; rank 0 is the total.
+    codes
+        The code of every category, by rank.
+    is_listed
+        Which categories callers may know of, by rank.
+    level_of
+        The level of every category, by rank.
+    level_names
+        The levels, finest first, the total's left out.
+    """
+
+    offer: OfferedVariable
+    axis: Axis
+    codes: tuple[str, ...]
+    is_listed: NDArray[np.bool_]
+    level_of: NDArray[np.int64]
+    level_names: tuple[str, ...]
+    _ranks: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.offer.name
+
+    @property
+    def total(self) -> str:
+        """The code of the total."""
+        return self.codes[0]
+
+    def rank(self, code: str) -> int | None:
+        """Return the listed category of a code, or of the last part of one."""
+        return self._ranks.get(code)
+
+    def chosen(self, text: str) -> int | None:
+        """Return the listed category that a selection names; signs of wildcards name none."""
+        return None if _is_wild(text) else self.rank(text)
+
+    def word(self, rank: int) -> str:
+        """Return what names a category in a selection."""
+        code = self.codes[rank]
+        return f"range({code},{code})" if _is_wild(code) else code
+
+    def ranks(self, level: int | None = None) -> NDArray[np.int64]:
+        """Return the listed categories, of one level or of all, the total among them.
+
+        Parameters
+        ----------
+        level
+            A level, 0 for the finest.
+        """
+        if level is None:
+            return np.flatnonzero(self.is_listed)
+        ranks = np.sort(self.axis.levels[level].ranks)
+        return ranks[self.is_listed[ranks]].astype(np.int64)
+
+    def label(self, rank: int, language: str) -> str:
+        """Return what readers call a category.
+
+        Parameters
+        ----------
+        rank
+            The category.
+        language
+            ``"en"`` or ``"fr"``.
+        """
+        known = self.offer.categories.get(self.codes[rank])
+        if known is None:
+            known = self.offer.categories.get(self._own(rank))
+        if known is not None:
+            return known[language]
+        own = self._own(rank)
+        if rank and own == MISSING:
+            return say(MISSING, language)
+        return say("total", language) if rank == 0 else own
+
+    def level_label(self, level: int, language: str) -> str:
+        """Return what readers call a level.
+
+        Parameters
+        ----------
+        level, language
+            The level and the language.
+        """
+        name = self.level_names[level]
+        known = self.offer.levels.get(name)
+        return known[language] if known is not None else name
+
+    def _own(self, rank: int) -> str:
+        """Return the text of a category at its own level."""
+        return _own_text(self.axis, rank, int(self.level_of[rank]))
+
+    def __repr__(self) -> str:
+        return f"Variable({self.name!r})"
+
+
+def offered_variables(
+    service: Service, engine: Engine, prepared: Prepared
+) -> dict[str, Variable]:
+    """Describe the variables that a service offers.
+
+    Parameters
+    ----------
+    service, engine, prepared
+        The service, and its records made ready.
+
+    Returns
+    -------
+    dict
+        Name → variable, in the order of the service file.
+    """
+    variables = {}
+    for name, offer in service.variables.items():
+        axis = prepared.axes[name]
+        level_of = _levels(axis)
+        codes = _codes(axis, level_of)
+        listed = _listed(name, engine, prepared)
+        variables[name] = Variable(
+            offer=offer,
+            axis=axis,
+            codes=codes,
+            is_listed=listed,
+            level_of=level_of,
+            level_names=_level_names(axis, name),
+            _ranks=_by_code(axis, codes, listed, level_of),
+        )
+    return variables
+
+
+def _is_wild(text: str) -> bool:
+    return bool(text) and set(text) <= {"*", "?"}
+
+
+def _levels(axis: Axis) -> NDArray[np.int64]:
+    """Return the level at which every category is shown."""
+    level_of = np.zeros(axis.size, np.int64)
+    for place, level in enumerate(axis.levels):
+        level_of[level.ranks[level.is_shown]] = place
+    return level_of
+
+
+def _level_names(axis: Axis, name: str) -> tuple[str, ...]:
+    if len(axis.columns) > 1:
+        return tuple(reversed(axis.columns))
+    if len(axis.levels) == 2:
+        return (name,)
+    depth = len(axis.levels) - 1
+    return tuple(str(depth - level) for level in range(depth))
+
+
+def _own_text(axis: Axis, rank: int, level: int) -> str:
+    column = max(0, len(axis.columns) - 1 - level)
+    return str(axis.labels[column][rank])
+
+
+def _codes(axis: Axis, level_of: NDArray[np.int64]) -> tuple[str, ...]:
+    """Return a code for each category: its text where texts differ, else its path."""
+    own = [_own_text(axis, rank, int(level_of[rank])) for rank in range(axis.size)]
+    if len(set(own)) == len(own):
+        return tuple(own)
+    depths = [max(1, len(axis.columns) - int(level)) for level in level_of]
+    return tuple(
+        "/".join(str(labels[rank]) for labels in axis.labels[:depth])
+        for rank, depth in enumerate(depths)
+    )
+
+
+def _listed(name: str, engine: Engine, prepared: Prepared) -> NDArray[np.bool_]:
+    axis = prepared.axes[name]
+    found = prepared.scan({name: 0})
+    level_sets = [(level,) for level in range(len(axis.levels))]
+    cells = prepared.cells(found, [name], level_sets=level_sets)
+    published = engine.protect(cells)["count"]
+    listed = ~axis.is_found
+    listed[cells.ranks[0][published > 0]] = True
+    listed[0] = True
+    return listed
+
+
+def _by_code(
+    axis: Axis,
+    codes: Sequence[str],
+    listed: NDArray[np.bool_],
+    level_of: NDArray[np.int64],
+) -> dict[str, int]:
+    """Find categories by their code, and by its last part where that is of one alone."""
+    ranks = {codes[int(rank)]: int(rank) for rank in np.flatnonzero(listed)}
+    own: dict[str, Any] = {}
+    for rank in np.flatnonzero(listed):
+        text = _own_text(axis, int(rank), int(level_of[rank]))
+        own[text] = None if text in own else int(rank)
+    short: Mapping[str, int] = {
+        text: rank for text, rank in own.items() if rank is not None and text not in ranks
+    }
+    return {**short, **ranks}

@@ -1,0 +1,1 @@
+"""What callers are told, in English and in French."""

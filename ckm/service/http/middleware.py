@@ -1,0 +1,226 @@
+"""The edge of the service: bounds on requests, headers of safety, one log line per request.
+
+Whatever goes wrong within ends here in a documented answer. The texts of foreign errors, which
+may quote data, go nowhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import traceback
+from typing import TYPE_CHECKING, Any
+
+from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.words.messages import Phrase
+from ckm.service.http.problem_details import problem_of_mistake
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from ckm.service.process.metrics import Metrics
+
+__all__ = ["Edge", "language_of"]
+
+logger = logging.getLogger("ckm.service")
+
+_HEADERS = {
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"no-referrer",
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
+    b"permissions-policy": b"interest-cohort=()",
+    b"cross-origin-opener-policy": b"same-origin",
+}
+_MOST_HEADERS = 100
+
+
+class Edge:
+    """Wraps the application.
+
+    Parameters
+    ----------
+    app
+        The application.
+    languages
+        The languages of the service, the default first.
+    most_bytes
+        The largest body of a request.
+    seconds
+        The longest time for a body to arrive.
+    metrics
+        Where requests are counted.
+    notice
+        What every answer says in a header; empty for nothing.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        languages: tuple[str, ...],
+        most_bytes: int,
+        seconds: float,
+        metrics: Metrics,
+        notice: str = "",
+    ) -> None:
+        self.app = app
+        self._languages = languages
+        self._most_bytes = most_bytes
+        self._seconds = seconds
+        self._metrics = metrics
+        self._headers = _HEADERS | ({b"ckm-notice": notice.encode()} if notice else {})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        status = 0
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message = _with_headers(message, self._headers)
+            await send(message)
+
+        try:
+            self._require_small(scope)
+            await self.app(scope, self._bounded(receive), sending)
+        except Exception as error:  # noqa: BLE001  (the last resort)
+            mistake = error if isinstance(error, Mistake) else _noted(error)
+            if not status:
+                language = language_of(scope, self._languages)
+                # Where the next request begins may be told differently by a proxy.
+                headers = {"Connection": "close"} if _is_ambiguous(scope) else {}
+                answer = problem_of_mistake(mistake, language, headers=headers)
+                await answer(scope, receive, sending)
+        finally:
+            self._note(scope, status, time.perf_counter() - started)
+
+    def _require_small(self, scope: Scope) -> None:
+        if len(scope["headers"]) > _MOST_HEADERS:
+            raise Mistake(
+                "bad_request",
+                detail=Phrase(key="many_headers", filled={"limit": _MOST_HEADERS}),
+            )
+        if _is_ambiguous(scope):
+            raise Mistake("bad_request", detail=Phrase(key="two_lengths"))
+        for name, text in scope["headers"]:
+            if name == b"content-length":
+                if not text.isdigit():
+                    raise Mistake("bad_request", detail=Phrase(key="bad_length"))
+                if int(text[:20]) > self._most_bytes:
+                    raise Mistake("too_large", limit=self._most_bytes)
+
+    def _bounded(self, receive: Receive) -> Receive:
+        """Bound the bytes of a body, and the time it takes to arrive."""
+        taken = 0
+        is_whole = False
+        deadline = time.monotonic() + self._seconds
+
+        async def receiving() -> Message:
+            nonlocal taken, is_whole
+            if is_whole:  # what comes now is the end of the connection, whenever it comes
+                return await receive()
+            try:
+                left = max(0.0, deadline - time.monotonic())
+                message = await asyncio.wait_for(receive(), left)
+            except TimeoutError:
+                raise Mistake("slow_request") from None
+            if message["type"] == "http.request":
+                taken += len(message.get("body", b""))
+                is_whole = not message.get("more_body", False)
+                if taken > self._most_bytes:
+                    raise Mistake("too_large", limit=self._most_bytes)
+            return message
+
+        return receiving
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "other")
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._metrics.count(
+            "ckm_requests_total", route=route, method=method, status=str(status)
+        )
+        self._metrics.took(route, seconds)
+        logger.info(
+            "request",
+            extra={
+                "route": route,
+                "method": method,
+                "status": status,
+                "seconds": round(seconds, 4),
+            },
+        )
+
+
+_METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+
+
+def _is_ambiguous(scope: Scope) -> bool:
+    """Tell whether the length of a body is given in two ways, or in one that its HTTP lacks."""
+    names = {name for name, _ in scope["headers"]}
+    is_old = scope.get("http_version", "1.1") < "1.1"
+    return b"transfer-encoding" in names and (is_old or b"content-length" in names)
+
+
+def language_of(scope: Scope, languages: tuple[str, ...]) -> str:
+    """Return the language of a request: ``lang=``, else ``Accept-Language``, else the first.
+
+    Parameters
+    ----------
+    scope
+        The request.
+    languages
+        Those of the service.
+    """
+    from urllib.parse import parse_qsl
+
+    query = scope.get("query_string", b"")[:10_000].decode("latin-1")
+    for name, text in parse_qsl(query, max_num_fields=None):
+        if name == "lang" and text in languages:
+            return str(text)
+    accepted = next((v for k, v in scope["headers"] if k == b"accept-language"), b"")
+    wishes: list[tuple[float, int, str]] = []
+    for place, part in enumerate(accepted.decode("latin-1")[:1000].split(",")):
+        tag, _, weight = part.partition(";q=")
+        try:
+            share = float(weight or 1)
+        except ValueError:
+            continue
+        wishes.append((-share, place, tag.strip().lower().split("-")[0]))
+    for share, _, tag in sorted(wishes):
+        if tag in languages and share < 0:
+            return str(tag)
+    return languages[0]
+
+
+def _with_headers(message: Message, more: Mapping[bytes, bytes]) -> Message:
+    headers: list[tuple[bytes, bytes]] = list(message.get("headers", []))
+    present = {name.lower() for name, _ in headers}
+    headers += [(name, text) for name, text in more.items() if name not in present]
+    return {**message, "headers": headers}
+
+
+def _noted(error: BaseException) -> Mistake:
+    """Log a fault of ours by its kind and its place, and nothing more of it."""
+    logger.error(
+        "request failed",
+        extra={"error": type(error).__name__, "place": _place(error)},
+    )
+    return Mistake("internal")
+
+
+def _place(error: BaseException) -> str:
+    place: Any = "unknown"
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] in {"ckm", "tables", "ptable"}:
+            place = f"{module}:{line}"
+    return str(place)

@@ -1,0 +1,131 @@
+"""The bodies of requests. These models parse; queries are built from them."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal, NoReturn, TypeVar
+
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
+
+from ckm.formats import FORMATS
+from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.words.messages import Phrase
+
+__all__ = ["RequestBody", "SelectionBody", "parse_body"]
+
+_Text = Annotated[str, Field(max_length=2000)]
+_Codes = Annotated[list[_Text], FailFast(), Field(max_length=100_000)]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class VariableSelectionBody(_Body):
+    """The categories of one variable."""
+
+    variableCode: _Text = Field(description="The variable.")  # noqa: N815  (PxWebApi 2)
+    valueCodes: _Codes = Field(  # noqa: N815
+        default=["*"], description="Codes and expressions: *, top(5), range(a,b) and so on."
+    )
+    codelist: _Text | None = Field(default=None, description="A code list of the variable.")
+    outputValues: Literal["aggregated", "single"] | None = Field(default=None)  # noqa: N815
+
+
+class PlacementBody(_Body):
+    """The order of the variables: those of the stub, then those of the heading."""
+
+    heading: list[_Text] = Field(default=[], max_length=100)
+    stub: list[_Text] = Field(default=[], max_length=100)
+
+
+class SelectionBody(_Body):
+    """A selection as PxWebApi 2 has it."""
+
+    selection: list[VariableSelectionBody] = Field(default=[], max_length=100)
+    placement: PlacementBody | None = None
+
+
+class RequestBody(_Body):
+    """A table in the words of a job file."""
+
+    dimensions: list[_Text] = Field(default=[], max_length=100, description="Variables.")
+    margins: Literal["all", "none"] | Annotated[list[list[_Text]], Field(max_length=1000)] = (
+        Field(default="all", description="Which totals beside the finest cells.")
+    )
+    where: Annotated[str, Field(min_length=1, max_length=20_000)] | None = Field(
+        default=None, description="A filter, for example: sex = 'F'"
+    )
+    measures: list[Literal["count", "weighted"]] = Field(
+        default=["count"], min_length=1, max_length=2
+    )
+    select: dict[str, _Codes] = Field(
+        default={}, description="Variable → the codes wanted; all by default."
+    )
+    format: _Text = Field(
+        default="json-stat2",
+        description="Format of the answer.",
+        json_schema_extra={"enum": list(FORMATS)},
+    )
+    wait: bool = Field(default=True, description="false asks for a job, however small.")
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def parse_body(raw: bytes, model: type[Model]) -> Model:
+    """Parse the JSON body of a request.
+
+    Parameters
+    ----------
+    raw
+        The body.
+    model
+        What it must be.
+
+    Raises
+    ------
+    Mistake
+        If it is no JSON of that shape; names given twice, NaN and half characters are none.
+
+    Examples
+    --------
+    >>> parse_body(b'{"dimensions": ["sex"]}', RequestBody).dimensions
+    ['sex']
+    """
+    try:
+        document = json.loads(
+            raw.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_once
+        )
+        json.dumps(document, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        key = error.key if isinstance(error, _BodyError) else "no_json"
+        raise Mistake("bad_body", detail=Phrase(key=key)) from None
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        told = Phrase(key="bad_field", filled={"name": place, "said": first["msg"]})
+        raise Mistake("bad_body", detail=told) from None
+    except RecursionError:
+        raise Mistake("bad_body", detail=Phrase(key="too_deep")) from None
+
+
+class _BodyError(ValueError):
+    """A body that is JSON by name only."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(key)
+
+
+def _no_constant(_: str) -> NoReturn:
+    raise _BodyError("no_number")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _BodyError("name_twice")
+    return found

@@ -1,0 +1,289 @@
+"""What all routes share: who asks, within which budget, the workers, what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+import anyio.to_thread
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+
+from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.refusal import Refusal
+from ckm.service.http.middleware import language_of
+from ckm.service.http.problem_details import problem_of_mistake, problem_of_refusal
+from ckm.service.http.request_parsing import address_of, language_wanted, token_of
+from ckm.service.http.responses import answered
+from tables import Deadline, StoppedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from ckm.service.access.tokens import Caller
+    from ckm.service.answering.render import Rendered
+    from ckm.service.table_service import Desk
+
+__all__ = ["Front"]
+
+Made = TypeVar("Made")
+
+_SOON_S = 0.05
+_QUEUE = 16  # requests that may wait for each one that is worked on
+_VERIFIERS = 2  # tokens that are verified at a time
+_MOST_TO_VERIFY = 8  # tokens of one address that wait for it
+
+
+class Front:
+    """Lets callers in, and lets threads do what takes time.
+
+    Parameters
+    ----------
+    desk
+        Where requests are answered.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        limit = desk.service.limits.concurrent_requests
+        self._workers = anyio.CapacityLimiter(limit)
+        self._most_waiting = limit * _QUEUE
+        self._verifiers = anyio.CapacityLimiter(_VERIFIERS)
+        self._to_verify: Counter[str] = Counter()
+
+    async def enter(
+        self, request: Request, *, cost: int = 1, session: str | None = None
+    ) -> tuple[Caller, str]:
+        """Return who asks and in which language, within the budget.
+
+        Parameters
+        ----------
+        request, cost
+            The request, and how many it counts for.
+        session
+            The name of the caller's session at the page.
+        """
+        desk = self.desk
+        language = language_wanted(request, desk.service.languages)
+        token, address = token_of(request), address_of(request)
+        caller: Caller | None
+        if token is None and session is None:
+            caller = desk.recognise(token=None, address=address)
+        else:
+            recognise = partial(desk.recognise, token=token, address=address, session=session)
+            caller = await anyio.to_thread.run_sync(recognise)
+        if caller is None:
+            caller = await self.verified(token or "", address=address)
+        request.state.caller = caller
+        request.state.budget = budget = desk.budget(caller, cost=cost)
+        desk.require(budget)
+        request.state.is_counted = cost > 0
+        return caller, language
+
+    async def verified(self, token: str, *, address: str, is_sign_in: bool = False) -> Caller:
+        """Return whose a token is; few are verified at a time, and few of one address wait.
+
+        Parameters
+        ----------
+        token, address, is_sign_in
+            As for `Desk.verify`.
+        """
+        if self._to_verify[address] >= _MOST_TO_VERIFY or (
+            self._to_verify.total() >= _MOST_TO_VERIFY**2
+        ):
+            raise Mistake("busy")
+        self._to_verify[address] += 1
+        verify = partial(self.desk.verify, token, address=address, is_sign_in=is_sign_in)
+        try:
+            return await anyio.to_thread.run_sync(verify, limiter=self._verifiers)
+        finally:
+            self._to_verify[address] -= 1
+            self._to_verify += Counter()  # without those that are at 0
+
+    def budget_headers(self, request: Request) -> dict[str, str]:
+        """Return what is left of the caller's budget.
+
+        Parameters
+        ----------
+        request
+            A request that entered.
+        """
+        budget = getattr(request.state, "budget", None)
+        return {} if budget is None else budget.headers()
+
+    def require_table(self, name: str) -> None:
+        """Raise if there is no such table.
+
+        Parameters
+        ----------
+        name
+            The table's id.
+        """
+        if name != self.desk.service.id:
+            raise Mistake("no_table", name=name, known=[self.desk.service.id])
+
+    async def work(self, request: Request, task: Callable[[Deadline], Made]) -> Made:
+        """Do what takes time beside the others, as long as there is time and somebody waits.
+
+        A task that must end keeps its place among the workers until it has ended.
+
+        Parameters
+        ----------
+        request
+            For whom.
+        task
+            Does it before the deadline that it is given.
+
+        Raises
+        ------
+        Mistake
+            If it took too long, or too many others wait, or the caller has gone.
+        """
+        if self._workers.statistics().tasks_waiting > self._most_waiting:
+            raise Mistake("busy")
+        deadline = Deadline(self.desk.service.limits.seconds)
+        begun: list[bool] = []
+
+        def begin() -> Made:
+            deadline.require()
+            begun.append(True)
+            return task(deadline)
+
+        running = asyncio.ensure_future(anyio.to_thread.run_sync(begin, limiter=self._workers))
+        running.add_done_callback(_look_at)
+        is_gone = False
+        try:
+            await asyncio.wait({running}, timeout=_SOON_S)  # most answers take no longer
+            if not running.done():
+                is_gone = await _wait(running, request, deadline)
+            if running.done():
+                return running.result()
+        except StoppedError:
+            pass
+        finally:
+            deadline.call_off()
+        raise Mistake("gone" if is_gone else "too_slow" if begun else "busy")
+
+    def told(self, request: Request, made: Rendered | Refusal, language: str) -> Response:
+        """Return an answer with what is left of the caller's budget.
+
+        Parameters
+        ----------
+        request, made, language
+            The request, what was made for it, and the language of a refusal.
+        """
+        headers = self.budget_headers(request)
+        if isinstance(made, Refusal):
+            return problem_of_refusal(made, language, headers=headers)
+        return answered(request, made, more=headers)
+
+    # --- what goes wrong ---
+
+    async def mistaken(self, request: Request, error: Exception) -> Response:
+        """Answer to a mistake.
+
+        Parameters
+        ----------
+        request, error
+            The request, and what was raised.
+        """
+        mistake = error if isinstance(error, Mistake) else Mistake("internal")
+        language = language_of(request.scope, self.desk.service.languages)
+        self.note_mistake(request, mistake)
+        headers = self.budget_headers(request)
+        return problem_of_mistake(mistake, language, headers=headers)
+
+    def note_mistake(self, request: Request, mistake: Mistake) -> None:
+        """Note a mistake where it cost its caller a request, so that notes are bounded.
+
+        Parameters
+        ----------
+        request, mistake
+            The request, and what was wrong.
+        """
+        if getattr(request.state, "is_counted", False):
+            route = getattr(request.scope.get("route"), "path", "other")
+            self.desk.note_mistake(request.state.caller, route=route, key=mistake.key)
+
+    async def not_served(self, request: Request, error: Exception) -> Response:
+        """Answer where there is no route.
+
+        Parameters
+        ----------
+        request, error
+            The request, and what was raised.
+        """
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        key = {404: "not_found", 405: "method_not_allowed"}.get(status, "bad_request")
+        filled = {"detail": ""} if key == "bad_request" else {}
+        language = language_of(request.scope, self.desk.service.languages)
+        headers = dict(getattr(error, "headers", None) or {})
+        if status == 405:  # the framework names the methods of one route, not of the address
+            headers["Allow"] = ", ".join(_methods_at(request))
+        return problem_of_mistake(Mistake(key, **filled), language, headers=headers)
+
+    async def not_valid(self, request: Request, error: Exception) -> Response:
+        """Answer to parameters that do not fit.
+
+        Parameters
+        ----------
+        request, error
+            The request, and what was raised.
+        """
+        del error  # its text repeats what was sent
+        return await self.mistaken(request, Mistake("bad_body", detail=""))
+
+    async def not_whole(self, request: Request, error: Exception) -> Response:
+        """Note a request that broke off; nobody hears the answer.
+
+        Parameters
+        ----------
+        request, error
+            The request, and what was raised.
+        """
+        del error
+        return await self.mistaken(request, Mistake("gone"))
+
+
+async def _wait(running: asyncio.Future[Any], request: Request, deadline: Deadline) -> bool:
+    """Wait for work until its deadline; tell whether its caller has gone meanwhile."""
+    gone = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait(
+            {running, gone}, timeout=deadline.left_s(), return_when=asyncio.FIRST_COMPLETED
+        )
+        return gone.done()
+    finally:
+        gone.cancel()
+
+
+def _methods_at(request: Request) -> list[str]:
+    """Return the methods that the address of a request knows."""
+    found = {
+        method
+        for route in request.app.routes
+        if route.matches(request.scope)[0] is not Match.NONE
+        for method in route.methods or ()
+    }
+    return sorted(found)
+
+
+async def _disconnected(request: Request) -> None:
+    """Return when the caller has gone."""
+    try:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+    except Mistake:  # a body that nobody reads is wrong
+        await anyio.sleep_forever()
+
+
+def _look_at(running: asyncio.Future[Any]) -> None:
+    """Take note of an error that nobody waits for any more."""
+    if not running.cancelled():
+        running.exception()

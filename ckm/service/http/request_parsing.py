@@ -1,0 +1,319 @@
+"""One request over HTTP as the desk sees it: who asks, in which language, for what."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ckm.formats import FORMATS
+from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.pxweb_selection import ranks_of, split_codes
+from ckm.service.answering.query import Query, Selection
+from ckm.service.answering.words.messages import Phrase
+from ckm.service.http.middleware import language_of
+from ckm.service.http.routes.pxweb_metadata import CONTENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from starlette.requests import Request
+
+    from ckm.service.answering.variables import Variable
+    from ckm.service.http.request_bodies import SelectionBody
+    from ckm.service.table_service import Desk
+
+__all__ = [
+    "Wish",
+    "address_of",
+    "format_of",
+    "is_local",
+    "language_wanted",
+    "parameters_of",
+    "query_of_wishes",
+    "token_of",
+    "wishes_of_body",
+    "wishes_of_parameters",
+]
+
+_DEEP = re.compile(r"(valuecodes|codelist|outputvalues)\[([^\[\]]{1,2000})\]", re.IGNORECASE)
+_MOST_PARAMETERS = 200
+_HANDED_ON = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
+_OUTPUT_VALUES = ("aggregated", "single")
+
+
+@dataclass(slots=True, kw_only=True)
+class Wish:
+    """What is wanted of one variable."""
+
+    codes: Sequence[str] | None = None
+    codelist: str | None = None
+    is_single: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """The parameters of an address: plain ones, and those of variables."""
+
+    plain: Mapping[str, str] = field(default_factory=dict)
+    deep: Sequence[tuple[str, str, str]] = ()
+
+
+def token_of(request: Request) -> str | None:
+    """Return the token that a request carries.
+
+    Parameters
+    ----------
+    request
+        The request.
+    """
+    given = request.headers.getlist("authorization")
+    if not given:
+        return None
+    scheme, _, token = given[0].partition(" ")
+    if len(given) > 1 or scheme.lower() != "bearer" or not token.strip():
+        raise Mistake("no_token")
+    return token.strip()
+
+
+def address_of(request: Request) -> str:
+    """Return whence a request comes: an address, or the network of an IPv6 address.
+
+    Parameters
+    ----------
+    request
+        The request.
+    """
+    host = request.client.host if request.client is not None else "unknown"
+    address = _address(host)
+    if address is None:
+        return host[:100]
+    if isinstance(address, ipaddress.IPv6Address):
+        network = int(address) >> 64 << 64
+        return f"{ipaddress.IPv6Address(network)}/64"
+    return str(address)
+
+
+def is_local(request: Request) -> bool:
+    """Tell whether a request comes from this very machine, and no proxy handed it on.
+
+    Parameters
+    ----------
+    request
+        The request.
+    """
+    address = _address(request.client.host) if request.client is not None else None
+    is_handed_on = any(name in request.headers for name in _HANDED_ON)
+    return address is not None and address.is_loopback and not is_handed_on
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    # A socket for both kinds gives addresses of the fourth version this form.
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def parameters_of(
+    request: Request, *, known: Sequence[str], is_deep: bool = False
+) -> Parameters:
+    """Return the parameters of an address, each once.
+
+    Parameters
+    ----------
+    request
+        The request.
+    known
+        Names of the plain parameters; upper and lower case are one.
+    is_deep
+        Whether there may be parameters of variables.
+
+    Raises
+    ------
+    Mistake
+        If one is unknown or given twice.
+    """
+    items = request.query_params.multi_items()
+    if len(items) > _MOST_PARAMETERS:
+        raise Mistake(
+            "bad_request",
+            detail=Phrase(key="many_parameters", filled={"limit": _MOST_PARAMETERS}),
+        )
+    plain: dict[str, str] = {}
+    deep: dict[tuple[str, str], str] = {}
+    for name, text in items:
+        match = _DEEP.fullmatch(name) if is_deep else None
+        if match is not None:
+            place = (match[1].lower(), match[2])
+            if place in deep:
+                raise Mistake("repeated", name=name)
+            deep[place] = text
+        elif name.lower() in known:
+            if name.lower() in plain:
+                raise Mistake("repeated", name=name)
+            plain[name.lower()] = text
+        else:
+            raise Mistake("bad_parameter", name=name, known=known)
+    return Parameters(plain=plain, deep=[(word, v, text) for (word, v), text in deep.items()])
+
+
+def language_wanted(request: Request, languages: tuple[str, ...]) -> str:
+    """Return the language asked for.
+
+    Parameters
+    ----------
+    request, languages
+        The request, and the languages of the service.
+
+    Raises
+    ------
+    Mistake
+        If ``lang=`` names another.
+    """
+    wanted = request.query_params.get("lang")
+    if wanted is not None and wanted not in languages:
+        raise Mistake("bad_parameter", name="lang", known=languages)
+    return language_of(request.scope, languages)
+
+
+def format_of(name: str | None) -> str:
+    """Return the format asked for.
+
+    Parameters
+    ----------
+    name
+        Its name; JSON-stat by default.
+    """
+    if name is None:
+        return "json-stat2"
+    if name.lower() not in FORMATS:
+        raise Mistake("bad_format", name=name, known=list(FORMATS), listed=", ".join(FORMATS))
+    return name.lower()
+
+
+def wishes_of_parameters(parameters: Parameters) -> dict[str, Wish]:
+    """Return what an address wishes of each variable.
+
+    Parameters
+    ----------
+    parameters
+        The parameters.
+    """
+    wishes: dict[str, Wish] = {}
+    for word, name, text in parameters.deep:
+        wish = wishes.setdefault(name, Wish())
+        if word == "valuecodes":
+            wish.codes = split_codes(text)
+        elif word == "codelist":
+            wish.codelist = text
+        elif text.lower() in _OUTPUT_VALUES:
+            wish.is_single = text.lower() == "single"
+        else:
+            raise Mistake("bad_parameter", name=f"outputvalues[{name}]")
+    return wishes
+
+
+def wishes_of_body(body: SelectionBody, parameters: Parameters) -> dict[str, Wish]:
+    """Return what a body wishes of each variable.
+
+    Parameters
+    ----------
+    body
+        The body.
+    parameters
+        The parameters beside it: pxweb of R names code lists there.
+    """
+    beside = wishes_of_parameters(parameters)
+    if any(wish.codes is not None for wish in beside.values()):
+        raise Mistake("bad_parameter", name="valueCodes")
+    wishes: dict[str, Wish] = {}
+    for part in body.selection:
+        if part.variableCode in wishes:
+            raise Mistake("repeated", name=part.variableCode)
+        other = beside.pop(part.variableCode, Wish())
+        wishes[part.variableCode] = Wish(
+            codes=part.valueCodes,
+            codelist=part.codelist if part.codelist is not None else other.codelist,
+            is_single=other.is_single or part.outputValues == "single",
+        )
+    if beside:
+        raise Mistake("bad_parameter", name=f"codelist[{next(iter(beside))}]")
+    return wishes
+
+
+def query_of_wishes(
+    desk: Desk,
+    wishes: Mapping[str, Wish],
+    *,
+    where: str | None = None,
+    order: Sequence[str] = (),
+) -> Query:
+    """Return the query of what is wished of each variable.
+
+    Parameters
+    ----------
+    desk
+        The desk.
+    wishes
+        Variable → what is wanted; with nothing wanted, a first look at the table.
+    where
+        A filter.
+    order
+        Variables in the order wanted.
+
+    Raises
+    ------
+    Mistake
+        If a wish does not fit.
+    """
+    variables = desk.variables
+    for name in [*wishes, *order]:
+        if name not in variables and name != CONTENTS:
+            raise Mistake("no_variable", name=name, known=[*variables, CONTENTS])
+    measures = _measures(desk, wishes.get(CONTENTS))
+    asked: dict[str, Wish] = {n: w for n, w in wishes.items() if n != CONTENTS}
+    if not wishes:
+        asked = {name: Wish() for name in _first_look(desk)}
+    names = sorted(asked, key=lambda name: order.index(name) if name in order else len(order))
+    selections = []
+    for name in names:
+        variable, wish = variables[name], asked[name]
+        codelist = wish.codelist
+        if not wishes:
+            codelist = _broadest(variable)
+        ranks = ranks_of(
+            variable, codes=wish.codes, codelist=codelist, is_single=wish.is_single
+        )
+        selections.append(Selection(variable=name, ranks=ranks))
+    return Query(selections=tuple(selections), where=where, measures=measures)
+
+
+def _measures(desk: Desk, wish: Wish | None) -> tuple[str, ...]:
+    if wish is None or wish.codes is None:
+        return desk.measures[:1] if wish is None else desk.measures
+    measures: dict[str, None] = {}
+    for code in wish.codes:
+        if code == "*":
+            measures |= dict.fromkeys(desk.measures)
+        elif code in desk.measures:
+            measures[code] = None
+        else:
+            raise Mistake("no_category", variable=CONTENTS, name=code, known=desk.measures)
+    if not measures:
+        raise Mistake("nothing_selected", variable=CONTENTS)
+    return tuple(measures)
+
+
+def _first_look(desk: Desk) -> list[str]:
+    """Return the variables of a table that nobody chose: the mandatory ones, or the first."""
+    mandatory: Any = desk.service.rules["mandatory"]
+    return list(mandatory) or list(desk.variables)[:1]
+
+
+def _broadest(variable: Variable) -> str:
+    from ckm.service.answering.pxweb_selection import codelists_of
+
+    return list(codelists_of(variable))[1]

@@ -1,0 +1,152 @@
+"""Other tables to try where one is not published, each one step away from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from ckm.service.answering.pxweb_selection import codelists_of
+from reports.service import Try
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ckm.service.answering.refusal import Refusal
+    from ckm.service.answering.variables import Variable
+    from ckm.service.page.page_state import Asked, Wanted
+    from reports.service.facts import Kind
+
+    Step = tuple[Asked, Try]
+
+__all__ = ["tries_of"]
+
+_MOST = 6
+
+
+def tries_of(
+    refusal: Refusal,
+    asked: Asked,
+    variables: Mapping[str, Variable],
+    *,
+    area: str | None,
+    mandatory: Sequence[str],
+    language: str,
+    is_fine: Callable[[Asked], bool],
+) -> tuple[Try, ...]:
+    """Return tables that follow what a rule advises.
+
+    Parameters
+    ----------
+    refusal, asked
+        Why a table is not published, and its address.
+    variables, area, mandatory
+        What there is: all variables, that of areas, those no table may lack.
+    language
+        ``"en"`` or ``"fr"``.
+    is_fine
+        Tells whether the shape of a table breaks no rule; where none is, all are returned.
+    """
+    steps = _Steps(asked, variables, mandatory, language)
+    one = refusal.dimension
+    reason = refusal.reason
+    if reason == "mandatory":
+        made = steps.add(one)
+    elif reason in {"maximum_variables", "exclusive"}:
+        made = steps.leave_out(None)
+    elif reason == "maximum_variables_small_areas":
+        made = chain(steps.coarser(area), steps.leave_out(None))
+    elif reason in {"minimum_population", "empty"}:
+        made = chain(steps.coarser(area), steps.unfilter())
+    elif reason == "thin_difference":
+        made = chain(steps.all_categories(), steps.unfilter())
+    elif reason in {"maximum_cells", "maximum_categories"}:
+        made = chain(steps.coarser(one), steps.leave_out(one))
+    else:
+        made = chain(steps.coarser(one), steps.coarser(area), steps.leave_out(one))
+    found = list(made)
+    fine = [step for step in found if is_fine(step[0])]
+    return tuple({made.href: made for _, made in fine or found}.values())[:_MOST]
+
+
+class _Steps:
+    """Addresses one step away from another."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        variables: Mapping[str, Variable],
+        mandatory: Sequence[str],
+        language: str,
+    ) -> None:
+        self._asked, self._variables = asked, variables
+        self._mandatory, self._language = mandatory, language
+        self._shown = [name for name, wanted in asked.wanted.items() if wanted.is_shown]
+
+    def coarser(self, one: str | None) -> Iterator[Step]:
+        """Show a variable, or any, by the next coarser level, all of its categories."""
+        for name in self._shown if one is None else [one]:
+            wanted = self._asked.of(name)
+            variable = self._variables[name]
+            level = self._level(name, wanted)
+            if name in self._shown and level + 1 < len(variable.level_names) > 1:
+                codelist = _list_at(variable, level + 1)
+                yield self._try(
+                    "coarser",
+                    self._asked.put(
+                        name, replace(wanted, codes=(), codelist=codelist, find="")
+                    ),
+                    name,
+                    variable.level_label(level + 1, self._language),
+                )
+
+    def leave_out(self, one: str | None) -> Iterator[Step]:
+        """Leave a variable out, or any that may be left out."""
+        if len(self._shown) < 2:
+            return
+        for name in self._shown if one is None else [one]:
+            if name in self._shown and name not in self._mandatory:
+                left = {n: w for n, w in self._asked.wanted.items() if n != name}
+                yield self._try("without", replace(self._asked, wanted=left), name)
+
+    def add(self, one: str | None) -> Iterator[Step]:
+        """Add a variable at its coarsest level."""
+        if one is not None:
+            variable = self._variables[one]
+            codelist = _list_at(variable, len(variable.level_names) - 1)
+            wanted = replace(self._asked.of(one), codelist=codelist)
+            yield self._try("with", self._asked.put(one, wanted), one)
+
+    def unfilter(self) -> Iterator[Step]:
+        """Count everybody."""
+        shown = {name: self._asked.wanted[name] for name in self._shown}
+        if shown and (self._asked.where or len(shown) < len(self._asked.wanted)):
+            yield self._try("unfiltered", replace(self._asked, where="", wanted=shown))
+
+    def all_categories(self) -> Iterator[Step]:
+        """Take all categories of the variables that are shown."""
+        if any(self._asked.of(name).codes for name in self._shown):
+            wanted = {
+                name: replace(w, codes=(), codelist=w.codelist or name)
+                if name in self._shown
+                else w
+                for name, w in self._asked.wanted.items()
+            }
+            yield self._try("all", replace(self._asked, wanted=wanted))
+
+    def _level(self, name: str, wanted: Wanted) -> int:
+        """Return the level that is shown; of all levels, the one below the coarsest."""
+        variable = self._variables[name]
+        level = codelists_of(variable).get(wanted.codelist or name)
+        if level is None and not wanted.codes:
+            return len(variable.level_names) - 2
+        return level or 0
+
+    def _try(self, kind: Kind, asked: Asked, name: str = "", level: str = "") -> Step:
+        label = self._variables[name].offer.labels[self._language] if name else ""
+        plain = replace(asked, sort=0, first=0)
+        return plain, Try(kind=kind, href=plain.href(), variable=label, level=level)
+
+
+def _list_at(variable: Variable, level: int) -> str:
+    return next(name for name, at in codelists_of(variable).items() if at == level)

@@ -1,0 +1,305 @@
+"""What an address of the page asks for, and the address of another table.
+
+The words are those of the API: ``codelist[…]``, ``valuecodes[…]``, ``filter``, ``heading``.
+Forms send a name more than once, and ``codelist[sex]=`` for a variable that is not shown:
+categories ticked then say who is counted.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.pxweb_selection import (
+    codelists_of,
+    most_patterns,
+    parts_of,
+    ranks_of,
+    split_codes,
+)
+from ckm.service.answering.query import Query, Selection
+from ckm.service.answering.words.messages import Phrase
+from ckm.service.http.routes.pxweb_metadata import CONTENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ckm.service.answering.variables import Variable
+
+__all__ = ["Asked", "Wanted", "asked_of", "query_of"]
+
+_DEEP = re.compile(r"(valuecodes|codelist|find)\[([^\[\]]{1,2000})\]")
+_PLAIN = {"lang", "filter", "heading", "sort", "rows", "outputFormat"}
+_SORT = re.compile(r"-?[0-9]{1,3}")
+_MOST = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is wanted of one variable.
+
+    Parameters
+    ----------
+    codes
+        Codes and expressions, as they came.
+    codelist
+        The list that is shown; empty to leave the variable out, None where nothing is said.
+    find
+        What is searched for among the categories.
+    """
+
+    codes: tuple[str, ...] = ()
+    codelist: str | None = None
+    find: str = ""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the variable is in the table."""
+        return bool(self.codelist) or (self.codelist is None and bool(self.codes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """An address of the page.
+
+    Parameters
+    ----------
+    wanted
+        Variable → what is wanted of it.
+    where
+        The filter.
+    heading
+        The variable across the columns.
+    measures
+        Which numbers, as they came.
+    sort, first
+        The column to sort by, from 1, negative for falling; the first row, from 0.
+    language
+        The language, where it is named.
+    """
+
+    wanted: Mapping[str, Wanted] = field(default_factory=dict)
+    where: str = ""
+    heading: str = ""
+    measures: tuple[str, ...] = ()
+    sort: int = 0
+    first: int = 0
+    language: str = ""
+
+    def of(self, name: str) -> Wanted:
+        """Return what is wanted of a variable."""
+        return self.wanted.get(name) or Wanted()
+
+    @property
+    def is_table(self) -> bool:
+        """Whether a table is asked for."""
+        return any(w.is_shown or w.codes for w in self.wanted.values()) or bool(self.where)
+
+    def put(self, name: str, wanted: Wanted) -> Asked:
+        """Return the address with something else wanted of a variable.
+
+        Parameters
+        ----------
+        name, wanted
+            The variable, and what is wanted.
+        """
+        return replace(self, wanted={**self.wanted, name: wanted}, sort=0, first=0)
+
+    def href(self, **more: str) -> str:
+        """Return the address, relative to the page.
+
+        Parameters
+        ----------
+        more
+            Other parameters.
+
+        Examples
+        --------
+        >>> Asked(wanted={"sex": Wanted(codelist="sex")}, language="fr").href()
+        './?codelist%5Bsex%5D=sex&lang=fr'
+        """
+        pairs: list[tuple[str, str]] = []
+        for name, wanted in self.wanted.items():
+            if wanted.codelist or (wanted.codelist == "" and wanted.codes):
+                pairs.append((f"codelist[{name}]", wanted.codelist))
+            pairs += [(f"valuecodes[{name}]", code) for code in wanted.codes]
+        pairs += [(f"valuecodes[{CONTENTS}]", code) for code in self.measures]
+        plain = {
+            "filter": self.where,
+            "heading": self.heading,
+            "sort": str(self.sort or ""),
+            "rows": str(self.first or ""),
+            "lang": self.language,
+            **more,
+        }
+        pairs += [(name, text) for name, text in plain.items() if text]
+        return f"./?{urlencode(pairs)}" if pairs else "./"
+
+
+def asked_of(
+    items: Sequence[tuple[str, str]], variables: Mapping[str, Variable]
+) -> tuple[Asked, list[Mistake]]:
+    """Read the parameters of an address; say what is wrong and keep the rest.
+
+    Parameters
+    ----------
+    items
+        Names and texts, in order.
+    variables
+        What may be asked for.
+
+    Raises
+    ------
+    Mistake
+        If there are too many, or too many patterns among them.
+    """
+    if len(items) > _MOST:
+        raise Mistake(
+            "bad_request", detail=Phrase(key="many_parameters", filled={"limit": _MOST})
+        )
+    mistakes: list[Mistake] = []
+    deep: dict[str, dict[str, list[str]]] = {}
+    plain: dict[str, str] = {}
+    for name, text in items:
+        match = _DEEP.fullmatch(name)
+        if match is not None and match[2] in {*variables, CONTENTS}:
+            deep.setdefault(match[2], {}).setdefault(match[1], []).append(text)
+        elif match is not None:
+            mistakes.append(Mistake("no_variable", name=match[2], known=list(variables)))
+        elif "[" in name:
+            mistakes.append(Mistake("bad_parameter", name=name))
+        elif name in _PLAIN:
+            plain[name] = text
+    contents = deep.pop(CONTENTS, {})
+    wanted = {
+        name: _wanted(variable, deep[name])
+        for name, variable in variables.items()
+        if name in deep
+    }
+    rows = plain.get("rows", "")
+    sort = plain.get("sort", "")
+    asked = Asked(
+        wanted=wanted,
+        where=plain.get("filter", "").strip(),
+        heading=plain.get("heading", ""),
+        measures=tuple(dict.fromkeys(filter(None, contents.get("valuecodes", [])))),
+        sort=int(sort) if _SORT.fullmatch(sort) else 0,
+        first=int(rows) if rows.isascii() and rows.isdigit() and len(rows) < 9 else 0,
+        language=plain.get("lang", ""),
+    )
+    return asked, mistakes
+
+
+def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
+    codes: dict[str, None] = {}
+    for text in given.get("valuecodes", []):
+        is_code = variable.chosen(text) is not None
+        codes |= dict.fromkeys([text] if is_code else split_codes(text))
+    others = sum(variable.chosen(code) is None for code in codes)
+    most = most_patterns(variable)
+    if others > most:
+        raise Mistake("too_many_patterns", variable=variable.name, limit=most)
+    lists = given.get("codelist")
+    return Wanted(
+        codes=tuple(codes),
+        codelist=None if lists is None else lists[-1],
+        find=given.get("find", [""])[-1].strip()[:100],
+    )
+
+
+def query_of(
+    asked: Asked, variables: Mapping[str, Variable], *, measures: tuple[str, ...]
+) -> tuple[Query, list[Mistake]]:
+    """Return the query of an address, and all that is wrong with it.
+
+    Parameters
+    ----------
+    asked
+        The address.
+    variables, measures
+        What there is.
+    """
+    mistakes: list[Mistake] = []
+    shown, within = [], []
+    for name, wanted in asked.wanted.items():
+        try:
+            if wanted.is_shown:
+                ranks = _shown_ranks(variables[name], wanted)
+                shown.append(Selection(variable=name, ranks=ranks))
+            elif wanted.codes:
+                ranks = ranks_of(variables[name], codes=wanted.codes)
+                within.append(Selection(variable=name, ranks=tuple(sorted(ranks))))
+        except Mistake as mistake:
+            mistakes.append(mistake)
+    if asked.heading and asked.heading not in variables:
+        mistakes.append(Mistake("no_variable", name=asked.heading, known=list(variables)))
+    chosen, wrong = _measures(asked.measures, measures)
+    query = Query(
+        selections=tuple(shown),
+        where=asked.where or None,
+        measures=chosen,
+        within=tuple(within),
+    )
+    return query, [*mistakes, *wrong]
+
+
+def _shown_ranks(variable: Variable, wanted: Wanted) -> tuple[int, ...]:
+    """Return the categories that are shown, in their order.
+
+    A ticked category above the level that is shown stands for its parts at that level. The
+    total beside others stands for itself; alone it stands for the total and the level.
+    """
+    codelist = wanted.codelist or variable.name
+    lists = codelists_of(variable)
+    level = lists.get(codelist)
+    if not wanted.codes or codelist not in lists:  # an unknown list is a mistake
+        return ranks_of(variable, codes=None, codelist=codelist)
+    ranks: set[int] = set()
+    for code in wanted.codes:
+        rank = variable.chosen(code)
+        if rank is not None:
+            ranks.add(rank)
+        else:  # a pattern, of which there are few
+            ranks |= set(ranks_of(variable, codes=[code], codelist=codelist))
+    if level is None:
+        return tuple(sorted(ranks))
+    if ranks == {0}:
+        return (0, *_listed(variable, level))
+    return tuple(sorted(_parts(variable, ranks, level)))
+
+
+def _listed(variable: Variable, level: int) -> list[int]:
+    return [rank for rank in variable.ranks(level).tolist() if rank]
+
+
+def _parts(variable: Variable, ranks: Iterable[int], level: int) -> set[int]:
+    at_level = set(_listed(variable, level))
+    found = {
+        rank
+        for rank in ranks
+        if rank == 0 or rank in at_level or int(variable.level_of[rank]) < level
+    }
+    found |= set(parts_of(variable, [*(set(ranks) - found)], level))
+    if not found:
+        raise Mistake("nothing_selected", variable=variable.name)
+    return found
+
+
+def _measures(
+    given: tuple[str, ...], known: tuple[str, ...]
+) -> tuple[tuple[str, ...], list[Mistake]]:
+    if not given:
+        return known[:1], []
+    chosen: dict[str, None] = {}
+    for code in given:
+        if code == "*":
+            chosen |= dict.fromkeys(known)
+        elif code in known:
+            chosen[code] = None
+        else:
+            mistake = Mistake("no_category", variable=CONTENTS, name=code, known=known)
+            return known[:1], [mistake]
+    return tuple(chosen), []

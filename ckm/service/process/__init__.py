@@ -1,0 +1,1 @@
+"""The process of the service: server, workers, logs and metrics."""

@@ -1,0 +1,406 @@
+"""The process of a service: open the data, listen, answer, stop when all is answered."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckm.errors import ConfigError
+from ckm.release.job_inputs import opened_job, silent_step
+from ckm.service.process.logs import quiet_others
+from footing import files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+    import uvicorn
+    from starlette.types import ASGIApp
+
+    from ckm.config.service.build import Service
+    from ckm.release.job_inputs import Step
+    from ckm.service.answering.answer import Answerer
+    from ckm.service.answering.ledger_hook import Ledger
+    from ckm.service.table_service import Desk
+
+__all__ = [
+    "grace_s",
+    "open_desk",
+    "rehearse_service",
+    "require_private",
+    "run",
+    "serve_desk",
+]
+
+logger = logging.getLogger(__name__)
+
+_HEADER_BYTES = 32_768
+_BACKLOG = 512
+_MORE_S = 5.0
+
+
+def require_private(service: Service) -> None:
+    """Refuse a secret, an audit log or a ledger that others can read.
+
+    Parameters
+    ----------
+    service
+        The service.
+
+    Raises
+    ------
+    ConfigError
+        If a file is readable by the group or by all.
+    """
+    ledger = None if service.ledger is None else service.ledger.target
+    kept = {
+        "secret file": service.job.keys.secret,
+        "audit log": service.access.audit,
+        "ledger": ledger if isinstance(ledger, Path) else None,
+    }
+    for kind, path in kept.items():
+        if path is not None:
+            files.require_private(path, kind, error=ConfigError)
+
+
+@contextlib.contextmanager
+def open_desk(
+    service: Service, *, folder: Path | None = None, ledger: Ledger | None = None
+) -> Iterator[Desk]:
+    """Open the data of a service and the desk that answers about them.
+
+    Parameters
+    ----------
+    service
+        The service.
+    folder
+        Where large tables are kept; a temporary one by default.
+    ledger
+        The record of publications, instead of that of the service file.
+
+    Raises
+    ------
+    ConfigError, tables.TablesError
+        If the service cannot start: with the reason.
+    """
+    from ckm.service.table_service import Desk
+
+    own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
+    try:
+        with _opened(service, ledger=ledger) as answerer:
+            desk = Desk(service, answerer(), folder=(own or Path(str(folder))) / "jobs")
+            try:
+                yield desk
+            finally:
+                desk.close()
+    finally:
+        if own is not None:
+            shutil.rmtree(own, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _opened(
+    service: Service,
+    *,
+    ledger: Ledger | None = None,
+    is_kept: bool = True,
+    quick: bool = False,
+    step: Step = silent_step,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Iterator[Callable[[], Answerer]]:
+    """Open the data of a service; what is yielded reads them and answers."""
+    from ckm.engine.request import TableRequest
+    from ckm.service.answering.answer import Answerer
+    from ckm.service.answering.ledger_recorder import Recorder
+
+    require_private(service)
+    if service.job.data.engine != "duckdb":
+        raise ConfigError(
+            "A service keeps its records ready in the memory of one machine, which Spark "
+            "does not.",
+            hint='serve with engine = "duckdb"; release large tables with ckm release',
+        )
+    if ledger is None:
+        _record_official(service, is_kept=is_kept, step=step, quick=quick)
+    limits = service.limits
+    # A table of each variable shows whether the data have it.
+    wanted = {n: TableRequest(dimensions=[n], margins="none") for n in service.variables}
+    with opened_job(
+        service.job,
+        tables=wanted,
+        ledger=None if ledger else service.ledger,
+        is_kept=is_kept,
+        step=step,
+        memory_limit=memory_limit or limits.memory_limit,
+        threads=threads or limits.threads,
+    ) as opened:
+        if opened.ledger is not None and service.ledger is not None:
+            ledger = Recorder(
+                opened.ledger,
+                service.ledger,
+                name=service.id,
+                most_sets=limits.ledger_sets,
+            )
+        yield lambda: Answerer(service, opened.engine, ledger=ledger)
+
+
+def rehearse_service(
+    service: Service,
+    *,
+    quick: bool = False,
+    step: Step = silent_step,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> None:
+    """Open a service as `run` does, and answer nobody.
+
+    Parameters
+    ----------
+    service
+        The service.
+    quick
+        Stop before the first row of the data is read.
+    step
+        Called with an event and a sentence when a part is found right.
+    memory_limit, threads
+        Limits instead of those of the service.
+
+    Raises
+    ------
+    ConfigError, tables.TablesError
+        If the service cannot start: with the reason.
+    """
+    with _opened(
+        service,
+        is_kept=False,
+        quick=quick,
+        step=step,
+        memory_limit=memory_limit,
+        threads=threads,
+    ) as answerer:
+        _require_access(service)
+        if not quick:
+            answerer()
+            step("records checked", "the records and their keys are sound")
+
+
+def _require_access(service: Service) -> None:
+    """Refuse files of tokens, budgets and requests that cannot be used; make none."""
+    from ckm.service.access.audit_log import Audit
+    from ckm.service.access.tokens import TokenFile
+
+    access = service.access
+    if access.tokens is not None:
+        TokenFile(access.tokens).read()
+    if access.budgets is not None and access.budgets.exists():
+        _require_budgets(service)
+    if access.audit is not None and access.audit.exists():
+        Audit(access.audit).close()
+    for path in (access.budgets, access.audit):
+        if path is not None and not os.access(path.parent, os.W_OK | os.X_OK):
+            raise ConfigError(
+                f"{path.name!r} cannot be made: its folder is not there or not yours.",
+                hint="make the folder, or choose another",
+            )
+
+
+def _record_official(service: Service, *, is_kept: bool, quick: bool, step: Step) -> None:
+    """Record the office's own tables, as `ckm release` does, before any caller can be first.
+
+    They enter under the rules of their own job, which may compare smaller cells than the
+    service does: so all that a later release of the job compares is there already.
+    """
+    from ckm.ledger.release_gate import Gate
+
+    limits = service.limits
+    for job in service.official:
+        with opened_job(
+            job, is_kept=is_kept, memory_limit=limits.memory_limit, threads=limits.threads
+        ) as opened:
+            if not quick:
+                gate = Gate(opened.ledger, job.ledger)
+                opened.engine.tabulate_all(job.tables, watch=gate.watch)
+                for text in gate.compare():
+                    logger.warning("thin difference", extra={"problem": text})
+                if is_kept:
+                    gate.pass_through()
+                    logger.info("official tables recorded", extra={"tables": len(job.tables)})
+        text = f"the data have what the official {job.path.name} needs"
+        step("official tables checked", f"{text}; tables: {', '.join(job.tables)}")
+
+
+def run(service: Service, *, ready: Callable[[str], None]) -> None:
+    """Serve until asked to stop; what is being answered then is answered first.
+
+    Parameters
+    ----------
+    service
+        The service.
+    ready
+        Called with the address when callers are answered.
+
+    Raises
+    ------
+    ConfigError
+        If the address cannot be used, or the service cannot start.
+    """
+    quiet_others()
+    sock = _listen(service)
+    host, port = sock.getsockname()[:2]
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    with tempfile.TemporaryDirectory(prefix="ckm-service-") as folder:
+        told = partial(ready, address)
+        _require_budgets(service)
+        if service.workers > 1:
+            from ckm.service.process.workers import run_workers
+
+            require_private(service)
+            run_workers(service, sock, Path(folder), ready=told)
+        else:
+            serve_desk(service, sock, folder=Path(folder), ready=told)
+
+
+def _require_budgets(service: Service) -> None:
+    """Refuse a file of budgets that cannot be used, before records are read."""
+    from ckm.service.access.rate_limits import Rates
+
+    if service.access.budgets is not None:
+        Rates(service.access.budgets).close()
+
+
+def serve_desk(
+    service: Service,
+    sock: socket.socket,
+    *,
+    folder: Path,
+    ready: Callable[[], object],
+    is_worker: bool = False,
+) -> None:
+    """Open a service in this process and answer at a socket until asked to stop.
+
+    Parameters
+    ----------
+    service
+        The service.
+    sock
+        The socket that listens.
+    folder
+        Where large tables are kept.
+    ready
+        Called when callers are answered.
+    is_worker
+        Whether this is one of several processes: what asks all of them to stop at once is
+        SIGINT alone, as SIGTERM may come both from whoever stops them and from their parent.
+    """
+    from ckm.service.http.app import make_app
+
+    quiet_others()
+    with open_desk(service, folder=folder) as desk:
+        config = _config(service, make_app(desk))
+        server = _server(config, ready=ready, is_worker=is_worker)
+        with _ours_to_stop(server):
+            server.run(sockets=[sock])
+
+
+def grace_s(service: Service) -> float:
+    """Return how long answers under way may take once the service is asked to stop.
+
+    Parameters
+    ----------
+    service
+        The service.
+    """
+    return service.limits.seconds + _MORE_S
+
+
+def _server(
+    config: uvicorn.Config, *, ready: Callable[[], object], is_worker: bool
+) -> uvicorn.Server:
+    from uvicorn import Server
+
+    class _Server(Server):
+        """A server that says when it is ready, and stops at once when asked a second time."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets=sockets)
+            ready()  # from here on it hears whoever asks it to stop
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            is_again = self.should_exit and (sig == signal.SIGINT or not is_worker)
+            self.force_exit = self.force_exit or is_again
+            super().handle_exit(sig, frame)
+            if is_again:
+                # What is under way is called off; nobody waits for what does not hear.
+                last = threading.Timer(_MORE_S, os._exit, args=(1,))
+                last.daemon = True
+                last.start()
+
+    return _Server(config)
+
+
+def _config(service: Service, app: ASGIApp) -> uvicorn.Config:
+    from uvicorn import Config
+
+    from ckm.service.http.connection_limits import wire_of
+
+    limits, access = service.limits, service.access
+    return Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        proxy_headers=bool(access.trusted_proxies),
+        forwarded_allow_ips=list(access.trusted_proxies) or None,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=math.ceil(grace_s(service)),
+        h11_max_incomplete_event_size=_HEADER_BYTES,
+        http=wire_of(most=limits.connections, body_s=limits.seconds + _MORE_S),
+        ws="none",
+        lifespan="off",
+    )
+
+
+def _listen(service: Service) -> socket.socket:
+    family = socket.AF_INET6 if ":" in service.listen else socket.AF_INET
+    # Named, so that answers are sent at once (asyncio sets TCP_NODELAY for TCP alone).
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((service.listen, service.port))
+        sock.listen(_BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise ConfigError(
+            f"The service cannot listen on {service.listen}, port {service.port}:"
+            f" {error.strerror or 'no such address'}.",
+            hint="choose another with listen and port in [service]",
+        ) from None
+    return sock
+
+
+@contextlib.contextmanager
+def _ours_to_stop(server: uvicorn.Server) -> Iterator[None]:
+    """Let the web server alone hear the request to stop; it answers what runs first."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        server.should_exit = True  # heard before the server listens for it, or after its end
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, stop) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

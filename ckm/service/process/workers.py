@@ -1,0 +1,171 @@
+"""Several processes for one service: they share a socket, and one that dies is replaced."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckm.errors import ConfigError
+from ckm.service.process.metrics import SHARED_FOLDER, forget_process
+from ckm.service.process.server import grace_s, serve_desk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ckm.config.service.build import Service
+
+__all__ = ["run_workers"]
+
+logger = logging.getLogger(__name__)
+
+_TICK_S = 0.2
+_SOON_S = 5.0
+_PATIENCE_S = 60.0
+
+
+def run_workers(
+    service: Service, sock: socket.socket, folder: Path, *, ready: Callable[[], None]
+) -> None:
+    """Start the workers of a service, and keep as many until asked to stop.
+
+    Parameters
+    ----------
+    service
+        The service.
+    sock
+        The socket that listens.
+    folder
+        Where large tables are kept.
+    ready
+        Called when all of them answer.
+
+    Raises
+    ------
+    ConfigError
+        If a worker cannot start.
+    """
+    stops: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda n, _: stops.append(n)) for number in numbers]
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    living, alive = os.pipe()  # nothing is written: it ends when this process does
+    command = [
+        sys.executable,
+        "-m",
+        "ckm.service.process.workers",
+        str(service.job.path),
+        str(folder),
+    ]
+    command += [str(number) for number in (sock.fileno(), writing, living)]
+    figures = folder / "figures"
+    figures.mkdir(mode=0o700)
+
+    def start() -> tuple[subprocess.Popen[bytes], float]:
+        # In a session of their own, so that Ctrl-C reaches them by way of us alone.
+        worker = subprocess.Popen(  # noqa: S603  (ours)
+            command,
+            pass_fds=(sock.fileno(), writing, living),
+            start_new_session=True,
+            env={**os.environ, SHARED_FOLDER: str(figures)},
+        )
+        return worker, time.monotonic()
+
+    workers = [start() for _ in range(service.workers)]
+    answering = 0
+    try:
+        while not stops:
+            time.sleep(_TICK_S)
+            with contextlib.suppress(BlockingIOError):
+                answering += len(os.read(reading, 1000))
+                if answering == service.workers:
+                    ready()
+            is_starting = answering < service.workers
+            before_now = [worker for worker, _ in workers]
+            workers = [_kept(*worker, start, is_starting=is_starting) for worker in workers]
+            for old, (new, _) in zip(before_now, workers, strict=True):
+                if new is not old:
+                    forget_process(old.pid, figures)
+    finally:
+        _stop([worker for worker, _ in workers], stops, within_s=grace_s(service) + _SOON_S)
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+        for handle in (reading, writing, living, alive):
+            os.close(handle)
+
+
+def _stop(workers: list[subprocess.Popen[bytes]], stops: list[int], *, within_s: float) -> None:
+    """Ask workers to stop; ask again when we are asked again; end those that do not hear."""
+    end = time.monotonic() + within_s
+    for worker in workers:
+        worker.terminate()
+    heard = len(stops)
+    while any(worker.poll() is None for worker in workers):
+        if len(stops) > max(1, heard):
+            heard = len(stops)
+            end = min(end, time.monotonic() + _SOON_S)
+            for worker in workers:
+                worker.send_signal(signal.SIGINT)
+        if time.monotonic() > end:
+            for worker in workers:
+                worker.kill()
+        time.sleep(_TICK_S / 4)
+
+
+def _kept(
+    worker: subprocess.Popen[bytes],
+    born: float,
+    start: Callable[[], tuple[subprocess.Popen[bytes], float]],
+    *,
+    is_starting: bool,
+) -> tuple[subprocess.Popen[bytes], float]:
+    """Return a worker that lives, or the one that takes its place."""
+    if worker.poll() is None:
+        return worker, born
+    if is_starting or time.monotonic() - born < _SOON_S:
+        raise ConfigError(
+            "A worker of the service did not start.", hint="its reason stands above"
+        )
+    logger.warning("worker replaced")
+    return start()
+
+
+def _stop_when_alone(living: int) -> None:
+    """Stop as if asked to when the process that started this one is gone, however it went."""
+    os.read(living, 1)
+    while True:  # a signal during the start is lost, and a second one soon cuts answers off
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(_PATIENCE_S)
+
+
+def _work(path: str, folder: str, listening: str, telling: str, living: str) -> None:
+    from ckm.config.service.build import read_service
+    from ckm.service.process.logs import log_as_json
+
+    log_as_json()
+    threading.Thread(target=_stop_when_alone, args=(int(living),), daemon=True).start()
+    sock = socket.socket(fileno=int(listening))
+    try:
+        serve_desk(
+            read_service(path),
+            sock,
+            folder=Path(folder),
+            ready=lambda: os.write(int(telling), b"."),
+            is_worker=True,
+        )
+    except ValueError as error:  # of ours: it holds no data
+        logger.error("%s", getattr(error, "problem", "worker failed"))  # noqa: TRY400
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    _work(*sys.argv[1:])

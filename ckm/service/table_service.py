@@ -1,0 +1,418 @@
+"""The desk: answers callers within their budgets, remembers answers, notes what happened.
+
+Knows nothing of HTTP. The API and the page ask here, so both give the same answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ckm.errors import FormatError
+from ckm.service.access.audit_log import Audit, shape_of
+from ckm.service.access.rate_limits import Budget, Rates
+from ckm.service.access.sessions import Sessions
+from ckm.service.access.tokens import ROLES, Caller, TokenFile, Tokens
+from ckm.service.answering.cells.lru_cache import Cache
+from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.render import Rendered, render
+from ckm.service.answering.words.messages import Phrase
+from ckm.service.jobs.jobs import Jobs
+from ckm.service.process.metrics import Metrics
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ckm.config.service.build import Service
+    from ckm.service.answering.answer import Answer, Answerer
+    from ckm.service.answering.query import Query
+    from ckm.service.answering.refusal import Refusal
+    from ckm.service.answering.variables import Variable
+    from ckm.service.jobs.jobs import Job
+    from ckm.service.rules import RuleSettings
+    from tables import Deadline
+
+__all__ = ["Desk"]
+
+
+_THIN = "thin_difference"
+
+# Wrong tokens in an hour: of one address where people sign in, of one token from anywhere.
+_MOST_ATTEMPTS = 20
+
+
+class Desk:
+    """Where callers are answered.
+
+    Parameters
+    ----------
+    service, answerer
+        The service, and who answers its queries.
+    folder
+        Where large tables are kept.
+    """
+
+    def __init__(self, service: Service, answerer: Answerer, *, folder: Path) -> None:
+        self.service = service
+        self.answerer = answerer
+        self.metrics = Metrics()
+        limits = service.limits
+        self.jobs = Jobs(
+            folder,
+            most=limits.jobs,
+            seconds=limits.job_seconds,
+            most_bytes=limits.job_bytes,
+            most_s=3600 * limits.job_hours,
+        )
+        self.rendered: Cache[Rendered] = Cache(
+            limits.cache_bytes // 2, size=lambda r: len(r.body) + 1000
+        )
+        self._rates = Rates(service.access.budgets or folder / "budgets.db")
+        self._audit = Audit(service.access.audit)
+        path = service.access.tokens
+        self._tokens = None if path is None else Tokens(TokenFile(path))
+        self._sessions = Sessions(folder / "sessions")
+        self._watch()
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """What may be asked for."""
+        return self.answerer.variables
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures that there are."""
+        return ("count", "weighted") if self.answerer.is_weighted else ("count",)
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether people can have tokens here."""
+        return self._tokens is not None
+
+    def sign_in(self, caller: Caller) -> str:
+        """Begin a session for who has a token, and return its name.
+
+        Parameters
+        ----------
+        caller
+            Whose token was shown, from `verify`.
+        """
+        name = self._sessions.open(caller.id)
+        self._audit.note(who=caller.id, role=caller.role, outcome="signed in")
+        return name
+
+    def sign_out(self, session: str) -> None:
+        """End a session.
+
+        Parameters
+        ----------
+        session
+            Its name.
+        """
+        who = self._sessions.token_id(session)
+        self._sessions.close(session)
+        if who is not None:
+            self._audit.note(who=who, outcome="signed out")
+
+    def recognise(
+        self, *, token: str | None, address: str, session: str | None = None
+    ) -> Caller | None:
+        """Return who asks; None where the secret of a token is still to be verified.
+
+        Parameters
+        ----------
+        token
+            The token given, if one.
+        address
+            The caller's address.
+        session
+            The name of a session, where one counts: at the page.
+
+        Raises
+        ------
+        Mistake
+            If one is needed.
+        """
+        if token is not None and self._tokens is not None:
+            known = self._tokens.recognise(token)
+            return known if isinstance(known, Caller) else None
+        public = None if session is None else self._sessions.token_id(session)
+        if public is not None and self._tokens is not None:
+            caller = self._tokens.holder(public)
+            if caller is not None:
+                return caller
+        if self.service.access.mode == "tokens":
+            raise Mistake("no_token")
+        return Caller(id=f"address {address}")
+
+    def verify(self, token: str, *, address: str, is_sign_in: bool = False) -> Caller:
+        """Return whose a token is, as far as neither it nor its sender was wrong too often.
+
+        Parameters
+        ----------
+        token, address
+            The token, and whence it comes.
+        is_sign_in
+            Whether somebody signs in at the page, where fewer attempts are allowed.
+
+        Raises
+        ------
+        Mistake
+            If the token is wrong, or too many were.
+        """
+        known = None if self._tokens is None else self._tokens.recognise(token)
+        if isinstance(known, Caller):
+            return known
+        attempts = [self._attempts(address, is_sign_in=is_sign_in)]
+        if known is not None:
+            attempts.append((f"wrong secret {known}", _MOST_ATTEMPTS))
+        left = [self._rates.take(who, limit=limit, cost=0) for who, limit in attempts]
+        # Who was never wrong is let through, so that nobody can lock a token's owner out.
+        if not left[0].remaining or (
+            not left[-1].remaining and left[0].remaining < left[0].limit
+        ):
+            if is_sign_in:
+                raise Mistake("too_many_attempts", wait=left[-1].reset_s)
+            last = next(budget for budget in left if not budget.remaining)
+            raise Mistake("too_many_requests", limit=last.limit, wait=last.reset_s)
+        caller = None if known is None or self._tokens is None else self._tokens.caller(token)
+        if caller is not None:
+            return caller
+        for who, limit in attempts:
+            self._rates.take(who, limit=limit)
+        self._audit.note(who=f"address {address}", outcome="wrong token")
+        raise Mistake("wrong_token" if is_sign_in else "no_token")
+
+    def _attempts(self, address: str, *, is_sign_in: bool) -> tuple[str, int]:
+        """Return what wrong tokens of an address are counted under, and how many it has."""
+        if is_sign_in:
+            return f"sign-in {address}", _MOST_ATTEMPTS
+        # Guessing has the budget of a stranger.
+        return f"wrong token {address}", self.service.limits.per_hour("public")
+
+    def budget(self, caller: Caller, *, cost: int = 1) -> Budget:
+        """Take a request from a caller's budget.
+
+        Parameters
+        ----------
+        caller
+            Who asks.
+        cost
+            How many requests this one counts for; 0 only looks.
+        """
+        limits = self.service.limits
+        limit = caller.requests_per_hour or limits.per_hour(caller.role)
+        return self._rates.take(
+            caller.id, limit=limit, per_day=limits.requests_per_day, cost=cost
+        )
+
+    def require(self, budget: Budget) -> None:
+        """Raise if a request is not within its budget.
+
+        Parameters
+        ----------
+        budget
+            What `budget` returned.
+
+        Raises
+        ------
+        Mistake
+            With the requests of the window that is used up, and how long to wait.
+        """
+        if not budget.is_allowed:
+            raise Mistake("too_many_requests", limit=budget.limit, wait=budget.reset_s)
+
+    def may_filter(self, caller: Caller) -> bool:
+        """Return whether a caller may say who is counted.
+
+        Parameters
+        ----------
+        caller
+            Who asks.
+        """
+        return ROLES.index(caller.role) >= ROLES.index(self.service.access.filters)
+
+    def require_filters(self, query: Query, caller: Caller) -> None:
+        """Refuse a filter of a caller who may not filter.
+
+        Parameters
+        ----------
+        query
+            What is asked for.
+        caller
+            Who asks.
+
+        Raises
+        ------
+        Mistake
+            If the query counts some persons alone, and the caller may not ask so.
+        """
+        if (query.where is not None or query.within) and not self.may_filter(caller):
+            raise Mistake("no_filters", role=Phrase(key=f"role_{self.service.access.filters}"))
+
+    def rules(self, caller: Caller, *, is_job: bool = False) -> RuleSettings:
+        """Return the rules for a caller.
+
+        Parameters
+        ----------
+        caller
+            Who asks.
+        is_job
+            Whether the answer may be large.
+        """
+        settings = self.answerer.settings
+        limits = self.service.limits
+        most = settings.maximum_cells
+        if most is not None and caller.role != "public" and limits.cells_researcher:
+            most = max(most, limits.cells_researcher)
+        if most is not None and is_job:
+            most = max(most, limits.large_cells)
+        return replace(settings, maximum_cells=most)
+
+    def serve(
+        self,
+        query: Query,
+        *,
+        format: str,  # noqa: A002  (the word of requests)
+        language: str,
+        caller: Caller,
+        is_job: bool = False,
+        deadline: Deadline | None = None,
+    ) -> Rendered | Refusal:
+        """Answer a query with the bytes of a file, or with a refusal.
+
+        Parameters
+        ----------
+        query
+            What is asked for.
+        format, language
+            How it is written.
+        caller
+            Who asks.
+        is_job
+            Whether the answer may be large.
+        deadline
+            When the work must end.
+        """
+        self.require_filters(query, caller)
+        rules = self.rules(caller, is_job=is_job)
+        key = query.digest, format, language, rules
+        made: Rendered | Refusal | None = self.rendered.get(key)
+        outcome = "repeated"
+        if made is None:
+            answer = self.answerer.answer(query, settings=rules, deadline=deadline)
+            if answer.refusal is not None:
+                made, outcome = answer.refusal, _outcome_of(answer)
+            else:
+                try:
+                    made = render(
+                        answer,
+                        service=self.service,
+                        variables=self.variables,
+                        format=format,
+                        language=language,
+                    )
+                except FormatError:
+                    raise Mistake("unfit_format", name=format) from None
+                outcome = _outcome_of(answer)
+                self.rendered.put(key, made)
+        self._note(query, caller, form=format, outcome=outcome)
+        return made
+
+    def show(self, query: Query, *, caller: Caller, deadline: Deadline | None = None) -> Answer:
+        """Answer a query with a table for the eye, or with a refusal in it.
+
+        Parameters
+        ----------
+        query
+            What is asked for.
+        caller
+            Who asks.
+        deadline
+            When the work must end.
+        """
+        self.require_filters(query, caller)
+        answer = self.answerer.answer(query, settings=self.rules(caller), deadline=deadline)
+        self._note(query, caller, form="page", outcome=_outcome_of(answer))
+        return answer
+
+    def _note(self, query: Query, caller: Caller, *, form: str, outcome: str) -> None:
+        if outcome == _THIN:  # an answer about a few persons: none may have many of them
+            self._rates.charge(caller.id, cost=self.service.limits.thin_difference_cost)
+        self._audit.note(
+            who=caller.id, role=caller.role, format=form, outcome=outcome, **shape_of(query)
+        )
+        self.metrics.count("ckm_tables_total", outcome=outcome)
+
+    def submit(
+        self,
+        query: Query,
+        *,
+        format: str,  # noqa: A002
+        language: str,
+        caller: Caller,
+    ) -> Job:
+        """Ask for a large table.
+
+        Parameters
+        ----------
+        query, format, language, caller
+            As for `serve`.
+        """
+        self.require_filters(query, caller)
+        return self.jobs.submit(
+            lambda deadline: self.serve(
+                query,
+                format=format,
+                language=language,
+                caller=caller,
+                is_job=True,
+                deadline=deadline,
+            ),
+            owner=caller.id,
+        )
+
+    def note_mistake(self, caller: Caller, *, route: str, key: str) -> None:
+        """Note a request that was wrong.
+
+        Parameters
+        ----------
+        caller, route, key
+            Who asked where, and what was wrong.
+        """
+        self._audit.note(who=caller.id, route=route, outcome=f"mistake: {key}")
+
+    def figures(self) -> str:
+        """Return the service's figures for Prometheus."""
+        return self.metrics.text()
+
+    def _watch(self) -> None:
+        """Show in the figures what memory holds, and how cells were found."""
+        cubes, watch = self.answerer.cubes, self.metrics.watch
+        for name, cache in (("cells", cubes.cache), ("answers", self.rendered)):
+            text = f"Memory that {name} take."
+            watch(f"ckm_cache_bytes_{name}", text, partial(getattr, cache, "used"))
+        for route in ("repeated", "rolled", "scanned"):
+            watch(
+                f"ckm_cells_{route}",
+                f"How often cells were {route}.",
+                partial(cubes.routes.__getitem__, route),
+                is_total=True,
+            )
+
+    def close(self) -> None:
+        """End the job under way, drop those that wait, and close the files."""
+        self.jobs.close(seconds=0)  # nobody can fetch what it would still make
+        self._rates.close()
+        self._audit.close()
+
+    def __repr__(self) -> str:
+        return f"Desk({self.service.id!r})"
+
+
+def _outcome_of(answer: Answer) -> str:
+    """Return what came of a query, for the audit log and the figures."""
+    if answer.refusal is not None:
+        return answer.refusal.reason
+    return "published" if answer.flag is None else "flagged"

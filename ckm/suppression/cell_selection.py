@@ -1,0 +1,543 @@
+"""From the cells of a job's tables to those that are hidden, and what is published of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.engine.published_table import PublishedTable, measure_columns
+from ckm.engine.request import variable_of
+from ckm.errors import CheckFailedError, ConfigError
+from ckm.suppression import (
+    Audit,
+    Dominance,
+    Frequency,
+    Percent,
+    Primary,
+    Problem,
+    Relations,
+    Suppression,
+    additive_relations,
+    primary_cells,
+    publish_true_numbers,
+)
+from ckm.suppression.secondary.search import PRIMARY, SECONDARY, UnprotectedError, suppress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ckm.config.job.job import JobSuppression
+    from ckm.engine.request import TableRequest
+    from tables import Cells
+
+    Places = NDArray[np.int64]
+    #: which groups a filter lets in, and the category of each on every axis
+    Groups = tuple[NDArray[np.bool_], tuple[NDArray[np.int32], ...]]
+    Rules = list[Frequency | Dominance | Percent]
+
+__all__ = ["Choice", "System", "choose_hidden"]
+
+_MOST_NAMED = 5
+
+_NO_MEAN = "\0 without a mean"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class System:
+    """The numbers of one measure over all tables that show it; disclosive.
+
+    Parameters
+    ----------
+    measure
+        ``"count"``, ``"weighted"`` or ``"sum:"`` with a variable.
+    members
+        The numbers of the tables.
+    cells
+        For every cell of the problem, its number among the cells of all tables; for a
+        remainder, that of the cell of which it is left.
+    is_shown
+        Which cells of the problem a table shows; the others only link those that are shown.
+    problem, found
+        What was asked for, and what its own choice was.
+    """
+
+    measure: str
+    members: tuple[int, ...]
+    cells: Places
+    is_shown: NDArray[np.bool_]
+    problem: Problem
+    found: Suppression
+
+    def __repr__(self) -> str:
+        return f"System({self.measure!r}, {len(self.members)} tables)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Choice:
+    """Which cells of the tables are hidden: the same for all measures and all tables.
+
+    Made by `choose_hidden`. Disclosive: only `publish` makes what may leave.
+
+    Parameters
+    ----------
+    tables, requests
+        The cells of every table, and what was asked for.
+    relations
+        Which cells are the same in several tables.
+    status
+        For every cell of `relations`: 0 published, 1 primary, 2 secondary.
+    systems
+        The measures, each with its own problem.
+    whole
+        Cells of the margins between, which nobody sees.
+    """
+
+    tables: Mapping[str, Cells]
+    requests: Mapping[str, TableRequest]
+    relations: Relations
+    status: NDArray[np.int8]
+    systems: tuple[System, ...]
+    whole: Sequence[Cells] = ()
+
+    @property
+    def hidden(self) -> NDArray[np.bool_]:
+        """Which cells are not published.
+
+        Examples
+        --------
+        See `choose_hidden`.
+        """
+        return np.asarray(self.status > 0)
+
+    def unproven(self) -> Places:
+        """List the primary cells whose protection no change proves; an audit may still.
+
+        Examples
+        --------
+        See `choose_hidden`.
+        """
+        found = [system.cells[system.found.unproven()] for system in self.systems]
+        return np.unique(np.concatenate(found))
+
+    def names(self, cells: Places) -> str:
+        """Name some cells by table and categories; disclosive.
+
+        Parameters
+        ----------
+        cells
+            Their numbers.
+
+        Examples
+        --------
+        See `choose_hidden`.
+        """
+        return _names(self.tables, self.relations, cells)
+
+    def audits(
+        self, *, progress: Callable[[str, int, int], None] | None = None
+    ) -> dict[str, Audit]:
+        """Compute what a reader can work out of each hidden cell, measure by measure.
+
+        Parameters
+        ----------
+        progress
+            Called with a stage, the measures done and all of them.
+
+        Examples
+        --------
+        See `choose_hidden`.
+        """
+        from ckm.suppression import audit
+
+        tell = progress or (lambda _stage, _done, _total: None)
+        found = {}
+        for done, system in enumerate(self.systems):
+            tell("audit", done, len(self.systems))
+            hidden = self.hidden[system.cells] & system.is_shown
+            hidden |= system.problem.primary.is_primary  # remainders are in no table
+            found[system.measure] = audit(system.problem, hidden)
+        tell("audit", len(self.systems), len(self.systems))
+        return found
+
+    def publish(self, name: str) -> PublishedTable:
+        """Publish the true numbers of a table's cells that are not hidden.
+
+        Parameters
+        ----------
+        name
+            The table.
+
+        Examples
+        --------
+        See `choose_hidden`.
+        """
+        number, cells = list(self.tables).index(name), self.tables[name]
+        request = self.requests[name]
+        given = {m: _numbers(cells, m) for m in request.measures}
+        given[_NO_MEAN] = np.ones(len(cells), np.int64)
+        for measure in request.measures:
+            if measure.startswith("mean:"):
+                given[_NO_MEAN] = (_divisor(cells, measure) > 0).astype(np.int64)
+        place = self.relations.numbers[number]
+        table = publish_true_numbers(
+            cells,
+            self._as_found(),
+            table=number,
+            measures={m: _laid_out(self.relations.n_cells, place, v) for m, v in given.items()},
+            empty_cells=request.empty_cells,
+        )
+        numbers = dict(table.measures)
+        has_mean = np.ma.filled(numbers.pop(_NO_MEAN), 0) > 0
+        columns = measure_columns(request.measures, table.dimensions)
+        shown = {column: numbers[measure] for column, measure in columns.items()}
+        for column, measure in columns.items():
+            if measure.startswith("mean:") and not has_mean.all():
+                shown[column] = np.ma.masked_where(~has_mean, shown[column])
+        return PublishedTable(dimensions=table.dimensions, measures=shown)
+
+    def _as_found(self) -> Suppression:
+        """Return the choice in the form that `publish_true_numbers` takes."""
+        none = np.zeros(self.relations.n_cells)
+        every = [*self.tables.values(), *self.whole]
+        counts = self.relations.join([cells.count for cells in every])
+        primary = Primary(is_primary=self.status == PRIMARY, lower=none, upper=none)
+        return Suppression(
+            problem=Problem(relations=self.relations, values=counts, primary=primary),
+            status=self.status,
+            method="joint",
+            least=0.0,
+            changes=(),
+            seconds=0.0,
+        )
+
+    def __repr__(self) -> str:
+        return f"Choice({len(self.tables)} tables, {len(self.systems)} measures)"
+
+
+def choose_hidden(
+    tables: Mapping[str, Cells],
+    requests: Mapping[str, TableRequest],
+    *,
+    rules: JobSuppression,
+    groups: Sequence[Groups] = (),
+    whole: Sequence[tuple[str, Cells]] = (),
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Choice:
+    """Choose the cells to hide, for all tables and measures together.
+
+    Parameters
+    ----------
+    tables
+        Name → cells.
+    requests
+        Name → what was asked for.
+    rules
+        Which cells are unsafe, and how the others are chosen.
+    groups
+        For each table, the groups of its records, from `tables.record_groups`; one table alone
+        that shows all margins needs none.
+    whole
+        For tables that do not show all margins, their name and the cells with all.
+    progress
+        Called with a stage, the measures done and all of them.
+
+    Returns
+    -------
+    Choice
+        The hidden cells.
+
+    Raises
+    ------
+    ConfigError
+        If amounts are negative.
+    CheckFailedError
+        If cells cannot be protected as demanded, or tables cannot be linked in the time.
+
+    Notes
+    -----
+    Each measure is a problem of its own, and a cell that one of them hides is hidden in all
+    columns of all tables. Hiding more never narrows an interval, so that the union protects
+    every measure. What is hidden already costs the next measure nothing.
+
+    A reader adds up over several dimensions at once, and over the cells of one table to those
+    of another: whatever as a set of records is a combination of others is linked to them, see
+    `additive_relations`. The margins between are cells that nobody sees.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from ckm.config.job.job import JobSuppression
+    >>> from ckm.engine.request import TableRequest
+    >>> from tables import Request, StoredKeys, cube, open_source
+    >>> records = pa.table({"area": [*"ABBBBCCCCC"], "key": pa.array(range(10), pa.uint8())})
+    >>> with open_source(records) as source:
+    ...     cells = cube(source, StoredKeys(column="key"), [Request(dimensions=["area"])])
+    >>> choice = choose_hidden(
+    ...     {"areas": cells[0]},
+    ...     {"areas": TableRequest(dimensions=["area"])},
+    ...     rules=JobSuppression(threshold=3),
+    ... )
+    >>> choice.publish("areas").to_arrow().to_pydict()
+    {'area': ['Total', 'A', 'B', 'C'], 'count': [10, None, None, 5]}
+    >>> choice.audits(), choice.unproven().size
+    ({'count': Audit(2 hidden, 0 exact, 0 under-protected, 0 exposed)}, 0)
+    >>> choice.names(np.array([0, 1]))
+    "'areas' (area A) and 'areas' (area B)"
+    """
+    tell = progress or (lambda _stage, _done, _total: None)
+    every = [*tables.values(), *(cells for _, cells in whole)]
+    of_table = dict(zip(tables, groups, strict=True)) if groups else {}
+    links = _Links(every, [*groups, *(of_table[name] for name, _ in whole)])
+    relations = links.of(range(len(every)))
+    status = np.zeros(relations.n_cells, np.int8)
+    wanted = _wanted(requests, tables)
+    above = [list(tables).index(name) for name, _ in whole]
+    systems = []
+    for done, (measure, members) in enumerate(wanted.items()):
+        tell("suppression", done, len(wanted))
+        system = _solved(
+            measure,
+            (*members, *(len(tables) + i for i, m in enumerate(above) if m in members)),
+            every,
+            links,
+            rules,
+            names=[list(tables)[m] for m in members],
+            hidden=status > 0,
+        )
+        status[system.cells[system.found.hidden & system.is_shown]] = SECONDARY
+        systems.append(system)
+    for system in systems:  # unsafe for one measure is unsafe
+        status[system.cells[system.problem.primary.is_primary & system.is_shown]] = PRIMARY
+    tell("suppression", len(wanted), len(wanted))
+    return Choice(
+        tables=tables,
+        requests=requests,
+        relations=relations,
+        status=status,
+        systems=tuple(systems),
+        whole=every[len(tables) :],
+    )
+
+
+class _Links:
+    """How the cells of some of the tables are linked, found once for each choice of tables."""
+
+    def __init__(self, tables: Sequence[Cells], groups: Sequence[Groups]) -> None:
+        self.tables, self.groups = tables, groups
+        self._found: dict[tuple[int, ...], Relations] = {}
+
+    def of(self, members: Sequence[int]) -> Relations:
+        chosen = tuple(members)
+        if chosen not in self._found:
+            self._found[chosen] = additive_relations(
+                *(self.tables[m] for m in chosen),
+                groups=[self.groups[m] for m in chosen] if self.groups else (),
+            )
+        return self._found[chosen]
+
+
+def _wanted(
+    requests: Mapping[str, TableRequest], tables: Mapping[str, Cells]
+) -> dict[str, tuple[int, ...]]:
+    """Return measure → the tables that show it; a mean shows the sum and what divides it."""
+    found: dict[str, list[int]] = {}
+    for number, (name, request) in enumerate(requests.items()):
+        divisor = "count" if tables[name].weight is None else "weighted"
+        shown = dict.fromkeys(m for m in request.measures if not m.startswith("mean:"))
+        for measure in request.measures:
+            if measure.startswith("mean:"):
+                shown |= {divisor: None, f"sum:{variable_of(measure)}": None}
+        for measure in shown:
+            found.setdefault(measure, []).append(number)
+    return {measure: tuple(members) for measure, members in found.items()}
+
+
+def _solved(
+    measure: str,
+    members: tuple[int, ...],
+    tables: Sequence[Cells],
+    links: _Links,
+    rules: JobSuppression,
+    *,
+    names: Sequence[str],
+    hidden: NDArray[np.bool_],
+) -> System:
+    """Solve the problem of one measure, of which the first tables are shown, and have names."""
+    n_shown = len(names)
+    chosen = [tables[m] for m in members]
+    own, number = links.of(members), np.concatenate(links.of(members).numbers)
+    cells = np.full(own.n_cells, -1)
+    cells[number] = np.concatenate([links.of(range(len(tables))).numbers[m] for m in members])
+    is_shown = np.isin(np.arange(len(cells)), np.concatenate(own.numbers[:n_shown]))
+    judged = is_shown.copy()  # what a reader subtracts is as good as published
+    for cell, _ in own.left:
+        cells[cell[-1]], judged[cell[-1]] = cells[cell[0]], True
+
+    def laid_out(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        return _laid_out(len(cells), number, np.concatenate(values))
+
+    def completed(values: NDArray[Any]) -> NDArray[Any]:
+        return own.with_remainders(values[: own.n_cells - len(own.left)])
+
+    values = completed(laid_out([_numbers(c, measure) for c in chosen]))
+    contributors = laid_out([_contributors(c, measure) for c in chosen])
+    try:
+        amounts = _joined(measure, chosen, laid_out, values, completed(contributors))
+        primary = _among(judged, is_shown, _primary(measure, amounts, rules))
+        price = values if rules.costs == "value" else 1.0
+        cost = np.where(hidden[cells], 0.0, price)
+        problem = Problem(
+            relations=own,
+            values=values,
+            primary=primary,
+            costs=cost,
+            singles=np.asarray(contributors == 1) if rules.singles else None,
+            unseen=~is_shown,
+        )
+        found = suppress(problem, method=rules.method, limit_s=rules.limit_s)
+    except UnprotectedError as error:
+        parents = {int(cell[-1]): int(cell[0]) for cell, _ in own.left}
+        failed = np.array([parents.get(cell, cell) for cell in error.cells.tolist()])
+        named = _names(dict(zip(names, chosen, strict=False)), own, failed)
+        raise CheckFailedError(
+            f"The measure {measure!r}: {error.problem} They are {named}.", hint=error.hint
+        ) from None
+    except ConfigError as error:
+        raise ConfigError(
+            f"The measure {measure!r}: {error.problem}", hint=error.hint
+        ) from None
+    return System(
+        measure=measure,
+        members=members,
+        cells=cells,
+        is_shown=is_shown,
+        problem=problem,
+        found=found,
+    )
+
+
+def _among(judged: NDArray[np.bool_], is_shown: NDArray[np.bool_], primary: Primary) -> Primary:
+    """Leave out margins that nobody sees; that a remainder is not empty, no table tells."""
+    return Primary(
+        is_primary=primary.is_primary & judged,
+        lower=np.where(is_shown, primary.lower, 0.0),
+        upper=np.where(judged, primary.upper, 0.0),
+        floor=np.where(is_shown, primary.floor, 0.0),
+    )
+
+
+def _joined(
+    measure: str,
+    tables: Sequence[Cells],
+    laid_out: Callable[[Sequence[NDArray[Any]]], NDArray[Any]],
+    values: NDArray[Any],
+    contributors: NDArray[np.int64],
+) -> _Joined:
+    variable = variable_of(measure)
+    if variable is None:
+        return _Joined(total=values, contributors=contributors)
+    held = [_magnitudes(c, variable) for c in tables]
+    if any((m.low < 0).any() for m in held):
+        raise ConfigError(
+            "suppression is for amounts that are not negative.",
+            hint="publish these sums with noise: ckm release and [[magnitude]] signed = true",
+        )
+    return _Joined(
+        total=values,
+        contributors=contributors,
+        top=laid_out([m.top for m in held]),
+        top_weight=laid_out([m.top_weight for m in held]),
+    )
+
+
+def _primary(measure: str, amounts: _Joined, rules: JobSuppression) -> Primary:
+    few: Rules = []
+    if rules.threshold is not None:
+        few = [Frequency(least=rules.threshold, margin=rules.margin)]
+    if measure == "count":
+        return primary_cells(few, counts=amounts.total)
+    if measure == "weighted":
+        return primary_cells(few, amounts=amounts)
+    return primary_cells(few + _amount_rules(rules), amounts=amounts)
+
+
+def _amount_rules(rules: JobSuppression) -> Rules:
+    found: Rules = []
+    if rules.dominance is not None:
+        found.append(Dominance(n=rules.dominance[0], k=rules.dominance[1]))
+    if rules.p_percent is not None:
+        found.append(Percent(p=rules.p_percent))
+    if rules.prior_posterior is not None:
+        found.append(Percent(p=rules.prior_posterior[0], q=rules.prior_posterior[1]))
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class _Joined:
+    """The amounts of linked tables, as the rules read them."""
+
+    total: NDArray[np.float64]
+    contributors: NDArray[np.int64]
+    top: Any = None
+    top_weight: Any = None
+
+
+def _names(tables: Mapping[str, Cells], relations: Relations, cells: Places) -> str:
+    """Name some cells by a table that shows them and their categories, the first few."""
+    named: dict[int, str] = {}
+    for (name, table), number in zip(tables.items(), relations.numbers, strict=False):
+        for row in np.flatnonzero(np.isin(number, cells)).tolist():
+            labels = ", ".join(
+                f"{column} {texts[rank[row]]}"
+                for axis, rank in zip(table.axes, table.ranks, strict=True)
+                for column, texts in zip(axis.columns, axis.labels, strict=True)
+            )
+            named.setdefault(int(number[row]), f"{name!r} ({labels or 'total'})")
+    shown = list(named.values())[:_MOST_NAMED]
+    if len(named) > len(shown):
+        shown.append(f"{len(named) - len(shown):,} more")
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def _laid_out(n_cells: int, place: Places, values: NDArray[Any]) -> NDArray[Any]:
+    """Lay values out by the number of their cell."""
+    found = np.zeros((n_cells, *values.shape[1:]), values.dtype)
+    found[place] = values
+    return found
+
+
+def _magnitudes(cells: Cells, variable: str) -> Any:
+    return (cells.magnitudes or {})[variable]
+
+
+def _contributors(cells: Cells, measure: str) -> NDArray[np.int64]:
+    variable = variable_of(measure)
+    if variable is None:
+        return cells.count
+    found: NDArray[np.int64] = _magnitudes(cells, variable).contributors
+    return found
+
+
+def _divisor(cells: Cells, mean: str) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = _magnitudes(cells, str(variable_of(mean))).weight
+    return found
+
+
+def _numbers(cells: Cells, measure: str) -> NDArray[Any]:
+    """Return the true numbers of a measure."""
+    if measure == "count":
+        return cells.count
+    if measure == "weighted":
+        return np.zeros(len(cells)) if cells.weight is None else cells.weight
+    total: NDArray[np.float64] = _magnitudes(cells, str(variable_of(measure))).total
+    if measure.startswith("sum:"):
+        return total
+    weight = _divisor(cells, measure)
+    mean: NDArray[np.float64] = np.divide(
+        total, weight, out=np.zeros(len(cells)), where=weight > 0
+    )
+    return mean

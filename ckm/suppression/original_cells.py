@@ -1,0 +1,256 @@
+"""The cells of a job before any protection, for methods that hide cells and change none."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ckm.engine.inputs import as_hierarchy, find_categories, open_records
+from ckm.engine.magnitudes.variables import VariableNoises
+from ckm.engine.request_fitting import RequestFitter
+from ckm.errors import CheckFailedError, ConfigError
+from tables import (
+    HashedKeys,
+    RequestError,
+    Secret,
+    StoredKeys,
+    check_keys,
+    cube,
+    record_groups,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ckm.config.job.job import Job
+    from tables import Cells, Request, Source
+
+    Groups = tuple[NDArray[np.bool_], tuple[NDArray[np.int32], ...]]
+
+__all__ = ["Originals", "open_originals"]
+
+_KEPT_LARGEST = 2
+_MOST_GROUPS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Originals:
+    """The records of a job, ready to be tabulated as they are.
+
+    Made by `open_originals`.
+
+    Parameters
+    ----------
+    job
+        The job.
+    source
+        Its records.
+    requests
+        Name of a table → what is tabulated for it.
+    keys
+        The identifiers; what is made of them goes nowhere.
+    """
+
+    job: Job
+    source: Source
+    requests: Mapping[str, Request]
+    keys: HashedKeys | StoredKeys
+
+    def cells(
+        self, *, progress: Callable[[str, int, int], None] | None = None
+    ) -> dict[str, Cells]:
+        """Tabulate; what comes out is disclosive and stays inside.
+
+        Parameters
+        ----------
+        progress
+            Called with a stage, the steps done and the steps in all.
+
+        Returns
+        -------
+        dict
+            Name of a table → its cells.
+
+        Raises
+        ------
+        tables.TablesError
+            If the data do not fit the job.
+
+        Examples
+        --------
+        >>> from ckm.config import read_job
+        >>> with open_originals(read_job("job.toml")) as found:  # doctest: +SKIP
+        ...     found.cells()
+        {'people': Cells(1 dimensions, 2 margins)}
+        """
+        tell = progress or (lambda _stage, _done, _total: None)
+        tell("keys", 0, 1)
+        check_keys(self.source, self.keys, action=self.job.keys.checks)
+        tell("keys", 1, 1)
+        found = cube(
+            self.source,
+            self.keys,
+            list(self.requests.values()),
+            tolerate_missing_keys=self.job.keys.checks == "warn",
+            progress=lambda share: tell("scan", int(100 * share), 100),
+        )
+        tell("scan", 100, 100)
+        return dict(zip(self.requests, found, strict=True))
+
+    def groups(self) -> list[Groups]:
+        """Find, for each table, the groups of records that its cells are made of.
+
+        Returns
+        -------
+        list
+            What `tables.record_groups` returns; empty where one table shows all margins.
+
+        Raises
+        ------
+        CheckFailedError
+            If there are too many to find how the tables are linked.
+
+        Examples
+        --------
+        See `cells`.
+        """
+        requests = list(self.requests.values())
+        if len(requests) == 1 and requests[0].margins == "all":
+            return []
+        found = record_groups(self.source, requests, most=_MOST_GROUPS)
+        if found is None:
+            names = " and ".join(map(repr, self.requests))
+            raise CheckFailedError(
+                f"How the tables {names} are linked cannot be settled: their columns and "
+                f"filters tell more than {_MOST_GROUPS:,} groups of records apart.",
+                hint="release fewer tables together, or tables of fewer categories",
+            )
+        return found
+
+    def whole(self) -> list[tuple[str, Cells]]:
+        """Tabulate the margins between cells, shown by no table; inside use only.
+
+        Returns
+        -------
+        list
+            A table that does not show all margins, and its cells with all.
+
+        Raises
+        ------
+        ConfigError
+            If a table has more margins than can be tabulated.
+
+        Examples
+        --------
+        See `cells`.
+        """
+        wider = [
+            (name, _wider(name, request))
+            for name, request in self.requests.items()
+            if request.margins != "all"
+        ]
+        if not wider:
+            return []
+        tolerate = self.job.keys.checks == "warn"
+        requests = [request for _, request in wider]
+        found = cube(self.source, self.keys, requests, tolerate_missing_keys=tolerate)
+        return [(name, cells) for (name, _), cells in zip(wider, found, strict=True)]
+
+    def __repr__(self) -> str:
+        return f"Originals({len(self.requests)} tables)"
+
+
+@contextlib.contextmanager
+def open_originals(
+    job: Job, *, memory_limit: str | None = None, threads: int | None = None
+) -> Iterator[Originals]:
+    """Open the records of a job for the time of a block, and check that its tables fit.
+
+    Parameters
+    ----------
+    job
+        The job; it needs neither a p-table nor a secret.
+    memory_limit, threads
+        Limits of the tabulation; they never change a result.
+
+    Yields
+    ------
+    Originals
+        What can be tabulated.
+
+    Raises
+    ------
+    ConfigError, tables.TablesError
+        If the data cannot be opened, or do not have what the tables ask for.
+
+    Examples
+    --------
+    >>> from ckm.config import read_job
+    >>> with open_originals(read_job("job.toml")) as found:  # doctest: +SKIP
+    ...     list(found.requests)
+    ['people']
+    """
+    data = job.data
+    source = open_records(
+        str(data.path),
+        engine=data.engine,
+        master=data.master,
+        table=data.table,
+        memory_limit=memory_limit,
+        threads=threads,
+    )
+    with source:
+        keys: HashedKeys | StoredKeys
+        if data.id is not None:
+            # Nothing depends on these keys: they show records that are there twice.
+            keys = HashedKeys(column=data.id, secret=Secret.generate())
+        else:
+            keys = StoredKeys(column=str(data.record_key), key_range=data.key_range)
+        source.require(keys.column)
+        requests = _requests(job, source, keys)
+        yield Originals(job=job, source=source, requests=requests, keys=keys)
+
+
+def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[str, Request]:
+    """Build the requests, with as many of the largest contributions as the rules read."""
+    nested = {name: as_hierarchy(name, given) for name, given in job.hierarchies.items()}
+    fitter = RequestFitter(
+        source=source,
+        keys=keys,
+        noises=VariableNoises(None),
+        weight=job.data.weight,
+        hierarchies=nested,
+        categories={
+            name: find_categories(name, given, nested=nested.get(name))
+            for name, given in job.categories.items()
+        },
+        labels=(job.output.total_label, job.output.missing_label),
+    )
+    top = _top(job)
+    return {
+        name: replace(request, top=top) if request.sums else request
+        for name, request in fitter.fit(job.tables).items()
+    }
+
+
+def _top(job: Job) -> int:
+    """Return how many of the largest contributions the rules read."""
+    rules = job.suppression
+    if rules is None or rules.dominance is None:
+        return _KEPT_LARGEST
+    return max(_KEPT_LARGEST, rules.dominance[0])
+
+
+def _wider(name: str, request: Request) -> Request:
+    try:
+        return replace(request, margins="all")
+    except RequestError as error:
+        raise ConfigError(
+            f"Table {name!r}: suppression has to look at all margins, also those not shown. "
+            f"{error.problem}",
+            hint="ask for fewer dimensions",
+        ) from None

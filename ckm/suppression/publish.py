@@ -1,0 +1,104 @@
+"""A suppressed table as files and pages take it: true numbers, hidden ones masked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.engine.published_table import PublishedTable, publish
+from ckm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike
+
+    from ckm.suppression.secondary.search import Suppression
+    from tables import Cells
+
+__all__ = ["publish_true_numbers"]
+
+
+def publish_true_numbers(
+    cells: Cells,
+    found: Suppression,
+    *,
+    table: int = 0,
+    measures: Mapping[str, ArrayLike] | None = None,
+    empty_cells: str = "auto",
+) -> PublishedTable:
+    """Publish the originals of the cells that are not hidden.
+
+    No p-table has a part in this: what is not masked is the true number.
+
+    Parameters
+    ----------
+    cells
+        The table's cells, of which only the categories are read.
+    found
+        What is hidden.
+    table
+        Which of the linked tables the cells are.
+    measures
+        Column → number of every cell of the problem; by default its values, as ``"count"``.
+        Everything that tells a hidden cell must be hidden with it, so all columns are masked
+        alike.
+    empty_cells
+        ``"auto"``, ``"grid"`` or ``"drop"``, as a request has it.
+
+    Returns
+    -------
+    PublishedTable
+        The table, hidden numbers masked.
+
+    Raises
+    ------
+    ConfigError
+        If the cells are not those of the table.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from ckm.suppression import (
+    ...     Frequency,
+    ...     Problem,
+    ...     additive_relations,
+    ...     primary_cells,
+    ...     suppress,
+    ... )
+    >>> from tables import Request, StoredKeys, cube, open_source
+    >>> records = pa.table({"area": [*"ABBBBCCCCC"], "key": pa.array(range(10), pa.uint8())})
+    >>> with open_source(records) as source:
+    ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["area"])])
+    >>> problem = Problem(
+    ...     relations=additive_relations(cells),
+    ...     values=cells.count,
+    ...     primary=primary_cells([Frequency(least=3)], counts=cells.count),
+    ... )
+    >>> shown = publish_true_numbers(cells, suppress(problem))
+    >>> shown.to_arrow().to_pydict()
+    {'area': ['Total', 'A', 'B', 'C'], 'count': [10, None, None, 5]}
+    """
+    n = len(found.problem.relations.numbers[table])
+    if len(cells) != n:
+        raise ConfigError(f"The table has {n:,} cells, not {len(cells):,}.")
+    # published in the place of counts, the cells' own numbers tell how the table is ordered
+    frame = publish(
+        cells,
+        np.arange(1, n + 1),
+        measures=["count"],
+        empty_cells=empty_cells,
+        round_weighted=False,
+    )
+    (name,) = frame.measures
+    order = np.asarray(frame.measures[name])
+    given = {name: found.problem.values} if measures is None else measures
+    shown = {}
+    for column, values in given.items():
+        numbers = found.masked(values, table=table)
+        full = np.ma.zeros(n + 1, numbers.dtype)  # the first stands for empty cells
+        full[1:] = numbers
+        taken = full[order]
+        shown[column] = taken if np.ma.is_masked(taken) else taken.data
+    return PublishedTable(dimensions=frame.dimensions, measures=shown)

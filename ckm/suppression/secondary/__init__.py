@@ -1,0 +1,1 @@
+"""Which further cells are hidden, so that no sum opens the first ones."""

@@ -1,0 +1,197 @@
+"""What is hidden so far, and the proofs that it is enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ckm.suppression.secondary.problem import Demands, Problem
+
+    Numbers = NDArray[np.float64]
+    Places = NDArray[np.int64]
+
+__all__ = ["Change", "Cover"]
+
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Change:
+    """A change of some cells that leaves every sum as it is.
+
+    Whoever sees only the other cells cannot tell the table from the changed one.
+
+    Parameters
+    ----------
+    cells
+        The cells that change.
+    moves
+        By how much, up to a common factor; none is 0.
+
+    Examples
+    --------
+    >>> Change(cells=np.array([1, 2]), moves=np.array([1.0, -1.0]))
+    Change(2 cells)
+    """
+
+    cells: Places
+    moves: Numbers
+
+    def __repr__(self) -> str:
+        return f"Change({len(self.cells)} cells)"
+
+
+class Cover:
+    """Cells hidden so far; for every demand, whether a change proves it met.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    demands
+        What to protect; by default what the problem demands.
+
+    Examples
+    --------
+    >>> from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
+    >>> counts = np.array([9, 1, 8])
+    >>> problem = Problem(
+    ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
+    ...     values=counts,
+    ...     primary=primary_cells([Frequency(least=3)], counts=counts),
+    ... )
+    >>> cover = Cover(problem)
+    >>> cover.add(Change(cells=np.array([1, 2]), moves=np.array([1.0, -1.0])))
+    >>> cover.hidden, cover.open_demands()
+    (array([False,  True,  True]), array([], dtype=int64))
+    """
+
+    def __init__(self, problem: Problem, demands: Demands | None = None) -> None:
+        self.problem = problem
+        self.demands = problem.demands if demands is None else demands
+        self.hidden = problem.must_hide.copy()
+        self.is_low_met = self.demands.lower <= 0
+        self.is_high_met = self.demands.upper <= 0
+        self.changes: list[Change] = []
+
+    def open_demands(self) -> Places:
+        """List the demands that nothing proves met, the most valuable cells first.
+
+        Examples
+        --------
+        >>> from ckm.suppression import Frequency, Grid, Problem, Relations
+        >>> from ckm.suppression import primary_cells
+        >>> counts = np.array([2, 1, 1])
+        >>> problem = Problem(
+        ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
+        ...     values=counts,
+        ...     primary=primary_cells([Frequency(least=3)], counts=counts),
+        ... )
+        >>> Cover(problem).open_demands()
+        array([0, 1, 2])
+        """
+        found = np.flatnonzero(~(self.is_low_met & self.is_high_met))
+        value = self.problem.value[self.demands.cell[found]]
+        return found[np.argsort(-value, kind="stable")]
+
+    def add(self, change: Change) -> None:
+        """Hide the cells of a change, and note what it proves.
+
+        Parameters
+        ----------
+        change
+            A change that leaves every sum as it is.
+
+        Examples
+        --------
+        See `Cover`.
+        """
+        self.hidden[change.cells] = True
+        self.changes.append(change)
+        numbers, below, above = self._taken(change)
+        self.is_low_met[numbers] |= below >= self.demands.lower[numbers]
+        self.is_high_met[numbers] |= above >= self.demands.upper[numbers]
+
+    def proofs(self) -> dict[tuple[int, int], Change]:
+        """Give for demands, up (1) and down (-1), the smallest change that proves them met.
+
+        Examples
+        --------
+        >>> from ckm.suppression import Frequency, Grid, Problem, Relations
+        >>> from ckm.suppression import primary_cells
+        >>> counts = np.array([9, 2, 7])
+        >>> problem = Problem(
+        ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
+        ...     values=counts,
+        ...     primary=primary_cells([Frequency(least=3)], counts=counts),
+        ... )
+        >>> cover = Cover(problem)
+        >>> cover.add(Change(cells=np.array([1, 2]), moves=np.array([1.0, -1.0])))
+        >>> cover.proofs()
+        {(0, 1): Change(2 cells), (0, -1): Change(2 cells)}
+        """
+        found: dict[tuple[int, int], Change] = {}
+        for change in sorted(self.changes, key=lambda c: len(c.cells)):
+            for side in self.proven_by(change):
+                found.setdefault(side, change)
+        return found
+
+    def proven_by(self, change: Change) -> list[tuple[int, int]]:
+        """List the demands, up (1) and down (-1), that a change proves met.
+
+        Parameters
+        ----------
+        change
+            A change that leaves every sum as it is.
+
+        Examples
+        --------
+        See `proofs`.
+        """
+        numbers, below, above = self._taken(change)
+        found = []
+        for sign, far, need in (
+            (1, above, self.demands.upper[numbers]),
+            (-1, below, self.demands.lower[numbers]),
+        ):
+            proven = numbers[(far >= need) & (need > 0)]
+            found += [(number, sign) for number in proven.tolist()]
+        return found
+
+    def _taken(self, change: Change) -> tuple[Places, Numbers, Numbers]:
+        """List demands on cells that a change moves, and how far down and up it takes them."""
+        moves = np.zeros(len(self.problem.value) + 1)  # the last: no cell is known
+        moves[change.cells] = change.moves
+        own = moves[self.demands.cell]
+        numbers = np.flatnonzero((own != 0) & (moves[self.demands.known] == 0))
+        room = self.problem.room[change.cells] / np.abs(change.moves)
+        falls = room[change.moves > 0].min(initial=np.inf)
+        rises = room[change.moves < 0].min(initial=np.inf)
+        own = own[numbers]
+        far = np.abs(own) * (1 + _TOLERANCE)
+        below = far * np.where(own > 0, falls, rises)
+        return numbers, below, far * np.where(own > 0, rises, falls)
+
+    def cost(self) -> float:
+        """Return what hiding the secondary cells costs.
+
+        Examples
+        --------
+        >>> from ckm.suppression import Frequency, Grid, Problem, Relations
+        >>> from ckm.suppression import primary_cells
+        >>> counts = np.array([9, 1, 8])
+        >>> problem = Problem(
+        ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
+        ...     values=counts,
+        ...     primary=primary_cells([Frequency(least=3)], counts=counts),
+        ... )
+        >>> Cover(problem).cost()
+        0.0
+        """
+        secondary = self.hidden & ~self.problem.must_hide
+        return float(self.problem.cost[secondary].sum())

@@ -1,0 +1,243 @@
+"""Inequalities that every protecting choice of hidden cells satisfies."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.suppression.bounds import Attack
+from ckm.suppression.secondary.region import FARTHEST
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ckm.suppression.secondary.problem import Demands, Problem
+
+    Numbers = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+__all__ = ["Cut", "Cutter"]
+
+_CLEAN = 1e-6
+_VIOLATED = 1e-4
+#: What a cell that is not hidden may move, so that cuts go through as few as possible.
+_CRACK = 1e-3
+#: Inequalities found at once, fast ones and slow ones; more would be about the same.
+_ENOUGH, _FEW = 60, 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Cut:
+    """The weights of hidden cells sum to `least` or more.
+
+    Parameters
+    ----------
+    cells, weights
+        Cells that may be hidden or not, and their weights.
+    least
+        The least sum.
+
+    Examples
+    --------
+    >>> Cut(cells=np.array([3, 4]), weights=np.ones(2), least=1.0).least
+    1.0
+    """
+
+    cells: NDArray[np.int64]
+    weights: Numbers
+    least: float
+
+
+class Cutter:
+    """Find violated inequalities.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    demands
+        What to protect.
+    attack
+        The linear program over the problem's relations.
+
+    Examples
+    --------
+    >>> from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
+    >>> from ckm.suppression.bounds import Attack
+    >>> counts = np.array([9, 1, 8])
+    >>> problem = Problem(
+    ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
+    ...     values=counts,
+    ...     primary=primary_cells([Frequency(least=3)], counts=counts),
+    ... )
+    >>> cutter = Cutter(problem, problem.demands, Attack(problem.relations))
+    >>> [cut] = cutter.strict(np.array([False, True, False]))
+    >>> cut.cells, cut.weights, cut.least
+    (array([0, 2]), array([1., 1.]), 1.0)
+    """
+
+    def __init__(self, problem: Problem, demands: Demands, attack: Attack) -> None:
+        self.problem, self.demands, self.attack = problem, demands, attack
+        self.can_move = problem.is_open | problem.must_hide
+        #: for each demand and direction, the cells of a change that met it last
+        self._proven: dict[tuple[int, int], NDArray[np.int64]] = {}
+        self._next = 0
+
+    def loose(self, hidden: Numbers, *, deadline: float = np.inf) -> list[Cut]:
+        """Find inequalities that a choice of parts of cells violates.
+
+        Parameters
+        ----------
+        hidden
+            What part of each cell is hidden.
+        deadline
+            When to stop, as `time.monotonic` counts.
+
+        Examples
+        --------
+        See `Cutter`.
+        """
+        found = self.lonely(hidden) or self._all(hidden, deadline)
+        return self._distinct(found or self._all(hidden, deadline, is_deep=True))
+
+    def strict(self, hidden: Flags, *, deadline: float = np.inf) -> list[Cut]:
+        """Find inequalities that a choice of cells violates; none where it protects all.
+
+        Parameters
+        ----------
+        hidden
+            Which cells are hidden.
+        deadline
+            When to stop, as `time.monotonic` counts.
+
+        Examples
+        --------
+        See `Cutter`.
+        """
+        return self.loose(hidden.astype(np.float64), deadline=deadline)
+
+    def lonely(self, hidden: Numbers) -> list[Cut]:
+        """Find cells that are hidden alone in a sum: whoever adds up sees them.
+
+        Parameters
+        ----------
+        hidden
+            What part of each cell is hidden.
+
+        Examples
+        --------
+        >>> from ckm.suppression import Frequency, Grid, Problem, Relations
+        >>> from ckm.suppression import primary_cells
+        >>> from ckm.suppression.bounds import Attack
+        >>> counts = np.array([9, 1, 8])
+        >>> problem = Problem(
+        ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
+        ...     values=counts,
+        ...     primary=primary_cells([Frequency(least=3)], counts=counts),
+        ... )
+        >>> cutter = Cutter(problem, problem.demands, Attack(problem.relations))
+        >>> len(cutter.lonely(np.array([1.0, 1.0, 0.0])))
+        0
+        """
+        relations = self.problem.relations
+        sums = np.bincount(
+            relations.rows, hidden[relations.cells], minlength=relations.n_relations
+        )
+        twice = 2 * hidden[relations.cells] - sums[relations.rows]
+        cuts = []
+        for entry in np.flatnonzero(twice > _VIOLATED).tolist():
+            row, cell = relations.rows[entry], relations.cells[entry]
+            part = relations.cells[relations.starts[row] : relations.starts[row + 1]]
+            others = part[(part != cell) & self.can_move[part]]
+            is_primary, must_hide = self.problem.primary.is_primary, self.problem.must_hide
+            if must_hide[others].any() or (must_hide[cell] and not is_primary[cell]):
+                continue
+            if is_primary[cell]:
+                cuts.append(Cut(cells=others, weights=np.ones(len(others)), least=1.0))
+            else:
+                cells = np.append(others, cell)
+                weights = np.append(np.ones(len(others)), -1.0)
+                cuts.append(Cut(cells=cells, weights=weights, least=0.0))
+        return cuts
+
+    def _all(self, hidden: Numbers, deadline: float, *, is_deep: bool = False) -> list[Cut]:
+        """Go through the demands from where the last round stopped, up to enough cuts."""
+        cuts: list[Cut] = []
+        few = Attack(self.problem.relations, np.flatnonzero(hidden > _CLEAN))
+        n = len(self.demands)
+        attacks = [(few, 1.0, 0.0)]
+        if is_deep:
+            attacks += [(self.attack, 1.0, _CRACK), (self.attack, FARTHEST, 0.0)]
+        for demand in np.roll(np.arange(n), -self._next).tolist():
+            for sign in (1, -1):
+                cut = self._one(demand, sign, hidden, attacks)
+                if cut is not None:
+                    cuts.append(cut)
+            self._next = (demand + 1) % n
+            if len(cuts) >= (_FEW if is_deep else _ENOUGH) or time.monotonic() > deadline:
+                break
+        return cuts
+
+    def _one(
+        self,
+        demand: int,
+        sign: int,
+        hidden: Numbers,
+        attacks: Sequence[tuple[Attack, float, float]],
+    ) -> Cut | None:
+        """Move one cell: by hidden cells alone first, which is fast, then among all cells.
+
+        Every move is bounded by the cell's own first, which cuts deeper.
+        """
+        need, cell = self._need(demand, sign), int(self.demands.cell[demand])
+        proven = self._proven.get((demand, sign))
+        if need <= 0 or (proven is not None and hidden[proven].min(initial=1) > 1 - _CLEAN):
+            return None
+        for attack, farthest, crack in attacks:
+            down, up = self._far(demand, need, farthest)
+            width = np.maximum(hidden, crack)
+            reach = attack.reach(cell, sign=sign, down=down * width, up=up * width, most=1.0)
+            if attack is attacks[0][0] and reach.distance >= 1 - _CLEAN:
+                self._proven[demand, sign] = np.flatnonzero(np.abs(reach.moves) > _CLEAN)
+                return None
+            cut = self._cut(reach.weights, demand, need, hidden)
+            if cut is not None:
+                return cut
+        return None
+
+    def _need(self, demand: int, sign: int) -> float:
+        return float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
+
+    def _far(self, demand: int, need: float, farthest: float) -> tuple[Numbers, Numbers]:
+        """Return how far hidden cells may fall and rise, in units of the need."""
+        can_move = self.can_move.copy()
+        if self.demands.known[demand] >= 0:
+            can_move[self.demands.known[demand]] = False
+        down = np.where(can_move, np.minimum(self.problem.room / need, farthest), 0.0)
+        return down, np.where(can_move, farthest, 0.0)
+
+    def _cut(self, weights: Numbers, demand: int, need: float, hidden: Numbers) -> Cut | None:
+        """Turn the weights of a bound into an inequality, if it is violated."""
+        w = np.where(np.abs(weights) > _CLEAN, weights, 0.0)
+        down, up = self._far(demand, need, np.inf)
+        far = np.where(w > 0, w * down, 0.0)
+        far[w < 0] = np.where(up[w < 0] > 0, np.inf, 0.0)
+        must_hide = self.problem.must_hide
+        least = 1.0 - float(far[must_hide].sum())
+        if not least > _VIOLATED:
+            return None
+        cells = np.flatnonzero((far > 0) & ~must_hide)
+        parts = np.minimum(far[cells] / least, 1.0)
+        if parts @ hidden[cells] > 1.0 - _VIOLATED:
+            return None
+        return Cut(cells=cells, weights=parts, least=1.0)
+
+    @staticmethod
+    def _distinct(cuts: list[Cut]) -> list[Cut]:
+        seen = {(c.cells.tobytes(), c.weights.round(9).tobytes(), c.least): c for c in cuts}
+        return list(seen.values())

@@ -1,0 +1,215 @@
+"""The cheapest secondary suppression, by cutting planes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.suppression.bounds import Attack
+from ckm.suppression.secondary.cover import Cover
+from ckm.suppression.secondary.cuts import Cut, Cutter
+from ckm.suppression.secondary.prune import prune
+from ckm.suppression.secondary.sequential import protect_in_turn
+from risk.reconstruction.program import Program, Rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ckm.suppression.secondary.problem import Problem
+    from risk.reconstruction.program import Answer
+
+    Numbers = NDArray[np.float64]
+
+__all__ = ["Bound", "protect_exactly"]
+
+_MOST_NODES = 1_000_000
+#: The relaxation is left when so many rounds raise the bound by less than such a share.
+_STEPS, _PROGRESS = 8, 2e-3
+_GAP = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """What is proven about the cost.
+
+    Parameters
+    ----------
+    least
+        No way to protect the table costs less.
+    n_cuts
+        How many inequalities prove it.
+    n_programs
+        How many programs in whole numbers were solved.
+
+    Examples
+    --------
+    >>> Bound(least=3.0, n_cuts=1, n_programs=1).least
+    3.0
+    """
+
+    least: float
+    n_cuts: int
+    n_programs: int
+
+
+def protect_exactly(cover: Cover, *, deadline: float = np.inf) -> tuple[Cover, Bound]:
+    """Find the cheapest cells to hide.
+
+    Parameters
+    ----------
+    cover
+        Any way to meet all demands.
+    deadline
+        When to stop, as `time.monotonic` counts, with the best found.
+
+    Returns
+    -------
+    tuple
+        The best cover, and what is proven about its cost.
+
+    Notes
+    -----
+    A variable of 0 or 1 for each cell says whether it is hidden. For every demand a linear
+    program tells how far the cell can move; where that is not far enough, its dual weights
+    ``w`` give an inequality that every good choice satisfies and this one does not:
+    ``sum over i of (max(w_i, 0) fall_i + max(-w_i, 0) rise_i) x_i >= need``, each term lowered
+    to the need. First the relaxation is cut until nothing more is found, then programs in
+    whole numbers are, until the cheapest choice that they find meets every demand. That no
+    cell is hidden alone in a sum is added where it is violated.
+
+    References
+    ----------
+    Fischetti and Salazar (2001), Solving the cell suppression problem on tabular data with
+    linear constraints.
+
+    Examples
+    --------
+    >>> from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
+    >>> counts = np.array([9, 1, 8])
+    >>> problem = Problem(
+    ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
+    ...     values=counts,
+    ...     primary=primary_cells([Frequency(least=3)], counts=counts),
+    ... )
+    >>> start = Cover(problem)
+    >>> protect_in_turn(start).size
+    0
+    >>> best, bound = protect_exactly(start)
+    >>> best.cost(), bound.least
+    (8.0, 8.0)
+    """
+    return _Exact(cover, deadline).run()
+
+
+class _Exact:
+    def __init__(self, cover: Cover, deadline: float) -> None:
+        self.best, self.deadline = cover, deadline
+        self.problem: Problem = cover.problem
+        self.attack = Attack(self.problem.relations)
+        self.cutter = Cutter(self.problem, cover.demands, self.attack)
+        self.columns = np.flatnonzero(self.problem.is_open)
+        self.cost = self.problem.cost[self.columns]
+        self.scale = max(1.0, float(self.cost.max(initial=0.0)))
+        self.cuts: list[Cut] = []
+        self.least, self.n_programs = 0.0, 0
+
+    def run(self) -> tuple[Cover, Bound]:
+        self._offer(self.best)
+        if not self._is_done():
+            self._relax()
+        while not self._is_done() and time.monotonic() < self.deadline:
+            if not self._round():
+                break
+        return self.best, Bound(
+            least=min(self.least, self.best.cost()),
+            n_cuts=len(self.cuts),
+            n_programs=self.n_programs,
+        )
+
+    def _is_done(self) -> bool:
+        best = self.best.cost()
+        return best - self.least <= _GAP * max(1.0, best)
+
+    def _offer(self, cover: Cover) -> None:
+        """Keep a cover without what it does not need, if it is the best so far."""
+        lighter = prune(cover, deadline=self.deadline)
+        if lighter.cost() < self.best.cost():
+            self.best = lighter
+
+    def _relax(self) -> None:
+        """Cut the relaxation until no more inequality is found."""
+        program, steps = self._program(None), [0.0]
+        answer = self._solve(program)
+        while time.monotonic() < self.deadline:
+            answer = self._solve(program)
+            steps.append(self.least)
+            is_stuck = self.least - steps[-_STEPS:][0] <= _PROGRESS * self.least
+            if self._is_done() or (len(steps) > _STEPS and is_stuck):
+                break
+            hidden = self._spread(answer)
+            found = self.cutter.loose(hidden, deadline=self.deadline)
+            if not found:
+                break
+            self.cuts += found
+            program.add(self._rows(found))
+        if not self._is_done():
+            self._repair(self._spread(answer))
+
+    def _round(self) -> bool:
+        """Solve in whole numbers, check, and cut; tell whether anything was gained."""
+        before = self.best.cost()
+        answer = self._solve(self._program(max(1.0, self.deadline - time.monotonic())))
+        if not answer.point.size:
+            return False
+        hidden = self._spread(answer) > 0.5
+        found = self.cutter.strict(hidden, deadline=self.deadline)
+        self._repair(hidden.astype(np.float64))
+        self.cuts += found
+        return bool(found) or self.best.cost() < before
+
+    def _repair(self, hidden: Numbers) -> None:
+        """Protect every demand again, with cells the cheaper the more of them is hidden."""
+        cover = Cover(self.problem, self.best.demands)
+        cover.hidden |= hidden > 1 - _GAP
+        failed = protect_in_turn(
+            cover, cost=self.problem.cost * (1 - hidden), deadline=self.deadline
+        )
+        if not failed.size and not cover.open_demands().size:
+            self._offer(cover)
+
+    def _solve(self, program: Program) -> Answer:
+        answer = program.least(np.arange(len(self.columns)), self.cost / self.scale)
+        if answer is None:  # the best cover satisfies every cut
+            raise AssertionError
+        self.n_programs += int(program.is_whole)
+        self.least = max(self.least, answer.bound * self.scale)
+        return answer
+
+    def _spread(self, answer: Answer) -> Numbers:
+        hidden = self.problem.must_hide.astype(np.float64)
+        hidden[self.columns] = np.clip(answer.point, 0.0, 1.0)
+        return hidden
+
+    def _program(self, most_seconds: float | None) -> Program:
+        return Program(
+            self._rows(self.cuts),
+            lower=np.zeros(len(self.columns)),
+            upper=np.ones(len(self.columns)),
+            most_nodes=None if most_seconds is None else _MOST_NODES,
+            most_seconds=np.inf if most_seconds is None else most_seconds,
+        )
+
+    def _rows(self, cuts: list[Cut]) -> Rows:
+        place = np.full(self.problem.relations.n_cells, -1)
+        place[self.columns] = np.arange(len(self.columns))
+        empty = [np.zeros(0)]
+        return Rows(
+            starts=np.cumsum([0, *(len(cut.cells) for cut in cuts)]),
+            columns=place[np.concatenate([cut.cells for cut in cuts] or empty).astype(int)],
+            weights=np.concatenate([cut.weights for cut in cuts] or empty),
+            lower=np.array([cut.least for cut in cuts], np.float64),
+            upper=np.full(len(cuts), np.inf),
+        )

@@ -1,0 +1,207 @@
+"""The cheapest change of some cells that takes one of them far enough."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.suppression.secondary.cover import Change
+from risk.reconstruction.program import Program, Rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ckm.suppression.relations import Relations
+    from ckm.suppression.secondary.problem import Demands, Problem
+
+    Numbers = NDArray[np.float64]
+    Places = NDArray[np.int64]
+
+__all__ = ["FARTHEST", "Incidence", "Region", "ranges"]
+
+#: No cell needs to move by so many times what another one must.
+FARTHEST = 1e3
+_NOTHING = 1e-7
+
+
+class Incidence:
+    """Find the relations of cells.
+
+    Parameters
+    ----------
+    relations
+        Which cells add up to which.
+
+    Examples
+    --------
+    >>> from ckm.suppression import Grid, Relations
+    >>> relations = Relations.of_grids([Grid.full([[-1, 0], [-1, 0]])])
+    >>> Incidence(relations).rows_of(np.array([0]))
+    array([0, 2])
+    """
+
+    def __init__(self, relations: Relations) -> None:
+        order = np.argsort(relations.cells, kind="stable")
+        self._rows, self._signs = relations.rows[order], relations.signs[order]
+        self._starts = np.searchsorted(relations.cells[order], np.arange(relations.n_cells + 1))
+
+    def rows_of(self, cells: Places) -> Places:
+        """List the relations of some cells, one cell after another.
+
+        Parameters
+        ----------
+        cells
+            The cells.
+
+        Examples
+        --------
+        See `Incidence`.
+        """
+        return ranges(self._starts, cells, self._rows)
+
+    def keeps_sums(self, change: Change) -> bool:
+        """Tell whether a change in whole numbers leaves every sum as it is.
+
+        Parameters
+        ----------
+        change
+            The change.
+
+        Examples
+        --------
+        >>> from ckm.suppression import Grid, Relations
+        >>> incidence = Incidence(Relations.of_grids([Grid.full([[-1, 0, 0]])]))
+        >>> incidence.keeps_sums(Change(cells=np.array([1, 2]), moves=np.array([1.0, -1.0])))
+        True
+        """
+        sizes = self._starts[change.cells + 1] - self._starts[change.cells]
+        signs = ranges(self._starts, change.cells, self._signs)
+        _, row = np.unique(self.rows_of(change.cells), return_inverse=True)
+        return not np.bincount(row, signs * np.repeat(change.moves, sizes)).any()
+
+
+class Region:
+    """A linear program over some cells, all others held.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    demands
+        What to protect.
+    incidence
+        Of the problem's relations.
+    cells
+        The cells, rising.
+
+    Examples
+    --------
+    >>> from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
+    >>> counts = np.array([9, 1, 8])
+    >>> problem = Problem(
+    ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
+    ...     values=counts,
+    ...     primary=primary_cells([Frequency(least=3)], counts=counts),
+    ... )
+    >>> incidence = Incidence(problem.relations)
+    >>> region = Region(problem, problem.demands, incidence, np.arange(3))
+    >>> region.change(0, 1, np.array([np.inf, 0.0, 8.0])).cells
+    array([1, 2])
+    """
+
+    # each cell has two columns, its rise and its fall
+    def __init__(
+        self, problem: Problem, demands: Demands, incidence: Incidence, cells: Places
+    ) -> None:
+        self.room, self.demands, self.cells = problem.room[cells], demands, cells
+        relations = problem.relations
+        place = np.full(relations.n_cells, -1)
+        place[cells] = np.arange(len(cells))
+        rows = np.unique(incidence.rows_of(cells))
+        entries = ranges(relations.starts, rows, np.arange(len(relations.cells)))
+        column, sign = place[relations.cells[entries]], relations.signs[entries]
+        row = np.repeat(np.arange(len(rows)), np.diff(relations.starts)[rows])
+        row, column, sign = (part[column >= 0] for part in (row, column, sign))
+        row, column = np.tile(row, 2), np.concatenate([column, column + len(cells)])
+        weight = np.concatenate([sign, -sign]).astype(np.float64)
+        order = np.lexsort((column, row))
+        nothing = np.zeros(len(rows))
+        self.program = Program(
+            Rows(
+                starts=np.searchsorted(row[order], np.arange(len(rows) + 1)),
+                columns=column[order],
+                weights=weight[order],
+                lower=nothing,
+                upper=nothing,
+            ),
+            lower=np.zeros(2 * len(cells)),
+            upper=np.zeros(2 * len(cells)),
+            bounds_move=True,
+        )
+
+    def change(self, demand: int, sign: int, cost: Numbers) -> Change | None:
+        """Find the cheapest change that takes a demand's cell as far as it must go.
+
+        Parameters
+        ----------
+        demand
+            The number of the demand.
+        sign
+            1 for up, -1 for down.
+        cost
+            Of moving each cell of the problem by as much as the demand's; infinite for a cell
+            that may not move.
+
+        Returns
+        -------
+        Change or None
+            The change, in units of the demand; None where there is none.
+
+        Examples
+        --------
+        See `Region`.
+        """
+        n = len(self.cells)
+        need = float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
+        price = cost[self.cells]
+        held = np.isinf(price) | (self.cells == self.demands.known[demand])
+        most = np.concatenate([np.full(n, FARTHEST), np.minimum(self.room / need, FARTHEST)])
+        most[np.tile(held, 2)] = 0.0
+        least = np.zeros(2 * n)
+        own = int(np.searchsorted(self.cells, self.demands.cell[demand]))
+        forth, back = (own, own + n) if sign > 0 else (own + n, own)
+        least[forth] = most[forth] = 1.0
+        most[back] = 0.0
+        self.program.hold(np.arange(2 * n), least, most)
+        price = np.where(held, 0.0, price)
+        price /= max(1.0, float(price.max(initial=0.0)))
+        answer = self.program.least(np.arange(2 * n), np.tile(price, 2))
+        if answer is None:
+            return None
+        moves = answer.point[:n] - answer.point[n:]
+        kept = np.abs(moves) > _NOTHING
+        return Change(cells=self.cells[kept], moves=moves[kept])
+
+
+def ranges(starts: Places, numbers: Places, entries: Places) -> Places:
+    """Collect the entries of some rows, one row after another.
+
+    Parameters
+    ----------
+    starts
+        Row ``r`` has the entries from ``starts[r]`` to ``starts[r + 1] - 1``.
+    numbers
+        The rows.
+    entries
+        All entries.
+
+    Examples
+    --------
+    >>> ranges(np.array([0, 2, 3]), np.array([1, 0]), np.array([7, 8, 9]))
+    array([9, 7, 8])
+    """
+    sizes = starts[numbers + 1] - starts[numbers]
+    before = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    found: Places = entries[np.repeat(starts[numbers], sizes) + np.arange(sizes.sum()) - before]
+    return found

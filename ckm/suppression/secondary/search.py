@@ -1,0 +1,276 @@
+"""Secondary suppression from end to end, and what it cost."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from ckm.errors import CheckFailedError, ConfigError
+from ckm.suppression.audit import Audit, audit, check_changes
+from ckm.suppression.secondary.cover import Cover
+from ckm.suppression.secondary.exact import protect_exactly
+from ckm.suppression.secondary.hypercube import protect_by_hypercubes
+from ckm.suppression.secondary.prune import prune, thin
+from ckm.suppression.secondary.sequential import protect_in_turn
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from ckm.suppression.secondary.cover import Change
+    from ckm.suppression.secondary.problem import Problem
+
+__all__ = [
+    "PRIMARY",
+    "PUBLISHED",
+    "SECONDARY",
+    "Method",
+    "Suppression",
+    "UnprotectedError",
+    "suppress",
+]
+
+logger = logging.getLogger(__name__)
+
+Method: TypeAlias = Literal["auto", "exact", "sequential", "hypercube"]
+
+PUBLISHED, PRIMARY, SECONDARY = 0, 1, 2
+
+#: A smaller gap is arithmetic.
+_EXACT_GAP = 1e-6
+#: What "auto" solves exactly, and what it still searches cell by cell.
+_EXACT_CELLS, _SEQUENTIAL_CELLS = 2_500, 5_000
+
+
+class UnprotectedError(CheckFailedError):
+    """No choice of cells protects some of them."""
+
+    def __init__(self, cells: NDArray[np.int64], problem: str, *, hint: str | None) -> None:
+        super().__init__(problem, hint=hint)
+        self.cells = cells
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Suppression:
+    """Which cells are hidden; the others carry their true values.
+
+    Suppression publishes originals: nothing here went through a p-table.
+
+    Parameters
+    ----------
+    problem
+        What was asked for.
+    status
+        0 for a published cell, 1 for a primary one, 2 for a secondary one.
+    method
+        How it was found: ``"exact"``, ``"sequential"`` or ``"hypercube"``.
+    least
+        No choice costs less; 0 where nothing is known.
+    changes
+        Changed tables that a reader cannot rule out, which prove that demands are met.
+    seconds
+        How long it took.
+
+    Examples
+    --------
+    See `suppress`.
+    """
+
+    problem: Problem
+    status: NDArray[np.int8]
+    method: str
+    least: float
+    changes: tuple[Change, ...]
+    seconds: float
+
+    @property
+    def hidden(self) -> NDArray[np.bool_]:
+        """Which cells are not published.
+
+        Examples
+        --------
+        See `suppress`.
+        """
+        return np.asarray(self.status != PUBLISHED)
+
+    @property
+    def cost(self) -> float:
+        """What the secondary cells cost.
+
+        Examples
+        --------
+        See `suppress`.
+        """
+        return float(self.problem.cost[self.status == SECONDARY].sum())
+
+    @property
+    def gap(self) -> float:
+        """How much dearer than the cheapest it may be, as a share of its cost; 0 is proven.
+
+        Examples
+        --------
+        See `suppress`.
+        """
+        gap = 1 - self.least / self.cost if self.cost > 0 else 0.0
+        return gap if gap > _EXACT_GAP else 0.0
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether it is proven that no choice of cells is cheaper.
+
+        Examples
+        --------
+        See `suppress`.
+        """
+        return self.gap == 0
+
+    def unproven(self) -> NDArray[np.int64]:
+        """List the primary cells whose protection no change proves; an audit may still.
+
+        Examples
+        --------
+        See `suppress`.
+        """
+        open_ = check_changes(self.problem, self.hidden, self.changes)
+        return np.unique(self.problem.demands.cell[open_])
+
+    def audit(self) -> Audit:
+        """Compute what a reader can work out of every hidden cell; see `audit`.
+
+        Examples
+        --------
+        See `suppress`.
+        """
+        return audit(self.problem, self.hidden)
+
+    def masked(self, values: ArrayLike | None = None, *, table: int = 0) -> Any:
+        """Give the true numbers of a table's cells, hidden ones masked and overwritten by 0.
+
+        Parameters
+        ----------
+        values
+            Of all cells; by default those of the problem.
+        table
+            Which of the linked tables.
+
+        Examples
+        --------
+        See `suppress`.
+        """
+        number = self.problem.relations.numbers[table]
+        given = np.asarray(self.problem.values if values is None else values)
+        if given.shape != (self.problem.relations.n_cells,):
+            raise ConfigError("Every cell needs one value.")
+        hidden = self.hidden[number]
+        return np.ma.masked_array(np.where(hidden, 0, given[number]), mask=hidden)
+
+    def __repr__(self) -> str:
+        n = np.bincount(self.status, minlength=3).tolist()
+        return (
+            f"Suppression({n[0]} published, {n[1]} primary, {n[2]} secondary,"
+            f" {self.method}, gap {self.gap:.3g})"
+        )
+
+
+def suppress(
+    problem: Problem, *, method: Method = "auto", limit_s: float = 60.0
+) -> Suppression:
+    """Choose the secondary cells.
+
+    Parameters
+    ----------
+    problem
+        The table and its primary cells.
+    method
+        ``"exact"`` looks for the cheapest choice; ``"sequential"`` protects one cell after
+        another by a linear program; ``"hypercube"`` does so by corners of boxes, and by
+        programs where there is no box. ``"auto"`` takes the first that suits the size.
+    limit_s
+        When ``"exact"`` stops with the best found. Where it does, the choice depends on the
+        machine's speed; elsewhere the same problem has the same answer.
+
+    Returns
+    -------
+    Suppression
+        The choice.
+
+    Raises
+    ------
+    UnprotectedError
+        If the demands cannot be met, even if all that may be is hidden.
+
+    Examples
+    --------
+    >>> from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
+    >>> counts = np.array([30, 12, 18, 11, 1, 10, 19, 11, 8])
+    >>> problem = Problem(
+    ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0], [-1, 0, 0]])]),
+    ...     values=counts,
+    ...     primary=primary_cells([Frequency(least=3)], counts=counts),
+    ... )
+    >>> found = suppress(problem)
+    >>> found
+    Suppression(5 published, 1 primary, 3 secondary, exact, gap 0)
+    >>> print(found.masked().reshape(3, 3))
+    [[30 12 18]
+     [11 -- --]
+     [19 -- --]]
+    >>> found.audit().is_safe, found.cost, found.is_optimal, found.unproven().size
+    (True, 29.0, True, 0)
+    """
+    started = time.monotonic()
+    if method not in {"auto", "exact", "sequential", "hypercube"}:
+        raise ConfigError(
+            f"method must be 'auto', 'exact', 'sequential' or 'hypercube', not {method!r}."
+        )
+    if not limit_s > 0:
+        raise ConfigError(f"limit_s must be above 0, not {limit_s:g}.")
+    chosen = _chosen(problem, method)
+    cover, least = Cover(problem), 0.0
+    if chosen == "hypercube":
+        protect_by_hypercubes(cover)
+    _require_met(problem, protect_in_turn(cover))
+    if chosen == "hypercube":
+        cover = thin(cover)
+    elif chosen == "sequential":
+        cover = prune(cover)
+    else:
+        cover, bound = protect_exactly(cover, deadline=started + limit_s)
+        least = bound.least
+    status = np.where(cover.hidden, SECONDARY, PUBLISHED).astype(np.int8)
+    status[problem.primary.is_primary] = PRIMARY
+    seconds = time.monotonic() - started
+    logger.info(
+        "suppressed", extra={"cells": problem.relations.n_cells, "seconds": round(seconds, 3)}
+    )
+    return Suppression(
+        problem=problem,
+        status=status,
+        method=chosen,
+        least=least,
+        changes=tuple(cover.changes),
+        seconds=seconds,
+    )
+
+
+def _chosen(problem: Problem, method: str) -> str:
+    if method != "auto":
+        return method
+    n = problem.relations.n_cells
+    if n <= _EXACT_CELLS:
+        return "exact"
+    return "sequential" if n <= _SEQUENTIAL_CELLS else "hypercube"
+
+
+def _require_met(problem: Problem, failed: NDArray[np.int64]) -> None:
+    if failed.size:
+        cells = np.unique(problem.demands.cell[failed])
+        raise UnprotectedError(
+            cells,
+            f"{len(cells):,} primary cells cannot be protected as demanded, even if every cell"
+            " that may be hidden is.",
+            hint="keep fewer cells, hide fewer levels of detail, or ask for less protection",
+        )

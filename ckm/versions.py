@@ -1,0 +1,26 @@
+"""The versions of the programs that make a release."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+
+from ckm import __version__
+
+__all__ = ["versions"]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the programs that make a release, and the system.
+
+    Examples
+    --------
+    >>> list(versions())
+    ['ckm', 'python', 'duckdb', 'numpy', 'pyarrow', 'system']
+    """
+    return {
+        "ckm": __version__,
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in ("duckdb", "numpy", "pyarrow")},
+        "system": f"{platform.system()} {platform.machine()}",
+    }

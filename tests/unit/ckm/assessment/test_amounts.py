@@ -1,0 +1,92 @@
+"""What the internal report says of sums: deviations, and estimates of the largest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ckm.assessment.amounts import NEAR, amount_fact
+from ckm.engine.magnitudes import MagnitudeNoise, PPercent, Proportional, perturb_magnitudes
+from ckm.engine.magnitudes.examples import amounts
+from tables import Secret
+
+
+def observed(cells, noise, *, secrets=400):
+    """Perturb cells under many secrets; give the facts of all of them together."""
+    made = amounts(cells)
+    facts = [
+        amount_fact("t", made, perturb_magnitudes(made, noise, secret=secret), noise=noise)
+        for secret in (Secret(n.to_bytes(16, "big")) for n in range(secrets))
+    ]
+    return facts[0], np.mean([fact.found for fact in facts])
+
+
+def test_a_cell_is_exposed_where_the_p_percent_rule_finds_it():
+    cells = [[1000.0, 400.0, 99.0], [1000.0, 400.0, 101.0], [5.0], [9.0, 8.0, 7.0], []]
+    made = amounts(cells)
+    fact = amount_fact("t", made, made.total, noise=MagnitudeNoise.start())
+    assert fact.exposed == PPercent(percent=100 * NEAR).holds(made).sum() == 2
+    assert fact.found == 1.0, "without noise every estimate is near"
+    assert (fact.cells, fact.bias, fact.median, fact.within) == (4, 0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("cells", "sensitive"),
+    [
+        ([[1000.0, 400.0, 30.0]], ()),
+        ([[1000.0, 400.0, 90.0], [700.0], [500.0, 1.0]], ()),
+        ([[1000.0, 400.0, 90.0], [700.0]], (PPercent(percent=10),)),
+    ],
+)
+def test_the_chance_by_formula_is_how_often_it_happens(cells, sensitive):
+    noise = MagnitudeNoise.start(sensitive=sensitive, decimals=None)
+    fact, share = observed(cells, noise)
+    assert fact.exposed == len(cells)
+    assert share == pytest.approx(fact.expected, abs=0.06)
+    assert (fact.expected == 0) == (len(sensitive) > 0 and cells[0][2] != 90.0) or fact.expected
+
+
+def test_without_a_formula_or_the_second_largest_nothing_is_made_up():
+    made = amounts([[1000.0, 400.0, 30.0]])
+    several = MagnitudeNoise.start(factors=(1.0, 0.5))
+    assert amount_fact("t", made, made.total * 1.2, noise=several).expected is None
+    few = amounts([[1000.0, 400.0, 30.0]], n_top=1)
+    plain = MagnitudeNoise(scale=Proportional(share=0.1), ptable=several.ptable)
+    assert amount_fact("t", few, few.total * 1.2, noise=plain).exposed is None
+    signed = MagnitudeNoise.start(signed=True)
+    mixed = amounts([[1000.0, -400.0, 30.0]])
+    assert amount_fact("t", mixed, mixed.total * 1.2, noise=signed).exposed is None
+
+
+def test_a_variable_to_which_nobody_contributes_has_no_figures():
+    made = amounts([[0.0, 0.0], []])
+    fact = amount_fact("t", made, np.zeros(2), noise=MagnitudeNoise.start())
+    assert (fact.cells, fact.bias, fact.exposed) == (0, None, None)
+
+
+def test_amounts_below_zero_are_exposed_like_those_above():
+    noise = MagnitudeNoise.start(signed=True, sensitive=(), decimals=None)
+    gains = [[1000.0, 400.0, 30.0], [700.0], [500.0, 300.0, 200.0]]
+    losses = [[-x for x in cell] for cell in gains]
+    above, found_above = observed(gains, noise)
+    below, found_below = observed(losses, noise)
+    assert above.exposed == below.exposed == 2
+    assert below.expected == pytest.approx(above.expected)
+    assert found_above == pytest.approx(above.expected, abs=0.06)
+    assert found_below == pytest.approx(below.expected, abs=0.06)
+
+
+def test_of_both_signs_only_cells_of_two_are_judged():
+    noise = MagnitudeNoise.start(signed=True, sensitive=(), decimals=None)
+    fact, share = observed([[1000.0, -400.0], [900.0, -500.0, 20.0], [60.0, 50.0, 40.0]], noise)
+    assert fact.exposed == 1
+    assert share == pytest.approx(fact.expected, abs=0.06)
+    assert 0.2 < fact.expected < 0.8
+
+
+def test_the_largest_sums_that_there_can_be_have_figures():
+    made = amounts([[9e21, 1e20, 5e20], [9e21], []])
+    fact = amount_fact("t", made, made.total * 1.5, noise=MagnitudeNoise.start())
+    assert (fact.cells, fact.exposed) == (2, 2)
+    assert (fact.bias, fact.median) == pytest.approx((0.5, 0.5))
+    assert (fact.expected, fact.found) == (0.0, 0.0)

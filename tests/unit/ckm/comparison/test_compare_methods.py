@@ -1,0 +1,518 @@
+"""Rival methods on one bench: the true records, the true engine, and honest figures."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from ckm.cli import app
+from ckm.comparison.cell_key import KeyedMethod
+from ckm.comparison.cell_key_with_ledger import LedgerMethod
+from ckm.comparison.compare_methods import compare_methods
+from ckm.comparison.method_facts import comparison_of_methods, method_facts, methods_csv
+from ckm.comparison.suppression import SuppressionMethod
+from ckm.comparison.swapped_or_synthetic import swapped_records
+from ckm.comparison.testbed import open_bench
+from ckm.config import JobError, read_job
+from ckm.config.comparison.method_settings import (
+    DEFAULTS,
+    KINDS,
+    Experiment,
+    MethodChoice,
+    choose_methods,
+)
+from ckm.config.comparison.methods import read_comparanda
+from ckm.errors import ConfigError
+from ckm.release.job_inputs import load_ptable, load_secret, open_engine
+from reports import comparison_report
+from reports.catalogues.methods import CRITERIA, DETAILS, METHODS
+from reports.method_facts import CriterionFact
+from reports.pages.methods import rating_of
+from risk.coded import CodedRecords, CubeRequest
+from risk.criteria_result import MEANINGS
+from synth import Category, Certificate, Schema, Whole
+
+JOB = """
+schema = 1
+[data]
+path = "people.parquet"
+id = "person_id"
+[keys]
+secret = "secret.key"
+[ptable]
+max_noise = 3
+variance = 1.5
+small = 1
+[hierarchies]
+geo = ["region", "town"]
+[[table]]
+name = "towns"
+dimensions = ["geo", "sex"]
+[[table]]
+name = "ages"
+dimensions = ["geo", "age", "sex"]
+measures = ["count", "sum:income"]
+where = "age <> 'a9'"
+"""
+FEW = ("exact", "rounding", "random-rounding", "cell-key")
+
+
+def write(folder, job=JOB, n=240):
+    rng = np.random.default_rng(5)
+    town = rng.integers(0, 6, n)
+    people = {
+        "person_id": [f"MARKER-{i}" for i in range(n)],
+        "home": [f"h{i // 2}" for i in range(n)],
+        "region": [f"r{t // 3}" for t in town],
+        "town": [f"t{t}" for t in town],
+        "sex": rng.choice(["F", "M"], n),
+        "age": [f"a{a}" for a in rng.integers(0, 4, n)],
+        "income": rng.integers(1, 99, n),
+    }
+    pq.write_table(pa.table(people), folder / "people.parquet")
+    (folder / "secret.key").write_text("a secret of some length")
+    (folder / "secret.key").chmod(0o600)
+    (folder / "job.toml").write_text(job)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.delenv("CKM_SECRET", raising=False)
+    write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def bench_of(job, **changed):
+    return open_bench(job, Experiment(**changed), secret=load_secret(job))
+
+
+def run(*args):
+    return CliRunner(env={"CKM_LOG_FORMAT": "text"}).invoke(app, [str(arg) for arg in args])
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rivals")
+    write(folder)
+    job = read_job(folder / "job.toml")
+    return compare_methods(job, experiment=Experiment(persons=30))
+
+
+def test_every_method_is_tried_and_every_criterion_measured(found):
+    assert [result.choice.name for result in found.results] == list(DEFAULTS)
+    assert [result.reason for result in found.results] == [""] * len(DEFAULTS)
+    for result in found.results:
+        assert {c.name for c in result.criteria.measured} == set(MEANINGS)
+        assert all(c.base for c in result.criteria.measured), result.choice.name
+
+
+def test_the_control_keeps_everything_and_gives_everybody_away(found):
+    exact = found.result("exact")
+    shares = {c.name: c.share for c in exact.criteria.measured}
+    assert shares == {
+        **dict.fromkeys(MEANINGS, 1.0),
+        "sure_but_wrong": 0.0,
+        "cells_lost": 0.0,
+    }
+    assert exact.mean_change == 0.0
+
+
+def test_figures_tell_the_methods_apart(found):
+    share = {r.choice.name: r.criteria.share for r in found.results}
+    assert share["random-rounding"]("same_answer") < 1
+    assert share["random-rounding-keyed"]("same_answer") == 1
+    assert share["random-rounding-keyed"]("decentral") == 1
+    assert share["cell-key"]("additive") < share["cell-key-additive"]("additive") == 1
+    assert share["cell-key"]("found_by_differencing") > 0.3
+    assert share["cell-key-ledger"]("found_by_differencing") < 0.1
+    assert share["suppression"]("on_demand") == 0
+    assert share["suppression-alone"]("on_demand") > 0
+    assert share["suppression"]("cells_lost") > 0
+    assert found.result("suppression").mean_change == 0
+    assert found.result("suppression").facts["exact"] == 0
+    assert 0 < found.result("swapping").facts["moved_records"] <= 1
+
+
+def test_the_cell_key_row_is_the_engine_to_the_last_count(folder):
+    job = read_job("job.toml")
+    bench, ptable = bench_of(job), load_ptable(job)
+    keyed = KeyedMethod(bench, ptable, secret=load_secret(job))
+    request = CubeRequest(dimensions=bench.tables[0])
+    ours = keyed.publish(request)
+    with open_engine(job, ptable) as engine:
+        table = engine.tabulate(["geo", "sex"]).to_pandas()
+    town = {label[-1]: code for code, label in enumerate(bench.labels[bench.place("geo")])}
+    sex = {label[0]: code for code, label in enumerate(bench.labels[bench.place("sex")])}
+    town["Total"] = sex["Total"] = -1
+    compared = 0
+    for line in table.to_dict("records"):
+        if line["town"] == "Total" and line["region"] != "Total":
+            continue  # a level that the bench does not show
+        assert ours[town[line["town"]], sex[line["sex"]]] == line["count"]
+        compared += 1
+    assert compared == 7 * 3
+    assert (ours != bench.records.counts(request)).any()
+
+
+def test_the_ledger_asks_the_same_engine(folder):
+    job = read_job("job.toml")
+    bench, ptable, secret = bench_of(job), load_ptable(job), load_secret(job)
+    keyed = KeyedMethod(bench, ptable, secret=secret)
+    planned = [CubeRequest(dimensions=table) for table in bench.tables]
+    options = {"secret": secret, "mix": True, "threshold": 2, "smallest": 1}
+    with LedgerMethod(bench, ptable, planned=planned, **options) as method:
+        for request in (*planned, CubeRequest(dimensions=())):
+            np.testing.assert_array_equal(method.publish(request), keyed.publish(request))
+        first = CubeRequest(dimensions=(1,), without=(0,))
+        assert method.publish(first) is None
+
+
+@pytest.mark.parametrize("key_range", [2**64, 10**18, 256])
+def test_keys_of_any_range_add_up_modulo_their_range(folder, key_range):
+    from dataclasses import replace
+
+    job = read_job("job.toml")
+    rng = np.random.default_rng(2)
+    bench = bench_of(job)
+    keys = rng.integers(0, key_range, len(bench.records), dtype=np.uint64)
+    bench = replace(bench, record_keys=keys, key_range=key_range)
+    method = KeyedMethod(bench, load_ptable(job), secret=None)
+    cell_keys = method._cell_keys(CubeRequest(dimensions=(1,)))
+    codes = bench.records.codes[:, 1]
+    expected = [sum(keys[codes == c].tolist()) % key_range for c in range(2)]
+    assert cell_keys.tolist() == [*expected, sum(keys.tolist()) % key_range]
+
+
+def test_a_sample_of_areas_keeps_their_cells_whole(folder):
+    job = read_job("job.toml")
+    whole, some = bench_of(job), bench_of(job, most_records=130)
+    assert (whole.drawn, some.drawn) == ("all", "areas")
+    assert len(some.records) <= 130
+    assert some.n_records == len(whole.records) == 240
+    sizes = {
+        label: int((bench.records.codes[:, 0] == code).sum())
+        for bench in (whole,)
+        for code, label in enumerate(bench.labels[0])
+    }
+    for code, label in enumerate(some.labels[0]):
+        assert (some.records.codes[:, 0] == code).sum() == sizes[label]
+
+
+def test_records_are_drawn_one_by_one_where_areas_are_too_large(folder):
+    job = read_job("job.toml")
+    few = bench_of(job, most_records=40)
+    assert (few.drawn, len(few.records)) == ("records", 40)
+    again = bench_of(job, most_records=40)
+    assert (few.records.codes == again.records.codes).all()
+    other = bench_of(job, most_records=40, seed=2)
+    assert (few.record_keys != other.record_keys).any()
+
+
+def test_row_order_does_not_show_in_the_sample(folder):
+    job = read_job("job.toml")
+    before = bench_of(job, most_records=100)
+    table = pq.read_table("people.parquet")
+    order = np.random.default_rng(3).permutation(table.num_rows)
+    pq.write_table(table.take(order), "people.parquet")
+    after = bench_of(job, most_records=100)
+    assert (before.records.codes == after.records.codes).all()
+    assert (before.record_keys == after.record_keys).all()
+
+
+def test_more_areas_than_can_be_tried_are_sampled(folder):
+    table = pq.read_table("people.parquet")
+    alone = pa.array([f"x{i}" for i in range(table.num_rows)])
+    pq.write_table(table.set_column(3, "town", alone), "people.parquet")
+    job = read_job("job.toml")
+    bench = bench_of(job, most_areas=50)
+    assert len(bench.labels[bench.geography]) == 50
+    found = compare_methods(
+        job, choose_methods({}, only=FEW), experiment=Experiment(most_areas=50, persons=9)
+    )
+    assert all(result.criteria is not None for result in found.results)
+
+
+def test_one_dimension_is_compared_without_areas(folder):
+    one = JOB.partition("[hierarchies]")[0] + '[[table]]\nname = "s"\ndimensions = ["sex"]\n'
+    (folder / "job.toml").write_text(one)
+    found = compare_methods(
+        read_job("job.toml"),
+        choose_methods({}, only=(*FEW, "swapping", "suppression")),
+        experiment=Experiment(persons=9),
+    )
+    assert method_facts(found).geography == ""
+    assert found.result("exact").criteria.share("found_by_differencing") == 1
+    assert found.result("exact").criteria.share("decentral") is None
+    assert "area" in found.result("swapping").reason
+    page = comparison_report(comparison_of_methods(found, title=""), language="en").html
+    assert "No dimension tells areas." in page
+    assert "not measured" in page
+
+
+def test_data_without_records_are_refused(folder):
+    pq.write_table(pq.read_table("people.parquet").slice(0, 0), "people.parquet")
+    result = run("compare", "job.toml")
+    assert result.exit_code == 3
+    assert "There are no records." in result.stderr
+
+
+def test_synthetic_records_are_counted_by_the_categories_of_the_bench(folder):
+    pq.write_table(pq.read_table("people.parquet").drop(["person_id"]), "made.parquet")
+    (folder / "methods.toml").write_text('[methods.synthetic]\npath = "made.parquet"\n')
+    wanted = read_comparanda("methods.toml", only=("exact", "synthetic"))
+    found = compare_methods(
+        read_job("job.toml"), wanted.methods, experiment=Experiment(persons=9)
+    )
+    made = found.result("synthetic")
+    assert made.mean_change == 0
+    assert made.facts == {"left_out": 0.0, "size": 1.0}
+    assert made.criteria.share("found_by_differencing") == 0
+
+
+def test_records_of_a_synthesizer_are_compared_and_fit_the_hierarchy(folder):
+    values = {
+        "region": "r0 r1",
+        "town": "t0 t1 t2 t3 t4 t5",
+        "sex": "F M",
+        "age": "a0 a1 a2 a3",
+    }
+    columns = [
+        *(Category(name=name, values=some.split()) for name, some in values.items()),
+        Whole(name="income", low=0, high=99, bins=10),
+    ]
+    Schema(
+        columns=columns,
+        rules=["if town in ('t0', 't1', 't2') then region == 'r0'",
+               "if town in ('t3', 't4', 't5') then region == 'r1'"],
+        ignored=["person_id", "home"],
+    ).write("schema.json")  # fmt: skip
+    fit = "synth fit people.parquet --schema schema.json --epsilon 2 --delta 1e-6 -o model.json"
+    made = run(*fit.split())
+    assert made.exit_code == 0, made.output
+    sample = "synth sample model.json -n 240 --seed 1 -o made.parquet"
+    made = run(*sample.split())
+    assert made.exit_code == 0, made.output
+    paper = Certificate.read("made.parquet.certificate.json")
+    assert paper.verify(data="made.parquet", schema=Schema.read("schema.json")) == []
+    (folder / "methods.toml").write_text('[methods.synthetic]\npath = "made.parquet"\n')
+    wanted = read_comparanda("methods.toml", only=("exact", "synthetic"))
+    found = compare_methods(
+        read_job("job.toml"), wanted.methods, experiment=Experiment(persons=9)
+    )
+    result = found.result("synthetic")
+    assert result.facts == {"left_out": 0.0, "size": 1.0}
+    assert result.mean_change > 0
+    assert result.criteria.share("found_by_differencing") == 0
+    assert result.guarantee.status == "private"
+    assert found.result("exact").guarantee is None
+    assert ',guarantee,"epsilon 2 at delta 1e-06, add-remove, per' in methods_csv(found)
+    page = comparison_report(comparison_of_methods(found, title=""), language="en").html
+    assert "Differentially private by its certificate: epsilon 2 at delta" in page
+    (folder / "made.parquet.certificate.json").unlink()
+    compared = run("compare", "job.toml", "methods.toml", "--methods", "synthetic")
+    assert compared.exit_code == 0, compared.output
+    assert "synthetic: no certificate: nothing is known of its privacy" in compared.stdout
+
+
+def test_a_household_moves_as_a_whole_and_only_its_place_changes(folder):
+    job = read_job("job.toml")
+    bench = open_bench(job, Experiment(), secret=load_secret(job), households=["home"])
+    swapped, facts = swapped_records(bench, k=3, rate=0.2, seed=1)
+    before, after = bench.records.codes, swapped.codes
+    assert 0.2 <= facts["moved_households"] <= 1
+    assert (before[:, 1:] == after[:, 1:]).all()
+    assert (np.bincount(before[:, 0]) == np.bincount(after[:, 0])).all()
+    assert (before[:, 0] != after[:, 0]).any()
+
+
+def test_linked_tables_are_hidden_alike():
+    rng = np.random.default_rng(1)
+    records = CodedRecords(np.column_stack([rng.integers(0, n, 120) for n in (4, 3, 3)]))
+    planned = [CubeRequest(dimensions=(0, 1)), CubeRequest(dimensions=(1, 2))]
+    method = SuppressionMethod(
+        records, planned, least=5, search="hypercube", limit_s=9.0, others="alone"
+    )
+    first, second = (method.publish(request) for request in planned)
+    np.testing.assert_array_equal(first[-1], second[:, -1])
+    hidden = np.isnan(first)
+    counts = records.counts(planned[0])
+    assert hidden[(counts > 0) & (counts < 5)].all()
+    assert (first[~hidden] == counts[~hidden]).all()
+    assert not np.isnan(second).all()
+
+
+def test_the_page_has_words_for_every_method_and_detail(found):
+    facts = method_facts(found)
+    assert {method.kind for method in facts.methods} <= set(METHODS)
+    assert {name for method in facts.methods for name in method.facts} <= set(DETAILS)
+    assert list(CRITERIA) == list(MEANINGS)
+    assert {label.partition("-")[0] for label in METHODS} == {
+        kind.partition("-")[0] for kind in KINDS
+    }
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_the_page_shows_shares_with_their_base_and_no_record(found, language):
+    report = comparison_report(comparison_of_methods(found, title=""), language=language)
+    assert report.edition == "internal"
+    assert "MARKER" not in report.html
+    assert "nan" not in report.html.lower().replace("nanc", "")
+    assert report.html.count("<tr>") > 2 * len(DEFAULTS)
+    assert ("sur 30" if language == "fr" else "of 30") in report.html
+
+
+def test_compare_without_designs_shows_the_methods(folder):
+    result = run("compare", "job.toml", "--methods", ",".join(FEW))
+    assert result.exit_code == 0, result.stderr
+    for name in FEW:
+        assert name in result.stdout
+    assert "MARKER" not in result.output
+    assert "240" not in result.output  # how many records there are stays inside files
+
+
+def test_compare_writes_the_methods_to_every_kind_of_file(folder):
+    for name in ("m.html", "m.json", "m.csv"):
+        done = run("compare", "job.toml", "--methods", "exact, rounding", "-o", name)
+        assert (done.exit_code, done.stdout) == (0, f"{name}\n"), done.stderr
+        assert "MARKER" not in (folder / name).read_text()
+        assert (folder / name).stat().st_mode & 0o077 == 0
+    numbers = json.loads((folder / "m.json").read_text())["methods"]
+    assert [method["name"] for method in numbers["methods"]] == ["exact", "rounding"]
+    assert numbers["filtered"] == numbers["summed"] == ["ages"]
+    with (folder / "m.csv").open() as file:
+        lines = [line for line in csv.DictReader(file) if line["name"] == "additive"]
+    assert [line["method"] for line in lines] == ["exact", "rounding"]
+    assert lines[0]["number"] == "1.0"
+    assert int(lines[0]["base"]) > 0
+
+
+def test_designs_and_methods_stand_on_one_page(folder):
+    both = '[designs.r]\nmechanism = "rounding"\nbase = 3\n[methods]\nonly = ["rounding"]\n'
+    (folder / "both.toml").write_text(both)
+    assert run("compare", "job.toml", "both.toml", "-o", "both.html").exit_code == 0
+    page = (folder / "both.html").read_text()
+    assert 'id="methods"' in page
+    assert 'id="scenarios"' in page
+    refused = run("compare", "job.toml", "both.toml", "-o", "both.csv")
+    assert refused.exit_code == 2
+    assert "one CSV" in refused.stderr
+
+
+def test_designs_alone_say_nothing_of_methods(folder):
+    (folder / "d.toml").write_text('[designs.r]\nmechanism = "rounding"\nbase = 3\n')
+    wanted = read_comparanda("d.toml")
+    assert (list(wanted.designs), dict(wanted.methods)) == (["r"], {})
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (["--methods", "roundin"], 2, "There is no method 'roundin'."),
+        (["--methods", " , "], 2, "names no method"),
+        (["--geography", "nowhere"], 2, "geography must be a dimension"),
+        (["--target", "nothing"], 2, "target must be a dimension"),
+        (["--geography", "sex", "--target", "sex"], 2, "are both 'sex'"),
+        (["--sample", "0"], 2, "0 is not in the range"),
+        (["-o", "m.svg"], 2, "no picture of methods"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(folder, args, code, words):
+    result = run("compare", "job.toml", *args)
+    assert result.exit_code == code, result.output
+    assert words in result.stderr
+
+
+def test_all_problems_of_a_file_of_methods_are_told_at_once(folder):
+    (folder / "wrong.toml").write_text("""
+method = 3
+[methods]
+only = "rounding"
+[methods.rounding]
+base = 1
+bas = 3
+[methods.strange]
+[methods.synthetic]
+path = "nowhere.parquet"
+[methods.swapping]
+rate = nan
+[experiment]
+persons = 0
+place = "x"
+""")
+    with pytest.raises(JobError) as caught:
+        read_comparanda("wrong.toml")
+    text = str(caught.value)
+    for words in (
+        "Unknown key 'method'",
+        "only is a list",
+        "it has no 'bas'",
+        "base must be a whole number from 2",
+        "There is no method 'strange'",
+        "There is no file 'nowhere.parquet'",
+        "rate must be a number from 0 to 1",
+        "persons must be a whole number",
+        "Unknown key 'place'",
+    ):
+        assert words in text, words
+
+
+@pytest.mark.parametrize("line", ["method = []", "simple = []", "base = {}", "keys = [[]]"])
+def test_a_value_that_is_no_word_is_told_and_not_tripped_over(folder, line):
+    (folder / "odd.toml").write_text(f"[methods.random-rounding]\n{line}\n")
+    with pytest.raises(JobError, match="random-rounding"):
+        read_comparanda("odd.toml")
+
+
+def test_noise_that_fails_is_no_table_refused(folder, monkeypatch):
+    def fail(*_args, **_options):
+        raise ConfigError("The p-table does not fit.")
+
+    monkeypatch.setattr("ckm.comparison.cell_key.perturb", fail)
+    found = compare_methods(
+        read_job("job.toml"),
+        choose_methods({}, only=("cell-key", "cell-key-additive")),
+        experiment=Experiment(persons=9),
+    )
+    reasons = [result.reason for result in found.results]
+    assert reasons == ["The p-table does not fit."] * 2
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"base": True}, {"base": 5.0}, {"base": "5"}, {"epsilon": float("inf")}, {"base": None}],
+)
+def test_a_value_of_another_type_is_refused(parameters):
+    with pytest.raises(ConfigError):
+        MethodChoice(name="x", kind="rounding", parameters=parameters)
+
+
+def test_a_method_that_cannot_be_tried_says_why_and_the_others_go_on(folder):
+    (folder / "m.toml").write_text('[methods.swapping]\nrisk = ["geo"]\n')
+    result = run("compare", "job.toml", "m.toml", "--methods", "swapping,exact")
+    assert result.exit_code == 0
+    assert "swapping: risk names dimensions of areas" in result.stderr
+    assert "exact" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "share", "rating"),
+    [
+        ("additive", 1.0, "best"),
+        ("additive", 0.9999, "part"),
+        ("additive", 0.0, "worst"),
+        ("cells_lost", 0.0, "best"),
+        ("found_by_differencing", 1.0, "worst"),
+        ("sure_but_wrong", 0.5, None),
+        ("decentral", None, None),
+    ],
+)
+def test_a_mark_says_no_more_than_the_share_beside_it(name, share, rating):
+    assert rating_of(CriterionFact(name=name, share=share, base=7)) == rating

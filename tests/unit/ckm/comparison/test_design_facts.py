@@ -1,0 +1,191 @@
+"""What a page says of a comparison, recomputed from its definitions."""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from ckm.comparison.compare_designs import compare
+from ckm.config import read_designs, read_job
+from ckm.demo.demo import write_register
+from ckm.demo.demo_texts import DESIGNS, JOB
+from reports import comparison_report
+from reports.catalogues.findings import FINDINGS
+from reports.facts import LevelFact
+from risk.findings import Rules
+from risk.map_catalogue import FIGURES
+from risk.utility import DEFINITIONS
+
+SENSITIVE = (1, 2, 3, 4)
+REACH = 60
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("qpv")
+    write_register(folder, persons=3000)
+    (folder / "job.toml").write_text(JOB)
+    (folder / "designs.toml").write_text(DESIGNS)
+    return compare(read_job(folder / "job.toml"), read_designs(folder / "designs.toml"))
+
+
+@pytest.fixture(scope="module")
+def facts(found):
+    return found.facts()
+
+
+def law(table, count):
+    """Give P(published | count), read off the table; beyond its rows as it says itself."""
+    rows = table.n_rows
+    if count >= rows:
+        cycle = 1 if table.large_counts == "last" else int(table.large_counts.split(":")[1])
+        row = rows - cycle + (count - rows) % cycle
+    else:
+        row = count
+    return {count + v: n / table.key_range for v, n in table.units(row).items() if n}
+
+
+def laws(found):
+    return {
+        name: {i: law(table, i) for i in range(REACH)} for name, table in found.ptables.items()
+    }
+
+
+def test_deviation_and_possible_sets_are_those_of_the_p_tables(found, facts):
+    by_design = laws(found)
+    assert len(facts.sets) == len(found.ptables) * 11
+    for fact in facts.sets:
+        some = by_design[fact.design]
+        likely = {i: {j for j, p in one.items() if p >= 1e-6} for i, one in some.items()}
+        assert set(fact.deviation) == likely[fact.count]
+        assert set(fact.possible) == {i for i in likely if fact.count in likely[i]}
+
+
+def test_posteriors_are_bayes_rule_on_the_distinct_cells(found, facts):
+    cells = found.tally.together
+    prior = dict(zip(cells.counts.tolist(), cells.cells.tolist(), strict=True))
+    for name, some in laws(found).items():
+        listed = {fact.published: fact for fact in facts.posteriors[name]}
+        for published in range(11):
+            joint = {i: prior.get(i, 0) * some[i].get(published, 0.0) for i in some}
+            total = sum(joint.values())
+            if not total:
+                assert published not in listed
+                continue
+            fact = listed[published]
+            assert fact.share == pytest.approx(total / cells.n_cells)
+            assert fact.sensitive == pytest.approx(sum(joint[i] for i in SENSITIVE) / total)
+            for i, probability in fact.originals.items():
+                assert probability == pytest.approx(joint[i] / total)
+            assert all(joint[i] / total < 0.01 for i in some if i not in fact.originals)
+
+
+def test_measures_by_variable_are_expectations_over_its_cells(found, facts):
+    histogram = found.tally.variables["sex"]["F"]
+    for name, table in found.ptables.items():
+        size = square = gone = distance = people = 0.0
+        for count, cells in zip(
+            histogram.counts.tolist(), histogram.cells.tolist(), strict=True
+        ):
+            people += cells * count
+            for published, p in law(table, count).items():
+                size += cells * p * abs(published - count)
+                square += cells * p * (published - count) ** 2
+                gone += cells * p * (published == 0)
+                distance += cells * p * (math.sqrt(published) - math.sqrt(count)) ** 2 / 2
+        n = histogram.n_cells
+        expected = {
+            "aad": size / n,
+            "rmse": math.sqrt(square / n),
+            "false_zeros": gone,
+            "hellinger_raw": math.sqrt(distance),
+            "hd_utility": 1 - math.sqrt(distance) / math.sqrt(people),
+        }
+        given = {
+            fact.name: fact
+            for fact in facts.utility[name]
+            if (fact.group, fact.value) == ("sex", "F")
+        }
+        for measure, number in expected.items():
+            assert given[measure].number == pytest.approx(number), (name, measure)
+            assert given[measure].base == n
+
+
+def test_variables_are_those_with_few_categories(facts):
+    groups = {(fact.group, fact.value) for fact in facts.utility["rounding to 5"]}
+    assert {("sex", "F"), ("sex", "M"), ("category", "A"), ("age_group", "65-70")} <= groups
+    assert {group for group, _ in groups} == {"all", "sex", "category", "age_group"}
+
+
+def test_all_names_are_in_their_catalogues(facts):
+    assert set(facts.conclusion) <= set(FINDINGS)
+    for design in facts.scenarios.designs:
+        assert set(design.figures) == set(FIGURES)
+    for measures in facts.utility.values():
+        assert {fact.name for fact in measures} <= set(DEFINITIONS)
+
+
+def test_every_finding_has_the_numbers_of_its_words(facts):
+    for name, numbers in facts.conclusion.items():
+        assert set(FINDINGS[name].places) <= set(numbers)
+
+
+def test_the_conclusion_follows_the_rules(found):
+    strict = found.facts(rules=Rules(posterior=0.01)).conclusion
+    assert next(iter(strict)) == "conclusion-none"
+    loose = found.facts(rules=Rules(posterior=1.0, certain=1.0)).conclusion
+    steps = [loose[f"least-loss-{step}"]["designs"] for step in ("posterior", "certain")]
+    assert steps == [14, 14]
+
+
+def test_fronts_and_the_chosen_design_are_told_for_every_table(found, facts):
+    assert set(facts.by_table) == set(facts.tables) == set(found.tally.tables)
+    for table, designs in {**facts.by_table, "": facts.scenarios.designs}.items():
+        front = set(found.map.pareto(risk="q_worst_set", table=table))
+        assert {design.name for design in designs if design.front} == front
+        assert [design.name for design in designs if design.chosen] == ["D=8 V=6.5 js=4"]
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_the_page_and_its_numbers_can_be_made(facts, language):
+    report = comparison_report(facts, language=language)
+    assert "NaN" not in report.html
+    numbers = json.loads(report.to_json())
+    assert numbers["conclusion"]["cells"]["tables"] == 6
+
+
+def test_a_page_calls_the_job_and_its_variables_as_its_readers_do(facts):
+    level = next(fact.group for some in facts.utility.values() for fact in some[::-1])
+    said = LevelFact(label={"en": "Sort", "fr": "Genre"}, categories={})
+    named = replace(facts, title={"en": "People", "fr": "Gens"}, levels={level: said})
+    for language, title, label in (("en", "People", "Sort"), ("fr", "Gens", "Genre")):
+        page = comparison_report(named, language=language).html
+        assert f"<h1>{title}</h1>" in page
+        assert f">{label}</t" in page
+        assert f">{level}</t" not in page
+
+
+def test_without_sensitive_cells_there_is_no_conclusion(found, tmp_path):
+    from ckm import Engine, Secret
+    from ckm.assessment.risk_utility_scenarios import map_scenarios
+    from ckm.comparison.compare_designs import Comparison
+    from ckm.engine.request import TableRequest
+
+    people = {"id": list(range(40)), "sex": ["F", "M"] * 20}
+    import pyarrow as pa
+
+    with Engine(
+        pa.table(people),
+        id="id",
+        secret=Secret(bytes(32)),
+        ptable=found.ptables["D=5 V=2 js=0"],
+        categories={"sex": ["F", "M", "X"]},
+    ) as engine:
+        tally = engine.tally({"t": TableRequest(dimensions=["sex"])})
+    own = found.ptables["rounding to 5"]
+    some = map_scenarios(found.ptables, tally, own=own, name="own", sensitive=SENSITIVE)
+    facts = Comparison(title="", scenarios=some, tally=tally, rules=Rules()).facts()
+    assert some.chosen == "rounding to 5"
+    assert set(facts.conclusion) == {"cells", "record-sets"}
+    assert comparison_report(facts, language="en").html
