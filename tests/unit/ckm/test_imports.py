@@ -65,6 +65,7 @@ def test_all_is_sorted_and_names_what_exists(package):
         module.__all__, key=lambda name: (not name.isupper(), name)
     )
     assert len(set(module.__all__)) == len(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)  # and loaded from here on
     public = {
         name
         for name, value in vars(module).items()
