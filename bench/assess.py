@@ -18,11 +18,11 @@ from ckm.engine.published_table import publish
 from ckm.engine.request import TableRequest
 from ptable import NoiseSpec, solve
 from tables import Request, Secret
-from tables.axes import build_axis
-from tables.cube import _Block, _cells
+from tables.cells.axes import build_axis
+from tables.cells.cube import _Block, _cells
 
 if TYPE_CHECKING:
-    from tables.cells import Cells
+    from tables.cells.cells import Cells
 
 _SIZES = (36_000, 2, 6, 5)
 _NAMES = ("commune", "sex", "age", "category")
@@ -42,7 +42,7 @@ def made_up(n_cells: int, seed: int) -> Cells:
         for name, column in zip(_NAMES, codes, strict=True)
     }
     pairs = [build_axis(request, name, values) for name in _NAMES]
-    from tables.cube import _group
+    from tables.cells.cube import _group
 
     block = _Block(
         tuple(code for _, code in pairs),

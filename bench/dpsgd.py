@@ -25,10 +25,10 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from dpsgd import Category, Number, Plan, Schema
 from dpsgd.estimators import DPClassifier
-from dpsgd.features import levelled
+from dpsgd.features.features import levelled
+from dpsgd.features.scattering import scattering_features
 from dpsgd.networks import image_network, residual_network
-from dpsgd.scattering import scattering_features
-from dpsgd.training import PrivateTraining
+from dpsgd.training.training import PrivateTraining
 
 Build = Callable[[], nn.Module]
 Way = Callable[[Tensor, Tensor], None]

@@ -6,7 +6,7 @@ import time
 
 from bench.measure import arguments, show
 from ptable import NoiseSpec, solve
-from ptable.quantise import quantise
+from ptable.quantisation.quantise import quantise
 
 SIZES = (2, 5, 10, 20, 30)
 KEYS = (256, 4096, 65536)

@@ -32,7 +32,7 @@ def design(label: str) -> Parameters:
 
 def encoding(label: str, values: int) -> dict[str, Any]:
     """Time the encoding of one value a client."""
-    from rappor.client import encode
+    from rappor.client.client import encode
     from tables.secret import Secret
 
     parameters = design(label)
@@ -70,7 +70,7 @@ def summing(file: str) -> dict[str, Any]:
 
 def main() -> None:
     """Run the benchmark."""
-    from rappor.reportfiles import write_reports
+    from rappor.report_files import write_reports
 
     given = arguments(__doc__ or "", values=200_000, reports=10_000_000)
     rows: list[list[object]] = []

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from bench.measure import arguments, best_cpu, in_process, show
-from rappor.candidates import Candidates
-from rappor.decode import decode
+from rappor.client.simulate import simulate_counts
+from rappor.decoding.candidates import Candidates
+from rappor.decoding.decode import decode
 from rappor.parameters import Parameters
-from rappor.simulate import simulate_counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

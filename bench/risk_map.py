@@ -17,8 +17,8 @@ from ckm.demo.demo import write_register
 from ckm.demo.demo_texts import JOB
 from ckm.release.job_inputs import load_ptable, open_engine
 from ptable import Mechanism
-from risk.designs import MapDesign, build_designs, noise_grid
-from risk.map import risk_utility_map
+from risk.risk_map.designs import MapDesign, build_designs, noise_grid
+from risk.risk_map.map import risk_utility_map
 
 if TYPE_CHECKING:
     from ckm.engine.cell_histogram import Tally

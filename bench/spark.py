@@ -39,7 +39,7 @@ def _clock(source: Source) -> float:
 def run(path: str, shape: str, engine: str, repeats: int) -> dict[str, Any]:
     """Time an engine, the check of the keys included in the first answer."""
     from tables import HashedKeys, Request, Secret, StoredKeys, check_keys, cube, open_source
-    from tables.spark import open_spark
+    from tables.spark.spark import open_spark
 
     begun = time.process_time()
     dimensions, keys, sums = SHAPES[shape]

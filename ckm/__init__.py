@@ -76,7 +76,7 @@ _MAGNITUDES = (
     "Proportional",
 )
 
-__getattr__ = lazy(
+__getattr__, __dir__ = lazy(
     __name__,
     {
         "Engine": "ckm.engine.engine",

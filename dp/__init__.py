@@ -4,6 +4,18 @@ Every mechanism has a `guarantee`; guarantees compose, mean something to a reade
 charged to a ledger that refuses what exceeds a budget.
 """
 
+from dp.accounting.composition import advanced, basic, concentrated, parallel
+from dp.accounting.concentrated import epsilon_of_rho, rho_of_epsilon
+from dp.accounting.gaussian import (
+    classic_gaussian_scale,
+    discrete_gaussian_delta,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_scale,
+)
+from dp.accounting.pld import PrivacyLoss
+from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve, Spent, renyi_divergence
+from dp.accounting.training import TrainingCost, noise_for_training, training_cost
 from dp.adjacency import Adjacency
 from dp.auditor import Audit, audit, one_run_bound
 from dp.belief import (
@@ -18,11 +30,9 @@ from dp.belief import (
     tail_bound,
     true_positive_bound,
 )
+from dp.budget.entries import Entry
+from dp.budget.ledger import BudgetLedger
 from dp.check import Loss, exact_delta, exact_epsilon
-from dp.choice import Exponential
-from dp.composition import advanced, basic, concentrated, parallel
-from dp.concentrated import epsilon_of_rho, rho_of_epsilon
-from dp.entries import Entry
 from dp.errors import (
     BudgetSpentError,
     DPError,
@@ -31,20 +41,11 @@ from dp.errors import (
     MissingPackageError,
     UnboundedError,
 )
-from dp.gaussian import (
-    classic_gaussian_scale,
-    discrete_gaussian_delta,
-    gaussian_delta,
-    gaussian_epsilon,
-    gaussian_scale,
-)
 from dp.guarantee import Guarantee
-from dp.ledger import BudgetLedger
-from dp.noise import DiscreteGaussian, Gaussian, Geometric, Laplace, Noise
-from dp.planar import PlanarLaplace
-from dp.pld import PrivacyLoss
-from dp.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve, Spent, renyi_divergence
-from dp.response import RandomisedResponse, Shares
+from dp.mechanisms.choice import Exponential
+from dp.mechanisms.noise import DiscreteGaussian, Gaussian, Geometric, Laplace, Noise
+from dp.mechanisms.planar import PlanarLaplace
+from dp.mechanisms.response import RandomisedResponse, Shares
 from dp.sensitivity import (
     Sensitivity,
     bounded_sum,
@@ -56,7 +57,6 @@ from dp.sensitivity import (
     mean,
     together,
 )
-from dp.training import TrainingCost, noise_for_training, training_cost
 
 __all__ = [
     "CLASSIC_ORDERS",

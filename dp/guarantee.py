@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from dp.accounting.concentrated import epsilon_of_rho
 from dp.adjacency import Adjacency
 from dp.checking import checked_count, checked_delta, checked_loss
-from dp.concentrated import epsilon_of_rho
 from dp.errors import DPError
 
 __all__ = ["Guarantee"]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dpsgd.accounting.cost import Cost, Sampling, cost_of, noise_for
 from dpsgd.card import PrivacyCard, card_of
-from dpsgd.cost import Cost, Sampling, cost_of, noise_for
 from dpsgd.errors import (
     BudgetEndedError,
     CheckpointError,
@@ -18,14 +18,14 @@ from dpsgd.errors import (
     TrainingDataError,
     UnsupportedLayerError,
 )
-from dpsgd.modelfile import ModelFacts, read_facts
+from dpsgd.files.model_file import ModelFacts, read_facts
 from dpsgd.plan import AdaptiveClipping, Plan
 from dpsgd.schema import Category, Number, Schema
 
 if TYPE_CHECKING:
     from dpsgd.estimators import DPClassifier, DPRegressor
-    from dpsgd.modelfile import read_model
-    from dpsgd.training import PrivateTraining, privatise
+    from dpsgd.files.model_file import read_model
+    from dpsgd.training.training import PrivateTraining, privatise
 
 __all__ = [
     "AdaptiveClipping",
@@ -57,9 +57,9 @@ __all__ = [
 _HOMES = {
     "DPClassifier": "estimators",
     "DPRegressor": "estimators",
-    "PrivateTraining": "training",
-    "privatise": "training",
-    "read_model": "modelfile",
+    "PrivateTraining": "training.training",
+    "privatise": "training.training",
+    "read_model": "files.model_file",
 }
 _EXTRA = {"opacus", "safetensors", "torch"}
 
@@ -68,7 +68,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        import_module("dpsgd.checkpoint")
+        import_module("dpsgd.files.checkpoint")
         return getattr(import_module(f"dpsgd.{_HOMES[name]}"), name)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from dp.adjacency import Adjacency
-from dpsgd.cost import Sampling
+from dpsgd.accounting.cost import Sampling
 from dpsgd.errors import DPSGDError
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ import torch
 from torch.nn import functional
 
 from dpsgd.card import PrivacyCard, card_of
-from dpsgd.course import Course
 from dpsgd.encoding import column_of, features, targets
 from dpsgd.errors import DPSGDError, PlanError, TrainingDataError
-from dpsgd.modelfile import read_model, write_model
+from dpsgd.files.model_file import read_model, write_model
 from dpsgd.networks import image_network, linear_network, started
-from dpsgd.sampler import check_size
 from dpsgd.schema import Category, Number
-from dpsgd.training import PrivateTraining
+from dpsgd.training.callbacks import Course
+from dpsgd.training.sampler import check_size
+from dpsgd.training.training import PrivateTraining
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from dp import BudgetLedger
-    from dpsgd.cost import Cost
+    from dpsgd.accounting.cost import Cost
     from dpsgd.plan import Plan
 
 __all__ = ["DPClassifier", "DPRegressor"]

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from dp.belief import meaning
 from dp.guarantee import Guarantee
+from dpsgd.accounting.budget import steps_of
+from dpsgd.accounting.choosing import cost_of_choosing
+from dpsgd.accounting.claims import claims
+from dpsgd.accounting.cost import Sampling
+from dpsgd.accounting.published import PUBLISHED
+from dpsgd.accounting.sensitivity import BATCHES, NOISES, Choices, study
 from dpsgd.audits.bounds import Ceiling
-from dpsgd.budget import steps_of
-from dpsgd.choosing import cost_of_choosing
-from dpsgd.claims import claims
-from dpsgd.cost import Sampling
-from dpsgd.published import PUBLISHED
-from dpsgd.sensitivity import BATCHES, NOISES, Choices, study
-from reports.training_facts import (
+from reports.facts.training import (
     AuditFacts,
     CardFacts,
     ClaimFact,
@@ -36,14 +36,14 @@ from reports.training_facts import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dpsgd.accounting.sensitivity import Series
     from dpsgd.audits.evidence import Evidence
     from dpsgd.audits.inversion import AttributeInversion
     from dpsgd.audits.rates import AttackRates
     from dpsgd.audits.rebuilding import Rebuilt
     from dpsgd.card import PrivacyCard
     from dpsgd.plan import Plan
-    from dpsgd.sensitivity import Series
-    from dpsgd.sweep import Outcome
+    from dpsgd.sweeps.sweep import Outcome
 
 __all__ = ["audit_facts", "card_facts", "choices_of", "study_facts", "sweep_facts"]
 
@@ -206,7 +206,7 @@ def sweep_facts(
     Parameters
     ----------
     outcomes
-        Of `dpsgd.sweep.outcomes`.
+        Of `dpsgd.sweeps.sweep.outcomes`.
     title, version
         Of the page, and of the program.
     delta, sampling, adjacency
@@ -218,7 +218,7 @@ def sweep_facts(
 
     Examples
     --------
-    >>> from dpsgd.sweep import Outcome
+    >>> from dpsgd.sweeps.sweep import Outcome
     >>> best = Outcome(
     ...     choices={},
     ...     is_private=True,

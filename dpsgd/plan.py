@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from dp import Adjacency
-from dpsgd.cost import Cost, Sampling, check_neighbours, cost_of, noise_for
+from dpsgd.accounting.cost import Cost, Sampling, check_neighbours, cost_of, noise_for
 from dpsgd.errors import PlanError
 from dpsgd.schema import Schema
 

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 __all__ = ["lazy"]
 
 
-def lazy(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package, see PEP 562.
+def lazy(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the `__getattr__` and the `__dir__` of a package, see PEP 562.
 
     Parameters
     ----------
@@ -24,8 +26,9 @@ def lazy(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
     Examples
     --------
-    >>> lazy("footing", {"new_file": "footing.files"})("new_file").__module__
-    'footing.files'
+    >>> getter, names = lazy("footing", {"locked": "footing.files"})
+    >>> getter("locked").__module__, "locked" in names()
+    ('footing.files', True)
     """
 
     def get(name: str) -> Any:
@@ -35,4 +38,7 @@ def lazy(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         setattr(sys.modules[package], name, value)
         return value
 
-    return get
+    def names() -> list[str]:
+        return sorted(homes)
+
+    return get, names

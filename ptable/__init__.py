@@ -3,23 +3,23 @@
 Pictures are in `ptable.pictures`, the layouts of other tools in `ptable.dialects`.
 """
 
-from ptable.advice import Advice, advise, conflicts
-from ptable.alternatives import alternatives
-from ptable.cases import Alternative
-from ptable.certificate import Certificate, RowCertificate
+from ptable.advice.advice import Advice, advise, conflicts
+from ptable.advice.alternatives import alternatives
+from ptable.advice.figures import Figures, figures
+from ptable.advice.infeasibility_cases import Alternative
+from ptable.design.goal import Goal
+from ptable.design.mechanisms import Mechanism
+from ptable.design.spec import NoiseSpec
+from ptable.design.stack import StackedSpec
 from ptable.dialects import detect, read_tables, write_tables
 from ptable.errors import InfeasibleError, InternalError, PTableError, PTableWarning
-from ptable.feasibility import Feasibility, RowFeasibility, feasible
-from ptable.figures import Figures, figures
-from ptable.goal import Goal
-from ptable.guarantees import Guarantee, RowGuarantee, guarantee
-from ptable.identify import Identification, RowFigures, identify
-from ptable.key_matrix import key_matrix, table_from_key_matrix
-from ptable.mechanisms import Mechanism
-from ptable.quantise import Quantisation, RowQuantisation, quantise
-from ptable.solve import solve
-from ptable.spec import NoiseSpec
-from ptable.stack import StackedSpec
+from ptable.proof.certificate import Certificate, RowCertificate
+from ptable.proof.guarantees import Guarantee, RowGuarantee, guarantee
+from ptable.proof.identify import Identification, RowFigures, identify
+from ptable.quantisation.key_matrix import key_matrix, table_from_key_matrix
+from ptable.quantisation.quantise import Quantisation, RowQuantisation, quantise
+from ptable.solver.feasibility import Feasibility, RowFeasibility, feasible
+from ptable.solver.solve import solve
 from ptable.table import PTable
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from footing.errors import ExplainedError
 
 if TYPE_CHECKING:
-    from ptable.feasibility import RowFeasibility
+    from ptable.solver.feasibility import RowFeasibility
 
 __all__ = ["InfeasibleError", "InternalError", "PTableError", "PTableWarning"]
 

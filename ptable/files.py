@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from footing.files import new_file
-from ptable.certificate import Certificate
-from ptable.design import design_from_dict
+from ptable.design.design import design_from_dict
+from ptable.design.mechanisms import Mechanism, verify
 from ptable.errors import PTableError
-from ptable.mechanisms import Mechanism, verify
+from ptable.proof.certificate import Certificate
 from ptable.table import PTable
 
 if TYPE_CHECKING:

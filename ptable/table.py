@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-    from ptable.certificate import Certificate
-    from ptable.design import Design
+    from ptable.design.design import Design
+    from ptable.proof.certificate import Certificate
 
 __all__ = ["PTable"]
 
@@ -555,7 +555,7 @@ class PTable:
     def quantise(self, key_range: int, *, keep_symmetry: bool = True) -> PTable:
         """Put the table into few keys, keeping means and variances wherever integers can.
 
-        `ptable.quantise.quantise` does the same and reports every row.
+        `ptable.quantisation.quantise.quantise` does the same and reports every row.
 
         Parameters
         ----------
@@ -575,7 +575,7 @@ class PTable:
         >>> table.quantise(256).units(1)
         {-1: 128, 1: 128}
         """
-        from ptable.quantise import quantise, warning_of
+        from ptable.quantisation.quantise import quantise, warning_of
 
         answer = quantise(self, key_range, keep_symmetry=keep_symmetry)
         if text := warning_of(answer):
@@ -601,7 +601,7 @@ class PTable:
         >>> new.units(1) == table.units(1), new == table
         (True, False)
         """
-        from ptable.shuffle import shuffle
+        from ptable.quantisation.shuffle import shuffle
 
         return shuffle(self, rng, piece=piece)
 

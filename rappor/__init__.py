@@ -11,11 +11,17 @@ Where people are, for as long as they like, is `rappor.location`.
 """
 
 from rappor.accounting import bit_losses, epsilon_after, epsilon_between, reports_until
-from rappor.candidates import Candidates
-from rappor.client import Client, encode, encode_stream
+from rappor.client.account import ValueLedger
+from rappor.client.client import Client, encode, encode_stream
+from rappor.client.google import as_drawn, permanent_by_google
+from rappor.client.simulate import population, simulate_counts
 from rappor.counts import Counts
-from rappor.decode import decode
-from rappor.decoding import Amount, Decoding
+from rappor.decoding.candidates import Candidates
+from rappor.decoding.decode import decode
+from rappor.decoding.diagnostics import Suspicion, suspicions
+from rappor.decoding.joint import Joint, joint
+from rappor.decoding.ngrams import Discovery, discover, draw_pairs, pieces
+from rappor.decoding.result import Amount, Decoding
 from rappor.encoded import Reports
 from rappor.errors import (
     CapError,
@@ -24,16 +30,10 @@ from rappor.errors import (
     RapporInfeasibleError,
     ReportFileError,
 )
-from rappor.google import as_drawn, permanent_by_google
-from rappor.joint import Joint, joint
-from rappor.ledger import ValueLedger
-from rappor.ngrams import Discovery, discover, draw_pairs, pieces
 from rappor.parameters import Parameters
-from rappor.reportfiles import read_reports, write_reports
-from rappor.simulate import population, simulate_counts
+from rappor.report_files import read_reports, write_reports
 from rappor.solver import Design, Goal, predict, solve
 from rappor.stream import sum_files, sum_reports
-from rappor.suspicion import Suspicion, suspicions
 
 __all__ = [
     "Amount",

@@ -118,7 +118,7 @@ def epsilon_between(
     >>> round(epsilon_between("yes", "no", cohort=3, parameters=paper, reports=1), 4)
     1.0743
     """
-    from rappor.client import bloom_filter
+    from rappor.client.client import bloom_filter
 
     rows = bloom_filter([first, second], np.array([cohort, cohort]), parameters=parameters)
     gained, lost = int(np.sum(rows[0] & ~rows[1])), int(np.sum(rows[1] & ~rows[0]))

@@ -14,7 +14,7 @@ import numpy as np
 from footing.files import write_whole
 from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.parameters import Parameters
-from rappor.textfile import read_text
+from rappor.text_files import read_text
 
 if TYPE_CHECKING:
     import os

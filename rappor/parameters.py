@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from footing.files import write_whole
 from rappor.errors import MismatchError, RapporError, ReportFileError
-from rappor.textfile import read_text
+from rappor.text_files import read_text
 
 if TYPE_CHECKING:
     import os

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rappor.counts import Counts
 from rappor.errors import MismatchError, RapporError
-from rappor.reportfiles import read_reports
+from rappor.report_files import read_reports
 
 if TYPE_CHECKING:
     import os
@@ -83,7 +83,7 @@ def sum_files(
     >>> import pathlib, tempfile
     >>> from rappor.encoded import Reports
     >>> from rappor.parameters import Parameters
-    >>> from rappor.reportfiles import write_reports
+    >>> from rappor.report_files import write_reports
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "reports.rappor"
     >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
     >>> piece = Reports.from_texts(["01", "11"], [0, 0], parameters=coin)

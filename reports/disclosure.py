@@ -11,10 +11,10 @@ from functools import cache
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Literal
 
-from reports.checking import walk
 from reports.errors import ReportError
-from reports.facts import PublicFacts
-from reports.languages import LANGUAGES
+from reports.facts.checking import walk
+from reports.facts.release import PublicFacts
+from reports.i18n.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -63,7 +63,7 @@ def as_json(facts: Any) -> str:
 
     Examples
     --------
-    >>> from reports.training_facts import SeriesFact
+    >>> from reports.facts.training import SeriesFact
     >>> as_json(SeriesFact(name="delta", points=()))
     '{"name": "delta", "points": []}'
     """

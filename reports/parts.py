@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from reports.facts import Outcome
+    from reports.facts.release import Outcome
 
 __all__ = ["Cell", "Column", "Entry", "Figure", "Rating", "Table", "numbers", "texts"]
 

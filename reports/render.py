@@ -6,13 +6,13 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from reports.checking import require_sound
-from reports.decoding import DecodingFacts
 from reports.errors import ReportError
-from reports.facts import ComparisonFacts, PublicFacts, ReleaseFacts
-from reports.languages import LANGUAGES, words_of
+from reports.facts.checking import require_sound
+from reports.facts.decoding import DecodingFacts
+from reports.facts.release import ComparisonFacts, PublicFacts, ReleaseFacts
+from reports.facts.synthesis import SynthesisFacts
+from reports.i18n.languages import LANGUAGES, words_of
 from reports.report import Report
-from reports.synthesis_facts import SynthesisFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +60,7 @@ def release_report(
 
     Examples
     --------
-    >>> from reports.facts import PublicFacts
+    >>> from reports.facts.release import PublicFacts
     >>> facts = PublicFacts(
     ...     id="2027-03",
     ...     title="Jobseekers",
@@ -84,7 +84,7 @@ def release_report(
             f"A report of a release needs ReleaseFacts, not {type(facts).__name__}."
         )
     if edition == "public":
-        from reports.pages.public import public_page
+        from reports.pages.release.public import public_page
 
         public = facts.public() if isinstance(facts, ReleaseFacts) else facts
         return rendered(
@@ -95,7 +95,7 @@ def release_report(
             "The internal edition needs ReleaseFacts, not PublicFacts.",
             hint="take edition='public'",
         )
-    from reports.pages.internal import internal_page
+    from reports.pages.release.internal import internal_page
 
     return rendered(
         facts, edition="internal", language=language, links=links, page=internal_page
@@ -116,7 +116,7 @@ def comparison_report(
 
     Examples
     --------
-    >>> from reports.facts import ComparisonFacts, ScenarioFacts
+    >>> from reports.facts.release import ComparisonFacts, ScenarioFacts
     >>> facts = ComparisonFacts(
     ...     title="Jobseekers",
     ...     version="0.1.0",
@@ -155,7 +155,7 @@ def decoding_report(
 
     Examples
     --------
-    >>> from reports.decoding import DecodingFacts
+    >>> from reports.facts.decoding import DecodingFacts
     >>> facts = DecodingFacts(
     ...     title="Towns",
     ...     version="0.1.0",
@@ -206,7 +206,7 @@ def synthesis_report(
 
     Examples
     --------
-    >>> from reports.synthesis_facts import SynthesisFacts
+    >>> from reports.facts.synthesis import SynthesisFacts
     >>> facts = SynthesisFacts(
     ...     title="Census",
     ...     version="0.1.0",

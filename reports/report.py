@@ -15,7 +15,7 @@ from reports.errors import ReportError
 if TYPE_CHECKING:
     import os
 
-    from reports.checking import Facts
+    from reports.facts.checking import Facts
 
 __all__ = ["Edition", "Report", "plain_facts"]
 
@@ -43,7 +43,7 @@ class Report:
     Examples
     --------
     >>> from reports import release_report
-    >>> from reports.facts import PublicFacts
+    >>> from reports.facts.release import PublicFacts
     >>> facts = PublicFacts(
     ...     id="2027-03",
     ...     title="Jobseekers",
@@ -76,7 +76,7 @@ class Report:
         Examples
         --------
         >>> from reports import release_report
-        >>> from reports.facts import PublicFacts
+        >>> from reports.facts.release import PublicFacts
         >>> facts = PublicFacts(
         ...     id="2027-03",
         ...     title="",
@@ -108,7 +108,7 @@ class Report:
         Examples
         --------
         >>> from reports import release_report
-        >>> from reports.facts import PublicFacts
+        >>> from reports.facts.release import PublicFacts
         >>> facts = PublicFacts(
         ...     id="",
         ...     title="",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reports.errors import ReportError
+from reports.facts.training import AuditFacts, CardFacts, StudyFacts, SweepFacts
 from reports.render import rendered
-from reports.training_facts import AuditFacts, CardFacts, StudyFacts, SweepFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ def study_report(
     A study needs StudyFacts, not dict.
     """
     _check(facts, StudyFacts, "A study")
-    from reports.pages.study import study_page
+    from reports.pages.training.study import study_page
 
     return rendered(facts, edition="public", language=language, links=links, page=study_page)
 
@@ -70,7 +70,7 @@ def sweep_report(
     'internal'
     """
     _check(facts, SweepFacts, "A sweep")
-    from reports.pages.sweep import sweep_page
+    from reports.pages.training.sweep import sweep_page
 
     return rendered(facts, edition="internal", language=language, links=links, page=sweep_page)
 
@@ -94,7 +94,7 @@ def audits_report(
     'internal'
     """
     _check(facts, AuditFacts, "An audit")
-    from reports.pages.audits import audits_page
+    from reports.pages.training.audits import audits_page
 
     return rendered(facts, edition="internal", language=language, links=links, page=audits_page)
 
@@ -120,7 +120,7 @@ def card_report(
     A card needs CardFacts, not str.
     """
     _check(facts, CardFacts, "A card")
-    from reports.pages.card import card_page
+    from reports.pages.training.card import card_page
 
     return rendered(facts, edition="public", language=language, links=links, page=card_page)
 

@@ -4,26 +4,31 @@ Attacks are in `risk.attacks`, measures of utility in `risk.utility`, feasibilit
 reconstruction in `risk.reconstruction`, audits of microdata in `risk.anonymity`.
 """
 
-from risk.accuracy import Accuracy, accuracy_of_noise, accuracy_table
-from risk.credible import CredibleIntervals, CredibleSet, credible_intervals, credible_set
-from risk.designs import MapDesign, noise_grid
+from risk.distributions.distribution import Law
+from risk.distributions.histogram import Histogram
+from risk.distributions.noise_distributions import difference_law, published_law, sum_law
 from risk.errors import RiskError
-from risk.histogram import Histogram
-from risk.inverse import Inverse
-from risk.inverse_matrix import InverseMatrix, inverse_matrix
-from risk.law import Law
-from risk.map import risk_utility_map
-from risk.map_result import MapLine, RiskUtilityMap
-from risk.noise_laws import difference_law, published_law, sum_law
-from risk.prior import Prior
-from risk.ratios import (
+from risk.inference.accuracy import Accuracy, accuracy_of_noise, accuracy_table
+from risk.inference.credible import (
+    CredibleIntervals,
+    CredibleSet,
+    credible_intervals,
+    credible_set,
+)
+from risk.inference.inverse import Inverse
+from risk.inference.inverse_matrix import InverseMatrix, inverse_matrix
+from risk.inference.prior import Prior
+from risk.inference.ratios import (
     StatisticError,
     error_given_originals,
     error_given_published,
     percentage,
 )
-from risk.sets import deviation_set, possible_set
-from risk.worst import WorstPosterior, worst_posterior
+from risk.inference.sets import deviation_set, possible_set
+from risk.inference.worst import WorstPosterior, worst_posterior
+from risk.risk_map.designs import MapDesign, noise_grid
+from risk.risk_map.map import risk_utility_map
+from risk.risk_map.result import MapLine, RiskUtilityMap
 
 __all__ = [
     "Accuracy",

@@ -1,12 +1,7 @@
 """Synthetic microdata, differentially private, from vine copulas and noisy tables."""
 
-from synth.budget import Budget
-from synth.calls import Call
 from synth.certificate import Certificate
 from synth.claims import Claim
-from synth.columns import Category, Column, Date, Numeric, Real, Whole
-from synth.discovery import Discovery, discover
-from synth.engine import fit_codes
 from synth.errors import (
     CertificateError,
     DomainError,
@@ -20,18 +15,23 @@ from synth.errors import (
 )
 from synth.fitted import Model
 from synth.guarantee import Guarantee, guarantee_beside
-from synth.lint import Finding, lint
-from synth.measuring import Neighbours
-from synth.migration import schema_from
-from synth.model import Measured, TableModel
-from synth.noise import NoiseSource, SecureNoise, SimulatedNoise
+from synth.marginals.engine import fit_codes
+from synth.marginals.measuring import Neighbours
+from synth.marginals.model import Measured, TableModel
+from synth.marginals.noise import NoiseSource, SecureNoise, SimulatedNoise
+from synth.marginals.settings import Settings
+from synth.marginals.spending.accountant import Spend
+from synth.marginals.spending.budget import Budget
+from synth.marginals.spending.calls import Call
 from synth.picture import draw_structure, structure
-from synth.priors import Prior
-from synth.public import Published, Rule
-from synth.rules import EditRule
-from synth.schema import Schema, Unit
-from synth.settings import Settings
-from synth.spending import Spend
+from synth.schema.columns import Category, Column, Date, Numeric, Real, Whole
+from synth.schema.discovery import Discovery, discover
+from synth.schema.lint import Finding, lint
+from synth.schema.migration import schema_from
+from synth.schema.priors import Prior
+from synth.schema.public import Published, Rule
+from synth.schema.rules.rules import EditRule
+from synth.schema.schema import Schema, Unit
 from synth.synthesizer import Synthesizer
 
 __all__ = [

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dp import audit, gaussian_epsilon, rho_of_epsilon
-from synth.engine import fit_codes
 from synth.errors import SynthError
-from synth.noise import SecureNoise
-from synth.settings import Settings
+from synth.marginals.engine import fit_codes
+from synth.marginals.noise import SecureNoise
+from synth.marginals.settings import Settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dp import DiscreteGaussian, Exponential
-    from synth.noise import NoiseSource
+    from synth.marginals.noise import NoiseSource
 
 __all__ = ["EngineAudit", "audit_engine"]
 
@@ -126,7 +126,7 @@ def audit_engine(
 
     Examples
     --------
-    >>> from synth.noise import SimulatedNoise
+    >>> from synth.marginals.noise import SimulatedNoise
     >>> audit_engine(runs=30, noise=SimulatedNoise(seed=1)).refutes
     False
     """

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from dp import epsilon_of_rho
 from footing.files import write_whole
-from synth.calls import Call
 from synth.claims import words_of, wrong_account
-from synth.constraints import constraints_of
 from synth.errors import CertificateError
+from synth.marginals.spending.calls import Call
 from synth.methods import COUNTED_BY, METHODS, is_unprotected
-from synth.schema import Schema
+from synth.schema.rules.constraints import constraints_of
+from synth.schema.schema import Schema
 
 if TYPE_CHECKING:
     import os

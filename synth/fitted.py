@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from footing.files import new_file, write_whole
-from synth.calls import Call
-from synth.coding import draw_numbers, encode_column
-from synth.columns import Numeric, Plain
-from synth.constraints import constraints_of, judge_records
 from synth.errors import DomainError, RuleError, SynthError
 from synth.frames import CONTAINERS, from_codes
+from synth.marginals.spending.calls import Call
 from synth.methods import is_unprotected
-from synth.rules import EditRule, parse_rule
 from synth.sampling import Drawn, draw_kept
-from synth.schema import Schema
+from synth.schema.coding import draw_numbers, encode_column
+from synth.schema.columns import Numeric, Plain
+from synth.schema.rules.constraints import constraints_of, judge_records
+from synth.schema.rules.rules import EditRule, parse_rule
+from synth.schema.schema import Schema
 
 if TYPE_CHECKING:
     import os
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from synth.rules import ParsedRule
+    from synth.schema.rules.rules import ParsedRule
 
 __all__ = ["CodeModel", "Model"]
 
@@ -39,7 +39,7 @@ class CodeModel(Protocol):
 
     Examples
     --------
-    >>> from synth.model import TableModel
+    >>> from synth.marginals.model import TableModel
     >>> hasattr(TableModel, "sample") and hasattr(TableModel, "to_json")
     True
     """
@@ -391,7 +391,7 @@ class Model:
         """Return the codes of conditions, and the exact numbers behind them."""
         import pandas as pd
 
-        from synth.coding import grid_numbers
+        from synth.schema.coding import grid_numbers
 
         codes: dict[int, int] = {}
         fixed: dict[str, int] = {}

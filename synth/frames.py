@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from footing.files import new_file
-from synth.coding import decode_column
 from synth.errors import DomainError, SynthError
+from synth.schema.coding import decode_column
 
 if TYPE_CHECKING:
     import os
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from synth.columns import Column
-    from synth.schema import Schema
+    from synth.schema.columns import Column
+    from synth.schema.schema import Schema
 
 __all__ = [
     "CONTAINERS",
@@ -246,8 +246,8 @@ def from_codes(
     Examples
     --------
     >>> import numpy as np
-    >>> from synth.columns import Category
-    >>> from synth.schema import Schema
+    >>> from synth.schema.columns import Category
+    >>> from synth.schema.schema import Schema
     >>> schema = Schema(columns=[Category(name="sex", values=["F", "M"])])
     >>> from_codes(np.array([[1], [0]]), numbers={}, schema=schema)["sex"].tolist()
     ['M', 'F']

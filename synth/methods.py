@@ -25,7 +25,10 @@ __all__ = [
 
 #: Of each method: what fits codes, and what reads a model that it wrote.
 METHODS = {
-    "tables": ("synth.engine:fit_codes", "synth.model:TableModel.from_json"),
+    "tables": (
+        "synth.marginals.engine:fit_codes",
+        "synth.marginals.model:TableModel.from_json",
+    ),
     "histogram": (
         "synth.baselines.engines:fit_histogram",
         "synth.baselines.engines:CopulaModel.from_json",
@@ -35,20 +38,20 @@ METHODS = {
         "synth.baselines.engines:CopulaModel.from_json",
     ),
     "priv-bayes": (
-        "synth.baselines.network_engines:fit_priv_bayes",
-        "synth.baselines.network_engines:NetworkModel.from_json",
+        "synth.baselines.networks.network_engines:fit_priv_bayes",
+        "synth.baselines.networks.network_engines:NetworkModel.from_json",
     ),
     "priv-bayes-legacy": (
-        "synth.baselines.network_engines:fit_priv_bayes_legacy",
-        "synth.baselines.network_engines:NetworkModel.from_json",
+        "synth.baselines.networks.network_engines:fit_priv_bayes_legacy",
+        "synth.baselines.networks.network_engines:NetworkModel.from_json",
     ),
     "copula-shirley": (
-        "synth.baselines.vine_engines:fit_copula_shirley",
-        "synth.baselines.vine_engines:VineModel.from_json",
+        "synth.baselines.copulas.vine_engines:fit_copula_shirley",
+        "synth.baselines.copulas.vine_engines:VineModel.from_json",
     ),
     "vine": (
-        "synth.baselines.vine_engines:fit_vine_without_privacy",
-        "synth.baselines.vine_engines:VineModel.from_json",
+        "synth.baselines.copulas.vine_engines:fit_vine_without_privacy",
+        "synth.baselines.copulas.vine_engines:VineModel.from_json",
     ),
 }
 
@@ -70,7 +73,7 @@ WEAKER = {
 COUNTED_BY = {"priv-bayes": "table"}
 
 _SETTINGS = {
-    "tables": "synth.settings:Settings",
+    "tables": "synth.marginals.settings:Settings",
     "priv-bayes": "synth.baselines.settings:NetworkSettings",
     "priv-bayes-legacy": "synth.baselines.settings:NetworkSettings",
     "copula-shirley": "synth.baselines.settings:ThesisSettings",

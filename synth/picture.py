@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synth.errors import SynthError
-from synth.model import TableModel
+from synth.marginals.model import TableModel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,29 +10,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dp import Adjacency
-from synth.calls import calls_of
 from synth.claims import Claim
-from synth.coding import encode
-from synth.constraints import constraints_of
-from synth.discovery import Discovery, discover
 from synth.errors import DomainError, SchemaError, SynthError
 from synth.fitted import Model
 from synth.frames import to_records
-from synth.measuring import Neighbours
+from synth.marginals.measuring import Neighbours
+from synth.marginals.noise import SecureNoise
+from synth.marginals.spending.calls import calls_of
 from synth.methods import fitter_of, is_unprotected
-from synth.noise import SecureNoise
-from synth.units import within_bound
+from synth.schema.coding import encode
+from synth.schema.discovery import Discovery, discover
+from synth.schema.rules.constraints import constraints_of
+from synth.schema.units import within_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
 
-    from synth.budget import Budget
-    from synth.calls import Call
-    from synth.noise import NoiseSource
-    from synth.priors import Prior
-    from synth.schema import Schema
+    from synth.marginals.noise import NoiseSource
+    from synth.marginals.spending.budget import Budget
+    from synth.marginals.spending.calls import Call
+    from synth.schema.priors import Prior
+    from synth.schema.schema import Schema
 
 __all__ = ["Synthesizer"]
 

@@ -4,10 +4,10 @@ The only package that reads records. What leaves it are `Cells`: counts and cell
 which are disclosive until `ckm` has perturbed them.
 """
 
-from tables.axes import Axis, Level
-from tables.cells import Cells
-from tables.conditions import Condition
-from tables.cube import cube, record_groups
+from tables.cells.axes import Axis, Level
+from tables.cells.cells import Cells
+from tables.cells.cube import cube, record_groups
+from tables.cells.hierarchy import CodeTree, Hierarchy
 from tables.deadline import Deadline
 from tables.errors import (
     DataError,
@@ -20,16 +20,16 @@ from tables.errors import (
     StoppedError,
     TablesError,
 )
-from tables.filters import Filter, parse_filter
-from tables.hierarchy import CodeTree, Hierarchy
+from tables.filtering.conditions import Condition
+from tables.filtering.filters import Filter, parse_filter
 from tables.keys import HashedKeys, StoredKeys, attach_keys, draw_keys
-from tables.magnitudes import Magnitudes
-from tables.prepare import prepare
-from tables.prepared import Prepared, PreparedCells
+from tables.magnitudes.magnitudes import Magnitudes
+from tables.prepared.prepare import prepare
+from tables.prepared.prepared import Prepared, PreparedCells
 from tables.quality import KeyQuality, check_keys
 from tables.request import Request, require_fit
 from tables.secret import Secret
-from tables.source import Source, open_source, read_categories
+from tables.source.source import Source, open_source, read_categories
 
 __all__ = [
     "Axis",

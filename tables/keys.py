@@ -14,13 +14,13 @@ import numpy as np
 
 from footing.files import new_file
 from tables.errors import DataError, KeyQualityError, RequestError, SourceError
-from tables.filters import quote
+from tables.filtering.filters import quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tables.secret import Secret
-    from tables.source import Source
+    from tables.source.source import Source
 
 __all__ = ["HashedKeys", "RecordKeys", "StoredKeys", "attach_keys", "draw_keys"]
 

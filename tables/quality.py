@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from tables.errors import KeyQualityError, KeyQualityWarning, RequestError
-from tables.filters import quote
+from tables.filtering.filters import quote
 from tables.keys import HashedKeys, RecordKeys, StoredKeys, require_sound
 
 if TYPE_CHECKING:
-    from tables.source import Source
+    from tables.source.source import Source
 
 __all__ = ["Action", "KeyQuality", "check_keys"]
 

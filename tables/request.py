@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
 from tables.errors import RequestError, unknown_name
-from tables.filters import Filter, parse_filter
+from tables.filtering.filters import Filter, parse_filter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tables.hierarchy import Hierarchy
-    from tables.source import Source
+    from tables.cells.hierarchy import Hierarchy
+    from tables.source.source import Source
 
 __all__ = ["MAX_TOP", "MissingValues", "Request"]
 
@@ -46,7 +46,7 @@ class Request:
         wanted margins beside them: each a list of dimensions (all their levels) or of
         columns of a hierarchy (that level); the empty list is the grand total.
     where
-        A filter, see `tables.filters`.
+        A filter, see `tables.filtering.filters`.
     weight
         Column of weights, or None.
     categories

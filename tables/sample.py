@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from tables.errors import DataError, RequestError
-from tables.filters import quote
+from tables.filtering.filters import quote
 from tables.keys import require_sound
-from tables.prepare import _code
-from tables.prepared import LEVEL
+from tables.prepared.prepare import _code
+from tables.prepared.prepared import LEVEL
 from tables.request import require_fit
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from tables.axes import Axis
+    from tables.cells.axes import Axis
     from tables.keys import RecordKeys
     from tables.request import Request
-    from tables.source import Source
+    from tables.source.source import Source
 
     Codes = NDArray[np.int64]
 

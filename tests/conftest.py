@@ -58,7 +58,7 @@ def master() -> str:
     pytest.importorskip("sqlglot", reason="SQLGlot is not installed")
     if shutil.which("java") is None:
         pytest.skip("Java is not installed")
-    from tables.spark_session import open_session
+    from tables.spark.session import open_session
 
     with pytest.MonkeyPatch.context() as patch:
         # Small questions: less work for Java's compiler, no network.

@@ -6,8 +6,8 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from tables import check_keys, cube, open_source
-from tables.magnitudes import Magnitudes
-from tables.spark import open_spark
+from tables.magnitudes.magnitudes import Magnitudes
+from tables.spark.spark import open_spark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

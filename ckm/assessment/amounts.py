@@ -8,7 +8,7 @@ import numpy as np
 
 from ckm.engine.magnitudes import MagnitudeError, plan_noise
 from ckm.engine.magnitudes.noise.bases import bases
-from reports.facts import AmountFact
+from reports.facts.release import AmountFact
 from risk.amount_deviations import amount_deviations
 from risk.amounts import AmountNoise
 from risk.errors import RiskError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.engine.magnitudes import MagnitudeNoise
-    from tables.magnitudes import Magnitudes
+    from tables.magnitudes.magnitudes import Magnitudes
 
 __all__ = ["NEAR", "amount_fact"]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ckm.engine.published_table import PublishedTable
     from ckm.engine.request import TableRequest
     from ptable import PTable
-    from reports.facts import AmountFact, MeasureFact
+    from reports.facts.release import AmountFact, MeasureFact
     from tables import Cells
 
 __all__ = ["Assessor"]

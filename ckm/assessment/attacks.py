@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from reports.facts import AttackFact
+from reports.facts.release import AttackFact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -14,7 +14,7 @@ from ckm.assessment.noise.agreement import (
     variance_test,
 )
 from ckm.assessment.noise.sample import repeats
-from reports.facts import CheckFact
+from reports.facts.release import CheckFact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ckm.assessment.observed import ObservedCells
     from ckm.config.job.job import JobLimits
     from ptable import PTable
-    from reports.facts import AttackFact, MeasureFact, Outcome, WorstFact
+    from reports.facts.release import AttackFact, MeasureFact, Outcome, WorstFact
     from tables import KeyQuality
 
 __all__ = ["limit_checks", "made_checks", "noise_checks", "proof_checks"]

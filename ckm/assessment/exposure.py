@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reports.facts import PosteriorFact, WorstFact
-from risk.band import Band
-from risk.inverse import Inverse
-from risk.worst import worst_posterior
+from reports.facts.release import PosteriorFact, WorstFact
+from risk.inference.band import Band
+from risk.inference.inverse import Inverse
+from risk.inference.worst import worst_posterior
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ckm.assessment.observed import ObservedTable
     from ckm.engine.cell_histogram import Tally
     from ptable import PTable
-    from risk.histogram import Histogram
-    from risk.prior import Prior
+    from risk.distributions.histogram import Histogram
+    from risk.inference.prior import Prior
 
 __all__ = ["posteriors", "worst"]
 

@@ -17,7 +17,7 @@ from ckm.assessment.observed import ObservedCells
 from ckm.assessment.risk_utility_scenarios import map_scenarios
 from ckm.config.words import one_text
 from ckm.formats.words import LANGUAGES, MISSING, say
-from reports.facts import (
+from reports.facts.release import (
     CheckFact,
     ExceptionFact,
     FileFact,
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from ckm.release.files.manifest import TableRecord
     from ptable import PTable
-    from reports.facts import MeasureFact, ReproductionFacts, ScenarioFacts, Text
-    from risk.designs import MapDesign
+    from reports.facts.release import MeasureFact, ReproductionFacts, ScenarioFacts, Text
+    from risk.risk_map.designs import MapDesign
     from tables import KeyQuality
 
 __all__ = ["Findings", "findings", "level_facts", "release_facts"]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tables import Cells
-    from tables.axes import Axis
+    from tables.cells.axes import Axis
 
     Codes = NDArray[np.int64]
 

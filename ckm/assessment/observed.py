@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from reports.facts import MeasureFact
+    from reports.facts.release import MeasureFact
 
 __all__ = ["ObservedCells", "ObservedTable"]
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reports.facts import DesignFact, ScenarioFacts
-from risk.map_catalogue import FIGURES
-from risk.map_result import EVERY_TABLE
+from reports.facts.release import DesignFact, ScenarioFacts
+from risk.risk_map.catalogue import FIGURES
+from risk.risk_map.result import EVERY_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ckm.engine.cell_histogram import Tally
     from ptable import PTable
-    from risk.designs import MapDesign
-    from risk.map_result import RiskUtilityMap
+    from risk.risk_map.designs import MapDesign
+    from risk.risk_map.result import RiskUtilityMap
 
 __all__ = ["LOSS", "RISK", "Scenarios", "map_scenarios"]
 
@@ -41,8 +41,8 @@ class Scenarios:
     Examples
     --------
     >>> from ckm.engine.cell_histogram import Tally
-    >>> from ptable.mechanisms import Mechanism
-    >>> from risk.histogram import Histogram
+    >>> from ptable.design.mechanisms import Mechanism
+    >>> from risk.distributions.histogram import Histogram
     >>> some = Histogram.of([1, 2, 9])
     >>> tally = Tally(
     ...     tables={"t": some}, together=some, variables={}, listed=3, distinct=3, record_sets=3
@@ -123,7 +123,7 @@ def map_scenarios(
     Parameters
     ----------
     designs
-        Name → design, see `risk.map.risk_utility_map`.
+        Name → design, see `risk.risk_map.map.risk_utility_map`.
     tally
         The cells.
     own
@@ -133,7 +133,7 @@ def map_scenarios(
     sensitive
         The sensitive counts.
     n_draws, progress
-        As for `risk.map.risk_utility_map`.
+        As for `risk.risk_map.map.risk_utility_map`.
     seed
         Of the keys that are drawn; the same seed gives the same map.
 
@@ -142,8 +142,8 @@ def map_scenarios(
     >>> map_scenarios.__name__  # see the example of `Scenarios`
     'map_scenarios'
     """
-    from risk.designs import build_designs, keep_zeros
-    from risk.map import risk_utility_map
+    from risk.risk_map.designs import build_designs, keep_zeros
+    from risk.risk_map.map import risk_utility_map
 
     while name in designs:
         name += "*"

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckm.assessment.grouping import categories, parents
-from reports.facts import MeasureFact
-from risk.utility.additivity import additivity
+from reports.facts.release import MeasureFact
 from risk.utility.classes import CLASSES, class_cells
-from risk.utility.deviations import bias, deviations, summaries
-from risk.utility.distances import distances
 from risk.utility.measure import defined
-from risk.utility.ranks import ranks
-from risk.utility.significance import significance
-from risk.utility.variation import variation
-from risk.utility.zeros import zeros
+from risk.utility.measures.additivity import additivity
+from risk.utility.measures.deviations import bias, deviations, summaries
+from risk.utility.measures.distances import distances
+from risk.utility.measures.ranks import ranks
+from risk.utility.measures.significance import significance
+from risk.utility.measures.variation import variation
+from risk.utility.measures.zeros import zeros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ckm.config import Job
     from ckm.config.service.build import Service
     from ptable import Certificate, Feasibility, NoiseSpec
-    from ptable.stack import StackedSpec
+    from ptable.design.stack import StackedSpec
 
 __all__ = ["check", "show_feasibility", "tell_few_outcomes"]
 
@@ -146,7 +146,7 @@ def tell_few_outcomes(
     voice: Voice, spec: NoiseSpec | StackedSpec, *, proof: Certificate | None = None
 ) -> None:
     """Warn of rows whose noise is nearly a law on two points."""
-    from ptable.figures import name_few_outcomes
+    from ptable.advice.figures import name_few_outcomes
 
     if text := name_few_outcomes(spec, proof=proof):
         voice.warn("few outcomes", text)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from ckm.comparison.testbed import Bench
     from ptable import PTable
-    from risk.coded import CubeRequest
-    from risk.criteria_methods import CountingMethod
+    from risk.criteria.coded import CubeRequest
+    from risk.criteria.methods import CountingMethod
     from tables import Secret
 
     Numbers = NDArray[np.float64]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ckm.engine.published_table import PublishedTable
     from ckm.ledger.ledger import Policy
     from ptable import PTable
-    from risk.coded import CubeRequest
+    from risk.criteria.coded import CubeRequest
     from tables import Secret
 
     Numbers = NDArray[np.float64]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ptable.table import PTable
-from reports.languages import LANGUAGES
+from reports.i18n.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from ckm.engine.cell_histogram import Tally
     from reports import Report
-    from reports.facts import ComparisonFacts, LevelFact, Text
-    from risk.designs import MapDesign
-    from risk.findings import Rules
-    from risk.map_result import RiskUtilityMap
+    from reports.facts.release import ComparisonFacts, LevelFact, Text
+    from risk.risk_map.designs import MapDesign
+    from risk.risk_map.findings import Rules
+    from risk.risk_map.result import RiskUtilityMap
 
 __all__ = ["Comparison", "compare", "write_comparison"]
 
@@ -140,7 +140,7 @@ def compare(
     job
         The job, from `ckm.config.read_job`.
     designs
-        Name → design, see `risk.map.risk_utility_map`.
+        Name → design, see `risk.risk_map.map.risk_utility_map`.
     sensitive
         The sensitive counts; by default those of the job's ``[report]``, whose limit of
         ``posterior_set`` is that of the conclusion too.
@@ -162,7 +162,7 @@ def compare(
     from ckm.assessment.facts import level_facts
     from ckm.assessment.risk_utility_scenarios import map_scenarios
     from ckm.release.job_inputs import load_ptable, open_engine
-    from risk.findings import Rules
+    from risk.risk_map.findings import Rules
 
     no_noise = PTable(noise=[[0]], upper=[[8]], key_range=8)  # type: ignore[arg-type]
     with open_engine(job, no_noise, memory_limit=memory_limit, threads=threads) as engine:

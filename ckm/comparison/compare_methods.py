@@ -16,10 +16,10 @@ from ckm.comparison.swapped_or_synthetic import SyntheticMethod, read_synthetic,
 from ckm.comparison.testbed import open_bench
 from ckm.config.comparison.method_settings import DEFAULTS, Experiment
 from ckm.errors import CkmError, ConfigError
+from ptable.design.mechanisms import Mechanism
 from ptable.errors import PTableError
-from ptable.mechanisms import Mechanism
-from risk.criteria import measure_criteria
-from risk.criteria_methods import LookedUpMethod, RecordMethod
+from risk.criteria.criteria import measure_criteria
+from risk.criteria.methods import LookedUpMethod, RecordMethod
 from risk.errors import RiskError
 from tables import TablesError
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from ckm.config.comparison.method_settings import MethodChoice
     from ckm.config.job.job import Job
     from ptable import PTable
-    from risk.coded import CubeRequest
-    from risk.criteria import MakeMethod
-    from risk.criteria_methods import CountingMethod
-    from risk.criteria_result import Criteria
+    from risk.criteria.coded import CubeRequest
+    from risk.criteria.criteria import MakeMethod
+    from risk.criteria.methods import CountingMethod
+    from risk.criteria.result import Criteria
     from synth.guarantee import Guarantee
     from tables import Secret
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from ckm import __version__
 from ckm.assessment.risk_utility_scenarios import LOSS, RISK
-from ptable.mechanisms import Mechanism
-from ptable.spec import NoiseSpec
-from reports.facts import (
+from ptable.design.mechanisms import Mechanism
+from ptable.design.spec import NoiseSpec
+from reports.facts.release import (
     ComparisonFacts,
     MeasureFact,
     PosteriorFact,
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from ckm.comparison.compare_designs import Comparison
     from ptable.table import PTable
-    from risk.findings import Case, Rules
-    from risk.histogram import Histogram
-    from risk.inverse import Inverse
+    from risk.distributions.histogram import Histogram
+    from risk.inference.inverse import Inverse
+    from risk.risk_map.findings import Case, Rules
 
 __all__ = ["comparison_facts"]
 
@@ -86,8 +86,8 @@ def _small(found: Comparison) -> NDArray[np.int64]:
 
 
 def _sets(found: Comparison) -> Iterator[SetFact]:
-    from risk.band import Band
-    from risk.sets import NEGLIGIBLE
+    from risk.inference.band import Band
+    from risk.inference.sets import NEGLIGIBLE
 
     counts = _small(found)
     for name, table in found.ptables.items():
@@ -106,7 +106,7 @@ def _sets(found: Comparison) -> Iterator[SetFact]:
 
 def _inverses(found: Comparison) -> dict[str, Inverse]:
     """Pair every p-table with the share of each count among the distinct cells."""
-    from risk.inverse import Inverse
+    from risk.inference.inverse import Inverse
 
     largest = max(int(_small(found)[-1]), *found.map.sensitive)
     largest += 2 * max(table.max_noise for table in found.ptables.values())
@@ -137,7 +137,7 @@ def _posteriors(found: Comparison, inverse: Inverse) -> Iterator[PosteriorFact]:
 
 
 def _measures(found: Comparison, design: str) -> Iterator[MeasureFact]:
-    from risk.map_figures import ReadyTable, utility_figures
+    from risk.risk_map.figures import ReadyTable, utility_figures
 
     ready = ReadyTable.of(found.ptables[design])
     for group, value, histogram in _groups(found):
@@ -168,7 +168,7 @@ def _groups(found: Comparison) -> Iterator[tuple[str, str, Histogram]]:
 def _conclusion(
     found: Comparison, inverses: Mapping[str, Inverse], rules: Rules
 ) -> dict[str, dict[str, float | str]]:
-    from risk.findings import conclude
+    from risk.risk_map.findings import conclude
 
     base: dict[str, dict[str, float | str]] = {
         "cells": {
@@ -187,8 +187,8 @@ def _conclusion(
 
 
 def _case(found: Comparison, name: str, inverse: Inverse) -> Case:
-    from risk.findings import Case
-    from risk.nested import certain_with_one_more, differing_answers
+    from risk.inference.nested import certain_with_one_more, differing_answers
+    from risk.risk_map.findings import Case
 
     table, sensitive = found.ptables[name], found.map.sensitive
     figures = {f: found.map.find(name, f) for f in (RISK, LOSS, "q_set", "differencing")}
@@ -215,7 +215,7 @@ def _kind(table: PTable) -> Literal["fixed", "redrawn", "keyed"]:
 
 
 def _is_hidden(table: PTable, sensitive: tuple[int, ...]) -> bool:
-    from risk.band import Band
+    from risk.inference.band import Band
 
     return not Band.of(table).windows(np.array(sensitive))[1].any()
 

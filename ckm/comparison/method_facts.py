@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from ckm import __version__
 from ckm.config.comparison.method_settings import DEFAULTS
-from reports.facts import ComparisonFacts, ScenarioFacts
-from reports.method_facts import CriterionFact, MethodFact, MethodFacts
+from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
+from reports.facts.release import ComparisonFacts, ScenarioFacts
 
 if TYPE_CHECKING:
     from ckm.comparison.compare_methods import MethodComparison, MethodResult
     from ckm.config.comparison.method_settings import MethodChoice
-    from reports.facts import Text
+    from reports.facts.release import Text
 
 __all__ = ["comparison_of_methods", "method_facts", "methods_csv"]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ckm.suppression import Suppression
     from ckm.suppression.secondary.search import Method
-    from risk.coded import CodedRecords, CubeRequest
+    from risk.criteria.coded import CodedRecords, CubeRequest
 
     Numbers = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class SuppressionMethod:
 
     Examples
     --------
-    >>> from risk.coded import CodedRecords, CubeRequest
+    >>> from risk.criteria.coded import CodedRecords, CubeRequest
     >>> table = CubeRequest(dimensions=(0,))
     >>> method = SuppressionMethod(
     ...     CodedRecords([[0]] * 9 + [[1]] * 2 + [[2]] * 5),

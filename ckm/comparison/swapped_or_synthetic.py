@@ -11,7 +11,7 @@ import numpy as np
 
 from ckm.comparison.testbed import dimensions_of
 from ckm.errors import ConfigError
-from risk.coded import CodedRecords
+from risk.criteria.coded import CodedRecords
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ckm.comparison.testbed import Bench
     from ckm.config.job.job import Job
-    from risk.coded import CubeRequest
+    from risk.criteria.coded import CubeRequest
 
     Numbers = NDArray[np.float64]
 
@@ -129,7 +129,7 @@ class SyntheticMethod:
 
     Examples
     --------
-    >>> from risk.coded import CodedRecords, CubeRequest
+    >>> from risk.criteria.coded import CodedRecords, CubeRequest
     >>> made = SyntheticMethod(CodedRecords([[0], [1]]))
     >>> made.publish(CubeRequest(dimensions=(0,), without=(0,)))
     array([1., 1., 2.])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckm.errors import ConfigError
-from risk.coded import CodedRecords
+from risk.criteria.coded import CodedRecords
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

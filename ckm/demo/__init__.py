@@ -10,4 +10,6 @@ if TYPE_CHECKING:
 
 __all__ = ["job_seekers", "make_demo"]
 
-__getattr__ = lazy(__name__, {"job_seekers": "ckm.demo.register", "make_demo": "ckm.demo.demo"})
+__getattr__, __dir__ = lazy(
+    __name__, {"job_seekers": "ckm.demo.register", "make_demo": "ckm.demo.demo"}
+)

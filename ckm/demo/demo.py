@@ -16,7 +16,7 @@ from ckm.demo.register import OUTSIDE, job_seekers
 from ckm.errors import ConfigError, ReleaseError
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
 from ckm.release.perturbed import release
-from reports.languages import LANGUAGES
+from reports.i18n.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,7 +9,7 @@ import numpy as np
 
 from ckm.engine.published_table import grid_size, shows_grid
 from ckm.errors import ConfigError
-from risk.histogram import Histogram
+from risk.distributions.histogram import Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -100,8 +100,8 @@ def open_records(
             "Spark tabulates Parquet files, not data in memory.",
             hint="write them to Parquet, or leave engine out",
         )
-    from tables.spark import open_spark
-    from tables.spark_session import LOCAL
+    from tables.spark.session import LOCAL
+    from tables.spark.spark import open_spark
 
     return open_spark(data, master=master or LOCAL)
 

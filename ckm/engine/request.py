@@ -47,7 +47,7 @@ class TableRequest:
         beside the finest cells, which every table has: ``[["a"]]`` over dimensions ``a`` and
         ``b`` publishes the cross of both too. For ``a`` alone ask for a table of ``a``.
     where
-        A filter, see `tables.filters`.
+        A filter, see `tables.filtering.filters`.
     measures
         ``"count"``, ``"weighted"``, and of a variable ``"sum:income"`` and ``"mean:income"``;
         each once.

@@ -35,7 +35,7 @@ __all__ = [
 
 _FILES = ("read_about", "read_table", "stream", "to_bytes", "write_table")
 
-__getattr__ = lazy(
+__getattr__, __dir__ = lazy(
     __name__,
     {
         "FORMATS": "ckm.formats.registry",

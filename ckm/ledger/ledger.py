@@ -171,7 +171,7 @@ class Ledger:
         Parameters
         ----------
         cells
-            From `tables.cube` with ``sketch=ledger.width``.
+            From `tables.cells.cube` with ``sketch=ledger.width``.
         definition
             What table it is.
         shown

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Release", "release", "release_true_numbers", "swap"]
 
-__getattr__ = lazy(
+__getattr__, __dir__ = lazy(
     __name__,
     {
         "Release": "ckm.release.perturbed",

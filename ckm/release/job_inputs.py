@@ -15,7 +15,7 @@ from ckm.errors import ConfigError
 from footing.errors import ExplainedError
 from tables import Secret, SourceError
 from tables.secret import SECRET_VARIABLE
-from tables.spill import SpillFolder
+from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -70,12 +70,12 @@ def load_ptable(job: Job) -> PTable:
             hint="ckm suppress takes it; ckm release needs [ptable] instead of [suppression]",
         )
     from ptable import NoiseSpec
-    from ptable.stack import StackedSpec
+    from ptable.design.stack import StackedSpec
 
     table = _read_or_solve(job.ptable)
     proof, spec = table.certificate, table.spec
     if proof is not None and isinstance(spec, NoiseSpec | StackedSpec):
-        from ptable.figures import name_few_outcomes
+        from ptable.advice.figures import name_few_outcomes
 
         if text := name_few_outcomes(spec, proof=proof):
             logger.warning("%s", text, extra={"event": "noise of few outcomes"})
@@ -124,7 +124,7 @@ def load_noises(job: Job) -> dict[str, MagnitudeNoise]:
 
 def _read_or_solve(wanted: NoiseSpec | Path) -> PTable:
     from ptable import PTable
-    from ptable.mechanisms import Mechanism
+    from ptable.design.mechanisms import Mechanism
 
     if isinstance(wanted, Path):
         table = PTable.read(wanted)

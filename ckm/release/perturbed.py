@@ -42,10 +42,10 @@ from ckm.release.pages.report_pages import write_report
 from ckm.release.verdict import judge
 from ckm.release.warnings_log import warnings_heard
 from ckm.versions import versions
-from reports.facts import FileFact, ReproductionFacts
+from reports.facts.release import FileFact, ReproductionFacts
 from tables import Secret
 from tables.secret import SECRET_VARIABLE
-from tables.spill import SpillFolder
+from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from ckm.release.job_inputs import OpenedJob, Step
     from ckm.release.pages.report_pages import ReportFiles
     from ptable import PTable
-    from reports.facts import ReleaseFacts
-    from risk.designs import MapDesign
+    from reports.facts.release import ReleaseFacts
+    from risk.risk_map.designs import MapDesign
     from tables import KeyQuality
 
 __all__ = ["Release", "rehearse", "release"]

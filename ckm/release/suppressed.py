@@ -33,7 +33,7 @@ from ckm.release.job_inputs import silent_step
 from ckm.suppression.cell_selection import Choice, choose_hidden
 from ckm.suppression.original_cells import open_originals
 from ckm.versions import versions
-from tables.spill import SpillFolder
+from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

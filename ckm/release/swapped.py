@@ -23,7 +23,7 @@ from ckm.release.files.output_paths import is_matched
 from ckm.versions import versions
 from tables import Secret, SourceError, open_source
 from tables.secret import SECRET_VARIABLE
-from tables.spill import SpillFolder
+from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

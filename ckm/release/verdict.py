@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckm.config.job.job import Job
-    from reports.facts import CheckFact
+    from reports.facts.release import CheckFact
 
 __all__ = ["judge"]
 

@@ -9,7 +9,7 @@ from dp.belief import advantage_bound, true_positive_bound
 from dp.checking import checked_delta, checked_epsilon, checked_probability
 
 if TYPE_CHECKING:
-    from dp.pld import PrivacyLoss
+    from dp.accounting.pld import PrivacyLoss
 
 __all__ = ["Ceiling"]
 

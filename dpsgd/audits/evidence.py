@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dp.adjacency import Adjacency
 from dp.checking import checked_delta, checked_epsilon
+from dpsgd.accounting.cost import Sampling
 from dpsgd.audits.inversion import AttributeInversion
 from dpsgd.audits.one_run import OneRun
 from dpsgd.audits.rates import AttackRates, Rate
 from dpsgd.audits.rebuilding import Rebuilt
-from dpsgd.cost import Sampling
 from dpsgd.errors import DPSGDError
 
 if TYPE_CHECKING:

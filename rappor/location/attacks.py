@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rappor.coins import bytes_source, flip
+from rappor.client.bernoulli import bytes_source, flip
+from rappor.client.permanent import permanent
 from rappor.errors import RapporError
-from rappor.permanent import permanent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

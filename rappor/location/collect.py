@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rappor.accounting import epsilon_after
-from rappor.client import encode
+from rappor.client.account import ValueLedger
+from rappor.client.client import encode
+from rappor.client.permanent import permanent_key
 from rappor.errors import CapError, RapporError
-from rappor.ledger import ValueLedger
 from rappor.parameters import Parameters
-from rappor.permanent import permanent_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from rappor.client.permanent import SecretKey
     from rappor.counts import Counts
     from rappor.location.areas import Areas
-    from rappor.permanent import SecretKey
 
 __all__ = ["Collection", "charged", "collect", "levels_of", "sampled_hours", "spent"]
 
@@ -255,7 +255,7 @@ def spent(reported: NDArray[np.int64], *, parameters: Parameters) -> NDArray[np.
 
     Notes
     -----
-    The bound of `rappor.ledger.ValueLedger`, for all people at once.
+    The bound of `rappor.client.account.ValueLedger`, for all people at once.
 
     Examples
     --------

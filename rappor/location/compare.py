@@ -10,11 +10,11 @@ from rappor.location.strategies import cloaking, dummies, mix_zones, open_traces
 if TYPE_CHECKING:
     import numpy as np
 
+    from rappor.client.permanent import SecretKey
     from rappor.location.areas import Grid
     from rappor.location.collect import Collection
     from rappor.location.outcome import Outcome
     from rappor.location.people import Traces
-    from rappor.permanent import SecretKey
 
 __all__ = ["compare"]
 

@@ -18,11 +18,11 @@ from rappor.location.people import HOURS, moving_people
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rappor.client.permanent import SecretKey
     from rappor.location.areas import Grid
     from rappor.location.collect import Collection
     from rappor.location.map import LevelMap
     from rappor.location.outcome import Outcome
-    from rappor.permanent import SecretKey
 
 __all__ = ["Experiment", "LevelFigures", "experiment"]
 

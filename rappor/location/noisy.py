@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dp.planar import PlanarLaplace
-from rappor.coins import bytes_source, flip
+from dp.mechanisms.planar import PlanarLaplace
+from rappor.client.bernoulli import bytes_source, flip
+from rappor.client.permanent import permanent, permanent_key
 from rappor.errors import RapporError
 from rappor.location.collect import Collection, charged, collect, sampled_hours
 from rappor.location.map import finest_shares, population_map
 from rappor.location.outcome import Seen, judge, shares_of
 from rappor.location.people import HOURS
-from rappor.permanent import permanent, permanent_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rappor.client.permanent import SecretKey
     from rappor.location.areas import Grid
     from rappor.location.outcome import Outcome
     from rappor.location.people import Traces
-    from rappor.permanent import SecretKey
 
 __all__ = ["geo_indistinguishable", "rappor_cells"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from reports.languages import mark
+from reports.i18n.languages import mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

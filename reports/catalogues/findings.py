@@ -1,6 +1,6 @@
 """What a comparison of designs found, in sentences whose numbers come from it.
 
-The rules behind the findings are in `risk.findings`.
+The rules behind the findings are in `risk.risk_map.findings`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reports.catalogues.wording import Sentence
-from reports.languages import mark
+from reports.i18n.languages import mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from reports.catalogues.wording import Sentence
 from reports.errors import ReportError
-from reports.languages import mark
+from reports.i18n.languages import mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reports.guarantee_facts import GuaranteeFact
-    from reports.languages import Words
+    from reports.facts.guarantees import GuaranteeFact
+    from reports.i18n.languages import Words
 
 __all__ = ["GUARANTEES", "say_guarantee"]
 
@@ -75,8 +75,8 @@ def say_guarantee(words: Words, fact: GuaranteeFact) -> str:
 
     Examples
     --------
-    >>> from reports.guarantee_facts import GuaranteeFact
-    >>> from reports.languages import words_of
+    >>> from reports.facts.guarantees import GuaranteeFact
+    >>> from reports.i18n.languages import words_of
     >>> say_guarantee(words_of("en"), GuaranteeFact(name="simulated"))
     'NOT private: the noise came from a seed.'
     """

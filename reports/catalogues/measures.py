@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from reports.catalogues.wording import Kind
-    from reports.languages import Words
+    from reports.i18n.languages import Words
 
 __all__ = ["figure_name", "kind_of", "measure_name"]
 
@@ -23,7 +23,7 @@ def measure_name(words: Words, name: str) -> str:
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> measure_name(words_of("en"), "d1_q90")
     'absolute deviation (D1): quantile 0.9'
     >>> measure_name(words_of("fr"), "changed_pct")
@@ -44,15 +44,15 @@ def figure_name(words: Words, name: str) -> str:
     words
         The language.
     name
-        Of `risk.map_catalogue.FIGURES`.
+        Of `risk.risk_map.catalogue.FIGURES`.
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> figure_name(words_of("en"), "differencing")
     'success of differencing'
     """
-    from risk.map_catalogue import FIGURES
+    from risk.risk_map.catalogue import FIGURES
 
     return _with_unit(words.say(FIGURES[name].words), FIGURES[name].unit)
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from reports.catalogues.wording import Sentence
-from reports.languages import mark
+from reports.i18n.languages import mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

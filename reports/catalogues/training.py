@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from reports.languages import mark
+from reports.i18n.languages import mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

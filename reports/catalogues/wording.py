@@ -12,11 +12,11 @@ from reports.errors import ReportError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reports.languages import Words
+    from reports.i18n.languages import Words
 
 __all__ = ["Kind", "Sentence", "written"]
 
-#: How a number is written; see `reports.numbers`.
+#: How a number is written; see `reports.i18n.numbers`.
 Kind: TypeAlias = Literal[
     "count", "signed", "share", "probability", "amount", "ratio", "plain", "tiny"
 ]
@@ -64,7 +64,7 @@ class Sentence:
 
         Examples
         --------
-        >>> from reports.languages import words_of
+        >>> from reports.i18n.languages import words_of
         >>> Sentence("at most %(most)s").say(words_of("fr"), {"most": 0.5}, of="a limit")
         'au plus 0,5'
         """
@@ -95,7 +95,7 @@ def written(words: Words, value: float | str, kind: Kind) -> str:
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> written(words_of("en"), 0.25, "probability")
     '0.250'
     """

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reports.drawing import Drawing, Scale, ticks
+from reports.charts.drawing import Drawing, Scale, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reports.languages import Words
+    from reports.i18n.languages import Words
 
 __all__ = ["Bars", "lines_of_shares", "paired_bars"]
 
@@ -57,7 +57,7 @@ def paired_bars(words: Words, bars: Bars, lines: Sequence[tuple[int, float, floa
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> bars = Bars(id="a", title="Noise", description="", across="noise", upwards="share")
     >>> paired_bars(words_of("en"), bars, [(-1, 0.5, 0.4), (1, 0.5, 0.6)]).count("<rect")
     6
@@ -103,7 +103,7 @@ def lines_of_shares(words: Words, bars: Bars, lines: Sequence[tuple[str, float, 
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> bars = Bars(id="a", title="Risk", description="", across="share", upwards="count")
     >>> "0.250" in lines_of_shares(words_of("en"), bars, [("1", 0.25, "")])
     True

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reports.drawing import Drawing, Scale, log_ticks, ticks
+from reports.charts.drawing import Drawing, Scale, log_ticks, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reports.languages import Words
+    from reports.i18n.languages import Words
 
 __all__ = ["Curve", "Curves", "Spot", "curves"]
 
@@ -131,7 +131,7 @@ def curves(words: Words, data: Curves, lines: Sequence[Curve]) -> str:
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> data = Curves(id="a", title="", description="", across="x", upwards="y")
     >>> line = Curve(name="one", spots=(Spot(x=0, y=1), Spot(x=2, y=3, low=2, high=4)))
     >>> curves(words_of("en"), data, [line]).count("<circle")

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reports.drawing import Drawing, Scale, ticks
+from reports.charts.drawing import Drawing, Scale, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reports.languages import Words
+    from reports.i18n.languages import Words
 
 __all__ = ["Interval", "Intervals", "interval_bars", "interval_lines"]
 
@@ -67,7 +67,7 @@ def interval_lines(words: Words, data: Intervals, lines: Sequence[Interval]) -> 
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> data = Intervals(
     ...     id="a", title="", description="", amount="", names="", found="", other=""
     ... )
@@ -113,7 +113,7 @@ def interval_bars(words: Words, data: Intervals, bars: Sequence[Interval]) -> st
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> data = Intervals(
     ...     id="a", title="", description="", amount="", names="", found="", other=""
     ... )

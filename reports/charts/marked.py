@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reports.drawing import Drawing, Scale, log_ticks, ticks
+from reports.charts.drawing import Drawing, Scale, log_ticks, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from reports.languages import Words
+    from reports.i18n.languages import Words
 
 __all__ = ["Marked", "MarkedLine", "marked_bars"]
 
@@ -78,7 +78,7 @@ def marked_bars(words: Words, data: Marked, lines: Sequence[MarkedLine]) -> str:
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> data = Marked(
     ...     id="a",
     ...     title="",

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from reports.drawing import SHADES, Drawing, shade_of
+from reports.charts.drawing import SHADES, Drawing, shade_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from reports.languages import Words
+    from reports.i18n.languages import Words
 
 __all__ = ["Matrix", "matrix"]
 
@@ -66,7 +66,7 @@ def matrix(
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> data = Matrix(
     ...     id="a",
     ...     title="",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reports.drawing import Drawing, Scale, ticks
+from reports.charts.drawing import Drawing, Scale, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reports.languages import Words
+    from reports.i18n.languages import Words
 
 __all__ = ["Points", "Spot", "points"]
 
@@ -56,7 +56,7 @@ def points(words: Words, data: Points, spots: Sequence[Spot]) -> str:
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> data = Points(
     ...     id="a",
     ...     title="",

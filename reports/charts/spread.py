@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reports.drawing import Drawing, Scale, ticks
+from reports.charts.drawing import Drawing, Scale, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reports.languages import Words
+    from reports.i18n.languages import Words
 
 __all__ = ["Spread", "SpreadLine", "spread"]
 
@@ -53,7 +53,7 @@ def spread(words: Words, data: Spread, lines: Sequence[SpreadLine]) -> str:
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> line = SpreadLine(name="small", least=0, q10=0, median=1, q90=3, most=5)
     >>> data = Spread(id="a", title="", description="", across="counts")
     >>> spread(words_of("en"), data, [line]).count("<rect")

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reports.drawing import SHADES, Drawing
+from reports.charts.drawing import SHADES, Drawing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reports.languages import Words
+    from reports.i18n.languages import Words
 
 __all__ = ["Surface", "surface"]
 
@@ -64,7 +64,7 @@ def surface(words: Words, data: Surface, heights: Sequence[Sequence[float]]) -> 
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> data = Surface(
     ...     id="a",
     ...     title="",

@@ -10,8 +10,8 @@ from reports.parts import Cell
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from reports.facts import FileFact, Outcome
-    from reports.languages import Words
+    from reports.facts.release import FileFact, Outcome
+    from reports.i18n.languages import Words
     from reports.parts import Entry
 
 __all__ = ["file_entries", "has_failed", "outcome_cell", "page_title", "verdict"]
@@ -29,7 +29,7 @@ def page_title(words: Words, title: str, ident: str) -> str:
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> page_title(words_of("en"), "", "2027-03")
     'Release 2027-03'
     """
@@ -50,7 +50,7 @@ def outcome_cell(words: Words, outcome: Outcome) -> Cell:
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> outcome_cell(words_of("en"), "failed").text
     'failed'
     """
@@ -75,7 +75,7 @@ def verdict(words: Words, outcomes: Collection[Outcome]) -> str:
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> verdict(words_of("en"), ["passed", "failed", "no limit"])
     'Of the checks made, 2 in all, 1 failed; 1 figure is shown without a limit.'
     """
@@ -137,8 +137,8 @@ def file_entries(words: Words, file: FileFact) -> tuple[Entry, Entry, Entry]:
 
     Examples
     --------
-    >>> from reports.facts import FileFact
-    >>> from reports.languages import words_of
+    >>> from reports.facts.release import FileFact
+    >>> from reports.i18n.languages import words_of
     >>> file_entries(words_of("en"), FileFact(file="a.csv", bytes=1200, sha256="00"))[1]
     '1,200'
     """

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from reports.catalogues.findings import FINDINGS
 from reports.pages.definitions import definitions
 from reports.pages.methods import method_parts
-from reports.pages.risk import posterior_table
+from reports.pages.release.risk import posterior_table
+from reports.pages.release.utility import by_variable
 from reports.pages.scenarios import figure_table, scenario_parts
-from reports.pages.utility import by_variable
 from reports.parts import Table, numbers, texts
 
 if TYPE_CHECKING:
-    from reports.facts import ComparisonFacts, SetFact
-    from reports.languages import Words
+    from reports.facts.release import ComparisonFacts, SetFact
+    from reports.i18n.languages import Words
 
 __all__ = ["comparison_page"]
 

@@ -13,9 +13,9 @@ from reports.parts import Cell, Figure, Table, numbers, texts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reports.decoding import CandidateFact, DecodingFacts, EstimateFact
-    from reports.facts import Outcome
-    from reports.languages import Words
+    from reports.facts.decoding import CandidateFact, DecodingFacts, EstimateFact
+    from reports.facts.release import Outcome
+    from reports.i18n.languages import Words
     from reports.parts import Entry
 
 __all__ = ["decoding_page"]

@@ -12,8 +12,8 @@ from reports.parts import Cell, Table, texts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from reports.facts import MeasureFact, RiskFacts, ScenarioFacts
-    from reports.languages import Words
+    from reports.facts.release import MeasureFact, RiskFacts, ScenarioFacts
+    from reports.i18n.languages import Words
 
 __all__ = ["definitions"]
 
@@ -35,7 +35,7 @@ def definitions(
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> sorted(definitions(words_of("en"), (), None, None))
     ['figures', 'measures', 'references', 'terms']
     """
@@ -141,7 +141,7 @@ def _figures(words: Words, scenarios: ScenarioFacts | None) -> Table:
         names |= dict.fromkeys((scenarios.risk, scenarios.utility))
     lines = []
     if names:
-        from risk.map_catalogue import FIGURES
+        from risk.risk_map.catalogue import FIGURES
 
         lines = [
             (name, figure_name(words, name), FIGURES[name].unit, FIGURES[name].definition)

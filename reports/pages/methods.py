@@ -11,8 +11,8 @@ from reports.parts import Cell, Table, numbers, texts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reports.languages import Words
-    from reports.method_facts import CriterionFact, MethodFact, MethodFacts
+    from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
+    from reports.i18n.languages import Words
     from reports.parts import Entry, Rating
 
 __all__ = ["method_parts", "rating_of"]
@@ -33,8 +33,8 @@ def method_parts(words: Words, facts: MethodFacts) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from reports.languages import words_of
-    >>> from reports.method_facts import MethodFacts
+    >>> from reports.i18n.languages import words_of
+    >>> from reports.facts.methods import MethodFacts
     >>> facts = MethodFacts(
     ...     methods=(),
     ...     tables=(("area", "sex"),),
@@ -73,7 +73,7 @@ def rating_of(criterion: CriterionFact) -> Rating | None:
 
     Examples
     --------
-    >>> from reports.method_facts import CriterionFact
+    >>> from reports.facts.methods import CriterionFact
     >>> rating_of(CriterionFact(name="cells_lost", share=0.0, base=9))
     'best'
     """

@@ -12,8 +12,8 @@ from reports.parts import Cell, Figure, Table, numbers, texts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reports.facts import DesignFact, ScenarioFacts
-    from reports.languages import Words
+    from reports.facts.release import DesignFact, ScenarioFacts
+    from reports.i18n.languages import Words
     from reports.parts import Entry
 
 __all__ = ["figure_entry", "figure_table", "scenario_parts"]
@@ -36,8 +36,8 @@ def scenario_parts(words: Words, scenarios: ScenarioFacts) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from reports.facts import ScenarioFacts
-    >>> from reports.languages import words_of
+    >>> from reports.facts.release import ScenarioFacts
+    >>> from reports.i18n.languages import words_of
     >>> scenario_parts(words_of("en"), ScenarioFacts(designs=(), refused={}))["pictures"]
     []
     """
@@ -93,13 +93,13 @@ def figure_entry(words: Words, name: str, number: float | None) -> Entry:
 
     Examples
     --------
-    >>> from reports.languages import words_of
+    >>> from reports.i18n.languages import words_of
     >>> figure_entry(words_of("en"), "q_worst", 0.5), figure_entry(words_of("en"), "aad", None)
     ('0.500', 'not defined')
     """
     if number is None:
         return words.say("not defined")
-    from risk.map_catalogue import FIGURES
+    from risk.risk_map.catalogue import FIGURES
 
     return written(words, number, kind_of(FIGURES[name].unit))
 
@@ -128,8 +128,8 @@ def figure_table(
 
     Examples
     --------
-    >>> from reports.facts import DesignFact
-    >>> from reports.languages import words_of
+    >>> from reports.facts.release import DesignFact
+    >>> from reports.i18n.languages import words_of
     >>> design = DesignFact(name="a", figures={"aad": 1.5}, front=True)
     >>> figure_table(words_of("en"), [design], names=["aad"], ident="t", caption="c").rows[0][3]
     '1.500'

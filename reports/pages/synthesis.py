@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reports.downloads import Download
-    from reports.languages import Words
+    from reports.facts.synthesis import SynthesisFacts, SynthesisFigure
+    from reports.i18n.languages import Words
     from reports.parts import Entry
-    from reports.synthesis_facts import SynthesisFacts, SynthesisFigure
 
 __all__ = ["synthesis_page"]
 

@@ -1,6 +1,6 @@
 """The page of a service: from plain facts to HTML; nothing is computed or counted here."""
 
-from reports.service.facts import (
+from reports.facts.service import (
     Choice,
     Column,
     Download,

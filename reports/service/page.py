@@ -7,14 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reports.charts.service import charts
 from reports.errors import ReportError
-from reports.languages import LANGUAGES, words_of
+from reports.i18n.languages import LANGUAGES, words_of
 from reports.render import environment, without_controls
-from reports.service.chart import charts
 
 if TYPE_CHECKING:
-    from reports.languages import Words
-    from reports.service.facts import PageFacts, SignInFacts, Try
+    from reports.facts.service import PageFacts, SignInFacts, Try
+    from reports.i18n.languages import Words
 
 __all__ = ["ASSETS", "asset", "service_page", "sign_in_page"]
 
@@ -40,7 +40,7 @@ def service_page(facts: PageFacts, *, language: str) -> str:
 
     Examples
     --------
-    >>> from reports.service.facts import PageFacts
+    >>> from reports.facts.service import PageFacts
     >>> texts = dict(description="", source="", unit="", contact="", updated="")
     >>> facts = PageFacts(title="Job seekers", languages={}, fields=(), **texts)
     >>> "<h1>Job seekers</h1>" in service_page(facts, language="en")
@@ -75,7 +75,7 @@ def sign_in_page(facts: SignInFacts, *, language: str) -> str:
 
     Examples
     --------
-    >>> from reports.service.facts import SignInFacts
+    >>> from reports.facts.service import SignInFacts
     >>> html = sign_in_page(SignInFacts(title="Job seekers", proof="12ab"), language="fr")
     >>> 'value="12ab"' in html
     True

@@ -7,20 +7,20 @@ reports an `AttackResult`. Where there is a formula, `closed_form` gives the sam
 from risk.attacks.additive_keys import AdditiveKeys, Leakage, joint_noise
 from risk.attacks.averaging import TwoPartition
 from risk.attacks.differencing import Differencing, DifferencingFigures
-from risk.attacks.feasibility import FeasibilityIntervals
-from risk.attacks.geographic import GeographicDifferencing
 from risk.attacks.hidden_bound import HiddenBound
-from risk.attacks.linear import LinearReconstruction
-from risk.attacks.linkage import Linkage
 from risk.attacks.margins import MarginBounds, reveal
 from risk.attacks.means import MeansBesideCounts, candidate_counts
-from risk.attacks.oracle import CountRequest, Oracle
+from risk.attacks.oracle.oracle import CountRequest, Oracle
+from risk.attacks.oracle.repeated import RepeatedAnswers, repeats_needed
+from risk.attacks.oracle.result import AttackResult, wilson
+from risk.attacks.oracle.simulated import SimulatedOracle
 from risk.attacks.pairs import pairs_available, pairs_needed
-from risk.attacks.repeated import RepeatedAnswers, repeats_needed
-from risk.attacks.result import AttackResult, wilson
-from risk.attacks.simulated import SimulatedOracle
+from risk.attacks.reconstruction.feasibility import FeasibilityIntervals
+from risk.attacks.reconstruction.geographic import GeographicDifferencing
+from risk.attacks.reconstruction.linear import LinearReconstruction
+from risk.attacks.reconstruction.linkage import Linkage
+from risk.attacks.reconstruction.subset_sums import SubsetSums
 from risk.attacks.small_cell import SmallCell
-from risk.attacks.subset_sums import SubsetSums
 
 __all__ = [
     "AdditiveKeys",

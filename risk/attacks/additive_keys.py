@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from risk.attacks.checks import truth_of
-from risk.attacks.laws import noise_law, row_of
-from risk.attacks.oracle import CountRequest, Questioner
-from risk.attacks.result import AttackResult
+from risk.attacks.oracle.checks import truth_of
+from risk.attacks.oracle.laws import noise_law, row_of
+from risk.attacks.oracle.oracle import CountRequest, Questioner
+from risk.attacks.oracle.result import AttackResult
 from risk.errors import RiskError
 from risk.wellformed import read_pair
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ptable import PTable
-    from risk.attacks.oracle import Oracle
+    from risk.attacks.oracle.oracle import Oracle
 
 __all__ = ["AdditiveKeys", "Leakage", "joint_noise"]
 

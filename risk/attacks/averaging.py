@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from risk.attacks.checks import require_integers, truth_of
-from risk.attacks.laws import noise_law, p_mean_rounds_to_zero, row_of
-from risk.attacks.oracle import Questioner
+from risk.attacks.oracle.checks import require_integers, truth_of
+from risk.attacks.oracle.laws import noise_law, p_mean_rounds_to_zero, row_of
+from risk.attacks.oracle.oracle import Questioner
+from risk.attacks.oracle.result import AttackResult
 from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available, rounded_mean
-from risk.attacks.result import AttackResult
+from risk.distributions.distribution import Law
 from risk.errors import RiskError
-from risk.law import Law
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle import Oracle
+    from risk.attacks.oracle.oracle import Oracle
 
 __all__ = ["TwoPartition"]
 
@@ -49,7 +49,7 @@ class TwoPartition:
     --------
     >>> import numpy as np
     >>> from ptable import NoiseSpec, solve
-    >>> from risk.attacks.simulated import SimulatedOracle
+    >>> from risk.attacks.oracle.simulated import SimulatedOracle
     >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
     >>> rng = np.random.default_rng(1)
     >>> oracle = SimulatedOracle(table, np.full((50, 6), 20), rng=rng)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from risk.attacks.checks import truth_of
-from risk.attacks.laws import noise_law
-from risk.attacks.oracle import CountRequest, Questioner
-from risk.attacks.result import AttackResult
+from risk.attacks.oracle.checks import truth_of
+from risk.attacks.oracle.laws import noise_law
+from risk.attacks.oracle.oracle import CountRequest, Questioner
+from risk.attacks.oracle.result import AttackResult
 from risk.errors import RiskError
 from risk.wellformed import is_between, require_between, require_whole
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle import Oracle
+    from risk.attacks.oracle.oracle import Oracle
 
 __all__ = ["Differencing", "DifferencingFigures"]
 
@@ -77,7 +77,7 @@ class Differencing:
     --------
     >>> import numpy as np
     >>> from ptable import NoiseSpec, solve
-    >>> from risk.attacks.simulated import SimulatedOracle
+    >>> from risk.attacks.oracle.simulated import SimulatedOracle
     >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
     >>> rng = np.random.default_rng(1)
     >>> is_there = rng.integers(0, 2, 500)

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from risk.attacks.checks import require_integers, truth_of
-from risk.attacks.laws import noise_law
-from risk.attacks.oracle import Questioner
+from risk.attacks.oracle.checks import require_integers, truth_of
+from risk.attacks.oracle.laws import noise_law
+from risk.attacks.oracle.oracle import Questioner
+from risk.attacks.oracle.result import AttackResult
 from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available
-from risk.attacks.result import AttackResult
 from risk.errors import RiskError
 from risk.wellformed import is_between
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle import Oracle
+    from risk.attacks.oracle.oracle import Oracle
 
 __all__ = ["HiddenBound"]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.attacks.checks import require_integers, truth_of
-from risk.attacks.laws import noise_law
-from risk.attacks.oracle import CountRequest, Questioner
-from risk.attacks.result import AttackResult
+from risk.attacks.oracle.checks import require_integers, truth_of
+from risk.attacks.oracle.laws import noise_law
+from risk.attacks.oracle.oracle import CountRequest, Questioner
+from risk.attacks.oracle.result import AttackResult
+from risk.distributions.distribution import Law
 from risk.errors import RiskError
-from risk.law import Law
 from risk.wellformed import require_counts
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle import Oracle
+    from risk.attacks.oracle.oracle import Oracle
 
 __all__ = ["MarginBounds", "reveal"]
 

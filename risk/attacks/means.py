@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.attacks.checks import require_integers, truth_of
-from risk.attacks.oracle import CountRequest, Questioner
-from risk.attacks.result import AttackResult
+from risk.attacks.oracle.checks import require_integers, truth_of
+from risk.attacks.oracle.oracle import CountRequest, Questioner
+from risk.attacks.oracle.result import AttackResult
 from risk.errors import RiskError
 from risk.wellformed import read_numbers, require_counts
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from risk.attacks.oracle import Oracle
+    from risk.attacks.oracle.oracle import Oracle
 
 __all__ = ["MeansBesideCounts", "candidate_counts"]
 

@@ -7,15 +7,15 @@ from itertools import compress
 from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
-from risk.attacks.checks import require_integers
-from risk.attacks.oracle import CountRequest
+from risk.attacks.oracle.checks import require_integers
+from risk.attacks.oracle.oracle import CountRequest
 from risk.errors import RiskError
 from risk.wellformed import is_between
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from risk.attacks.oracle import Questioner
+    from risk.attacks.oracle.oracle import Questioner
 
 __all__ = [
     "Group",
@@ -123,7 +123,7 @@ def pair_sums(
 
     Examples
     --------
-    >>> from risk.attacks.oracle import Questioner
+    >>> from risk.attacks.oracle.oracle import Questioner
     >>> oracle = lambda request: [len(group) for group in request.groups]
     >>> pair_sums(Questioner(oracle=oracle), complementary_groups(3), line=0)
     [3, 3, 3]

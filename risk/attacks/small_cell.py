@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from risk.attacks.checks import require_integers, truth_of
-from risk.attacks.laws import noise_law, p_mean_rounds_to_zero
-from risk.attacks.oracle import CountRequest, Questioner
+from risk.attacks.oracle.checks import require_integers, truth_of
+from risk.attacks.oracle.laws import noise_law, p_mean_rounds_to_zero
+from risk.attacks.oracle.oracle import CountRequest, Questioner
+from risk.attacks.oracle.result import AttackResult
 from risk.attacks.pairs import complementary_groups, pairs_available, sums_of
-from risk.attacks.result import AttackResult
-from risk.law import Law
+from risk.distributions.distribution import Law
 from risk.wellformed import require_whole
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle import Oracle
+    from risk.attacks.oracle.oracle import Oracle
 
 __all__ = ["SmallCell"]
 

@@ -232,7 +232,7 @@ class PublishedCounts:
 
         Examples
         --------
-        >>> from ptable.mechanisms import Mechanism
+        >>> from ptable.design.mechanisms import Mechanism
         >>> seen = PublishedCounts.from_matrix([[1]], [3], max_noise=2)
         >>> sharp = seen.known_to(Mechanism.small_count_rounding(3).build())
         >>> sharp.lower, sharp.upper

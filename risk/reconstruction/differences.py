@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.band import Band
 from risk.errors import RiskError
+from risk.inference.band import Band
 from risk.wellformed import read_numbers, require_whole
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ptable import PTable
-    from risk.law import Law
+    from risk.distributions.distribution import Law
 
 __all__ = ["SliverLaw", "sliver_posterior"]
 
@@ -36,7 +36,7 @@ class SliverLaw:
     Examples
     --------
     >>> from ptable import PTable
-    >>> from risk.noise_laws import difference_law
+    >>> from risk.distributions.noise_distributions import difference_law
     >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
     >>> sliver = SliverLaw(difference=1, law=difference_law(table, (2, 1), nested=True))
     >>> sliver.p_seen, sliver.p_exact, sliver.accuracy
@@ -57,7 +57,7 @@ class SliverLaw:
         Examples
         --------
         >>> from ptable import NoiseSpec, solve
-        >>> from risk.noise_laws import difference_law
+        >>> from risk.distributions.noise_distributions import difference_law
         >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
         >>> law = difference_law(table, (60, 59), nested=True)
         >>> round(SliverLaw(difference=1, law=law).p_seen, 3)
@@ -71,7 +71,7 @@ class SliverLaw:
 
         Examples
         --------
-        >>> from risk.law import Law
+        >>> from risk.distributions.distribution import Law
         >>> SliverLaw(difference=3, law=Law.certain(3)).p_exact
         1.0
         """
@@ -85,7 +85,7 @@ class SliverLaw:
 
         Examples
         --------
-        >>> from risk.law import Law
+        >>> from risk.distributions.distribution import Law
         >>> SliverLaw(difference=3, law=Law.certain(0)).accuracy
         0.5
         """

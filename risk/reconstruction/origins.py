@@ -79,12 +79,12 @@ def possible_origins(
 
     Examples
     --------
-    >>> from ptable.mechanisms import Mechanism
+    >>> from ptable.design.mechanisms import Mechanism
     >>> possible_origins(Mechanism.rounding(5).build(), [0, 4, 5])
     (array([0, 1, 3]), array([2, 0, 7]))
     """
     from ptable.lookup import cycle_length, serving_row
-    from ptable.neighbours import laws_of
+    from ptable.proof.neighbours import laws_of
 
     laws = laws_of(ptable, key_range=ptable.key_range)
     cycle = cycle_length(ptable.large_counts, n_rows=len(laws))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.utility.deviations import deviations
-from risk.utility.distances import distances
+from risk.utility.measures.deviations import deviations
+from risk.utility.measures.distances import distances
 from risk.wellformed import require_whole
 
 if TYPE_CHECKING:

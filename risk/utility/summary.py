@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from risk.errors import RiskError
-from risk.utility.additivity import additivity
-from risk.utility.association import association
 from risk.utility.classes import CLASSES, checked_classes, class_cells, group_cells
-from risk.utility.deviations import deviations, distributions, summaries
-from risk.utility.distances import distances
-from risk.utility.noise import noise_distribution
+from risk.utility.measures.additivity import additivity
+from risk.utility.measures.association import association
+from risk.utility.measures.deviations import deviations, distributions, summaries
+from risk.utility.measures.distances import distances
+from risk.utility.measures.noise import noise_distribution
+from risk.utility.measures.ranks import ranks
+from risk.utility.measures.significance import changed_by_row, significance
+from risk.utility.measures.variation import variation
+from risk.utility.measures.zeros import zeros
 from risk.utility.pairs import Pairs
-from risk.utility.ranks import ranks
-from risk.utility.significance import changed_by_row, significance
-from risk.utility.variation import variation
-from risk.utility.zeros import zeros
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.utility.additivity import Additivity
-    from risk.utility.association import Association
     from risk.utility.classes import Classes
-    from risk.utility.deviations import Distribution
     from risk.utility.measure import Measure
-    from risk.utility.noise import NoiseDistribution
-    from risk.utility.significance import RowTest
+    from risk.utility.measures.additivity import Additivity
+    from risk.utility.measures.association import Association
+    from risk.utility.measures.deviations import Distribution
+    from risk.utility.measures.noise import NoiseDistribution
+    from risk.utility.measures.significance import RowTest
 
 __all__ = ["Entry", "Utility", "assess_utility"]
 

@@ -23,16 +23,16 @@ from synth.baselines.published import (
 from synth.copulas.gaussian import nearest_correlation
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
-from synth.measuring import Clerk, Neighbours
-from synth.noise import SecureNoise
-from synth.spending import Purse, Spend
+from synth.marginals.measuring import Clerk, Neighbours
+from synth.marginals.noise import SecureNoise
+from synth.marginals.spending.accountant import Purse, Spend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from synth.noise import NoiseSource
+    from synth.marginals.noise import NoiseSource
 
 __all__ = ["CopulaModel", "fit_copula", "fit_histogram"]
 

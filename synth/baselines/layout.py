@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from synth.baselines.encoders import encode_glmm, encode_woe
+from synth.baselines.copulas.encoders import encode_glmm, encode_woe
 from synth.errors import SynthError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from synth.errors import SynthError
-from synth.noise import SimulatedNoise
+from synth.marginals.noise import SimulatedNoise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from synth.baselines.account import Account
-    from synth.noise import NoiseSource
+    from synth.marginals.noise import NoiseSource
 
 __all__ = [
     "CodedRecords",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reports.synthesis_facts import SynthesisFacts, SynthesisFigure, SynthesisFinding
+from reports.facts.synthesis import SynthesisFacts, SynthesisFigure, SynthesisFinding
 from synth.evaluation.errors import EvaluationError
-from synth.evaluation.scores import auc_interval
+from synth.evaluation.measures.scores import auc_interval
 from synth.guarantee import Guarantee
 
 if TYPE_CHECKING:

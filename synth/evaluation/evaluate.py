@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synth.evaluation import association, margins
 from synth.evaluation.catalogue import GROUPS, MEASURES
 from synth.evaluation.controls import CONTROLS, bootstrap, independent
-from synth.evaluation.detection import detection
-from synth.evaluation.disclosure import (
+from synth.evaluation.errors import EvaluationError
+from synth.evaluation.measures import association, margins
+from synth.evaluation.measures.detection import detection
+from synth.evaluation.measures.disclosure import (
     attribute_inference,
     closeness,
     exact_matches,
     replicated_uniques,
 )
-from synth.evaluation.errors import EvaluationError
-from synth.evaluation.learning import classification, regression
-from synth.evaluation.membership import density_ratio, monte_carlo
+from synth.evaluation.measures.learning import classification, regression
+from synth.evaluation.measures.membership import density_ratio, monte_carlo
 from synth.evaluation.records import encode
 from synth.evaluation.result import Evaluation, Figure
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from synth.evaluation.catalogue import Group
     from synth.evaluation.controls import Control
-    from synth.evaluation.learners import Learner
+    from synth.evaluation.measures.learners import Learner
     from synth.evaluation.records import Kind, Records
 
 __all__ = ["Plan", "evaluate"]
@@ -52,7 +52,7 @@ class Plan:
     controls
         Which controls; by default all that the records allow.
     learner
-        The classifier; see `synth.evaluation.learners`.
+        The classifier; see `synth.evaluation.measures.learners`.
     repetitions, attacked, drawn
         Of the membership attack: how often, how many members, how many synthetic records.
     tables

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dp import Adjacency
-from synth.budget import Budget
 from synth.claims import Claim
 from synth.evaluation.errors import EvaluationError
+from synth.marginals.noise import SimulatedNoise
+from synth.marginals.spending.budget import Budget
 from synth.methods import is_unprotected, settings_of
-from synth.noise import SimulatedNoise
 from synth.synthesizer import Synthesizer
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from synth.schema import Schema
+    from synth.schema.schema import Schema
 
     Way = Callable[[pd.DataFrame, int], pd.DataFrame]
 
@@ -58,8 +58,8 @@ def ways_of(
 
     Examples
     --------
-    >>> from synth.columns import Category
-    >>> from synth.schema import Schema
+    >>> from synth.schema.columns import Category
+    >>> from synth.schema.schema import Schema
     >>> schema = Schema(columns=[Category(name="sex", values=["F", "M"])])
     >>> blocks = [{"method": "tables", "epsilon": [1, 8]}, {"method": "vine"}]
     >>> list(ways_of(blocks, schema=schema))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tables.errors import DataError
-from tables.filters import quote
+from tables.filtering.filters import quote
 from tables.keys import HashedKeys
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tables.secret import Secret
-    from tables.source import Source
+    from tables.source.source import Source
     from tables.swapping.plan import SwapPlan
 
 __all__ = ["Homes", "read_homes"]

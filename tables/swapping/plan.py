@@ -12,7 +12,7 @@ from tables.errors import RequestError, unknown_name
 from tables.secret import Secret
 
 if TYPE_CHECKING:
-    from tables.source import Source
+    from tables.source.source import Source
 
 __all__ = ["SwapPlan", "draw_secret", "read_columns", "read_profiles"]
 

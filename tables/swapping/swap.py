@@ -11,7 +11,7 @@ import numpy as np
 
 from footing.files import new_file
 from tables.errors import SourceError
-from tables.filters import quote
+from tables.filtering.filters import quote
 from tables.swapping.homes import read_homes
 from tables.swapping.match import match
 from tables.swapping.plan import SwapPlan, draw_secret, read_columns, read_profiles
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tables.secret import Secret
-    from tables.source import Source
+    from tables.source.source import Source
     from tables.swapping.report import SwapReport
 
 __all__ = ["swap_records"]

@@ -36,9 +36,9 @@ import pytest
 from ptable import guarantee
 from risk import Inverse, Prior
 from risk.attacks import AdditiveKeys, pairs_available, pairs_needed
-from risk.attacks.linear import membership
 from risk.attacks.pairs import complementary_groups, rounded_mean
-from tests.unit.risk.attack_support import r_table, reordered, small_table
+from risk.attacks.reconstruction.linear import membership
+from tests.unit.risk.attacks.support import r_table, reordered, small_table
 
 
 def averages_modulo(table, counts, *, key_range, rng):

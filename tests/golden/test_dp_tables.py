@@ -24,7 +24,7 @@ from dp import (
     premium_bound,
     training_cost,
 )
-from dp.subsampled import subsampled_gaussian_loss
+from dp.accounting.subsampled import subsampled_gaussian_loss
 
 BELIEFS = """
  1 1.01 1.05 1.10 1.22 1.64 2.67 6.95 16.87

@@ -15,13 +15,13 @@ from torch import nn
 
 from dp import RenyiCurve, gaussian_scale
 from dpsgd import Plan, PlanError, Schema, cost_of
+from dpsgd.accounting.budget import compute_dp_sgd_privacy
+from dpsgd.accounting.claims import claims
 from dpsgd.audits import one_run_audit
-from dpsgd.budget import compute_dp_sgd_privacy
-from dpsgd.claims import claims
 from dpsgd.estimators import DPClassifier
-from dpsgd.randomness import Randomness
 from dpsgd.schema import Category, Number
-from dpsgd.training import PrivateTraining
+from dpsgd.training.randomness import Randomness
+from dpsgd.training.training import PrivateTraining
 
 WHOLE = [2.0, 3.0, 8.0, 20.0, 33.0]
 SLOW = 0.9  # seconds that the reference took

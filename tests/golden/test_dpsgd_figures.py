@@ -6,10 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 from ckm.cli import app
-from dpsgd.budget import compute_dp_sgd_privacy
-from dpsgd.memory import flowers_estimate
+from dpsgd.accounting.budget import compute_dp_sgd_privacy
 from dpsgd.networks import image_network
-from dpsgd.sweep import Sweep, outcomes, run_sweep
+from dpsgd.sweeps.sweep import Sweep, outcomes, run_sweep
+from dpsgd.training.memory import flowers_estimate
 
 # batch, side divisor, bytes that images and labels added, as the spreadsheet prints them
 IMAGES = [

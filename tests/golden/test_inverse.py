@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from ptable import NoiseSpec, PTable, feasible, solve
-from risk.histogram import Histogram
-from risk.inverse import Inverse
-from risk.map import risk_utility_map
-from risk.noise_laws import difference_law
-from risk.prior import Prior
-from risk.ratios import error_given_originals, error_given_published
+from risk.distributions.histogram import Histogram
+from risk.distributions.noise_distributions import difference_law
+from risk.inference.inverse import Inverse
+from risk.inference.prior import Prior
+from risk.inference.ratios import error_given_originals, error_given_published
+from risk.risk_map.map import risk_utility_map
 
 TABLES = ["D5V2", "D5V3js2"]
 DIMENSIONS = ["DIPLOME", "SEXE", "AGE", "DEP"]

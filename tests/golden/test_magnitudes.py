@@ -13,7 +13,7 @@ from ckm.engine.magnitudes.other_tools.cellkey import trace_cellkey
 from ckm.engine.magnitudes.other_tools.rotation import printed_rotations
 from ckm.engine.magnitudes.other_tools.trace import interpolated
 from ptable import PTable
-from tables.magnitudes import Magnitudes
+from tables.magnitudes.magnitudes import Magnitudes
 
 VARIABLES = ("expend", "income", "savings", "mixed")
 RAN = (

@@ -6,9 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from rappor.candidates import Candidates
 from rappor.counts import Counts
-from rappor.decode import decode
+from rappor.decoding.candidates import Candidates
+from rappor.decoding.decode import decode
 from rappor.parameters import Parameters
 
 #: Case → discoveries and false ones of the recipe of the reference: Bonferroni, then

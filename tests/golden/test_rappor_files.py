@@ -5,10 +5,10 @@ import csv
 import numpy as np
 import pytest
 
-from rappor.bloom import every_bit
+from rappor.client.bloom import every_bit
 from rappor.counts import Counts
+from rappor.decoding.diagnostics import suspicions
 from rappor.parameters import Parameters
-from rappor.suspicion import suspicions
 
 CASES = (
     "chrome8-badcand",

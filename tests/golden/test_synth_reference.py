@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from synth.baselines import LEGACY_DEFECTS, copula_shirley, dp_copula, dp_histogram
-from synth.evaluation.association import correlation_change, ks_distances
-from synth.evaluation.learning import classification, regression
-from synth.evaluation.membership import monte_carlo
+from synth.evaluation.measures.association import correlation_change, ks_distances
+from synth.evaluation.measures.learning import classification, regression
+from synth.evaluation.measures.membership import monte_carlo
 from synth.evaluation.records import encode
 
 LABEL = "is_violent_recid"

@@ -6,11 +6,11 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from ptable import InfeasibleError, NoiseSpec, PTableError, feasible
-from ptable.advice import Goal, advise, conflicts
-from ptable.alternatives import alternatives
-from ptable.reach import _Rays, _unshaped
-from ptable.rounding import inward
-from ptable.row import RowProblem
+from ptable.advice.advice import Goal, advise, conflicts
+from ptable.advice.alternatives import alternatives
+from ptable.solver.integer.rounding import inward
+from ptable.solver.reach import _Rays, _unshaped
+from ptable.solver.row import RowProblem
 
 requests = st.fixed_dictionaries(
     {"max_noise": st.integers(1, 6), "variance": st.floats(0.01, 40.0)},

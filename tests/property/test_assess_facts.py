@@ -12,9 +12,9 @@ from ckm.assessment.facts import release_facts
 from ckm.release.files.manifest import TableRecord
 from ckm.release.pages.numbers import read_facts
 from ptable import NoiseSpec, PTable, solve
-from ptable.mechanisms import Mechanism
+from ptable.design.mechanisms import Mechanism
 from reports import release_report
-from reports.facts import FileFact, ReproductionFacts
+from reports.facts.release import FileFact, ReproductionFacts
 from tests.unit.ckm.assessment.support import cells_of, found_in, job_of, observed
 
 TABLES = (

@@ -31,8 +31,8 @@ from dp import (
     renyi_divergence,
     true_positive_bound,
 )
-from dp.entries import ARITHMETIC, Settings, amount, exact
-from dp.subsampled import subsampled_gaussian_loss
+from dp.accounting.subsampled import subsampled_gaussian_loss
+from dp.budget.entries import ARITHMETIC, Settings, amount, exact
 
 ADD = Adjacency.ADD_REMOVE
 epsilons = st.floats(1e-3, 8)

@@ -8,13 +8,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ptable import NoiseSpec, PTable, solve
-from risk.band import Band
-from risk.inverse import Inverse
-from risk.inverse_matrix import inverse_matrix
-from risk.law import Law
-from risk.noise_laws import difference_law, sum_law
-from risk.prior import Prior
-from risk.worst import worst_posterior
+from risk.distributions.distribution import Law
+from risk.distributions.noise_distributions import difference_law, sum_law
+from risk.inference.band import Band
+from risk.inference.inverse import Inverse
+from risk.inference.inverse_matrix import inverse_matrix
+from risk.inference.prior import Prior
+from risk.inference.worst import worst_posterior
 
 
 @st.composite

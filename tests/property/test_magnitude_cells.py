@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tables import Request, StoredKeys, cube, open_source
-from tables.amounts import merge_top
-from tables.limbs import exact_floats
+from tables.magnitudes.amounts import merge_top
+from tables.magnitudes.limbs import exact_floats
 from tests.strategies import (
     HIERARCHIES,
     TREE,
@@ -111,7 +111,7 @@ def request(dimensions, **options):
     return Request(dimensions=dimensions, hierarchies=HIERARCHIES, **options)
 
 
-# --- the second way: the rule of `tables.exact` in fractions ------------------------------
+# --- the second way: the rule of `tables.magnitudes.exact` in fractions ----------------------
 
 
 def is_on_grid(x):

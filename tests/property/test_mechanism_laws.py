@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptable import PTable
-from ptable.design import design_from_dict
-from ptable.divergence import hockey_stick, outcomes, smallest_epsilon
-from ptable.guarantees import guarantee
-from ptable.mechanisms import Mechanism, verify
+from ptable.design.design import design_from_dict
+from ptable.design.mechanisms import Mechanism, verify
+from ptable.proof.divergence import hockey_stick, outcomes, smallest_epsilon
+from ptable.proof.guarantees import guarantee
 
 bases = st.integers(2, 40)
 edges = st.sampled_from(["clamp", "fold", "truncate"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from ptable import NoiseSpec, PTable, PTableError, feasible, solve
-from ptable.reach import stay_bounds, variance_bounds
+from ptable.solver.reach import stay_bounds, variance_bounds
 
 
 @st.composite

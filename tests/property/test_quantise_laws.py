@@ -10,11 +10,11 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from ptable import NoiseSpec, PTable, PTableError
-from ptable.integers import Program
-from ptable.least_cost import least_cost
-from ptable.quantise import quantise
-from ptable.row_goal import goal_of_row
-from ptable.row_keys import keys_of_row
+from ptable.quantisation.quantise import quantise
+from ptable.quantisation.row_goal import goal_of_row
+from ptable.quantisation.row_keys import keys_of_row
+from ptable.solver.integer.integers import Program
+from ptable.solver.least_cost import least_cost
 
 _NOTHING = "too few for the constraints"
 

@@ -8,13 +8,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rappor.accounting import epsilon_after, epsilon_between
-from rappor.client import Client, encode
+from rappor.client.client import Client, encode
+from rappor.client.permanent import permanent_key
 from rappor.counts import Counts
 from rappor.encoded import Reports
 from rappor.errors import RapporError
 from rappor.parameters import Parameters
-from rappor.permanent import permanent_key
-from rappor.reportfiles import read_reports, write_reports
+from rappor.report_files import read_reports, write_reports
 from rappor.solver import Goal, solve
 from rappor.stream import sum_reports
 from tables.secret import Secret

@@ -7,8 +7,9 @@ from functools import cache
 from reports.catalogues.decoding import SUSPICIONS
 from reports.catalogues.synthesis import CONCLUSIONS, FIGURES
 from reports.catalogues.training import CARD_TEXTS, DOUBTS
-from reports.decoding import CandidateFact, DecodingFacts, EstimateFact, SuspicionFact
-from reports.facts import (
+from reports.facts.decoding import CandidateFact, DecodingFacts, EstimateFact, SuspicionFact
+from reports.facts.guarantees import GuaranteeFact
+from reports.facts.release import (
     AttackFact,
     CheckFact,
     ComparisonFacts,
@@ -29,9 +30,8 @@ from reports.facts import (
     TableFact,
     WorstFact,
 )
-from reports.guarantee_facts import GuaranteeFact
-from reports.synthesis_facts import SynthesisFacts, SynthesisFigure, SynthesisFinding
-from reports.training_facts import (
+from reports.facts.synthesis import SynthesisFacts, SynthesisFigure, SynthesisFinding
+from reports.facts.training import (
     AuditFacts,
     CardFacts,
     ClaimFact,

@@ -16,7 +16,7 @@ from reports import (
     sweep_report,
     synthesis_report,
 )
-from reports.languages import LANGUAGES
+from reports.i18n.languages import LANGUAGES
 from tests.reports import facts as made
 
 CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from jinja2 import DictLoader
 
 from reports import ReportError, release_report, scan
-from reports.checking import walk
-from reports.facts import PublicFacts, ReleaseFacts, TableFact
-from reports.languages import LANGUAGES
+from reports.facts.checking import walk
+from reports.facts.release import PublicFacts, ReleaseFacts, TableFact
+from reports.i18n.languages import LANGUAGES
 from reports.render import environment
 from tests.reports import facts as made
 
@@ -169,8 +169,8 @@ LEAKS = {
 @pytest.mark.parametrize("leak", LEAKS.values(), ids=LEAKS)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_scan_sees_a_leaky_template(leak, language):
-    from reports.languages import words_of
-    from reports.pages.public import public_page
+    from reports.i18n.languages import words_of
+    from reports.pages.release.public import public_page
 
     facts = made.release()
     source = environment(language).loader.get_source(environment(language), "public.html")[0]
@@ -231,7 +231,7 @@ def test_the_scan_refuses_facts_that_are_not_public():
 @settings(max_examples=40)
 @given(st.integers(0, 10**12))
 def test_a_number_of_nowhere_is_marked_in_every_notation(number):
-    from reports.numbers import Numbers
+    from reports.i18n.numbers import Numbers
 
     facts = made.release().public()
     known = {str(value) for _, value in walk(facts) if isinstance(value, int)}

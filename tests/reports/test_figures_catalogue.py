@@ -15,18 +15,21 @@ from babel.messages.mofile import read_mo, write_mo
 from babel.messages.pofile import read_po
 
 from ptable import Mechanism, NoiseSpec, PTable, solve
-from ptable.names import DESIGN_NAMES
-from ptable.parameters import _PARAMETERS
+from ptable.design.names import DESIGN_NAMES
+from ptable.design.parameters import _PARAMETERS
 from ptable.pictures import distributions, heatmap, perturbation
 from ptable.pictures.svg import text_width
-from risk.map_catalogue import FIGURES
-from risk.map_picture import designs_picture
+from risk.risk_map.catalogue import FIGURES
+from risk.risk_map.picture import designs_picture
 from risk.utility import DEFINITIONS, NAMES, REASONS
 from risk.utility.catalogue import QUANTILES
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "reports" / "locale" / "fr" / "LC_MESSAGES"
-DRAWN = [*sorted((ROOT / "ptable" / "pictures").glob("*.py")), ROOT / "risk" / "map_picture.py"]
+DRAWN = [
+    *sorted((ROOT / "ptable" / "pictures").glob("*.py")),
+    ROOT / "risk" / "risk_map" / "picture.py",
+]
 PLACE = re.compile(r"%\((\w+)\)s|(%%)")
 
 

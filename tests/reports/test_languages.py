@@ -20,8 +20,8 @@ from reports import (
     synthesis_report,
 )
 from reports.catalogues.references import REFERENCES
-from reports.languages import LANGUAGES, LOCALE, words_of
-from reports.messages import compiled, extracted, updated
+from reports.i18n.languages import LANGUAGES, LOCALE, words_of
+from reports.i18n.messages import compiled, extracted, updated
 from tests.reports import facts as made
 
 OTHERS = [language for language in LANGUAGES if language != "en"]

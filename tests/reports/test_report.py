@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lxml import html as parser
 
 from reports import ReportError, comparison_report, release_report
-from reports.checking import walk
-from reports.facts import AttackFact, CheckFact, MeasureFact, NoiseFacts, RiskFacts
+from reports.facts.checking import walk
+from reports.facts.release import AttackFact, CheckFact, MeasureFact, NoiseFacts, RiskFacts
 from tests.reports import facts as made
 
 

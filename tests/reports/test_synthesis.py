@@ -9,7 +9,7 @@ import pytest
 from reports import ReportError, synthesis_report
 from reports.catalogues import synthesis as words
 from reports.catalogues.guarantees import GUARANTEES, say_guarantee
-from reports.languages import words_of
+from reports.i18n.languages import words_of
 from synth.evaluation.catalogue import GROUPS, MEASURES
 from synth.evaluation.controls import CONTROLS
 from synth.guarantee import Guarantee, Status

@@ -66,8 +66,8 @@ def test_no_file_of_the_project_names_a_folder_of_somebodys_machine():
 
 def test_heavy_packages_are_imported_where_the_house_keeps_them():
     homes = {
-        "cvxpy": {"ptable/solve.py"},
-        "highspy": {"ptable/integers.py", "risk/reconstruction/program.py"},
+        "cvxpy": {"ptable/solver/solve.py"},
+        "highspy": {"ptable/solver/integer/integers.py", "risk/reconstruction/program.py"},
         "duckdb": {"tables/"},
         "pydantic": {
             "ckm/config/",
@@ -85,9 +85,9 @@ def test_heavy_packages_are_imported_where_the_house_keeps_them():
         "opendp": {"dp/"},
         "dp_accounting": {"dp/"},
         "pyvinecopulib": {"synth/copulas/library.py"},
-        "pyspark": {"tables/spark.py", "tables/spark_session.py"},
-        "py4j": {"tables/spark.py", "tables/spark_session.py"},
-        "sqlglot": {"tables/spark_rules.py", "tables/spark_sql.py"},
+        "pyspark": {"tables/spark/spark.py", "tables/spark/session.py"},
+        "py4j": {"tables/spark/spark.py", "tables/spark/session.py"},
+        "sqlglot": {"tables/spark/rules.py", "tables/spark/sql.py"},
         "torch": {"dpsgd/"},
     }
     for package in (

@@ -10,7 +10,7 @@ import numpy as np
 
 from ptable.lookup import cycle_length
 from ptable.table import PTable
-from risk.designs import keep_zeros
+from risk.risk_map.designs import keep_zeros
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,7 +162,7 @@ class Design:
 
         Examples
         --------
-        >>> from ptable.mechanisms import Mechanism
+        >>> from ptable.design.mechanisms import Mechanism
         >>> Design.of(Mechanism.rounding(5).build()).largest_gap
         4
         """

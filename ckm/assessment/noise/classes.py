@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reports.facts import NoiseClassFact, NoiseShareFact, PairFact
+from reports.facts.release import NoiseClassFact, NoiseShareFact, PairFact
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

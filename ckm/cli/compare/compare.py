@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ckm.config.comparison.methods import Comparanda
     from ckm.config.job.job import Job
     from reports import Report
-    from reports.facts import Text
+    from reports.facts.release import Text
 
 __all__ = ["compare"]
 
@@ -46,7 +46,7 @@ _TALKATIVE = (
     "ckm.engine.engine",
     "ckm.ledger",
     "ckm.suppression.secondary.search",
-    "tables.cube",
+    "tables.cells.cube",
     "tables.swapping",
 )
 #: A narrower terminal has room for the two axes of the map alone.
@@ -322,7 +322,7 @@ def _show(voice: Voice, found: Comparison) -> None:
 
 
 def _number(found: Comparison, design: str, figure: str) -> str:
-    from risk.map_catalogue import FIGURES
+    from risk.risk_map.catalogue import FIGURES
 
     number = found.map.find(design, figure)
     if number is None:
@@ -339,7 +339,7 @@ def _as_csv(found: _Found, _language: str) -> str:
 
 
 def _map_csv(found: Comparison) -> str:
-    from risk.map_catalogue import FIGURES
+    from risk.risk_map.catalogue import FIGURES
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -112,10 +112,10 @@ def budget(
     The first epsilon is the least that is proved for batches drawn so. Below it stand those for
     other neighbours and by older formulas.
     """
-    from dp.rdp import CLASSIC_ORDERS
-    from dp.training import training_cost, weak_points
-    from dpsgd.claims import claims
-    from dpsgd.cost import Sampling
+    from dp.accounting.rdp import CLASSIC_ORDERS
+    from dp.accounting.training import training_cost, weak_points
+    from dpsgd.accounting.claims import claims
+    from dpsgd.accounting.cost import Sampling
 
     orders = orders_of(alphas) or None
     run: Any = {"batch_size": batch_size, "noise_multiplier": noise_multiplier}
@@ -168,8 +168,8 @@ def noise(
     *, dataset_size: int, batch_size: int, epochs: int, delta: float, epsilon: float
 ) -> None:
     """Tell how much noise a training run needs to keep a budget; for Poisson batches."""
-    from dp.training import training_cost
-    from dpsgd.cost import noise_for
+    from dp.accounting.training import training_cost
+    from dpsgd.accounting.cost import noise_for
 
     # The cost of any noise checks the numbers and counts the steps.
     plan = training_cost(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from reports.numbers import Numbers
+from reports.i18n.numbers import Numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ckm.cli.terminal.console import Voice
     from ckm.config.training import TrainingJob
-    from dpsgd.memory import Footprint
+    from dpsgd.training.memory import Footprint
 
 __all__ = ["memory"]
 
@@ -86,7 +86,7 @@ def memory(
 
 
 def _by_formula(units: int, batches: Sequence[int], factor: int) -> list[dict[str, Any]]:
-    from dpsgd.memory import flowers_estimate
+    from dpsgd.training.memory import flowers_estimate
 
     rows = []
     for batch in batches:
@@ -107,7 +107,7 @@ def _by_formula(units: int, batches: Sequence[int], factor: int) -> list[dict[st
 
 def _measured(job: TrainingJob, batches: Sequence[int]) -> list[dict[str, Any]]:
     from dpsgd.encoding import features
-    from dpsgd.memory import measure
+    from dpsgd.training.memory import measure
 
     nothing: dict[str, list[Any]] = {column.name: [] for column in job.schema.columns}
     target: Any = job.schema.target
@@ -122,7 +122,7 @@ def _measured(job: TrainingJob, batches: Sequence[int]) -> list[dict[str, Any]]:
         for is_private in (False, True)
     ]
     with on_threads(1):
-        from dpsgd.footprints import table_stages
+        from dpsgd.training.memory_stages import table_stages
 
         return [_row(found) for found in measure(table_stages, configurations)]
 
@@ -147,7 +147,7 @@ def _show(voice: Voice, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _advise(voice: Voice, rows: Sequence[dict[str, Any]], limit: float | None) -> None:
-    from dpsgd.memory import advice
+    from dpsgd.training.memory import advice
 
     for row in rows:
         if limit is not None and row["peak"] > limit * _MEGA:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpsgd.errors import TrainingDataError
-from tables.filters import quote
-from tables.source import open_source
+from tables.filtering.filters import quote
+from tables.source.source import open_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tables.source import Source
+    from tables.source.source import Source
 
 __all__ = ["check_columns", "read_columns"]
 

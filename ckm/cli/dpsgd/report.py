@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ckm.cli.terminal.console import Voice
+    from dpsgd.accounting.sensitivity import Choices
     from dpsgd.card import PrivacyCard
-    from dpsgd.sensitivity import Choices
     from reports import Report
 
 __all__ = ["report"]
@@ -155,7 +155,7 @@ def _study(given: Any, about: dict[str, str]) -> tuple[Any, Callable[..., Report
 
 
 def _choices(options: dict[str, Any]) -> Choices:
-    from dpsgd.sensitivity import Choices
+    from dpsgd.accounting.sensitivity import Choices
 
     names = ("dataset_size", "batch_size", "noise_multiplier", "epochs")
     missing = [name for name in names if options[name] is None]
@@ -173,7 +173,7 @@ def _sweep(
 ) -> tuple[Any, Callable[..., Report]]:
     from dpsgd.errors import TrainingDataError
     from dpsgd.pages import sweep_facts
-    from dpsgd.sweep import outcomes
+    from dpsgd.sweeps.sweep import outcomes
     from reports import sweep_report
 
     if not file.is_file():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ckm.cli.terminal.console import Voice
     from ckm.config.training import TrainingJob
     from dpsgd import Plan
-    from dpsgd.sweep import Outcome
+    from dpsgd.sweeps.sweep import Outcome
 
 __all__ = ["sweep"]
 
@@ -108,7 +108,7 @@ def sweep(
     from ckm.cli.dpsgd.records import read_columns
     from ckm.config.training import read_training
     from ckm.release.files.output_folder import only_writer
-    from dpsgd.sweep import Sweep, outcomes, run_sweep
+    from dpsgd.sweeps.sweep import Sweep, outcomes, run_sweep
 
     job = read_training(plan_file)
     source = source_of(data, job)
@@ -125,7 +125,7 @@ def sweep(
         seed=seed or 0,
     )
     with on_threads(threads), only_writer(output.absolute()):
-        from dpsgd.trials import Trials
+        from dpsgd.sweeps.trials import Trials
 
         table, others = (
             read_columns(file, names=job.names, table=job.table) for file in (source, test)
@@ -189,8 +189,8 @@ def _show(voice: Voice, found: Sequence[Outcome], *, asked: Sequence[str]) -> No
 
 def _tuning(job: TrainingJob, found: Sequence[Outcome]) -> list[str]:
     """Say what keeping the best costs, were the scores private."""
-    from dpsgd.choosing import cost_of_choosing
-    from dpsgd.trials import changes_of
+    from dpsgd.accounting.choosing import cost_of_choosing
+    from dpsgd.sweeps.trials import changes_of
 
     runs = [one for one in found if one.is_private]
     if sum(one.runs for one in runs) < 2:

@@ -164,7 +164,7 @@ def on_threads(number: int) -> Iterator[None]:
     import dpsgd
 
     _ = dpsgd.DPClassifier  # says what to install, where it is missing
-    from dpsgd.threads import limited_threads
+    from dpsgd.training.threads import limited_threads
 
     with limited_threads(number):
         yield

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ptable import Feasibility
-    from ptable.advice import Advice, Goal
-    from ptable.alternatives import Alternative
+    from ptable.advice.advice import Advice, Goal
+    from ptable.advice.alternatives import Alternative
 
 __all__ = ["advise"]
 
@@ -87,7 +87,7 @@ def advise(
 
 def _goal(ctx: click.Context, given: Mapping[str, Any], wishes: Mapping[str, Any]) -> Goal:
     """Return the goal that the options describe."""
-    from ptable.advice import Goal
+    from ptable.advice.advice import Goal
 
     foreign = sorted(given.keys() - _WISHES)
     listed = sorted(name for name, value in given.items() if isinstance(value, tuple))
@@ -109,7 +109,7 @@ def _goal(ctx: click.Context, given: Mapping[str, Any], wishes: Mapping[str, Any
 def _judge(voice: Voice, fields: dict[str, Any]) -> bool:
     """Show what the rows of a request can reach, and the nearest requests in reach."""
     from ptable import InfeasibleError, NoiseSpec, feasible
-    from ptable.alternatives import alternatives
+    from ptable.advice.alternatives import alternatives
 
     fields = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
     try:
@@ -161,8 +161,8 @@ def _show_alternatives(found: tuple[Alternative, ...]) -> None:
 
 def _serve(voice: Voice, goal: Goal) -> bool:
     """Show the p-tables that serve a goal, with their figures, and what stands in its way."""
-    from ptable.advice import advise as serve
-    from ptable.advice import conflicts
+    from ptable.advice.advice import advise as serve
+    from ptable.advice.advice import conflicts
 
     for text in conflicts(goal):
         click.echo(f"These wishes exclude each other in a table of one variance: {text}.")

@@ -17,7 +17,7 @@ from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
     from ptable import NoiseSpec, PTable
-    from ptable.mechanisms import Mechanism
+    from ptable.design.mechanisms import Mechanism
 
 __all__ = ["build"]
 
@@ -83,7 +83,7 @@ def _solve(voice: Voice, asked: NoiseSpec, *, shows_reach: bool) -> PTable:
 
 
 def _build(voice: Voice, mechanism: Mechanism) -> PTable:
-    from ptable.guarantees import guarantee
+    from ptable.proof.guarantees import guarantee
 
     table = mechanism.build()
     tell_guarantee(voice, guarantee(table, epsilon=mechanism.epsilon or 1.0))

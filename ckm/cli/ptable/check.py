@@ -15,7 +15,7 @@ from ckm.cli.terminal.exit_codes import CHECK_FAILED
 
 if TYPE_CHECKING:
     from ptable import Certificate, PTable
-    from ptable.identify import Identification
+    from ptable.proof.identify import Identification
 
 __all__ = ["check"]
 
@@ -43,9 +43,9 @@ def check(ctx: click.Context, /, *, file: Path, **options: Any) -> None:
     where one of these fails.
     """
     from ptable import PTableError
+    from ptable.design.mechanisms import Mechanism
     from ptable.dialects import detect, read_tables
-    from ptable.identify import identify
-    from ptable.mechanisms import Mechanism
+    from ptable.proof.identify import identify
 
     voice = ctx.ensure_object(Voice)
     if not file.is_file():
@@ -77,7 +77,7 @@ def check(ctx: click.Context, /, *, file: Path, **options: Any) -> None:
 def _tell(voice: Voice, table: PTable, answer: Identification, title: str) -> bool:
     """Say what was found; return whether the table is sound."""
     from ptable import NoiseSpec
-    from ptable.stack import StackedSpec
+    from ptable.design.stack import StackedSpec
 
     if answer.is_match:
         voice.step("design found", f"looks like{title}: {answer}")
@@ -105,7 +105,7 @@ def _tell(voice: Voice, table: PTable, answer: Identification, title: str) -> bo
 
 def _keeps_specification(voice: Voice, table: PTable, title: str) -> bool:
     """Hold a table without a certificate against the specification it names."""
-    from ptable.certificate import breaches
+    from ptable.proof.certificate import breaches
 
     off = breaches(table)
     if off:

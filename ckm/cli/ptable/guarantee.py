@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Voice
-    from ptable.guarantees import Guarantee, RowGuarantee
+    from ptable.proof.guarantees import Guarantee, RowGuarantee
 
 __all__ = ["show_guarantee", "tell_guarantee"]
 
@@ -39,7 +39,7 @@ def show_guarantee(voice: Voice, proof: Guarantee) -> None:
 
 
 def _figures(row: RowGuarantee, *, more: str) -> list[str]:
-    from ptable.wording import upwards
+    from ptable.proof.wording import upwards
 
     figures = [
         f"{row.count}{more}",

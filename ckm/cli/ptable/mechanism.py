@@ -9,7 +9,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from ptable.mechanisms import Mechanism
+    from ptable.design.mechanisms import Mechanism
 
 __all__ = ["asked_mechanism", "mechanism_options"]
 
@@ -51,7 +51,7 @@ def asked_mechanism(
     ctx: click.Context, options: Mapping[str, Any], *, has_file: bool
 ) -> Mechanism | None:
     """Return the mechanism that the options name, or None where they name none."""
-    from ptable.mechanisms import Mechanism
+    from ptable.design.mechanisms import Mechanism
 
     rest = dict(options)
     name = rest.pop("mechanism", None)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ckm.cli.terminal.console import Voice
-    from rappor.candidates import Candidates
-    from rappor.decoding import Decoding
+    from rappor.decoding.candidates import Candidates
+    from rappor.decoding.result import Decoding
     from rappor.parameters import Parameters
 
 __all__ = ["decode", "report"]
@@ -136,9 +136,9 @@ def _decoded(
     confidence: float,
 ) -> Decoding:
     from rappor.counts import Counts
-    from rappor.decode import decode as run
+    from rappor.decoding.decode import decode as run
+    from rappor.decoding.diagnostics import suspicions
     from rappor.parameters import Parameters
-    from rappor.suspicion import suspicions
 
     asked = None if params is None else Parameters.read(params, hash=hash_name)
     read = Counts.read(counts, parameters=asked)
@@ -153,8 +153,8 @@ def _decoded(
 
 
 def _candidates(path: Path, parameters: Parameters) -> Candidates:
-    from rappor.candidates import Candidates
-    from rappor.textfile import read_text
+    from rappor.decoding.candidates import Candidates
+    from rappor.text_files import read_text
 
     if path.suffix.lower() == ".csv":
         return Candidates.read(path, parameters=parameters)

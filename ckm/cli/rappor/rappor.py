@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ckm.cli.terminal.console import Voice
+    from rappor.client.account import ClientLedger
     from rappor.encoded import Reports
-    from rappor.ledger import ClientLedger
     from rappor.parameters import Parameters
     from tables.secret import Secret
 
@@ -116,8 +116,8 @@ def encode(
 ) -> None:
     """Turn true values of a .csv or .parquet file into reports."""
     from ckm.cli.rappor.records import answers
-    from rappor.ledger import ClientLedger, usual_cap
-    from rappor.reportfiles import write_reports
+    from rappor.client.account import ClientLedger, usual_cap
+    from rappor.report_files import write_reports
 
     if value == client:
         raise click.UsageError("--value and --client must name two columns.")
@@ -179,7 +179,7 @@ def _pieces(
     skip: bool,
     tell: Callable[[str, int, int], None],
 ) -> Iterator[Reports]:
-    from rappor.client import encode_stream
+    from rappor.client.client import encode_stream
     from rappor.errors import CapError
 
     done = 0
@@ -240,8 +240,8 @@ def sum_command(
     force: bool,
 ) -> None:
     """Sum reports by cohort and bit, and say what looks wrong."""
+    from rappor.decoding.diagnostics import suspicions
     from rappor.stream import sum_files
-    from rappor.suspicion import suspicions
 
     parameters = None if params is None else asked_parameters(params, hash_name)
     with voice.progress() as tell:
@@ -293,7 +293,7 @@ def simulate(
     """Draw a population and the counts its reports would add up to."""
     import numpy as np
 
-    from rappor.simulate import population, simulate_counts
+    from rappor.client.simulate import population, simulate_counts
 
     parameters = asked_parameters(params, hash_name)
     rng = np.random.default_rng(seed)

@@ -179,7 +179,7 @@ def _records(path: Path, schema: Schema) -> pd.DataFrame:
     import pandas as pd
 
     from synth import DomainError
-    from synth.columns import Category
+    from synth.schema.columns import Category
 
     # Codes such as 01 are text, whatever they look like.
     texts = {

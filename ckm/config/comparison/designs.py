@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ckm.config.problems import JobError, Problem, did_you_mean
 from ckm.config.read import _parse, _read_text
-from ptable.mechanisms import Mechanism
+from ptable.design.mechanisms import Mechanism
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from risk.designs import MapDesign
+    from risk.risk_map.designs import MapDesign
 
 __all__ = ["design_problems", "read_designs"]
 
@@ -147,7 +147,7 @@ def _from_file(file: Path, where: str, problems: list[Problem]) -> MapDesign | N
 
 
 def _grid(fields: object, problems: list[Problem]) -> dict[str, MapDesign]:
-    from risk.designs import noise_grid
+    from risk.risk_map.designs import noise_grid
 
     known = {"max_noise", "variance", "small"}
     fits = isinstance(fields, dict) and {"max_noise", "variance"} <= set(fields) <= known

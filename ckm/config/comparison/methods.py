@@ -20,7 +20,7 @@ from ckm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from risk.designs import MapDesign
+    from risk.risk_map.designs import MapDesign
 
 __all__ = ["Comparanda", "read_comparanda"]
 

@@ -231,7 +231,7 @@ class JobBuilder:
             if data.master is not None:
                 self._add(where, 'master goes with engine = "spark" alone.', "remove master")
             return
-        from tables.spark_session import is_master
+        from tables.spark.session import is_master
 
         if data.table is not None:
             hint = "write the table to Parquet, and name its files as path"

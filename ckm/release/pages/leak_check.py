@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckm.errors import CheckFailedError
-from reports.checking import walk
+from reports.facts.checking import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from reports import Report
-    from reports.facts import PublicFacts, ReleaseFacts
+    from reports.facts.release import PublicFacts, ReleaseFacts
     from tables import Secret
 
 __all__ = ["hidden_texts", "require_clean", "require_clean_texts"]
@@ -82,7 +82,7 @@ def require_clean(
     Examples
     --------
     >>> from reports import release_report
-    >>> from reports.facts import PublicFacts
+    >>> from reports.facts.release import PublicFacts
     >>> facts = PublicFacts(
     ...     id="2027-03",
     ...     title="Jobseekers",

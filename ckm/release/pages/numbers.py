@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 from pydantic import TypeAdapter, ValidationError
 
 from ckm.errors import ReleaseError
-from reports.facts import ReleaseFacts
+from reports.facts.release import ReleaseFacts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reports import Report
-    from reports.facts import ReleaseFacts
+    from reports.facts.release import ReleaseFacts
     from tables import Secret
 
 __all__ = [

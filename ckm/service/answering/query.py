@@ -37,7 +37,7 @@ class Query:
     selections
         Categories, variable by variable; a variable left out is summed over.
     where
-        A filter, see `tables.filters`.
+        A filter, see `tables.filtering.filters`.
     measures
         ``"count"``, ``"weighted"``.
     margins

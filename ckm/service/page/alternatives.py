@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ckm.service.answering.refusal import Refusal
     from ckm.service.answering.variables import Variable
     from ckm.service.page.page_state import Asked, Wanted
-    from reports.service.facts import Kind
+    from reports.facts.service import Kind
 
     Step = tuple[Asked, Try]
 

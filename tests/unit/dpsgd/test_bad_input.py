@@ -23,9 +23,9 @@ from dpsgd import (
     TrainingDataError,
     UnsupportedLayerError,
 )
-from dpsgd.checkpoint import resume, save
 from dpsgd.estimators import DPClassifier, DPRegressor
-from dpsgd.training import PrivateTraining, privatise
+from dpsgd.files.checkpoint import resume, save
+from dpsgd.training.training import PrivateTraining, privatise
 
 EACH = nn.CrossEntropyLoss(reduction="none")
 RUN = {
@@ -238,7 +238,7 @@ def test_a_killed_run_leaves_a_file_that_resumes(tmp_path):
         sys.path.insert(0, ".")
         from tests.unit.dpsgd.test_bad_input import EACH, RUN, begun, data
         from dpsgd import Plan
-        from dpsgd.checkpoint import save
+        from dpsgd.files.checkpoint import save
         training = begun(Plan(**RUN | {{"steps": 100_000}}))
         for step in range(1, 100_001):
             training.run(*data(), criterion=EACH, until=step)

@@ -10,12 +10,12 @@ from torch import nn
 
 from dp import gaussian_epsilon
 from dpsgd import AdaptiveClipping, Plan, PlanError, UnsupportedLayerError, cost_of, noise_for
-from dpsgd.accounts import epsilon_of_run
-from dpsgd.budget import steps_of
-from dpsgd.gradients import RecordGradients, check_model
-from dpsgd.sampler import draws
-from dpsgd.shuffling import shuffled_lower_bound
-from dpsgd.training import PrivateTraining, privatise
+from dpsgd.accounting.accounts import epsilon_of_run
+from dpsgd.accounting.budget import steps_of
+from dpsgd.accounting.shuffling import shuffled_lower_bound
+from dpsgd.training.gradients import RecordGradients, check_model
+from dpsgd.training.sampler import draws
+from dpsgd.training.training import PrivateTraining, privatise
 
 EACH = nn.CrossEntropyLoss(reduction="none")
 RUN = {
@@ -46,7 +46,7 @@ def weights(training):
 
 
 def through_opacus(training, monkeypatch):
-    monkeypatch.setattr("dpsgd.gradients.supported", lambda _: False)
+    monkeypatch.setattr("dpsgd.training.gradients.supported", lambda _: False)
     books = RecordGradients(training.model)
     assert books.engine == "opacus"
     training._books.close()

@@ -19,11 +19,11 @@ class Absent:
         if name.partition(".")[0] in {"torch", "opacus", "safetensors"}:
             raise ImportError(name)
 sys.meta_path.insert(0, Absent())
-import dpsgd, dpsgd.audits, dpsgd.budget, dpsgd.card, dpsgd.claims, dpsgd.cost, dpsgd.memory
-import dpsgd.plan, dpsgd.sensitivity, dpsgd.shuffling, dpsgd.sweep, dpsgd.tuning
+import dpsgd, dpsgd.audits, dpsgd.card, dpsgd.plan, dpsgd.sweeps.sweep, dpsgd.training.memory
+from dpsgd.accounting import budget, claims, cost, sensitivity, shuffling, tuning
 run = {"dataset_size": 1000, "sampling_rate": 0.1, "steps": 5, "delta": 1e-4}
 assert dpsgd.Plan(**run, noise_multiplier=2).cost().epsilon > 0
-assert dpsgd.budget.compute_dp_sgd_privacy(100, batch_size=10, noise_multiplier=1, epochs=1)
+assert budget.compute_dp_sgd_privacy(100, batch_size=10, noise_multiplier=1, epochs=1)
 assert not {"torch", "opacus"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True)

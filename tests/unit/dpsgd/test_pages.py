@@ -9,6 +9,11 @@ import pytest
 
 from dp.belief import true_positive_bound
 from dpsgd import Plan
+from dpsgd.accounting.choosing import cost_of_choosing
+from dpsgd.accounting.claims import claims
+from dpsgd.accounting.published import PUBLISHED
+from dpsgd.accounting.sensitivity import Choices
+from dpsgd.accounting.tuning import sum_of_trials
 from dpsgd.audits import (
     AttributeInversion,
     Ceiling,
@@ -20,14 +25,9 @@ from dpsgd.audits import (
     write_evidence,
 )
 from dpsgd.card import PrivacyCard
-from dpsgd.choosing import cost_of_choosing
-from dpsgd.claims import claims
 from dpsgd.errors import DPSGDError
 from dpsgd.pages import audit_facts, card_facts, choices_of, study_facts, sweep_facts
-from dpsgd.published import PUBLISHED
-from dpsgd.sensitivity import Choices
-from dpsgd.sweep import Outcome
-from dpsgd.tuning import sum_of_trials
+from dpsgd.sweeps.sweep import Outcome
 from reports import audits_report, card_report, study_report, sweep_report
 
 RUN = {"batch_size": 64.0, "epochs": 5.0}
@@ -61,7 +61,8 @@ def study():
     """A study of few values, with the claims of a run that is quick to account for."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "dpsgd.sensitivity._values", lambda _: {n: list(v) for n, v in GOLDEN.items()}
+            "dpsgd.accounting.sensitivity._values",
+            lambda _: {n: list(v) for n, v in GOLDEN.items()},
         )
         patch.setattr("dpsgd.pages.BATCHES", (16,))
         patch.setattr("dpsgd.pages.NOISES", (0.7,))
@@ -128,7 +129,7 @@ def test_choosing_costs_more_than_one_run_and_less_when_the_number_is_drawn():
     )
     found = {cost.way: cost.epsilon for cost in costs}
     assert list(found) == ["one", "logarithmic", "geometric", "sum"]
-    from dp.rdp import RenyiCurve
+    from dp.accounting.rdp import RenyiCurve
 
     curves = [
         RenyiCurve.subsampled_gaussian(sampling_rate=0.0064, noise_multiplier=noise) * (157 * 5)

@@ -13,15 +13,15 @@ import pytest
 import torch
 from torch import nn
 
-import dpsgd.gradients
-import dpsgd.training
+import dpsgd.training.gradients
+import dpsgd.training.training
 from dp import PrivacyLoss
 from dpsgd import Plan
 from dpsgd.audits import audit_transcripts
-from dpsgd.gradients import RecordGradients
-from dpsgd.randomness import Randomness
-from dpsgd.sampler import draws
-from dpsgd.training import PrivateTraining
+from dpsgd.training.gradients import RecordGradients
+from dpsgd.training.randomness import Randomness
+from dpsgd.training.sampler import draws
+from dpsgd.training.training import PrivateTraining
 
 RECORDS, TABLES, ERROR, DELTA = 20_000, 4, 1e-3, 0.01
 PLAN = {
@@ -95,7 +95,7 @@ def without_clipping(patch):
 def clipped_by_the_longest(patch):
     """The norm of the longest layer in place of that of the whole, which is twice as long."""
     patch.setattr(
-        dpsgd.gradients,
+        dpsgd.training.gradients,
         "_lengths",
         lambda parts: torch.stack([part.squares() for _, part in parts]).amax(0).sqrt(),
     )
@@ -114,7 +114,7 @@ def larger_batches(patch):
         wrong = Plan(**PLAN | {"sampling_rate": 0.9}, seed=plan.seed)
         return draws(wrong, size=size, coins=coins, done=done)
 
-    patch.setattr(dpsgd.training, "draws", drawn)
+    patch.setattr(dpsgd.training.training, "draws", drawn)
 
 
 def test_the_code_as_it_is_is_not_refuted_and_the_bound_is_not_empty():

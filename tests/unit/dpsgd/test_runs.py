@@ -11,11 +11,11 @@ import pytest
 
 from dp import RenyiCurve
 from dp.errors import DPError
+from dpsgd.accounting.tuning import best_of_random, draw_trials, sum_of_trials
 from dpsgd.card import PrivacyCard
 from dpsgd.errors import DPSGDError
-from dpsgd.memory import advice, flowers_estimate, measure
-from dpsgd.sweep import Sweep, outcomes, run_sweep
-from dpsgd.tuning import best_of_random, draw_trials, sum_of_trials
+from dpsgd.sweeps.sweep import Sweep, outcomes, run_sweep
+from dpsgd.training.memory import advice, flowers_estimate, measure
 from tests.unit.dpsgd import memory_stages
 
 TRIAL = RenyiCurve.subsampled_gaussian(sampling_rate=0.0314, noise_multiplier=3.0) * 640

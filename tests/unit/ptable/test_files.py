@@ -228,7 +228,7 @@ def test_a_certificate_without_programs_is_refused(forge, field, lie):
     ],
 )
 def test_a_forged_specification_is_refused_before_anything_is_solved(forge, spec, monkeypatch):
-    monkeypatch.setattr("ptable.certificate.resolve", None)  # would take minutes
+    monkeypatch.setattr("ptable.proof.certificate.resolve", None)  # would take minutes
     with pytest.raises(PTableError):
         forge(lambda content: content.update(spec=spec))
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rappor.accounting import epsilon_after, epsilon_between, reports_until
-from rappor.client import bloom_filter
+from rappor.client.account import ClientLedger, ValueLedger
+from rappor.client.client import bloom_filter
 from rappor.errors import CapError, RapporError
-from rappor.ledger import ClientLedger, ValueLedger
 from rappor.parameters import Parameters
 from tables.secret import Secret
 

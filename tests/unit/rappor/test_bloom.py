@@ -6,7 +6,7 @@ import mmh3
 import numpy as np
 import pytest
 
-from rappor.bloom import bits, every_bit
+from rappor.client.bloom import bits, every_bit
 from rappor.errors import RapporError
 from rappor.parameters import Parameters
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rappor.candidates import Candidates
+from rappor.decoding.candidates import Candidates
 from rappor.errors import RapporError, ReportFileError
 from rappor.parameters import Parameters
 

@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rappor.client import Client, bloom_filter, encode
-from rappor.coins import bytes_source, flip, threshold
+from rappor.client.bernoulli import bytes_source, flip, threshold
+from rappor.client.client import Client, bloom_filter, encode
+from rappor.client.google import as_drawn, permanent_by_google
+from rappor.client.permanent import cohorts_of, permanent, permanent_key
 from rappor.errors import RapporError
-from rappor.google import as_drawn, permanent_by_google
 from rappor.parameters import Parameters
-from rappor.permanent import cohorts_of, permanent, permanent_key
 from tables.secret import Secret
 
 SECRET = Secret(b"a secret for the tests of clients")

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from rappor.candidates import Candidates
+from rappor.client.simulate import simulate_counts
 from rappor.counts import Counts
-from rappor.decode import decode
+from rappor.decoding.candidates import Candidates
+from rappor.decoding.decode import decode
+from rappor.decoding.diagnostics import suspicions
+from rappor.decoding.observed import observe
+from rappor.decoding.regression import Normal, fit
+from rappor.decoding.screening import lasso, needs_screening, strong
+from rappor.decoding.simplex_projection import plausible
 from rappor.errors import MismatchError, RapporError
-from rappor.observed import observe
 from rappor.parameters import Parameters
-from rappor.plausible import plausible
-from rappor.regression import Normal, fit
-from rappor.screening import lasso, needs_screening, strong
-from rappor.simulate import simulate_counts
-from rappor.suspicion import suspicions
 
 PAPER = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
 SMALL = Parameters(n_bits=16, n_hashes=2, n_cohorts=8, f=0.0, p=0.25, q=0.75)

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from rappor.candidates import Candidates
-from rappor.client import bloom_filter, encode
+from rappor.client.client import bloom_filter, encode
+from rappor.client.simulate import simulate_counts
 from rappor.counts import Counts
-from rappor.decode import decode
+from rappor.decoding.candidates import Candidates
+from rappor.decoding.decode import decode
+from rappor.decoding.joint import joint
+from rappor.decoding.likelihood import likelihoods
+from rappor.decoding.ngrams import discover
 from rappor.encoded import Reports
-from rappor.joint import joint
-from rappor.likelihood import likelihoods
-from rappor.ngrams import discover
 from rappor.parameters import Parameters
-from rappor.simulate import simulate_counts
 from tables.secret import Secret
 
 NAMES = [f"v{i}" for i in range(40)]

@@ -5,15 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from rappor.client import encode
+from rappor.client.client import encode
+from rappor.client.simulate import population, simulate_counts
 from rappor.counts import Counts
+from rappor.decoding.diagnostics import suspicions
 from rappor.encoded import Reports
 from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.parameters import Parameters
-from rappor.reportfiles import read_reports, write_reports
-from rappor.simulate import population, simulate_counts
+from rappor.report_files import read_reports, write_reports
 from rappor.stream import sum_files, sum_reports
-from rappor.suspicion import suspicions
 from tables.secret import Secret
 
 SMALL = Parameters(n_bits=12, n_hashes=2, n_cohorts=4, f=0.5, p=0.5, q=0.75)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from rappor.candidates import Candidates
-from rappor.client import bloom_filter
+from rappor.client.client import bloom_filter
+from rappor.decoding.candidates import Candidates
+from rappor.decoding.joint import joint
+from rappor.decoding.likelihood import likelihoods
 from rappor.encoded import Reports
 from rappor.errors import MismatchError, RapporError
-from rappor.joint import joint
-from rappor.likelihood import likelihoods
 from rappor.parameters import Parameters
 
 TEXT = Parameters(n_bits=16, n_hashes=2, n_cohorts=8, f=0.0, p=0.2, q=0.8)

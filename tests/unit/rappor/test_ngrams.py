@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from rappor.candidates import Candidates
-from rappor.client import bloom_filter
-from rappor.decode import decode
+from rappor.client.client import bloom_filter
+from rappor.decoding.candidates import Candidates
+from rappor.decoding.decode import decode
+from rappor.decoding.ngrams import discover, draw_pairs, pieces
 from rappor.encoded import Reports
 from rappor.errors import RapporError
-from rappor.ngrams import discover, draw_pairs, pieces
 from rappor.parameters import Parameters
 
 SHAPE = Parameters(n_bits=64, n_hashes=2, n_cohorts=4, f=0.0, p=0.2, q=0.8)

@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from rappor.bloom import every_bit
+from rappor.client.bloom import every_bit
+from rappor.client.simulate import simulate_counts
 from rappor.errors import RapporError, RapporInfeasibleError
 from rappor.parameters import Parameters
-from rappor.simulate import simulate_counts
 from rappor.solver import Goal, predict, solve
 
 PAPER = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)

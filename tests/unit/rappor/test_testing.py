@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, false_discovery_control, norm, t
 
+from rappor.decoding.testing import adjusted, binomial_tail, upper_tail
 from rappor.errors import RapporError
-from rappor.testing import adjusted, binomial_tail, upper_tail
 
 P = np.array([0.001, 0.3, 0.04, 0.012, 0.012, 0.9, 0.0])
 

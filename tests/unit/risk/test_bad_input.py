@@ -66,12 +66,12 @@ from risk.attacks import (
     reveal,
     wilson,
 )
+from risk.attacks._solvers.geographic import find_slivers
+from risk.attacks._solvers.linear import rebuild_counts
+from risk.attacks._solvers.linkage import link
+from risk.attacks._solvers.subset_sums import decode_bits, expected_share_right, rebuild_bits
 from risk.reconstruction.counts import PublishedCounts
 from risk.reconstruction.differences import sliver_posterior
-from risk.reconstruction.linear import rebuild_counts
-from risk.reconstruction.linkage import link
-from risk.reconstruction.subsets import decode_bits, expected_share_right, rebuild_bits
-from risk.reconstruction.zonings import find_slivers
 from risk.utility import (
     Pairs,
     additivity,
@@ -81,7 +81,7 @@ from risk.utility import (
     utility_record,
     zeros,
 )
-from tests.unit.risk.attack_support import r_table
+from tests.unit.risk.attacks.support import r_table
 
 TABLE = r_table(2, 1)
 INVERSE = Inverse(table=TABLE, prior=Prior.supplied([4, 3, 2, 1], beyond="last"))

@@ -10,7 +10,6 @@ import pytest
 
 from ptable import NoiseSpec, solve
 from risk import Inverse, Prior
-from risk.accuracy import accuracy_of_noise, accuracy_table
 from risk.attacks import (
     AdditiveKeys,
     Differencing,
@@ -27,6 +26,7 @@ from risk.attacks import (
     pairs_available,
     pairs_needed,
 )
+from risk.inference.accuracy import accuracy_of_noise, accuracy_table
 from risk.utility import DEFINITIONS
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "risk.md").read_text(encoding="utf-8")

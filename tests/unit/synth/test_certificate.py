@@ -19,8 +19,8 @@ from synth import (
     Unit,
     Whole,
 )
-from synth.calls import Call
 from synth.certificate import _digest
+from synth.marginals.spending.calls import Call
 
 SIMULATED = "The noise was simulated: nobody is protected."
 KEY = b"a secret of the office"

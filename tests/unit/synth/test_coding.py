@@ -20,10 +20,10 @@ from synth import (
     UnitError,
     Whole,
 )
-from synth.coding import draw_numbers, encode, encode_column
-from synth.columns import Numeric
 from synth.frames import from_codes, read_records, to_records, write_records
-from synth.units import within_bound
+from synth.schema.coding import draw_numbers, encode, encode_column
+from synth.schema.columns import Numeric
+from synth.schema.units import within_bound
 
 RNG = np.random.default_rng
 

@@ -373,8 +373,8 @@ def test_conditions_outside_the_model_are_refused():
 
 
 def test_the_purse_refuses_before_anything_is_measured():
-    from synth.measuring import Clerk
-    from synth.spending import Purse
+    from synth.marginals.measuring import Clerk
+    from synth.marginals.spending.accountant import Purse
 
     noise = _Recording()
     clerk = Clerk(related(10), SIZES, Neighbours(), Purse(0.01), noise)

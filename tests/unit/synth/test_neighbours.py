@@ -32,11 +32,11 @@ from synth import (
     Unit,
     Whole,
 )
-from synth.coding import encode, encode_column
 from synth.frames import to_records
-from synth.measuring import Clerk
-from synth.settings import Settings
-from synth.spending import Purse
+from synth.marginals.measuring import Clerk
+from synth.marginals.settings import Settings
+from synth.marginals.spending.accountant import Purse
+from synth.schema.coding import encode, encode_column
 
 WEST, EAST = (dt.timezone(dt.timedelta(hours=hours)) for hours in (-12, 12))
 ODD = [True, False, 1, 0, 1.0, 2, 2.5, 1.015, -8, "1", "N", "x", "1.015", None, float("nan")]

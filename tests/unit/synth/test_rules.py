@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth import Category, Date, EditRule, Real, RuleError, Schema, SynthWarning, Whole
-from synth.coding import draw_numbers
-from synth.columns import Numeric
-from synth.constraints import constraints_of, judge_records
-from synth.rules import parse_rule
 from synth.sampling import Drawn, draw_kept
+from synth.schema.coding import draw_numbers
+from synth.schema.columns import Numeric
+from synth.schema.rules.constraints import constraints_of, judge_records
+from synth.schema.rules.rules import parse_rule
 
 COLUMNS = [
     Whole(name="age", low=0, high=30, bins=7, missing={"refused": -8}),

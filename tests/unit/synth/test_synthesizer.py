@@ -317,8 +317,8 @@ def test_found_domains_are_on_the_bill_and_rare_values_are_not_shown():
 
 def test_a_value_of_one_unit_shows_through_with_delta_at_most():
     from synth import Call
-    from synth.discovery import discover
-    from synth.measuring import Neighbours
+    from synth.marginals.measuring import Neighbours
+    from synth.schema.discovery import discover
 
     near = Neighbours(rows=3, unit="household")
     _, calls = discover(

@@ -11,7 +11,7 @@ from ckm.engine.magnitudes.errors import MagnitudeError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tables.magnitudes import Magnitudes
+    from tables.magnitudes.magnitudes import Magnitudes
 
 __all__ = ["Base", "bases", "bases_of_records"]
 

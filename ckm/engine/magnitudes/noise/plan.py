@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from ptable import PTable
-    from tables.magnitudes import Magnitudes
+    from tables.magnitudes.magnitudes import Magnitudes
 
 __all__ = ["Plan", "Regime", "plan_noise"]
 

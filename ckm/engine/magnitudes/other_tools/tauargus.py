@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
-    from tables.magnitudes import Magnitudes
+    from tables.magnitudes.magnitudes import Magnitudes
 
 __all__ = ["trace_tauargus"]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from ptable import PTable
-    from tables.magnitudes import Magnitudes
+    from tables.magnitudes.magnitudes import Magnitudes
 
 __all__ = ["Trace", "interpolated", "looked_up", "table_names"]
 

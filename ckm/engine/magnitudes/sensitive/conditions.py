@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tables.magnitudes import Magnitudes
+    from tables.magnitudes.magnitudes import Magnitudes
 
 __all__ = [
     "Condition",

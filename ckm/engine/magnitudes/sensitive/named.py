@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from tables import Cells
-    from tables.magnitudes import Magnitudes
+    from tables.magnitudes.magnitudes import Magnitudes
 
 __all__ = ["NamedCell", "NamedKeys", "as_named_cells", "named_requests"]
 

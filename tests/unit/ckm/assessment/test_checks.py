@@ -23,9 +23,9 @@ from ckm.config import Allowance, JobLimits
 from ckm.errors import CheckFailedError
 from ckm.release.verdict import judge
 from ptable import NoiseSpec, PTable, solve
-from ptable.mechanisms import Mechanism
+from ptable.design.mechanisms import Mechanism
 from reports.catalogues.checks import CHECKS
-from reports.languages import words_of
+from reports.i18n.languages import words_of
 from tables import KeyQuality
 from tests.unit.ckm.assessment.support import (
     cells_of,

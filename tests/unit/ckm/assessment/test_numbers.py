@@ -13,9 +13,9 @@ from ckm.assessment.observed import ObservedCells, ObservedTable
 from ckm.engine.cell_histogram import Tally
 from ckm.engine.perturbation import perturb
 from ptable import NoiseSpec, PTable, solve
-from ptable.mechanisms import Mechanism
-from reports.facts import PairFact
-from risk.histogram import Histogram
+from ptable.design.mechanisms import Mechanism
+from reports.facts.release import PairFact
+from risk.distributions.histogram import Histogram
 from tests.unit.ckm.assessment.support import (
     GENTLE,
     cells_of,

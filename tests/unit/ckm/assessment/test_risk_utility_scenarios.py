@@ -7,8 +7,8 @@ from ckm import Engine, Secret, TableRequest
 from ckm.assessment.assessor import Assessor
 from ckm.assessment.risk_utility_scenarios import map_scenarios
 from ptable import NoiseSpec, solve
-from ptable.mechanisms import Mechanism
-from risk.map_catalogue import FIGURES
+from ptable.design.mechanisms import Mechanism
+from risk.risk_map.catalogue import FIGURES
 from tests.unit.ckm.assessment.support import found_in, people
 
 OWN = solve(NoiseSpec(max_noise=3, variance=1.5))

@@ -32,10 +32,10 @@ from ckm.errors import ConfigError
 from ckm.release.job_inputs import load_ptable, load_secret, open_engine
 from reports import comparison_report
 from reports.catalogues.methods import CRITERIA, DETAILS, METHODS
-from reports.method_facts import CriterionFact
+from reports.facts.methods import CriterionFact
 from reports.pages.methods import rating_of
-from risk.coded import CodedRecords, CubeRequest
-from risk.criteria_result import MEANINGS
+from risk.criteria.coded import CodedRecords, CubeRequest
+from risk.criteria.result import MEANINGS
 from synth import Category, Certificate, Schema, Whole
 
 JOB = """

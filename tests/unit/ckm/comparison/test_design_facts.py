@@ -12,9 +12,9 @@ from ckm.demo.demo import write_register
 from ckm.demo.demo_texts import DESIGNS, JOB
 from reports import comparison_report
 from reports.catalogues.findings import FINDINGS
-from reports.facts import LevelFact
-from risk.findings import Rules
-from risk.map_catalogue import FIGURES
+from reports.facts.release import LevelFact
+from risk.risk_map.catalogue import FIGURES
+from risk.risk_map.findings import Rules
 from risk.utility import DEFINITIONS
 
 SENSITIVE = (1, 2, 3, 4)

@@ -28,10 +28,10 @@ from risk.attacks import (
     SubsetSums,
     TwoPartition,
 )
+from risk.attacks._solvers.geographic import find_slivers
 from risk.errors import RiskError
-from risk.reconstruction.zonings import find_slivers
 from tables import RequestError, Secret
-from tests.unit.risk.attack_support import agrees, r_table, reordered, uniform_table
+from tests.unit.risk.attacks.support import agrees, r_table, reordered, uniform_table
 
 TABLE = r_table(2, 1)
 SECRET = Secret(bytes(range(32)))

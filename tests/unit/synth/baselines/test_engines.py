@@ -21,14 +21,14 @@ from synth import (
     Whole,
     draw_structure,
 )
+from synth.baselines.copulas.vine_engines import VineModel
 from synth.baselines.engines import CopulaModel, fit_copula
-from synth.baselines.network_engines import NetworkModel
-from synth.baselines.vine_engines import VineModel
+from synth.baselines.networks.network_engines import NetworkModel
 from synth.certificate import _digest
 from synth.guarantee import guarantee_of
-from synth.measuring import Neighbours
+from synth.marginals.measuring import Neighbours
+from synth.marginals.noise import SimulatedNoise
 from synth.methods import settings_of
-from synth.noise import SimulatedNoise
 
 SCHEMA = Schema(
     columns=[

@@ -22,7 +22,7 @@ from synth.baselines import (
 from synth.baselines.coded import code_frame
 from synth.baselines.folds import split_records
 from synth.baselines.margins import kendall, noisy_margins
-from synth.baselines.network import information_of
+from synth.baselines.networks.network import information_of
 from synth.baselines.noise import choose, noise_of, noisy
 
 RNG = np.random.default_rng

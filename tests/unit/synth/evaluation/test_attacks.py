@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 
 from synth.evaluation import EvaluationError, encode
-from synth.evaluation.disclosure import (
+from synth.evaluation.measures.disclosure import (
     attribute_inference,
     closeness,
     exact_matches,
     replicated_uniques,
 )
-from synth.evaluation.membership import density_ratio, monte_carlo
-from synth.evaluation.nearest import Space, nearest_two, pairwise
+from synth.evaluation.measures.membership import density_ratio, monte_carlo
+from synth.evaluation.measures.nearest import Space, nearest_two, pairwise
 
 
 def numbers(n, seed, d=6):
@@ -93,7 +93,7 @@ def test_blocks_of_distances_are_the_whole(monkeypatch):
     one, other = encode(numbers(57, 1), numbers(31, 2))
     space = Space(one, metric="gower")
     whole = nearest_two(space, one, other)
-    monkeypatch.setattr("synth.evaluation.nearest._CELLS", 100)
+    monkeypatch.setattr("synth.evaluation.measures.nearest._CELLS", 100)
     assert (nearest_two(space, one, other) == whole).all()
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from synth.evaluation import association, read_kinds
+from synth.evaluation import read_kinds
 from synth.evaluation.controls import bootstrap, independent
-from synth.evaluation.learning import classification
-from synth.evaluation.margins import table_distances
+from synth.evaluation.measures import association
+from synth.evaluation.measures.learning import classification
+from synth.evaluation.measures.margins import table_distances
 from synth.evaluation.records import encode
 
 SHARED = next(

@@ -11,21 +11,21 @@ import pytest
 
 from synth import Category, Date, Real, Schema, Whole
 from synth.evaluation import EvaluationError, Kind, encode, evaluate, kinds_of, read_kinds
-from synth.evaluation.association import (
+from synth.evaluation.catalogue import MEASURES
+from synth.evaluation.controls import bootstrap, independent
+from synth.evaluation.evaluate import Plan
+from synth.evaluation.measures.association import (
     correlation_change,
     cramer_change,
     ks_distances,
     spearman,
 )
-from synth.evaluation.bins import Bins
-from synth.evaluation.catalogue import MEASURES
-from synth.evaluation.controls import bootstrap, independent
-from synth.evaluation.detection import detection
-from synth.evaluation.evaluate import Plan
-from synth.evaluation.learners import classifier
-from synth.evaluation.learning import classification, regression
-from synth.evaluation.margins import k_marginal, subsample_equivalent, table_distances
-from synth.evaluation.scores import auc, auc_interval, mcc, mcc_binary, rmse
+from synth.evaluation.measures.bins import Bins
+from synth.evaluation.measures.detection import detection
+from synth.evaluation.measures.learners import classifier
+from synth.evaluation.measures.learning import classification, regression
+from synth.evaluation.measures.margins import k_marginal, subsample_equivalent, table_distances
+from synth.evaluation.measures.scores import auc, auc_interval, mcc, mcc_binary, rmse
 
 
 def mixed(n, seed):

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from ckm.cli import app
 from dpsgd import Plan
 from dpsgd.card import PrivacyCard
-from dpsgd.sweep import Sweep, run_sweep
+from dpsgd.sweeps.sweep import Sweep, run_sweep
 from tests.reports import facts as made
 
 CARD = PrivacyCard(

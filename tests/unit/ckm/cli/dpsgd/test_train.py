@@ -19,7 +19,7 @@ import dpsgd
 from ckm.cli.app import app
 from ckm.release.files.output_folder import only_writer
 from dp import BudgetLedger
-from dpsgd.sealed import opened, sealed
+from dpsgd.files.tensor_file import opened, sealed
 from footing.files import write_whole
 
 # Few large batches: that is quick to account for.
@@ -231,8 +231,9 @@ def test_one_record_does_not_change_how_the_others_are_read(folder):
 
 
 def test_a_missing_package_is_named_with_what_to_install(folder, monkeypatch):
-    for name in [*sys.modules]:
-        if name.split(".")[0] == "dpsgd" and name not in {"dpsgd", "dpsgd.errors"}:
+    for name, module in [*sys.modules.items()]:
+        is_ours = name.startswith("dpsgd.") and name != "dpsgd.errors"
+        if is_ours and not hasattr(module, "__path__"):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
     found = train()
@@ -267,9 +268,9 @@ _PLAN_WITH_COPIES = dpsgd.Plan(
 
 def stop_after(monkeypatch, steps):
     """Save after each step, and stop after some as a signal would."""
-    from dpsgd.training import PrivateTraining
+    from dpsgd.training.training import PrivateTraining
 
-    monkeypatch.setattr("dpsgd.course._PAUSE_S", 0.0)
+    monkeypatch.setattr("dpsgd.training.callbacks._PAUSE_S", 0.0)
     plain = PrivateTraining.run
 
     def run_on(self, *data, until=None, **more):
@@ -369,7 +370,7 @@ def test_an_interrupted_demonstration_ends_as_if_it_had_not_been(folder, monkeyp
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_run_that_was_killed_goes_on(folder, ledger, monkeypatch):
-    from dpsgd.training import PrivateTraining
+    from dpsgd.training.training import PrivateTraining
 
     plain = PrivateTraining.step
 
@@ -379,7 +380,7 @@ def test_a_run_that_was_killed_goes_on(folder, ledger, monkeypatch):
             os.kill(os.getpid(), signal.SIGKILL)
 
     with monkeypatch.context() as patch:
-        patch.setattr("dpsgd.course._PAUSE_S", 0.0)
+        patch.setattr("dpsgd.training.callbacks._PAUSE_S", 0.0)
         patch.setattr(PrivateTraining, "step", step)
         child = os.fork()
         if not child:
@@ -447,7 +448,7 @@ def test_foreign_and_hostile_files_are_refused(folder, model_file):
 
 def test_a_file_of_a_newer_version_is_named_as_such(folder, model_file, monkeypatch):
     content, facts = opened(model_file, kind="model")
-    monkeypatch.setattr("dpsgd.sealed._VERSION", 2)
+    monkeypatch.setattr("dpsgd.files.tensor_file._VERSION", 2)
     newer = sealed(content, kind="model", facts=facts)
     monkeypatch.undo()
     write_whole(folder / "new.safetensors", newer)
@@ -548,7 +549,7 @@ def test_memory_is_shown_by_formula_and_measured_in_a_process_each(folder, monke
     measured = []
 
     def measure(stages, configurations):
-        from dpsgd.memory import Footprint
+        from dpsgd.training.memory import Footprint
 
         measured.extend(configurations)
         for one in configurations:
@@ -556,7 +557,7 @@ def test_memory_is_shown_by_formula_and_measured_in_a_process_each(folder, monke
         held = dict.fromkeys(("start", "model", "batch", "backward", "step", "peak"), 10**9)
         return [Footprint(configuration=one, device="cpu", **held) for one in configurations]
 
-    monkeypatch.setattr("dpsgd.memory.measure", measure)
+    monkeypatch.setattr("dpsgd.training.memory.measure", measure)
     found = run("memory", "--plan", "plan.toml", "--batch", 64, "--limit", 500, "-o", "m.csv")
     assert found.exit_code == 0, found.output
     assert [one["is_private"] for one in measured] == [False, True]

@@ -13,8 +13,8 @@ from ckm.cli import app
 from ckm.cli.ptable.guarantee import show_guarantee
 from ckm.cli.terminal.console import Voice
 from ptable import NoiseSpec, PTable, solve
-from ptable.guarantees import guarantee
-from ptable.mechanisms import Mechanism
+from ptable.design.mechanisms import Mechanism
+from ptable.proof.guarantees import guarantee
 
 BUILDS = {
     ("rounding", "--base", 5): Mechanism.rounding(5),

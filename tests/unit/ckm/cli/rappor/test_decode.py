@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from ckm.cli import main
-from rappor.candidates import Candidates
+from rappor.client.simulate import simulate_counts
 from rappor.counts import Counts
+from rappor.decoding.candidates import Candidates
 from rappor.parameters import Parameters
-from rappor.simulate import simulate_counts
 
 SHAPE = Parameters(n_bits=32, n_hashes=2, n_cohorts=8, f=0.25, p=0.25, q=0.75)
 NAMES = ["Lyon", "Brest <b>", "Nice", "=1+1", "Lille"]

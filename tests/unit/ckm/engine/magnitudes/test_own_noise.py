@@ -20,7 +20,7 @@ from ckm.engine.magnitudes.noise.keyed import keyed_fractions, keyed_numbers
 from ckm.errors import ConfigError
 from ptable import PTable
 from tables import Secret
-from tables.magnitudes import Magnitudes
+from tables.magnitudes.magnitudes import Magnitudes
 
 SECRET = Secret(bytes(range(32)))
 SKEWED = PTable(

@@ -9,7 +9,7 @@ import pytest
 
 from ckm.service.answering.client_error import Mistake
 from ckm.service.answering.words.messages import WORDS, Phrase, say
-from tables.filters import _EXPECTED, _KIND_WORDS
+from tables.filtering.filters import _EXPECTED, _KIND_WORDS
 
 PLACES = string.Formatter()
 

@@ -1,0 +1,237 @@
+"""What noisy training on batches costs, before it starts."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve
+from dp.adjacency import Adjacency
+from dp.checking import checked_count, checked_delta, checked_epsilon, checked_loss
+from dp.errors import DPError, DPWarning
+from dp.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["TrainingCost", "noise_for_training", "training_cost", "weak_points"]
+
+_DIGITS = 1e-6
+_MOST_NOISE = 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingCost:
+    """The cost of a training run.
+
+    It holds where every batch is a Poisson sample: each record is in it by its own coin. For
+    batches cut from a shuffled file it does not, and can be far too low.
+
+    Parameters
+    ----------
+    sampling_rate
+        Chance of a record to be in a batch.
+    steps
+        How many batches.
+    noise_multiplier
+        Standard deviation of the noise over the clipping norm.
+    epsilon, delta
+        The cost.
+    order
+        The Rényi order that gave it.
+    is_at_edge
+        Whether another order, outside of those tried, may cost less.
+    conversion
+        The formula: ``"classic"`` or ``"tight"``.
+
+    Examples
+    --------
+    >>> cost = training_cost(60_000, batch_size=64, noise_multiplier=1, epochs=15, strict=False)
+    >>> cost.steps, cost.order, round(cost.epsilon, 2)
+    (14070, 13.0, 1.17)
+    """
+
+    sampling_rate: float
+    steps: int
+    noise_multiplier: float
+    epsilon: float
+    delta: float
+    order: float
+    is_at_edge: bool
+    conversion: str
+    unit: str = "record"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The cost as a guarantee, for a ledger."""
+        return Guarantee(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            adjacency=Adjacency.ADD_REMOVE,
+            unit=self.unit,
+        )
+
+
+def training_cost(
+    dataset_size: int,
+    *,
+    batch_size: int,
+    noise_multiplier: float,
+    epochs: int,
+    delta: float = 1e-5,
+    orders: Sequence[float] = CLASSIC_ORDERS,
+    conversion: str = "classic",
+    strict: bool = True,
+) -> TrainingCost:
+    """Return what a training run costs.
+
+    Parameters
+    ----------
+    dataset_size
+        Number of records; public.
+    batch_size
+        Expected number of records in a batch.
+    noise_multiplier
+        Standard deviation of the noise over the clipping norm.
+    epochs
+        Passes over the data.
+    delta
+        The delta.
+    orders
+        Rényi orders.
+    conversion
+        ``"classic"`` for published figures, ``"tight"`` for a lower epsilon that holds too.
+    strict
+        Warn where a choice weakens the account.
+
+    Notes
+    -----
+    ``epochs * ceil(dataset_size / batch_size)`` steps.
+
+    Examples
+    --------
+    >>> cost = training_cost(6552, batch_size=63, noise_multiplier=1.1, epochs=120, delta=1e-4)
+    >>> round(cost.epsilon, 2)
+    6.11
+    """
+    size = checked_count(dataset_size, "dataset_size")
+    batch = checked_count(batch_size, "batch_size")
+    epochs = checked_count(epochs, "epochs")
+    delta = checked_delta(delta)
+    if batch > size:
+        raise DPError(
+            f"batch_size must not exceed dataset_size, but {batch} exceeds {size}.",
+            hint="for one step on all records, make them equal",
+        )
+    sigma = checked_loss(noise_multiplier, "noise_multiplier")
+    steps = epochs * math.ceil(size / batch)
+    curve = RenyiCurve.subsampled_gaussian(
+        sampling_rate=batch / size, noise_multiplier=sigma, orders=orders
+    )
+    spent = (curve * steps).epsilon(delta, conversion=conversion)
+    cost = TrainingCost(
+        sampling_rate=batch / size,
+        steps=steps,
+        noise_multiplier=sigma,
+        epsilon=spent.epsilon,
+        delta=delta,
+        order=spent.order,
+        is_at_edge=spent.is_at_edge,
+        conversion=conversion,
+    )
+    if strict:
+        for note in weak_points(cost, dataset_size=size, batch_size=batch):
+            warnings.warn(note, DPWarning, stacklevel=2)
+    return cost
+
+
+def weak_points(cost: TrainingCost, *, dataset_size: int, batch_size: int) -> list[str]:
+    """Return what weakens an account, each with its cure.
+
+    Parameters
+    ----------
+    cost
+        The account.
+    dataset_size, batch_size
+        What it was made for.
+
+    Examples
+    --------
+    >>> cost = training_cost(100, batch_size=30, noise_multiplier=1, epochs=1, strict=False)
+    >>> len(weak_points(cost, dataset_size=100, batch_size=30))
+    1
+    """
+    notes = []
+    if cost.delta >= 1 / dataset_size:
+        notes.append(
+            f"A delta of {cost.delta:g} is not below 1 / {dataset_size}: a mechanism that "
+            "publishes somebody's record may have it. Take a smaller one."
+        )
+    if dataset_size % batch_size:
+        notes.append(
+            f"Batches of {batch_size} do not divide {dataset_size} records: the last one of "
+            "each pass counts as a whole step. Take a divisor."
+        )
+    if cost.is_at_edge:
+        notes.append(
+            f"The best order, {cost.order:g}, is the first or the last of those tried: epsilon "
+            "may be lower. Give more orders, or use the tight account."
+        )
+    return notes
+
+
+def noise_for_training(
+    epsilon: float,
+    *,
+    delta: float,
+    sampling_rate: float,
+    steps: int,
+    orders: Sequence[float] = WIDE_ORDERS,
+    conversion: str = "tight",
+) -> float:
+    """Return the least noise multiplier with which a training run keeps a budget.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The budget.
+    sampling_rate
+        Chance of a record to be in a batch.
+    steps
+        How many batches.
+    orders
+        Rényi orders.
+    conversion
+        ``"tight"`` or ``"classic"``.
+
+    Examples
+    --------
+    >>> round(noise_for_training(1, delta=1e-5, sampling_rate=64 / 60_000, steps=14_070), 3)
+    0.953
+    """
+    target = checked_epsilon(epsilon)
+    steps = checked_count(steps, "steps")
+
+    def is_kept(sigma: float) -> bool:
+        curve = RenyiCurve.subsampled_gaussian(
+            sampling_rate=sampling_rate, noise_multiplier=sigma, orders=orders
+        )
+        return (curve * steps).epsilon(delta, conversion=conversion).epsilon <= target
+
+    high = 1.0
+    while not is_kept(high):
+        high *= 2
+        if high > _MOST_NOISE:
+            raise DPError(
+                f"No noise brings this run to epsilon {epsilon:g}.",
+                hint="allow higher orders, a larger delta or fewer steps",
+            )
+    low = high / 2
+    while low > _DIGITS and is_kept(low):
+        low, high = low / 2, low
+    while high - low > _DIGITS * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_kept(middle) else (middle, high)
+    return high

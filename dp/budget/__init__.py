@@ -1,0 +1,1 @@
+"""A budget that lasts, in a file."""

@@ -1,0 +1,438 @@
+"""A budget that lasts: what was spent, by whom, for what, in a file that refuses the rest.
+
+A release is charged before it is made. What is charged is on the disk when `spend` returns;
+after a crash in between, the budget is spent and nothing was published, never the reverse.
+Post-processing costs nothing and has no entry.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dp.budget.entries import ARITHMETIC, Entry, Settings, amount, chained, checked_text, exact
+from dp.errors import BudgetSpentError, DPError, LedgerFileError
+from dp.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dp.adjacency import Adjacency
+
+__all__ = ["BudgetLedger", "Releasing"]
+
+_APPLICATION = 0x64704C64  # "dpLd" in the header of the file
+_TABLES = (
+    "CREATE TABLE dp_ledger (name TEXT PRIMARY KEY, content TEXT NOT NULL)",
+    """CREATE TABLE dp_entry (
+        number INTEGER PRIMARY KEY, at TEXT NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL,
+        epsilon TEXT NOT NULL, delta TEXT NOT NULL, rho TEXT NOT NULL,
+        spent_first TEXT NOT NULL, spent_second TEXT NOT NULL, digest TEXT NOT NULL
+    )""",
+)
+_COLUMNS = "number, at, who, what, epsilon, delta, rho, spent_first, spent_second, digest"
+
+
+class Releasing(Protocol):
+    """What a ledger can charge and run: every noise and choice of this package, and places.
+
+    Examples
+    --------
+    >>> from dp.mechanisms.noise import Laplace
+    >>> all(hasattr(Laplace, name) for name in ("guarantee", "check", "release"))
+    True
+    """
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What a release costs."""
+
+    def check(self, answer: Any, /) -> None:
+        """Raise what `release` would raise."""
+
+    def release(self, answer: Any, /) -> Any:
+        """Make the release."""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetLedger:
+    """The ledger in a file. Several processes may use it at once.
+
+    Losses add up: epsilons and deltas, or rhos. Both sums hold however each release is chosen
+    after looking at those before.
+
+    Parameters
+    ----------
+    path
+        The file.
+    settings
+        What may be spent, against which neighbours.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dp import Adjacency, Geometric, count
+    >>> file = tempfile.mkdtemp() + "/budget.db"
+    >>> ledger = BudgetLedger.create(file, epsilon=1.0, adjacency=Adjacency.ADD_REMOVE)
+    >>> noise = Geometric.calibrated(count(), epsilon=0.75)
+    >>> published = ledger.release(noise, 28, who="Ada", what="people over 50")
+    >>> print(ledger.left)
+    epsilon = 0.25 (add-remove, per record)
+    >>> ledger.release(noise, 28, who="Ada", what="once more")
+    Traceback (most recent call last):
+    ...
+    dp.errors.BudgetSpentError: The release costs epsilon 0.75; 0.25 of 1.0 is left.
+      hint: ask for less, or for a new budget from whoever sets it
+    """
+
+    path: Path
+    settings: Settings
+    #: Digest of the last entry seen: entries that were there may not go.
+    _seen: list[str] = field(default_factory=list, init=False, compare=False, repr=False)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        adjacency: Adjacency,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        unit: str = "record",
+        about: str = "",
+    ) -> BudgetLedger:
+        """Make a ledger; nothing is ever overwritten.
+
+        Parameters
+        ----------
+        path
+            A new file.
+        adjacency, unit
+            The neighbours, and who is protected.
+        epsilon, delta
+            What may be spent.
+        rho
+            The same as concentrated loss, in place of epsilon and delta.
+        about
+            Which data the budget is for.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> file = tempfile.mkdtemp() + "/budget.db"
+        >>> BudgetLedger.create(file, rho=0.5, adjacency="replace").left.rho
+        0.5
+        """
+        settings = Settings.of(
+            epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency, unit=unit, about=about
+        )
+        target = Path(path)
+        draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
+        try:
+            os.close(os.open(draft, os.O_RDWR | os.O_CREAT, 0o600))
+            with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
+                db.execute(f"PRAGMA application_id = {_APPLICATION}")
+                db.execute("PRAGMA synchronous = EXTRA")
+                db.execute("BEGIN IMMEDIATE")
+                for table in _TABLES:
+                    db.execute(table)
+                db.execute("INSERT INTO dp_ledger VALUES ('settings', ?)", (settings.text,))
+                db.execute("COMMIT")
+            os.link(draft, target)  # fails when the file exists
+        except FileExistsError:
+            raise LedgerFileError(
+                f"A file {target.name!r} exists.", hint="open it, or choose another name"
+            ) from None
+        except (sqlite3.Error, OSError) as error:
+            raise _unusable(target, error) from None
+        finally:
+            draft.unlink(missing_ok=True)
+        return cls(target, settings)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> BudgetLedger:
+        """Open a ledger, and check that it is whole.
+
+        Parameters
+        ----------
+        path
+            Its file.
+
+        Raises
+        ------
+        LedgerFileError
+            If it is no ledger, or an entry was changed.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> file = tempfile.mkdtemp() + "/budget.db"
+        >>> made = BudgetLedger.create(file, epsilon=1, adjacency="replace", unit="person")
+        >>> BudgetLedger.open(file) == made
+        True
+        """
+        target = Path(path)
+        with _database(target) as db:
+            kind = db.execute("PRAGMA application_id").fetchone()[0]
+            row = (
+                kind == _APPLICATION
+                and db.execute(
+                    "SELECT content FROM dp_ledger WHERE name = 'settings'"
+                ).fetchone()
+            )
+        if not row:
+            raise LedgerFileError(
+                f"{target.name!r} is no ledger of a privacy budget.",
+                hint="make one: dp.BudgetLedger.create, or ckm dp ledger create",
+            )
+        ledger = cls(target, Settings.from_text(row[0]))
+        ledger.verify()
+        return ledger
+
+    def spend(self, guarantee: Guarantee, *, who: str, what: str) -> Entry:
+        """Charge a release, before it is made.
+
+        Parameters
+        ----------
+        guarantee
+            What it costs.
+        who, what
+            Who releases, and what.
+
+        Returns
+        -------
+        Entry
+            What was written.
+
+        Raises
+        ------
+        BudgetSpentError
+            If it costs more than what is left; then nothing is charged.
+        LedgerFileError
+            If the file was changed by other means since it was opened; nothing is charged.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> file = tempfile.mkdtemp() + "/budget.db"
+        >>> ledger = BudgetLedger.create(file, epsilon=1, adjacency="replace")
+        >>> cost = Guarantee(epsilon=0.25, adjacency="replace")
+        >>> ledger.spend(cost, who="Ada", what="mean age").number
+        1
+        """
+        who, what = checked_text(who, "who"), checked_text(what, "what")
+        price = self.settings.price(guarantee)
+        with _database(self.path) as db:
+            db.execute("BEGIN IMMEDIATE")
+            number, before, digest = self._verified(db)
+            spent = _added(before, price)
+            self._refuse(price, before, spent)
+            entry = Entry(
+                number=number + 1,
+                at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+                who=who,
+                what=what,
+                epsilon=amount(guarantee.epsilon),
+                delta=amount(guarantee.delta),
+                rho=amount(guarantee.rho),
+                spent=(str(spent[0]), str(spent[1])),
+                digest="",
+            )
+            entry = chained(entry, digest)
+            marks = ", ".join("?" * 10)
+            db.execute(f"INSERT INTO dp_entry ({_COLUMNS}) VALUES ({marks})", entry.row)  # noqa: S608
+            db.execute("COMMIT")
+        self._seen[:] = [entry.digest]
+        return entry
+
+    def release(self, mechanism: Releasing, answer: Any, /, *, who: str, what: str) -> Any:
+        """Check an answer, charge the mechanism, then run it.
+
+        Parameters
+        ----------
+        mechanism
+            A noise, a choice, or noise on a place.
+        answer
+            The true answer.
+        who, what
+            Who releases, and what.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from dp.mechanisms.noise import Geometric
+        >>> from dp.sensitivity import count
+        >>> file = tempfile.mkdtemp() + "/budget.db"
+        >>> ledger = BudgetLedger.create(file, epsilon=1, adjacency="add-remove")
+        >>> noise = Geometric.calibrated(count(), epsilon=1)
+        >>> isinstance(ledger.release(noise, 28, who="Ada", what="over 50"), int)
+        True
+        """
+        if not all(callable(getattr(mechanism, name, None)) for name in ("check", "release")):
+            raise DPError(
+                f"A ledger cannot release {type(mechanism).__name__}.",
+                hint="take a noise, dp.Exponential or dp.PlanarLaplace, or charge its "
+                "guarantee with spend",
+            )
+        mechanism.check(answer)
+        self.spend(mechanism.guarantee, who=who, what=what)
+        return mechanism.release(answer)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return all entries in order.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> file = tempfile.mkdtemp() + "/budget.db"
+        >>> BudgetLedger.create(file, epsilon=1, adjacency="replace").entries()
+        ()
+        """
+        with _database(self.path) as db:
+            return _entries(db)
+
+    @property
+    def spent(self) -> Guarantee:
+        """What all releases so far promise together."""
+        return self.settings.guarantee(*self._sums())
+
+    @property
+    def left(self) -> Guarantee:
+        """What can still be spent."""
+        pairs = zip(self.settings.limits, self._sums(), strict=True)
+        first, second = (ARITHMETIC.subtract(limit, spent) for limit, spent in pairs)
+        return self.settings.guarantee(first, second)
+
+    def verify(self, *, head: str | None = None) -> str:
+        """Check every entry and all sums; return the digest of the last.
+
+        Parameters
+        ----------
+        head
+            A digest noted before; the ledger must still hold the entry that had it. Only this
+            notices when the last entries are gone.
+
+        Raises
+        ------
+        LedgerFileError
+            If an entry was changed, put in or taken out.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> file = tempfile.mkdtemp() + "/budget.db"
+        >>> len(BudgetLedger.create(file, epsilon=1, adjacency="replace").verify())
+        64
+        """
+        with _database(self.path) as db:
+            return self._verified(db, head=head)[2]
+
+    def _verified(
+        self, db: sqlite3.Connection, *, head: str | None = None
+    ) -> tuple[int, tuple[Decimal, Decimal], str]:
+        """Check settings, every entry and all sums; return number, sums, digest of the last."""
+        row = db.execute("SELECT content FROM dp_ledger WHERE name = 'settings'").fetchone()
+        if row is None or row[0] != self.settings.text:
+            raise LedgerFileError(
+                f"The settings of {self.path.name!r} are not what was written.",
+                hint="restore the file from a copy; publish nothing on it until then",
+            )
+        digest, known = self.settings.digest, {self.settings.digest}
+        number, sums = 0, (Decimal(0), Decimal(0))
+        for number, entry in enumerate(_entries(db), start=1):
+            price = self.settings.price(self._charged(entry))
+            sums = _added(sums, price)
+            is_right = (
+                entry.number == number
+                and entry == chained(entry, digest)
+                and sums == (exact(entry.spent[0]), exact(entry.spent[1]))
+                and all(s <= limit for s, limit in zip(sums, self.settings.limits, strict=True))
+            )
+            if not is_right:
+                raise LedgerFileError(
+                    f"Entry {number} of {self.path.name!r} is not what was written.",
+                    hint="restore the file from a copy; publish nothing on it until then",
+                )
+            digest = entry.digest
+            known.add(digest)
+        if not known.issuperset([*self._seen, *([] if head is None else [head])]):
+            raise LedgerFileError(
+                f"{self.path.name!r} does not hold the entry of a digest noted before.",
+                hint="entries were removed, or it is another ledger",
+            )
+        self._seen[:] = [digest]
+        return number, sums, digest
+
+    def _sums(self) -> tuple[Decimal, Decimal]:
+        with _database(self.path) as db:
+            return self._verified(db)[1]
+
+    def _charged(self, entry: Entry) -> Guarantee:
+        try:
+            return Guarantee(
+                epsilon=float(entry.epsilon),
+                delta=float(entry.delta),
+                rho=float(entry.rho),
+                adjacency=self.settings.adjacency,
+                unit=self.settings.unit,
+            )
+        except ValueError:
+            raise LedgerFileError(
+                f"Entry {entry.number} of {self.path.name!r} is not what was written."
+            ) from None
+
+    def _refuse(
+        self,
+        price: tuple[Decimal, Decimal],
+        before: tuple[Decimal, Decimal],
+        spent: tuple[Decimal, Decimal],
+    ) -> None:
+        limits = self.settings.limits
+        amounts = zip(price, before, spent, limits, strict=True)
+        # A budget of rho has one name; its second amounts are 0.
+        for name, (cost, old, new, limit) in zip(self.settings.names, amounts, strict=False):
+            if new > limit:
+                left = ARITHMETIC.subtract(limit, old)
+                raise BudgetSpentError(
+                    f"The release costs {name} {cost}; {left} of {limit} is left.",
+                    hint="ask for less, or for a new budget from whoever sets it",
+                )
+
+
+def _added(
+    sums: tuple[Decimal, Decimal], price: tuple[Decimal, Decimal]
+) -> tuple[Decimal, Decimal]:
+    return ARITHMETIC.add(sums[0], price[0]), ARITHMETIC.add(sums[1], price[1])
+
+
+def _entries(db: sqlite3.Connection) -> tuple[Entry, ...]:
+    rows = db.execute(f"SELECT {_COLUMNS} FROM dp_entry ORDER BY number")  # noqa: S608
+    return tuple(Entry.from_row(row) for row in rows)
+
+
+@contextlib.contextmanager
+def _database(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open an existing file for one operation; whatever is not committed is undone."""
+    if not path.is_file():
+        raise LedgerFileError(f"There is no ledger {path.name!r}.", hint="look at the path")
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as db:
+            db.execute("PRAGMA synchronous = EXTRA")
+            yield db
+    except sqlite3.Error as error:
+        raise _unusable(path, error) from None
+
+
+def _unusable(path: Path, error: Exception) -> DPError:
+    reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else ""
+    return LedgerFileError(
+        f"The ledger {path.name!r} cannot be used{': ' + reason if reason else ''}.",
+        hint="look whether the file is whole, writable, and not locked by another program",
+    )

@@ -1,0 +1,1 @@
+"""Noise, randomised response and private choice."""

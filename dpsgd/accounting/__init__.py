@@ -1,0 +1,1 @@
+"""What a training run costs, and what is claimed of it."""

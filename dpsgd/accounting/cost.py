@@ -1,0 +1,272 @@
+"""What a training run costs, for the sampler that draws its batches."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from dp import Adjacency, Guarantee
+from dpsgd.accounting.accounts import epsilon_of_run, guessed_noise
+from dpsgd.errors import PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Cost", "Sampling", "cost_of", "noise_for"]
+
+_SLACK = 1e-4
+_MOST_NOISE = 1e6
+_FIRST = 1.1
+
+
+class Sampling(StrEnum):
+    """How batches are drawn.
+
+    ``POISSON``: each record is in a batch by its own coin. ``FIXED``: each batch holds as many
+    records, drawn without replacement, afresh each time. ``SHUFFLED``: each pass cuts the
+    shuffled file into batches; drawing then hides nothing that can be proved, and the stated
+    cost counts on noise alone.
+
+    Examples
+    --------
+    >>> Sampling("poisson")
+    <Sampling.POISSON: 'poisson'>
+    """
+
+    POISSON = "poisson"
+    FIXED = "fixed"
+    SHUFFLED = "shuffled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a run costs, and for what this holds.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The cost.
+    adjacency, unit
+        The neighbours, and who is protected.
+    sampling
+        How batches must be drawn for this to hold.
+    steps
+        How many batches it counts.
+    accountant
+        The method: ``"loss distribution"``, ``"Rényi orders"`` or ``"Gaussian curve"``.
+
+    Examples
+    --------
+    >>> cost = cost_of(sampling_rate=0.01, noise_multiplier=4, steps=10_000, delta=1e-5)
+    >>> print(cost)
+    epsilon = 0.946901, delta = 1e-05 (add-remove, per record; poisson batches, 10000 steps)
+    """
+
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+    unit: str
+    sampling: Sampling
+    steps: int
+    accountant: str
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The cost as a guarantee, for a ledger.
+
+        Examples
+        --------
+        >>> cost = cost_of(sampling_rate=1, noise_multiplier=1, steps=1, delta=1e-5)
+        >>> round(cost.guarantee.epsilon, 4)
+        4.3772
+        """
+        is_finite = math.isfinite(self.epsilon)
+        return Guarantee(
+            epsilon=self.epsilon,
+            delta=self.delta if is_finite and self.steps else 0.0,
+            adjacency=self.adjacency,
+            unit=self.unit,
+        )
+
+    def __str__(self) -> str:
+        if math.isinf(self.epsilon):
+            promise = "no protection"
+        else:
+            promise = f"epsilon = {self.epsilon:.6g}, delta = {self.delta:g}"
+        return (
+            f"{promise} ({self.adjacency}, per {self.unit}; {self.sampling} batches, "
+            f"{self.steps} steps)"
+        )
+
+
+def cost_of(
+    *,
+    sampling_rate: float,
+    noise_multiplier: float,
+    steps: int,
+    delta: float,
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+    sampling: Sampling = Sampling.POISSON,
+    dataset_size: int | None = None,
+    unit: str = "record",
+) -> Cost:
+    """Return what a run costs.
+
+    Parameters
+    ----------
+    sampling_rate
+        Chance of a record to be in a batch: the expected batch over the data.
+    noise_multiplier
+        Standard deviation of the noise over the clipping norm; 0 for no noise.
+    steps
+        How many batches.
+    delta
+        The delta.
+    adjacency, unit
+        The neighbours, and who is protected.
+    sampling
+        How batches are drawn.
+    dataset_size
+        Number of records; for batches of a fixed size.
+
+    Notes
+    -----
+    Poisson batches: the distribution of the loss. Fixed batches: Rényi orders for samples
+    without replacement, or noise alone where that is less. Shuffled batches: noise alone, once
+    a pass. The last two move the sum by twice the norm where a record is replaced.
+
+    Examples
+    --------
+    >>> run = {"sampling_rate": 0.1, "noise_multiplier": 2, "steps": 100, "delta": 1e-3}
+    >>> round(cost_of(**run).epsilon, 3)
+    1.544
+    >>> shuffled = cost_of(**run, sampling="shuffled", adjacency="zero-out")
+    >>> round(shuffled.epsilon, 2)
+    5.59
+    """
+    sampling, adjacency = Sampling(sampling), Adjacency(adjacency)
+    check_neighbours(sampling, adjacency)
+    epsilon, accountant = 0.0, "loss distribution"
+    if noise_multiplier == 0:
+        epsilon = math.inf if steps and sampling_rate else 0.0
+    elif steps and sampling_rate:
+        epsilon, accountant = epsilon_of_run(
+            rate=float(sampling_rate),
+            sigma=float(noise_multiplier),
+            steps=int(steps),
+            delta=float(delta),
+            adjacency=adjacency,
+            sampling=str(sampling),
+            size=dataset_size,
+        )
+    return Cost(
+        epsilon=epsilon,
+        delta=delta,
+        adjacency=adjacency,
+        unit=unit,
+        sampling=sampling,
+        steps=steps,
+        accountant=accountant,
+    )
+
+
+def noise_for(
+    epsilon: float,
+    *,
+    sampling_rate: float,
+    steps: int,
+    delta: float,
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+    sampling: Sampling = Sampling.POISSON,
+    dataset_size: int | None = None,
+) -> float:
+    """Return a noise multiplier that keeps a budget, close to the least.
+
+    Parameters
+    ----------
+    epsilon
+        The budget; never exceeded by what is returned.
+    sampling_rate, steps, delta, adjacency, sampling, dataset_size
+        As for `cost_of`.
+
+    Examples
+    --------
+    >>> round(noise_for(1.0, sampling_rate=0.0314, steps=640, delta=1e-5), 2)
+    3.11
+    """
+
+    def spent(sigma: float) -> float:
+        return cost_of(
+            sampling_rate=sampling_rate,
+            noise_multiplier=sigma,
+            steps=steps,
+            delta=delta,
+            adjacency=adjacency,
+            sampling=sampling,
+            dataset_size=dataset_size,
+        ).epsilon
+
+    if not 0 < epsilon < math.inf:
+        raise PlanError(f"epsilon must be positive and finite, not {epsilon!r}.")
+    rate = 1.0 if sampling == Sampling.SHUFFLED else sampling_rate
+    guess = guessed_noise(epsilon, delta=delta, rate=rate, steps=steps)
+    return _least(spent, epsilon, guess)
+
+
+def check_neighbours(sampling: Sampling, adjacency: Adjacency) -> None:
+    """Refuse neighbours for which nothing is known of batches drawn so.
+
+    Parameters
+    ----------
+    sampling
+        How batches are drawn.
+    adjacency
+        The neighbours.
+
+    Examples
+    --------
+    >>> check_neighbours(Sampling.POISSON, Adjacency.ADD_REMOVE)
+    """
+    known = {Adjacency.ZERO_OUT, Adjacency.REPLACE}
+    if sampling == Sampling.POISSON:
+        known.add(Adjacency.ADD_REMOVE)
+    if adjacency not in known:
+        raise PlanError(
+            f"Nothing is known of {sampling} batches for neighbours {adjacency}.",
+            hint="batches of a set size show the number of records: choose 'zero-out' or "
+            "'replace', for which it is public; or Poisson batches",
+        )
+
+
+def _least(spent: Callable[[float], float], epsilon: float, guess: float) -> float:
+    """Return a noise that keeps the budget while one a ten-thousandth less does not."""
+    low = high = guess
+    factor = _FIRST
+    while spent(high) > epsilon:
+        low, high, factor = high, high * factor, factor**2
+        if high > _MOST_NOISE:
+            raise PlanError(
+                f"No noise brings this run to epsilon {epsilon:g}.",
+                hint="take fewer steps, smaller batches or a larger delta",
+            )
+    while spent(low) <= epsilon:
+        low, high, factor = low / factor, low, factor**2
+    widths = [math.inf]
+    while (width := math.log(high / low)) > _SLACK:
+        is_slow = len(widths) > 1 and width > widths[-2] / 2
+        middle = math.sqrt(low * high) if is_slow else _between(low, high, spent, epsilon)
+        widths.append(width)
+        low, high = (low, middle) if spent(middle) <= epsilon else (middle, high)
+    return high
+
+
+def _between(low: float, high: float, spent: Callable[[float], float], epsilon: float) -> float:
+    """Return where a power law through both ends meets the budget, towards the far end."""
+    width = math.log(high / low)
+    above, below = (math.log(max(spent(end), 1e-300) / epsilon) for end in (low, high))
+    place = width * above / (above - below)
+    place += 0.45 * _SLACK if place < width / 2 else -0.45 * _SLACK
+    inside = min(0.4 * _SLACK, width / 4)
+    return low * math.exp(min(max(place, inside), width - inside))

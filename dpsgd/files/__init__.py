@@ -1,0 +1,1 @@
+"""Runs and models in files: tensors as tensors, the rest as JSON."""

@@ -1,0 +1,198 @@
+"""Runs and models in files: tensors as tensors, the rest as JSON, nothing that runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors import torch as tensor_files
+
+from dpsgd.errors import CheckpointError
+from dpsgd.files.tensor_file import opened, sealed
+from footing.files import write_whole
+
+if TYPE_CHECKING:
+    import os
+
+    from torch import Tensor
+
+    from dpsgd.training.training import PrivateTraining
+
+__all__ = ["read_tensors", "resume", "save", "write_tensors"]
+
+
+def save(
+    training: PrivateTraining,
+    path: str | os.PathLike[str],
+    *,
+    about: dict[str, Any] | None = None,
+) -> None:
+    """Write a run, so that it can go on: model, optimizer, steps taken, clipping norm.
+
+    Parameters
+    ----------
+    training
+        The run.
+    path
+        The file; replaced as a whole or not at all.
+    about
+        Plain values to give back to whoever resumes.
+
+    Examples
+    --------
+    >>> import tempfile, torch
+    >>> from dpsgd import Plan
+    >>> from dpsgd.training.training import PrivateTraining
+    >>> plan = Plan(
+    ...     dataset_size=100, sampling_rate=0.1, steps=9, noise_multiplier=2, delta=1e-3
+    ... )
+    >>> model = torch.nn.Linear(3, 2)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> training = PrivateTraining(plan, model=model, optimizer=optimizer)
+    >>> data = torch.randn(100, 3), torch.randint(0, 2, (100,))
+    >>> training.run(*data, criterion=torch.nn.CrossEntropyLoss(reduction="none"), until=4)
+    >>> file = tempfile.mkdtemp() + "/run.safetensors"
+    >>> save(training, file)
+    >>> training.steps_taken = 0
+    >>> _ = resume(training, file)
+    >>> training.steps_taken
+    4
+    """
+    tensors = {f"model.{n}": t for n, t in training.model.state_dict().items()}
+    state = training.optimizer.state_dict()
+    plain: dict[str, Any] = {}
+    for number, entries in state["state"].items():
+        for name, value in entries.items():
+            if isinstance(value, torch.Tensor):
+                tensors[f"optimizer.{number}.{name}"] = value
+            else:
+                plain[f"{number}.{name}"] = value
+    for name, value in (training.averages or {}).items():
+        tensors[f"average.{name}"] = value
+    facts = {
+        "plan": training.plan.to_json(),
+        "steps_taken": training.steps_taken,
+        "clipping_norm": repr(training.clipping_norm),
+        "randomness": training.randomness.state(),
+        "groups": state["param_groups"],
+        "plain": plain,
+        "about": about or {},
+    }
+    write_tensors(path, tensors, kind="run", facts=facts)
+
+
+def resume(training: PrivateTraining, path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Let a run go on where the one in a file stood.
+
+    Steps that an interrupted run took after it was saved were not released; what this run
+    releases has cost what it says.
+
+    Parameters
+    ----------
+    training
+        A run of the same plan, model and optimizer.
+    path
+        The file.
+
+    Returns
+    -------
+    dict
+        What `save` was told about the run.
+    """
+    tensors, facts = read_tensors(path, kind="run")
+    if facts.get("plan") != training.plan.to_json():
+        raise CheckpointError(
+            "This run has another plan.", hint="make the run with the plan of the file"
+        )
+    taken = facts.get("steps_taken")
+    if not isinstance(taken, int) or not 0 <= taken <= training.plan.steps:
+        raise CheckpointError("The steps of this run do not fit its plan.")
+    try:
+        _restore(training, tensors, facts)
+        about = dict(facts["about"])
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise CheckpointError(
+            "The file does not fit this model and optimizer.",
+            hint="build them as they were when it was written",
+        ) from error
+    training.steps_taken = taken
+    return about
+
+
+def _restore(
+    training: PrivateTraining, tensors: dict[str, Tensor], facts: dict[str, Any]
+) -> None:
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "average": {}}
+    for name, value in tensors.items():
+        kind, _, rest = name.partition(".")
+        parts[kind][rest] = value
+    training.model.load_state_dict(parts["model"])
+    training.optimizer.load_state_dict(_state(parts["optimizer"], facts))
+    training.averages = parts["average"] or None
+    training.clipping_norm = float(facts["clipping_norm"])
+    training.randomness.restore(facts["randomness"])
+
+
+def write_tensors(
+    path: str | os.PathLike[str],
+    tensors: dict[str, Tensor],
+    *,
+    kind: str,
+    facts: dict[str, Any],
+) -> None:
+    """Write tensors and facts into one file, which appears whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file.
+    tensors
+        By name.
+    kind
+        What the file is.
+    facts
+        Plain values.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = tempfile.mkdtemp() + "/one.safetensors"
+    >>> write_tensors(file, {"one": torch.ones(1)}, kind="model", facts={"steps": 3})
+    >>> read_tensors(file, kind="model")
+    ({'one': tensor([1.])}, {'steps': 3})
+    """
+    own = {n: t.detach().cpu().clone().contiguous() for n, t in tensors.items()}
+    content = sealed(tensor_files.save(own), kind=kind, facts=facts)
+    write_whole(path, content, error=CheckpointError)
+
+
+def read_tensors(
+    path: str | os.PathLike[str], *, kind: str
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `write_tensors` wrote.
+
+    Parameters
+    ----------
+    path
+        The file.
+    kind
+        What it must be.
+    """
+    content, facts = opened(path, kind=kind)
+    try:
+        return tensor_files.load(content), facts
+    except (SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise CheckpointError(
+            f"The tensors of {Path(path).name!r} cannot be read.",
+            hint="take a copy of the file",
+        ) from error
+
+
+def _state(tensors: dict[str, Tensor], facts: dict[str, Any]) -> dict[str, Any]:
+    state: dict[int, dict[str, Any]] = {}
+    for name, value in (*tensors.items(), *facts["plain"].items()):
+        number, _, rest = name.partition(".")
+        state.setdefault(int(number), {})[rest] = value
+    return {"state": state, "param_groups": facts["groups"]}

@@ -1,0 +1,1 @@
+"""Many training runs over lists of choices."""

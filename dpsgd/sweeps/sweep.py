@@ -1,0 +1,356 @@
+"""Many training runs over lists of choices: repeated, recorded by epoch, resumable.
+
+The training itself comes from outside: a function that is given the choices and a seed, and
+yields the accuracy after each epoch.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from dpsgd.errors import DPSGDError
+from footing.files import write_whole
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+__all__ = ["CHOICES", "Outcome", "Sweep", "outcomes", "run_sweep"]
+
+#: What can be varied: the batch, the noise multiplier, the clipping norm, the learning rate,
+#: the passes, the hidden units, and by what the sides of an image are divided.
+CHOICES = (
+    "batch_size",
+    "noise_multiplier",
+    "clipping_norm",
+    "learning_rate",
+    "epochs",
+    "hidden_units",
+    "image_factor",
+)
+_COLUMNS = (*CHOICES, "is_private", "repetition", "epoch", "accuracy", "epsilon")
+_WHOLE = {"batch_size", "epochs", "hidden_units", "image_factor"}
+_MOST_RUNS = 100_000
+
+#: Given the choices, whether the run is private, and a seed: yield accuracy and epsilon after
+#: each epoch; epsilon None where the run is plain.
+Train: TypeAlias = Callable[
+    [Mapping[str, float], bool, int], Iterable[tuple[float, float | None]]
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """Lists of choices, and how often each is run.
+
+    Parameters
+    ----------
+    values
+        Choice → its values; the first is the usual one. Choices: see `CHOICES`.
+    repetitions
+        Runs of each combination, with seeds that differ.
+    one_at_a_time
+        Vary one choice at a time around the usual values, in place of all combinations.
+    with_plain
+        Run each combination without privacy as well, for comparison; the noise and the
+        clipping then do not matter and are not varied.
+    seed
+        Of the first repetition.
+
+    Examples
+    --------
+    >>> sweep = Sweep(values={"batch_size": [64, 32], "learning_rate": [0.1, 0.05]})
+    >>> len(sweep.runs()), len(Sweep(values=sweep.values, one_at_a_time=True).runs())
+    (4, 3)
+    """
+
+    values: Mapping[str, Sequence[float]]
+    repetitions: int = 1
+    one_at_a_time: bool = False
+    with_plain: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.values if name not in CHOICES]
+        if unknown or not self.values:
+            raise DPSGDError(
+                f"A sweep cannot vary {unknown[0]!r}."
+                if unknown
+                else "A sweep varies nothing.",
+                hint=f"known: {', '.join(CHOICES)}",
+            )
+        for name, several in self.values.items():
+            _check(name, several)
+        if self.repetitions < 1 or isinstance(self.repetitions, bool):
+            raise DPSGDError("repetitions must be a whole number from 1.")
+        number = math.prod(len(several) for several in self.values.values())
+        if number * self.repetitions > _MOST_RUNS:
+            raise DPSGDError(
+                f"{number * self.repetitions:,} runs are too many.",
+                hint="vary one choice at a time",
+            )
+
+    def combinations(self) -> list[dict[str, float]]:
+        """Return the combinations of choices, in order."""
+        names = list(self.values)
+        if not self.one_at_a_time:
+            return [
+                dict(zip(names, chosen, strict=True))
+                for chosen in itertools.product(*self.values.values())
+            ]
+        usual = {name: several[0] for name, several in self.values.items()}
+        found = [usual]
+        for name, several in self.values.items():
+            found += [usual | {name: value} for value in several[1:]]
+        return found
+
+    def runs(self) -> list[tuple[dict[str, float], bool, int]]:
+        """Return choices, whether private, and the number of the repetition, of each run."""
+        found = []
+        for choices in self.combinations():
+            found += [(choices, True, again) for again in range(self.repetitions)]
+        if self.with_plain:
+            plain = []
+            for choices in self.combinations():
+                kept = {n: v for n, v in choices.items() if n not in _PRIVATE}
+                if kept not in plain:
+                    plain.append(kept)
+            found += [(c, False, again) for c in plain for again in range(self.repetitions)]
+        return found
+
+
+_PRIVATE = {"noise_multiplier", "clipping_norm"}
+
+
+def _check(name: str, several: Sequence[Any]) -> None:
+    if not several or len(set(several)) != len(several):
+        raise DPSGDError(f"{name} needs values, each once.")
+    for value in several:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        is_wrong = not is_number or not math.isfinite(value)
+        is_wrong = is_wrong or value < 0 or (value == 0 and name != "noise_multiplier")
+        if is_wrong or (name in _WHOLE and value != int(value)):
+            kind = "whole numbers from 1" if name in _WHOLE else "positive numbers"
+            raise DPSGDError(f"{name} takes {kind}, not {value!r}.")
+
+
+def run_sweep(
+    sweep: Sweep,
+    train: Train,
+    *,
+    file: str | os.PathLike[str],
+    tell: Callable[[int, int], None] | None = None,
+) -> int:
+    """Run what is not in the file yet, and return how many runs that were.
+
+    Parameters
+    ----------
+    sweep
+        What to run.
+    train
+        The training; all its epochs are recorded together, or none.
+    file
+        A CSV file with a line an epoch. A file of the same sweep is gone on with; each run
+        replaces it whole, so that an interruption loses the run it interrupts and no other.
+    tell
+        What to call with runs done and all runs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> def train(choices, is_private, seed):
+    ...     yield 0.5 + 0.1 * is_private, 1.0 if is_private else None
+    >>> sweep = Sweep(values={"batch_size": [64, 32]}, repetitions=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run_sweep(sweep, train, file=Path(folder) / "runs.csv")
+    ...     run_sweep(sweep, train, file=Path(folder) / "runs.csv")
+    4
+    0
+    """
+    target = Path(file)
+    lines = _read(target)
+    done = {_key(line) for line in lines}
+    runs = sweep.runs()
+    number = 0
+    for place, (choices, is_private, again) in enumerate(runs):
+        head: dict[str, Any] = dict.fromkeys(_COLUMNS, "")
+        head |= {name: repr(float(value)) for name, value in choices.items()}
+        head |= {"is_private": int(is_private), "repetition": again}
+        head = {name: str(value) for name, value in head.items()}
+        if _key(head) not in done:
+            lines += _epochs(train(choices, is_private, sweep.seed + again), head)
+            _write(target, lines)
+            number += 1
+        if tell is not None:
+            tell(place + 1, len(runs))
+    return number
+
+
+def _epochs(
+    found: Iterable[tuple[float, float | None]], head: Mapping[str, str]
+) -> list[dict[str, str]]:
+    lines = []
+    for epoch, (accuracy, epsilon) in enumerate(found, start=1):
+        if not 0 <= accuracy <= 1:
+            raise DPSGDError(f"An accuracy lies between 0 and 1, not {accuracy!r}.")
+        spent = "" if epsilon is None else repr(float(epsilon))
+        if head["is_private"] == "1" and not spent:
+            raise DPSGDError(
+                "A private run must state its epsilon after each epoch.",
+                hint="yield accuracy and plan.cost(steps).epsilon",
+            )
+        lines.append(
+            dict(head)
+            | {"epoch": str(epoch), "accuracy": repr(float(accuracy)), "epsilon": spent}
+        )
+    if not lines:
+        raise DPSGDError("A run must have at least one epoch.")
+    return lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What the repetitions of one combination came to, after their last epoch.
+
+    Parameters
+    ----------
+    choices
+        The combination.
+    is_private
+        Whether noise was added.
+    runs
+        How many repetitions.
+    mean, sd
+        Of the accuracy; sd None for a single run.
+    epsilon
+        The largest of the runs; what one of them costs, not what the sweep costs.
+    times_chance
+        The accuracy over that of guessing one of equally many classes; None where unknown.
+
+    Examples
+    --------
+    >>> Outcome(
+    ...     choices={},
+    ...     is_private=True,
+    ...     runs=1,
+    ...     mean=0.55,
+    ...     sd=None,
+    ...     epsilon=8.3,
+    ...     times_chance=56.1,
+    ... ).mean
+    0.55
+    """
+
+    choices: dict[str, float]
+    is_private: bool
+    runs: int
+    mean: float
+    sd: float | None
+    epsilon: float | None
+    times_chance: float | None
+
+
+def outcomes(
+    file: str | os.PathLike[str], *, classes: int | None = None
+) -> tuple[Outcome, ...]:
+    """Return mean and standard deviation of each combination of a sweep's file, best first.
+
+    Parameters
+    ----------
+    file
+        What `run_sweep` wrote.
+    classes
+        Number of classes, for the multiple of chance.
+
+    Notes
+    -----
+    To choose the best by accuracies of confidential data is a query of those data: see
+    `dpsgd.accounting.tuning`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> def train(choices, is_private, seed):
+    ...     yield 0.55, 8.3
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "runs.csv"
+    ...     _ = run_sweep(Sweep(values={"epochs": [1]}), train, file=path)
+    ...     found = outcomes(path, classes=102)
+    >>> round(found[0].times_chance)
+    56
+    """
+    if classes is not None and classes < 2:
+        raise DPSGDError("There are at least 2 classes.")
+    last: dict[tuple[str, ...], dict[str, str]] = {}
+    for line in _read(Path(file)):
+        last[_key(line)] = line
+    groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    for line in last.values():
+        groups.setdefault(_key(line)[:-1], []).append(line)
+    found = [_outcome(lines, classes) for lines in groups.values()]
+    return tuple(sorted(found, key=lambda outcome: -outcome.mean))
+
+
+def _outcome(lines: list[dict[str, str]], classes: int | None) -> Outcome:
+    accuracies = [float(line["accuracy"]) for line in lines]
+    epsilons = [float(line["epsilon"]) for line in lines if line["epsilon"]]
+    return Outcome(
+        choices={name: float(lines[0][name]) for name in CHOICES if lines[0][name]},
+        is_private=lines[0]["is_private"] == "1",
+        runs=len(lines),
+        mean=fmean(accuracies),
+        sd=stdev(accuracies) if len(accuracies) > 1 else None,
+        epsilon=max(epsilons, default=None),
+        times_chance=None if classes is None else fmean(accuracies) * classes,
+    )
+
+
+def _key(line: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(line[name] for name in (*CHOICES, "is_private", "repetition"))
+
+
+def _read(file: Path) -> list[dict[str, str]]:
+    if not file.exists():
+        return []
+    try:
+        with file.open(encoding="utf-8", newline="") as stream:
+            reader = csv.DictReader(stream)
+            lines = list(reader)
+            is_ours = tuple(reader.fieldnames or ()) == _COLUMNS
+    except (UnicodeDecodeError, csv.Error):
+        is_ours, lines = False, []
+    if not is_ours or not all(_is_line(line) for line in lines):
+        raise DPSGDError(
+            f"The file {json.dumps(file.name)} is no record of a sweep.",
+            hint="take another name",
+        )
+    return lines
+
+
+def _is_line(line: Mapping[str, Any]) -> bool:
+    try:
+        numbers = [float(line[n]) for n in _COLUMNS if line[n] != ""]
+        return (
+            set(line) == set(_COLUMNS)
+            and 0 <= float(line["accuracy"]) <= 1
+            and all(not math.isnan(number) for number in numbers)
+        )
+    except (TypeError, ValueError):
+        return False
+
+
+def _write(file: Path, lines: Iterable[Mapping[str, str]]) -> None:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    write_whole(file, text.getvalue(), error=DPSGDError)

@@ -1,0 +1,197 @@
+"""Runs of a sweep on a table: trained by the plan, scored after each pass on other records."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from dpsgd.encoding import features, targets
+from dpsgd.errors import DPSGDError, PlanError
+from dpsgd.estimators import DPClassifier
+from dpsgd.networks import started
+from dpsgd.training.training import PrivateTraining
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from dpsgd.plan import Plan
+    from dpsgd.schema import Schema
+
+__all__ = ["Trials", "changes_of", "pooled"]
+
+
+class Trials:
+    """What `dpsgd.sweeps.sweep.run_sweep` trains, for a table and its schema.
+
+    Parameters
+    ----------
+    plan
+        Gives the plan for entries that replace those of a usual one.
+    table, test
+        Records to learn from, and others to be scored on: the scores are statistics of those
+        without noise.
+    schema
+        The columns; the target has codes.
+    network
+        Settings of `DPClassifier`.
+    is_seeded
+        Draw all chance from the seeds of the sweep, so that it can be repeated.
+
+    Examples
+    --------
+    >>> from dpsgd import Category, Number, Plan, Schema
+    >>> schema = Schema(
+    ...     columns=[Number(name="age", low=0, high=100)],
+    ...     target=Category(name="retired", values=["no", "yes"]),
+    ... )
+    >>> def plan(**changes):
+    ...     usual = {"noise_multiplier": 2.0, "batch_size": 50, "epochs": 2, **changes}
+    ...     return Plan.for_noise(**usual, delta=1e-4, dataset_size=100, schema=schema)
+    >>> table = {"age": [*range(100)], "retired": ["no"] * 60 + ["yes"] * 40}
+    >>> train = Trials(plan, table=table, test=table, schema=schema, is_seeded=True)
+    >>> [epsilon for _, epsilon in train({"learning_rate": 0.5}, False, 0)]
+    [None, None]
+    """
+
+    def __init__(
+        self,
+        plan: Callable[..., Plan],
+        *,
+        table: Any,
+        test: Any,
+        schema: Schema,
+        network: Mapping[str, Any] | None = None,
+        is_seeded: bool = False,
+    ) -> None:
+        self.plan, self.network, self.is_seeded = plan, dict(network or {}), is_seeded
+        column: Any = schema.target
+        if not hasattr(column, "values"):
+            raise PlanError("A sweep needs codes as target, to count right answers.")
+        self._data = _tensors(table, schema=schema)
+        self._test = _tensors(test, schema=schema)
+
+    def __repr__(self) -> str:
+        return "Trials(…)"
+
+    def __call__(
+        self,
+        choices: Mapping[str, float],
+        is_private: bool,  # noqa: FBT001 (run_sweep calls it so)
+        seed: int,
+    ) -> Iterator[tuple[float, float | None]]:
+        """Yield accuracy, and epsilon of a private run, after each pass."""
+        if "image_factor" in choices:
+            raise DPSGDError(
+                "A table has no images whose sides could be divided.",
+                hint="make them smaller with dpsgd.trials.pooled, in a sweep in Python",
+            )
+        plan = self._plan(choices, is_private=is_private, seed=seed)
+        network = dict(self.network)
+        if "learning_rate" in choices:
+            network["learning_rate"] = choices["learning_rate"]
+        if "hidden_units" in choices:
+            network["hidden"] = [int(choices["hidden_units"])]
+        yield from self._epochs(DPClassifier(plan, **network), is_private=is_private)
+
+    def _plan(self, choices: Mapping[str, float], *, is_private: bool, seed: int) -> Plan:
+        changes = changes_of(choices, is_private=is_private)
+        return self.plan(**changes, **({"seed": seed} if self.is_seeded else {}))
+
+    def _epochs(
+        self, model: DPClassifier, *, is_private: bool
+    ) -> Iterator[tuple[float, float | None]]:
+        model._check()  # noqa: SLF001
+        plan, (x, y) = model.plan, self._data
+        network = started(lambda: model._build(int(x.shape[1])), plan.seed)  # noqa: SLF001
+        optimizer = torch.optim.SGD(
+            network.parameters(), lr=model.learning_rate, momentum=model.momentum
+        )
+        training = PrivateTraining(plan, model=network, optimizer=optimizer)
+        each = math.ceil(1 / plan.sampling_rate - 1e-9)
+        for stop in (*range(each, plan.steps, each), plan.steps):
+            training.run(x, y, criterion=model._losses, until=stop)  # noqa: SLF001
+            yield (
+                _accuracy(network, *self._test),
+                plan.cost(stop).epsilon if is_private else None,
+            )
+        training.close()
+
+
+def changes_of(choices: Mapping[str, float], *, is_private: bool) -> dict[str, Any]:
+    """Return the entries of a plan that the choices of a run replace.
+
+    Parameters
+    ----------
+    choices
+        See `dpsgd.sweeps.sweep.CHOICES`.
+    is_private
+        Whether noise is added.
+
+    Examples
+    --------
+    >>> changes_of({"noise_multiplier": 2.0, "learning_rate": 1.0}, is_private=True)
+    {'noise_multiplier': 2.0, 'epsilon': None}
+    """
+    changes: dict[str, Any] = {}
+    for name in ("batch_size", "epochs"):
+        if name in choices:
+            changes[name] = int(choices[name])
+    if "epochs" in changes:
+        changes["steps"] = None
+    if "clipping_norm" in choices:
+        changes["clipping_norm"] = choices["clipping_norm"]
+    if "noise_multiplier" in choices:
+        changes |= {"noise_multiplier": choices["noise_multiplier"], "epsilon": None}
+    if not is_private:
+        changes |= {"noise_multiplier": 0.0, "clipping_norm": math.inf, "epsilon": None}
+    return changes
+
+
+def pooled(images: NDArray[Any], factor: int) -> NDArray[np.float32]:
+    """Return images with their sides divided: each number is the mean of a square.
+
+    Parameters
+    ----------
+    images
+        Records, rows, columns; and channels, if any.
+    factor
+        By what to divide. Rows and columns that are left over are cut off.
+
+    Examples
+    --------
+    >>> pooled(np.arange(16).reshape(1, 4, 4), 2)
+    array([[[ 2.5,  4.5],
+            [10.5, 12.5]]], dtype=float32)
+    """
+    size, rows, columns, *rest = np.shape(images)
+    if not 1 <= factor <= min(rows, columns):
+        raise DPSGDError(f"factor must lie between 1 and {min(rows, columns)}, not {factor!r}.")
+    high, wide = rows // factor, columns // factor
+    cut = np.asarray(images, dtype=np.float32)[:, : high * factor, : wide * factor]
+    found: NDArray[np.float32] = cut.reshape(size, high, factor, wide, factor, *rest).mean(
+        (2, 4)
+    )
+    return found
+
+
+def _tensors(table: Any, *, schema: Schema) -> tuple[Tensor, Tensor]:
+    from dpsgd.encoding import column_of
+
+    labels = targets(column_of(table, schema.target.name), column=schema.target)
+    return torch.from_numpy(features(table, schema=schema)), torch.from_numpy(labels)
+
+
+def _accuracy(network: torch.nn.Module, x: Tensor, y: Tensor) -> float:
+    network.eval()
+    with torch.no_grad():
+        right: Sequence[Tensor] = [
+            (network(a).argmax(1) == b).float().sum()
+            for a, b in zip(x.split(4096), y.split(4096), strict=True)
+        ]
+    return float(sum(float(count) for count in right) / max(1, len(y)))

@@ -1,0 +1,1 @@
+"""One noisy training step after another: layers, clipping, sampling, memory."""

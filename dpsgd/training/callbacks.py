@@ -1,0 +1,171 @@
+"""What a run does beside training: it is paid for, kept in a file, and told about."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dp.budget.entries import amount
+from dpsgd.accounting.cost import Sampling
+from dpsgd.errors import CheckpointError, PlanError
+from dpsgd.files.checkpoint import resume, save
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator
+
+    from torch import Tensor
+
+    from dp import BudgetLedger
+    from dpsgd.plan import Plan
+    from dpsgd.training.training import PrivateTraining
+
+__all__ = ["Course"]
+
+_TELLS = 100
+_PAUSE_S = 5.0  # between two saves: as much work an interruption may lose
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """How a run is paid for, kept and told about.
+
+    Parameters
+    ----------
+    ledger
+        The budget that pays for the whole plan before the first step. What is paid stays
+        paid, whatever becomes of the run; a run that goes on does not pay again.
+    who, what
+        Who trains, and what: for the ledger.
+    checkpoint
+        The file that keeps the run, so that it can go on after an interruption.
+    is_resumed
+        Go on with the run that the file keeps.
+    progress
+        What to call with steps taken and all steps; it learns nothing about the data.
+
+    Examples
+    --------
+    >>> Course(who="Ada").checkpoint is None
+    True
+    """
+
+    ledger: BudgetLedger | None = None
+    who: str = ""
+    what: str = "a model"
+    checkpoint: str | os.PathLike[str] | None = None
+    is_resumed: bool = False
+    progress: Callable[[int, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.ledger is not None and not self.who.strip():
+            raise PlanError("A ledger must know who trains.", hint="give who='…'")
+        if self.is_resumed and self.checkpoint is None:
+            raise PlanError("A run that goes on needs its file.", hint="give checkpoint=…")
+
+    def take(
+        self,
+        training: PrivateTraining,
+        *data: Tensor,
+        criterion: Callable[..., Tensor],
+        settings: dict[str, Any],
+    ) -> None:
+        """Take the steps that are left.
+
+        Parameters
+        ----------
+        training
+            The run.
+        data
+            Inputs and targets, a row for each record.
+        criterion
+            Gives a loss for each row of outputs and targets.
+        settings
+            Plain values that must be the same when a run goes on.
+        """
+        about = self._begin(training, settings)
+        self._pay(training.plan, about["run"])
+        plan = training.plan
+        saved_at = time.monotonic()
+        for stop in _stops(plan, done=training.steps_taken):
+            training.run(*data, criterion=criterion, until=stop)
+            is_due = stop == plan.steps or time.monotonic() - saved_at >= _PAUSE_S
+            if self.checkpoint is not None and is_due:
+                save(training, self.checkpoint, about=about)
+                saved_at = time.monotonic()
+            if self.progress is not None:
+                self.progress(stop, plan.steps)
+
+    def _begin(self, training: PrivateTraining, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return what the file says about the run, which is there before anything is paid."""
+        if self.checkpoint is None:
+            return {"run": secrets.token_hex(8)}
+        file = Path(self.checkpoint)
+        if self.is_resumed:
+            return self._checked(resume(training, file), settings)
+        if file.exists():
+            raise CheckpointError(
+                f"An interrupted run is kept in {file.name!r}.",
+                hint="go on with it, or remove the file and begin anew: that is paid anew",
+            )
+        is_charged = self.ledger is not None
+        about = {"run": secrets.token_hex(8), "settings": settings, "is_charged": is_charged}
+        save(training, file, about=about)
+        return about
+
+    def _checked(self, about: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+        if about.get("settings") != settings or not isinstance(about.get("run"), str):
+            raise CheckpointError(
+                "The interrupted run has other settings.",
+                hint="go on with the settings it began with, or begin anew",
+            )
+        if about.get("is_charged") and self.ledger is None:
+            raise CheckpointError(
+                "The interrupted run is one that a ledger pays for.",
+                hint="name that ledger: what is paid is not paid again",
+            )
+        return about
+
+    def _pay(self, plan: Plan, run: str) -> None:
+        if self.ledger is None:
+            return
+        try:
+            _charge(self.ledger, plan, who=self.who, what=f"{self.what.strip()} (run {run})")
+        except Exception:
+            if self.checkpoint is not None and not self.is_resumed:
+                Path(self.checkpoint).unlink(missing_ok=True)  # nothing was begun
+            raise
+
+
+def _charge(ledger: BudgetLedger, plan: Plan, *, who: str, what: str) -> None:
+    """Pay for the plan, unless this very run is paid for."""
+    if plan.is_demonstration:
+        raise PlanError(
+            "A run from a seed is no release, and no budget can pay for it.",
+            hint="leave the seed out, or the ledger",
+        )
+    cost = plan.cost().guarantee
+    price = (amount(cost.epsilon), amount(cost.delta))
+    run = what.rpartition(" (run ")[2]
+    for entry in ledger.entries():
+        if entry.what.endswith(f"(run {run}") and (entry.epsilon, entry.delta) == price:
+            return
+    ledger.spend(cost, who=who, what=what)
+
+
+def _stops(plan: Plan, *, done: int) -> Iterator[int]:
+    """Yield the numbers of steps after which something is told or kept."""
+    size = max(1, plan.steps // _TELLS)
+    if plan.sampling == Sampling.SHUFFLED:  # a pass can only be gone on with as a whole
+        size = math.ceil(size / _pass(plan)) * _pass(plan)
+    while done < plan.steps:
+        done = min(plan.steps, (done // size + 1) * size)
+        yield done
+
+
+def _pass(plan: Plan) -> int:
+    return math.ceil(plan.dataset_size / round(plan.expected_batch))

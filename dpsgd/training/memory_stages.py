@@ -1,0 +1,57 @@
+"""One step of training in the four stages whose memory is measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dpsgd.networks import linear_network
+from dpsgd.plan import Plan
+from dpsgd.training.training import PrivateTraining
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["table_stages"]
+
+
+def table_stages(configuration: Mapping[str, Any]) -> Iterator[str]:
+    """Take one step on made-up records; for `dpsgd.training.memory.measure`.
+
+    Parameters
+    ----------
+    configuration
+        ``inputs``, ``outputs``, ``hidden`` (widths), ``batch_size``, ``is_private``.
+
+    Examples
+    --------
+    >>> shape = {"inputs": 4, "outputs": 2, "hidden": [8], "batch_size": 16}
+    >>> [*table_stages({**shape, "is_private": True})]
+    ['model', 'batch', 'backward', 'step']
+    """
+    torch.set_num_threads(1)
+    size, outputs = configuration["batch_size"], configuration["outputs"]
+    network = linear_network(configuration["inputs"], outputs, hidden=configuration["hidden"])
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9)
+    is_private = configuration["is_private"]
+    plan = Plan(
+        dataset_size=size, sampling_rate=1.0, steps=1, noise_multiplier=1.0, delta=0.5 / size
+    )
+    training = PrivateTraining(plan, model=network, optimizer=optimizer) if is_private else None
+    each = torch.nn.CrossEntropyLoss(reduction="none")
+    yield "model"
+    x, y = torch.randn(size, configuration["inputs"]), torch.randint(0, outputs, (size,))
+    yield "batch"
+    if training is None:
+        each(network(x), y).mean().backward()
+    else:
+        rows = next(training.draws(size))
+        for piece, labels in training.pieces(rows, x, y):
+            training.accumulate(each(network(piece), labels))
+    yield "backward"
+    if training is None:
+        optimizer.step()
+    else:
+        training.step()
+    yield "step"

@@ -1,0 +1,94 @@
+"""Which records are in a batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dp import Adjacency
+from dpsgd.accounting.cost import Sampling
+from dpsgd.errors import TrainingDataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from dpsgd.plan import Plan
+
+__all__ = ["check_size", "draws"]
+
+
+def check_size(plan: Plan, size: int) -> None:
+    """Refuse data of another size, where the size is public.
+
+    Where it is not, under ``add-remove``, a refusal would give the size away.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    size
+        Number of records.
+
+    Examples
+    --------
+    >>> from dpsgd.plan import Plan
+    >>> run = {"dataset_size": 100, "sampling_rate": 0.1, "steps": 10, "delta": 1e-3}
+    >>> check_size(Plan(**run, noise_multiplier=1), 99)
+    """
+    if plan.adjacency != Adjacency.ADD_REMOVE and size != plan.dataset_size:
+        raise TrainingDataError(
+            f"The plan is for {plan.dataset_size} records, a public number; the data have "
+            "another.",
+            hint="plan for the data as they are, or for neighbours 'add-remove'",
+        )
+
+
+def draws(
+    plan: Plan, *, size: int, coins: np.random.Generator, done: int = 0
+) -> Iterator[NDArray[np.intp]]:
+    """Yield the records of each batch of a plan; a batch may be empty.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    size
+        Number of records.
+    coins
+        Where chance comes from.
+    done
+        Batches that were drawn before; shuffled passes start anew after them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsgd.plan import Plan
+    >>> plan = Plan(
+    ...     dataset_size=100, sampling_rate=0.1, steps=7, delta=1e-3, noise_multiplier=1
+    ... )
+    >>> len(list(draws(plan, size=100, coins=np.random.default_rng(1))))
+    7
+    """
+    check_size(plan, size)
+    batch = round(plan.expected_batch)
+    left = np.empty(0, dtype=np.intp)
+    for number in range(done, plan.steps):
+        if plan.sampling == Sampling.POISSON:
+            # As many as coins would give, all sets of that size alike: without all the coins.
+            count = coins.binomial(size, plan.sampling_rate)
+            yield np.sort(coins.choice(size, count, replace=False, shuffle=False))
+        elif plan.sampling == Sampling.FIXED:
+            yield coins.choice(size, batch, replace=False)
+        else:
+            place = number % -(-size // batch)
+            if place == 0:
+                left = coins.permutation(size)
+            elif not left.size:  # resumed within a pass
+                raise TrainingDataError(
+                    "A run on shuffled batches resumes between two passes only.",
+                    hint="save after whole passes, or draw Poisson batches",
+                )
+            yield left[place * batch : (place + 1) * batch]

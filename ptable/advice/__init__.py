@@ -1,0 +1,1 @@
+"""What can be asked for instead where a specification has no solution."""

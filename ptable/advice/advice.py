@@ -1,0 +1,226 @@
+"""From a goal in a methodologist's words to the tables that meet it, with their figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from ptable.advice.candidates import candidates, variance_for
+from ptable.advice.figures import Figures, few_outcomes, figures_of, laws, smaller_variance
+from ptable.design.goal import Goal
+from ptable.design.spec import NoiseSpec
+from ptable.errors import InternalError
+from ptable.solver.feasibility import feasible
+from ptable.solver.unimodal import has_one_peak
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ptable.solver.feasibility import RowFeasibility
+
+__all__ = ["Advice", "Goal", "advise", "conflicts"]
+
+_MOST = 12
+_PER_ROW = "one variance per row"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """A specification that can be met, and how well it serves a goal.
+
+    Parameters
+    ----------
+    spec
+        The specification.
+    figures
+        What its noise does.
+    missed
+        The wishes it does not fulfil, in words; empty when it fulfils all.
+    idea
+        What was tried, in words.
+    miss
+        How far the probability of staying is from the wish, in the row where it is farthest;
+        0 without a wish.
+
+    Examples
+    --------
+    >>> best = advise(Goal(max_noise=5, p_stay=0.4))[0]
+    >>> best.spec.variance, best.missed, round(best.figures.p_stay, 2)
+    (0.995, (), 0.4)
+    """
+
+    spec: NoiseSpec
+    figures: Figures = field(repr=False)
+    missed: tuple[str, ...]
+    idea: str
+    miss: float
+
+    def __str__(self) -> str:
+        missed = f"; but {', '.join(self.missed)}" if self.missed else ""
+        return f"{self.idea}{missed}: {self.figures}"
+
+
+def advise(goal: Goal, *, prior: float = 1.0) -> tuple[Advice, ...]:
+    """Find p-tables that meet a goal, or come near it.
+
+    Parameters
+    ----------
+    goal
+        What is wanted.
+    prior
+        The ratio of the prior over counts in the figures; 1 is flat.
+
+    Returns
+    -------
+    tuple
+        At most twelve, those that fulfil most wishes first, then those whose rows are all
+        near to the wished probability of staying. All can be met, and none has a row of two
+        outcomes or hardly more where a smaller variance gives it more.
+
+    Notes
+    -----
+    Among laws of greatest entropy the probability of staying falls as the variance rises, so
+    the variance that gives the wish is found by bisection. Where some row cannot have that
+    variance, four ways out are tried: the nearest variance, one variance per row, a prescribed
+    `p_stay`, and other values of `max_noise` and `small`. `conflicts` says why.
+
+    Examples
+    --------
+    >>> for found in advise(Goal(max_noise=5, small=2, p_stay=0.4))[:2]:
+    ...     print(found.idea, found.spec.variance, round(found.figures.p_stay, 3), found.missed)
+    p_stay 0.4 in all rows that may stay 2.75 0.4 ()
+    one variance per row (2.01, 2.01, 0.995, 0.995, 0.995, 0.995, 0.995, 0.995) 0.4 ()
+    """
+    found = _serve(goal, prior, free=goal.monotone == "unimodal")
+    if not found:
+        found = _serve(goal, prior, free=False)
+    ranked = sorted(found, key=lambda one: (len(one.missed), round(one.miss, 2)))
+    return tuple(ranked[:_MOST])
+
+
+def _serve(goal: Goal, prior: float, *, free: bool) -> list[Advice]:
+    """Try candidates; with `free`, look for a peak in laws of any shape, which is quick."""
+    search = replace(goal, monotone="none") if free else goal
+    found: dict[NoiseSpec, Advice] = {}
+    for idea, proposed in candidates(search):
+        try:
+            candidate = smaller_variance(proposed) if few_outcomes(proposed) else proposed
+            spec = None if candidate is None else replace(candidate, monotone=goal.monotone)
+            if candidate is None or spec is None or spec in found:
+                continue
+            rows = laws(candidate)
+        except InternalError:  # too near an end for Newton's method; others are better anyway
+            continue
+        if free and not all(
+            has_one_peak(tuple(map(_fraction, r.values()))) for r in rows.values()
+        ):
+            continue
+        risk = figures_of(rows, last_count=spec.last_count, prior=prior)
+        found[spec] = Advice(
+            spec=spec,
+            figures=risk,
+            missed=_missed(goal, spec, risk),
+            idea=idea.replace("one variance", _PER_ROW)
+            if isinstance(spec.variance, tuple) and _PER_ROW not in idea
+            else idea,
+            miss=0.0
+            if goal.p_stay is None
+            else max(abs(p - goal.p_stay) for p in risk.p_stay_range),
+        )
+    return list(found.values())
+
+
+def conflicts(goal: Goal) -> tuple[str, ...]:
+    """Say which wishes exclude each other, with the exact ends of what each allows.
+
+    Parameters
+    ----------
+    goal
+        What is wanted.
+
+    Returns
+    -------
+    tuple
+        One sentence for each pair of wishes; empty when one variance in all rows meets all.
+
+    Examples
+    --------
+    >>> for text in conflicts(Goal(max_noise=5, small=4)):
+    ...     print(text)
+    count 2 needs a variance of at least 6 (no noise strictly between -2 and 3 is allowed), \
+count 1 has at most 5 (the noise of a count of 1 cannot go below -1)
+    """
+    if goal.max_noise <= goal.small:
+        least = goal.small + 1
+        why = f"a count of {least} can only go down to 0"
+        return (f"small={goal.small} needs max_noise of at least {least}: {why}",)
+    rows = feasible(_probe(goal)).rows
+    lost = next((row for row in rows if row.variance_min is None), None)
+    if lost is not None:
+        return (f"count {lost.count} has no law at all: {lost.binding}",)
+    low_row = max(rows, key=lambda row: row.variance_min or 0)
+    high_row = min(rows, key=lambda row: row.variance_max or 0)
+    low, high = Fraction(repr(low_row.variance_min)), Fraction(repr(high_row.variance_max))
+    needs, allows = _low_end(low_row), _high_end(high_row)
+    if low > high:
+        return (f"{needs}, {allows}",)
+    found = []
+    wish_low, wish_high = goal.variance_range
+    if wish_high is not None and wish_high < low:
+        found.append(f"the variance is to be at most {float(wish_high):g}, {needs}")
+    if wish_low > high:
+        found.append(f"the variance is to be at least {float(wish_low):g}, {allows}")
+    if goal.p_stay is not None and not found:
+        found += _stay_conflict(goal, max(low, wish_low), min(high, wish_high or high))
+    return tuple(found)
+
+
+def _stay_conflict(goal: Goal, low: Fraction, high: Fraction) -> Iterator[str]:
+    """Say which variance the wished probability of staying would take."""
+    wanted = variance_for(_probe(goal), goal.p_stay or 0.0)
+    if wanted is None or low <= wanted <= high:
+        return
+    way = "at most" if wanted > high else "at least"
+    end = high if wanted > high else low
+    yield (
+        f"p_stay {goal.p_stay:g} goes with a variance of {float(wanted):.3g} at greatest "
+        f"entropy, the other wishes need {way} {float(end):.6g}: prescribe p_stay, or let the "
+        "variance differ by row"
+    )
+
+
+def _missed(goal: Goal, spec: NoiseSpec, risk: Figures) -> tuple[str, ...]:
+    """Name the wishes that a specification does not fulfil."""
+    missed = []
+    if goal.p_stay is not None and abs(risk.p_stay - goal.p_stay) > goal.tolerance:
+        missed.append(f"large counts stay with {risk.p_stay:.1%}, not {goal.p_stay:.1%}")
+    if spec.max_noise != goal.max_noise:
+        missed.append(f"max_noise is {spec.max_noise}, not {goal.max_noise}")
+    if spec.small != goal.small:
+        missed.append(f"small is {spec.small}, not {goal.small}")
+    low, high = goal.variance_range
+    values = spec.variance if isinstance(spec.variance, tuple) else (spec.variance,)
+    outside = [v for v in values if v < low or (high is not None and v > high)]
+    if outside:
+        missed.append(f"variances reach {min(values):g} to {max(values):g}")
+    return tuple(missed)
+
+
+def _probe(goal: Goal) -> NoiseSpec:
+    return NoiseSpec(**goal.fields(), variance=0.5)
+
+
+def _low_end(row: RowFeasibility) -> str:
+    return (
+        f"count {row.count} needs a variance of at least {row.variance_min:.6g} "
+        f"({row.limits[0]})"
+    )
+
+
+def _high_end(row: RowFeasibility) -> str:
+    return f"count {row.count} has at most {row.variance_max:.6g} ({row.limits[1]})"
+
+
+def _fraction(number: float) -> Fraction:
+    return Fraction(repr(float(number)))

@@ -1,0 +1,416 @@
+"""What noise does to a count: a handful of figures of protection and of use, row by row."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+from ptable.design.stack import StackedSpec
+from ptable.errors import PTableError
+from ptable.solver.dual import maximise
+from ptable.solver.integer.rounding import inward
+from ptable.solver.reach import reaches, variance_bounds
+from ptable.solver.unimodal import best_peak, entropy
+from ptable.solver.variance_range import resolve, resolve_row
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ptable.design.spec import NoiseSpec
+    from ptable.proof.certificate import Certificate
+    from ptable.solver.row import RowProblem
+    from ptable.solver.variance_range import ResolvedRow
+
+__all__ = [
+    "FewOutcomes",
+    "Figures",
+    "few_outcomes",
+    "figures",
+    "figures_of",
+    "last_stay",
+    "laws",
+    "name_few_outcomes",
+    "smaller_variance",
+]
+
+_Law: TypeAlias = "Mapping[int, float]"
+_MOST_COUNTS = 10
+_MOST_NAMED = 3
+_SHOWN = 0.005
+_BISECTIONS, _FEW_BISECTIONS = 12, 5
+#: What share of the outcomes that some smaller variance gives is enough.
+_ENOUGH = 0.9
+#: A row of no more effective outcomes, to two digits, is near to a law on two points.
+_FEWEST_OUTCOMES = 2.005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Figures of protection and of use; ``p_ij`` is P(published ``j`` given count ``i``).
+
+    Parameters
+    ----------
+    variance
+        The variance of the noise of large counts, ``Σ_v v² p_v``.
+    p_stay
+        The probability that a large count is published as it is, ``p_0`` of the last row.
+    p_stay_range
+        The least and the greatest ``p_ii`` over the rows whose count may be published.
+    mean_size
+        The mean size of the noise of large counts, ``Σ_v |v| p_v``.
+    entropy
+        The entropy of the noise of large counts in bits, ``-Σ_v p_v log₂ p_v``.
+    p_same_difference
+        The probability that the difference of two large cells is published as it is, because
+        two independent noises are equal: ``Σ_v p_v²``.
+    p_true
+        Pairs of a count ``i`` and ``p_ii``, for counts from 1 to two beyond the blocked ones.
+    p_source
+        Pairs of a published ``j`` and the probability that the count is ``j`` too,
+        ``p_jj x_j / Σ_i p_ij x_i`` over counts ``i ≥ 1``, for the two smallest ``j ≥ 1`` that
+        may be published; ``x_i`` is the prior.
+    prior
+        The ratio ``r`` of the prior ``x_i ∝ r^i`` over counts from 1 on; 1 is flat.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> risk = figures(NoiseSpec(max_noise=5, variance=3.0, small=2))
+    >>> [(count, round(p, 3)) for count, p in risk.p_true]
+    [(1, 0.0), (2, 0.0), (3, 0.394), (4, 0.266)]
+    """
+
+    variance: float
+    p_stay: float
+    p_stay_range: tuple[float, float]
+    mean_size: float
+    entropy: float
+    p_same_difference: float
+    p_true: tuple[tuple[int, float], ...]
+    p_source: tuple[tuple[int, float], ...]
+    prior: float = 1.0
+
+    @property
+    def p_changed(self) -> float:
+        """The share of large cells that are changed: one less the probability of staying.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec
+        >>> round(figures(NoiseSpec(max_noise=2, variance=1.0)).p_changed, 4)
+        0.617
+        """
+        return 1 - self.p_stay
+
+    def __str__(self) -> str:
+        low, high = self.p_stay_range
+        source = ", ".join(f"{p:.0%} of published {j}" for j, p in self.p_source)
+        return (
+            f"variance {self.variance:.3g}, stays {self.p_stay:.1%} "
+            f"(rows {low:.1%} to {high:.1%}), mean size {self.mean_size:.2f}, "
+            f"{self.entropy:.2f} bits, same difference {self.p_same_difference:.1%}, "
+            f"true: {source}"
+        )
+
+
+def figures(spec: NoiseSpec | StackedSpec, *, prior: float = 1.0) -> Figures:
+    """Compute the figures of the noise of greatest entropy, without building a p-table.
+
+    Parameters
+    ----------
+    spec
+        A specification that can be met, for counts.
+    prior
+        The ratio of the prior over counts from 1 on, in (0, 1]; 1 is flat.
+
+    Notes
+    -----
+    The laws are those of `ptable.solve` up to about ten digits: a p-table rounds them to keys.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> risk = figures(NoiseSpec(max_noise=2, variance=1.0))
+    >>> round(risk.p_stay, 4), [round(p, 3) for _, p in risk.p_true]
+    (0.383, [0.306, 0.383])
+    """
+    if spec.step != 1 or spec.anchors is not None:
+        raise PTableError(
+            "Figures are for counts, not for magnitudes with steps or anchors.",
+            hint="leave step and anchors out",
+        )
+    return figures_of(laws(spec), last_count=spec.last_count, prior=prior)
+
+
+def figures_of(rows: Mapping[int, _Law], *, last_count: int, prior: float = 1.0) -> Figures:
+    """Compute the figures of rows of noise.
+
+    Parameters
+    ----------
+    rows
+        The probabilities of every row, by count and noise; a count that may not be published
+        has no noise 0.
+    last_count
+        The count of the row that serves all larger counts.
+    prior
+        The ratio of the prior over counts from 1 on, in (0, 1]; 1 is flat.
+
+    Examples
+    --------
+    >>> third = 1 / 3
+    >>> figures_of({1: {-1: third, 0: third, 1: third}}, last_count=1).p_source
+    ((1, 0.5), (2, 0.3333333333333333))
+    """
+    if not 0 < prior <= 1:
+        raise PTableError(f"prior must lie in (0, 1], not {prior!r}.", hint="1 is flat")
+    last = rows[last_count]
+    staying = [law[0] for count, law in rows.items() if count and 0 in law]
+    blocked = max((count for count, law in rows.items() if 0 not in law), default=0)
+    small = range(1, min(blocked + 2, _MOST_COUNTS) + 1)
+    return Figures(
+        variance=math.fsum(v * v * p for v, p in last.items()),
+        p_stay=last.get(0, 0.0),
+        p_stay_range=(min(staying, default=0.0), max(staying, default=0.0)),
+        mean_size=math.fsum(abs(v) * p for v, p in last.items()),
+        entropy=-math.fsum(p * math.log2(p) for p in last.values() if p > 0),
+        p_same_difference=math.fsum(p * p for p in last.values()),
+        p_true=tuple((i, _row(rows, i).get(0, 0.0)) for i in small),
+        p_source=tuple((j, _p_source(rows, j, prior)) for j in (blocked + 1, blocked + 2)),
+        prior=prior,
+    )
+
+
+def laws(spec: NoiseSpec | StackedSpec) -> dict[int, dict[int, float]]:
+    """Give the noise of greatest entropy of every row, by count and noise, in floats.
+
+    Parameters
+    ----------
+    spec
+        A specification that can be met.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> {v: round(p, 4) for v, p in laws(NoiseSpec(max_noise=2, variance=1.0))[1].items()}
+    {-1: 0.3981, 0: 0.3058, 1: 0.1942, 2: 0.1019}
+    """
+    return {
+        row.problem.count: dict(zip(row.problem.noise, _priced(row)[0], strict=True))
+        for row in resolve(spec)
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FewOutcomes:
+    """A row that is nearly a law on two points because its variance is large for its reach.
+
+    Parameters
+    ----------
+    count
+        The original count of the row.
+    outcomes
+        Pairs of a published count and its probability, the two most likely.
+    effective
+        The effective number of outcomes, ``exp(entropy)``: 2 for two equally likely ones.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> (row,) = few_outcomes(NoiseSpec(max_noise=10, variance=10.0))
+    >>> print(row)
+    count 1 becomes 0 (91%) or 11 (9%), 1.4 effective outcomes
+    """
+
+    count: int
+    outcomes: tuple[tuple[int, float], ...]
+    effective: float
+
+    def __str__(self) -> str:
+        said = " or ".join(f"{published} ({p:.0%})" for published, p in self.outcomes)
+        return f"count {self.count} becomes {said}, {self.effective:.1f} effective outcomes"
+
+
+def few_outcomes(
+    spec: NoiseSpec | StackedSpec, *, proof: Certificate | None = None
+) -> tuple[FewOutcomes, ...]:
+    """Find the rows that have two effective outcomes or fewer, and more at less variance.
+
+    Parameters
+    ----------
+    spec
+        A specification of noise for counts that can be met.
+    proof
+        Its certificate, which saves looking at rows whose entropy is larger.
+
+    Notes
+    -----
+    With less variance, the entropy of these rows rises, by a tenth of the outcomes at least.
+    Rows of little noise, and those where blocked counts leave no more, are not meant.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> [row.count for row in few_outcomes(NoiseSpec(max_noise=5, variance=3.0))]
+    []
+    """
+    if spec.step != 1 or spec.anchors is not None:
+        return ()
+    found = []
+    suspects = spec.rows()
+    if proof is not None:
+        few = {row.count for row in proof.rows if math.exp(row.entropy) < _FEWEST_OUTCOMES}
+        suspects = tuple(row for row in suspects if row.count in few)
+    for row in map(resolve_row, suspects):
+        law, price = _priced(row)
+        effective = math.exp(entropy(law))
+        is_few = row.problem.count and price > 0 and effective < _FEWEST_OUTCOMES
+        if is_few and effective < _wanted(row.problem):
+            likely = sorted(zip(law, row.problem.noise, strict=True), reverse=True)[:2]
+            outcomes = tuple((row.problem.count + v, p) for p, v in likely if p >= _SHOWN)
+            found.append(
+                FewOutcomes(count=row.problem.count, outcomes=outcomes, effective=effective)
+            )
+    return tuple(found)
+
+
+def smaller_variance(spec: NoiseSpec) -> NoiseSpec | None:
+    """Find the nearest smaller variance at which no row has few outcomes; None without one.
+
+    One variance for all rows is tried first, then one for each row that has few.
+
+    Parameters
+    ----------
+    spec
+        A specification that can be met.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> smaller_variance(NoiseSpec(max_noise=10, variance=10.0)).variance
+    8.7
+    """
+    counts = [row.count for row in few_outcomes(spec)]
+    if not counts:
+        return spec
+    rows = {row.problem.count: row for row in resolve(spec)}
+    limits = {count: _most_variance(rows[count].problem) for count in counts}
+    trials: list[float | tuple[float, ...]] = []
+    if not isinstance(spec.variance, tuple):
+        trials.append(min(limits.values()))
+    asked = spec.variance if isinstance(spec.variance, tuple) else (spec.variance,) * len(rows)
+    places = [row.count for row in spec.rows() if row.count]
+    if len(asked) == len(places):
+        trials.append(tuple(limits.get(c, v) for c, v in zip(places, asked, strict=True)))
+    for variance in trials:
+        other = replace(spec, variance=variance)
+        if all(map(reaches, other.rows())) and not few_outcomes(other):
+            return other
+    return None
+
+
+def name_few_outcomes(
+    spec: NoiseSpec | StackedSpec, *, proof: Certificate | None = None
+) -> str:
+    """Warn of rows with few outcomes, with a way out; empty where there is none.
+
+    Parameters
+    ----------
+    spec, proof
+        As for `few_outcomes`.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> name_few_outcomes(NoiseSpec(max_noise=10, variance=10.0)).partition(". ")[2]
+    'A variance of 8.7 is the nearest smaller one where no row is so.'
+    """
+    rows = few_outcomes(spec, proof=proof)
+    if not rows:
+        return ""
+    named = "; ".join(map(str, rows[:_MOST_NAMED]))
+    more = f"; and {len(rows) - _MOST_NAMED} more rows" if len(rows) > _MOST_NAMED else ""
+    way = "Take a smaller variance in these rows."
+    other = None if isinstance(spec, StackedSpec) else smaller_variance(spec)
+    smaller = None if other is None else other.variance
+    if smaller is not None and not isinstance(smaller, tuple):
+        way = f"A variance of {smaller:g} is the nearest smaller one where no row is so."
+    elif other is not None and isinstance(smaller, tuple):
+        counts = {row.count for row in rows}
+        values = zip((row.count for row in other.rows() if row.count), smaller, strict=True)
+        said = ", ".join(f"{v:g} for count {c}" for c, v in values if c in counts)
+        way = f"With one variance per row, {said} is the nearest smaller one that is not so."
+    return f"The noise has two outcomes or hardly more: {named}{more}. {way}"
+
+
+def _most_variance(problem: RowProblem) -> float:
+    """Bisect for the largest variance at which a row has more outcomes, or as many as any."""
+    ends = variance_bounds(problem)
+    low, high = (ends[0].value, problem.variance) if ends else (problem.variance,) * 2
+    wanted = _wanted(problem)
+    for _ in range(_FEW_BISECTIONS if problem.unimodal else _BISECTIONS):
+        middle = (low + high) / 2
+        law, price = _priced(resolve_row(replace(problem, variance=middle)))
+        if price > 0 and math.exp(entropy(law)) < wanted:
+            high = middle
+        else:
+            low = middle
+    return inward(problem.variance, Fraction(0), low)
+
+
+def _wanted(problem: RowProblem) -> float:
+    """Say how many effective outcomes are not few, given what any smaller variance allows."""
+    row = resolve_row(replace(problem, at_most=True, nearest=False))
+    return min(_FEWEST_OUTCOMES, _ENOUGH * math.exp(entropy(_priced(row)[0])))
+
+
+def _priced(row: ResolvedRow) -> tuple[tuple[float, ...], float]:
+    """Give the law of a row, and the price of its variance: above 0 where less gives more."""
+    law, price = row.law, {"greatest": 1.0}.get(row.place, 0.0)
+    if law is None and row.problem.unimodal:
+        _, law, prices = best_peak(row.problem)
+        price = 0.0 if prices is None else prices[1]
+    elif law is None:
+        best = maximise(row.problem, polish=False)
+        law, price = best.law, best.multipliers[1]
+    return tuple(map(float, law)), price
+
+
+def last_stay(row: RowProblem, variance: float) -> float:
+    """Give the probability that a count far from zero stays, at another variance.
+
+    Parameters
+    ----------
+    row
+        A row whose noise values are symmetric about zero.
+    variance
+        The variance, inside the reach of the row, in squared steps.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> row = NoiseSpec(max_noise=2, variance=1.0).row(2)
+    >>> round(last_stay(row, 0.5), 4)
+    0.563
+    """
+    problem = replace(row, variance=Fraction(variance))
+    if row.unimodal:  # the middle is the best peak where both sides are alike
+        problem = problem.with_peak(row.noise.index(0))
+    law = maximise(problem, polish=False).law
+    return float(law[row.noise.index(0)])
+
+
+def _row(rows: Mapping[int, _Law], count: int) -> _Law:
+    return rows[min(count, max(rows))]
+
+
+def _p_source(rows: Mapping[int, _Law], published: int, prior: float) -> float:
+    """Weigh a published count by Bayes' rule: how likely it is the true one."""
+    reach = max(-min(law) for law in rows.values())
+    weights = {
+        i: _row(rows, i).get(published - i, 0.0) * prior ** (i - published)
+        for i in range(1, published + reach + 1)
+    }
+    total = math.fsum(weights.values())
+    return weights.get(published, 0.0) / total if total else 0.0

@@ -1,0 +1,301 @@
+"""Changes of one option that bring a request into reach: the nearest in each direction."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from ptable.advice.infeasibility_cases import Case, name_counts
+from ptable.solver.integer.rounding import inward
+from ptable.solver.reach import at_bound, stay_bounds, variance_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ptable.advice.infeasibility_cases import Alternative
+    from ptable.solver.row import RowProblem
+
+__all__ = ["RULE", "farthest", "single_changes", "variance_changes"]
+
+_WEAKER = {"both": ("left", "unimodal", "none"), "left": ("none",), "unimodal": ("none",)}
+#: How far giving a rule up counts, beside changes of numbers relative to what they were.
+RULE = 1.0
+_MOST_NOISE = 1000
+_MOST_STEPS = 12
+
+
+def single_changes(case: Case, *, sizes: bool = True) -> Iterator[Alternative]:
+    """Find the nearest requests in reach that change one option.
+
+    Parameters
+    ----------
+    case
+        What cannot be met.
+    sizes
+        Whether to search other values of `max_noise` and `small` too, which takes longest.
+
+    Examples
+    --------
+    >>> case = Case(fields={"max_noise": 2, "variance": 3.0})
+    >>> str(next(single_changes(case, sizes=False)))
+    'variance 2 instead of 3 (count 1 has only one law there)'
+    """
+    if sizes:
+        yield from _small(case)
+    yield from variance_changes(case)
+    if sizes:
+        yield from _max_noise(case)
+    for search in (_p_stay, _zero, _rules, _floor):
+        yield from search(case)
+
+
+def variance_changes(case: Case, *, per_row: bool = True) -> Iterator[Alternative]:
+    """Move the variance into the reach of all rows, or of each row by itself.
+
+    Parameters
+    ----------
+    case
+        What cannot be met.
+    per_row
+        Whether one variance per row may be offered.
+
+    Examples
+    --------
+    >>> case = Case(fields={"max_noise": 5, "variance": 4.0, "small": 4})
+    >>> list(variance_changes(case, per_row=False))
+    []
+    """
+    probe = case.design(variance=0.5)
+    if probe is None:
+        return
+    rows = [row for row in case.rows(probe) if row.count]
+    ends = {row.count: variance_bounds(row) for row in rows}
+    reach = {
+        row.count: (found[0].value / row.step**2, found[1].value / row.step**2)
+        for row in rows
+        if (found := ends[row.count]) is not None
+    }
+    if len(reach) < len(rows):
+        return
+    open_ended = {row.count for row in rows if row.at_most}
+    asked = case.get("variance")
+    low = max(low for low, _ in reach.values())
+    closed = [high for count, (_, high) in reach.items() if count not in open_ended]
+    high = min(closed) if closed else None
+    is_single = not isinstance(asked, tuple)
+    if is_single and (high is None or low <= high):
+        value = inward(_fraction(asked), low, high)
+        note = _single_laws(count for count, ends in reach.items() if _is_end(value, ends))
+        yield from case.offer(_relative(asked, value), note=note, variance=value)
+    if not per_row or case.counts is not None:
+        return  # a part of a stack has more rows than it answers for
+    wishes = (asked,) * len(rows) if is_single else asked
+    if len(wishes) != len(rows):
+        return
+    values = tuple(
+        inward(_fraction(wish), low, None if count in open_ended else high)
+        for wish, (count, (low, high)) in zip(wishes, reach.items(), strict=True)
+    )
+    moved = [count for count, w, v in zip(reach, wishes, values, strict=True) if w != v]
+    note = _single_laws(
+        count
+        for (count, ends), value in zip(reach.items(), values, strict=True)
+        if count in moved and _is_end(value, ends)
+    )
+    distance = max(map(_relative, wishes, values), default=0.0)
+    yield from case.offer(distance, note=note, variance=values)
+
+
+def _max_noise(case: Case) -> Iterator[Alternative]:
+    """Search the nearest largest noise above and, where less noise can help, below."""
+    asked = case.get("max_noise")
+    if not isinstance(asked, int):
+        return
+    floor = any(_values(case.get("min_probability")))
+    limit = farthest(case)
+    above: int | None
+    if floor:  # more values each with a least probability: reach need not grow
+        limit = min(limit, asked + _MOST_STEPS)
+        above = next((n for n in range(asked + 1, limit) if case.works(max_noise=n)), None)
+    else:
+        above = _least_working(case, asked, limit)
+    if above is not None:
+        yield from case.offer(_relative(asked, above), max_noise=above)
+    if floor:
+        below = next((n for n in range(asked - 1, 0, -1) if case.works(max_noise=n)), None)
+        if below is not None:
+            yield from case.offer(_relative(asked, below), max_noise=below)
+
+
+def farthest(case: Case) -> int:
+    """Say how far larger noise is worth looking for.
+
+    Parameters
+    ----------
+    case
+        What cannot be met; its largest noise is one number.
+
+    Examples
+    --------
+    >>> farthest(Case(fields={"max_noise": 5, "variance": 1.0}))
+    20
+    """
+    return min(_MOST_NOISE, 2 * int(case.get("max_noise")) + 2 * int(case.get("small")) + 10)
+
+
+def _least_working(case: Case, failing: int, limit: int) -> int | None:
+    """Find the least value above a failing one: what is in reach stays so with more noise."""
+    step, working = 1, None
+    while failing < limit:
+        trial = min(failing + step, limit)
+        if case.works(max_noise=trial):
+            working = trial
+            break
+        failing, step = trial, 2 * step
+    if working is None:
+        return None
+    while working - failing > 1:
+        middle = (failing + working) // 2
+        if case.works(max_noise=middle):
+            working = middle
+        else:
+            failing = middle
+    return working
+
+
+def _small(case: Case) -> Iterator[Alternative]:
+    asked, largest = case.get("small"), max(_values(case.get("max_noise")))
+    below = next((n for n in range(asked - 1, -1, -1) if case.works(small=n)), None)
+    if below is not None:
+        yield from case.offer(_relative(asked, below), small=below)
+    if any(value is not None for value in _values(case.get("p_stay"))):
+        # rows whose count is not published are free of p_stay
+        above = next((n for n in range(asked + 1, largest) if case.works(small=n)), None)
+        if above is not None:
+            yield from case.offer(_relative(asked, above), small=above)
+
+
+def _p_stay(case: Case) -> Iterator[Alternative]:
+    """Move the probability of staying into reach, make it a bound, or leave it free."""
+    asked = case.get("p_stay")
+    if all(value is None for value in _values(asked)):
+        return
+    design = case.design()
+    if design is not None:
+        yield from _nearest_p_stay(case, asked, case.rows(design))
+    if case.get("p_stay_rule") == "exact":
+        for rule in ("at-least", "at-most"):
+            yield from case.offer(RULE, p_stay_rule=rule)
+    yield from case.offer(RULE, p_stay=None)
+
+
+def _nearest_p_stay(
+    case: Case, asked: Any, rows: Iterable[RowProblem]
+) -> Iterator[Alternative]:
+    reach: dict[int, tuple[Fraction, Fraction] | None] = {}
+    wishes: dict[int, Fraction] = {}
+    for row in rows:
+        reach[row.count] = None
+        if row.p_stay is not None:
+            ends = stay_bounds(row)
+            if ends is None:
+                return
+            low = Fraction(0) if row.p_stay_rule == "at-least" else ends[0].value
+            high = Fraction(1) if row.p_stay_rule == "at-most" else ends[1].value
+            reach[row.count] = low, high
+            wishes[row.count] = row.p_stay
+    known = [ends for ends in reach.values() if ends is not None]
+    if not known:
+        return
+    low, high = max(low for low, _ in known), min(high for _, high in known)
+    if not isinstance(asked, tuple) and low <= high:
+        value = inward(_fraction(asked), low, high, strict=True)
+        yield from case.offer(_relative(asked, value), p_stay=value)
+    if case.counts is None and (isinstance(asked, tuple) or low > high):
+        values = tuple(
+            None if ends is None else inward(wishes[count], *ends, strict=True)
+            for count, ends in reach.items()
+            if count
+        )
+        distance = max(
+            _relative(float(wishes[count]), value)
+            for count, value in zip((c for c in reach if c), values, strict=True)
+            if value is not None
+        )
+        yield from case.offer(distance, p_stay=values)
+
+
+def _rules(case: Case) -> Iterator[Alternative]:
+    monotone = case.get("monotone")
+    weaker = ("none",) if isinstance(monotone, tuple) else _WEAKER.get(monotone, ())
+    for word in weaker:
+        found = list(case.offer(RULE, monotone=word))
+        yield from found
+        if found:
+            break
+    if case.get("symmetric") is not False:
+        yield from case.offer(RULE, symmetric=False)
+    if case.get("variance_rule") != "at-most":
+        yield from case.offer(RULE, variance_rule="at-most")
+    if case.get("variance_rule") == "exact":
+        note = "rows out of reach take their nearest variance"
+        yield from case.offer(RULE, note=note, variance_rule="nearest")
+
+
+def _floor(case: Case) -> Iterator[Alternative]:
+    """Lower the least probability as little as two digits allow."""
+    asked = case.get("min_probability")
+    if not any(_values(asked)):
+        return
+    if isinstance(asked, tuple):
+        yield from case.offer(RULE, min_probability=0.0)
+        return
+    low, high = 0.0, asked
+    if case.works(min_probability=low) is None:
+        return
+    while high - low > asked / 200:
+        middle = float(f"{(low + high) / 2:.2g}")
+        if middle in {low, high}:
+            break
+        if case.works(min_probability=middle) is None:
+            high = middle
+        else:
+            low = middle
+    yield from case.offer(_relative(asked, low), min_probability=low)
+
+
+def _zero(case: Case) -> Iterator[Alternative]:
+    """Move the variance of a count of 0 into reach, or leave it free."""
+    asked = case.get("zero_variance")
+    design = None if asked is None else case.design()
+    if design is None:
+        return
+    ends = variance_bounds(next(row for row in case.rows(design) if not row.count))
+    if ends is not None:
+        scale = design.step**2
+        value = inward(_fraction(asked), ends[0].value / scale, ends[1].value / scale)
+        yield from case.offer(_relative(asked, value), zero_variance=value)
+    yield from case.offer(RULE, zero_variance=None)
+
+
+def _is_end(value: float, ends: tuple[Fraction, Fraction]) -> bool:
+    return any(at_bound(_fraction(value), end) for end in ends)
+
+
+def _single_laws(counts: Iterable[int]) -> str:
+    known = list(counts)
+    if not known:
+        return ""
+    return f"{name_counts(known)} {'has' if len(known) == 1 else 'have'} only one law there"
+
+
+def _values(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _relative(before: float, after: float) -> float:
+    return abs(after - before) / (abs(before) or 1)
+
+
+def _fraction(number: Any) -> Fraction:
+    return Fraction(repr(float(number)))

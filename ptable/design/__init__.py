@@ -1,0 +1,1 @@
+"""What a p-table is asked for: noise, mechanisms and their stacks."""

@@ -1,0 +1,48 @@
+"""What a p-table can be made from, and back from plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ptable.design.mechanisms import Mechanism
+from ptable.design.spec import NoiseSpec
+from ptable.design.stack import StackedSpec
+from ptable.errors import PTableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Design", "design_from_dict"]
+
+Design: TypeAlias = NoiseSpec | StackedSpec | Mechanism
+
+
+def design_from_dict(fields: Mapping[str, Any]) -> Design:
+    """Build a design from what its ``to_dict`` gave.
+
+    Parameters
+    ----------
+    fields
+        The fields by name; ``kind`` says which design, and is missing for a `NoiseSpec`.
+
+    Examples
+    --------
+    >>> design_from_dict({"max_noise": 2, "variance": 1.0}).last_count
+    2
+    """
+    if not isinstance(fields, Mapping):
+        raise PTableError(f"A design is a mapping of fields, not a {type(fields).__name__}.")
+    rest = dict(fields)
+    kind = rest.pop("kind", "noise")
+    kinds: dict[str, Callable[[Mapping[str, Any]], Design]] = {
+        "noise": NoiseSpec.from_dict,
+        "stacked": StackedSpec.from_dict,
+        "mechanism": Mechanism.from_dict,
+    }
+    if not isinstance(kind, str) or kind not in kinds:
+        raise PTableError(
+            f"The design is of kind {kind!r}; this program knows {sorted(kinds)}.",
+            hint="read it with a newer version of this program",
+        )
+    return kinds[kind](rest)

@@ -1,0 +1,114 @@
+"""What a p-table is wanted for, where not every option is settled."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral
+from typing import Any, get_args
+
+from ptable.design.spec import Monotone, NoiseSpec
+from ptable.errors import InfeasibleError, PTableError
+
+__all__ = ["Goal"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """Say what a p-table is wanted for, where not every option is settled.
+
+    Parameters
+    ----------
+    max_noise
+        The largest noise, ``D``.
+    small
+        Counts ``1..small`` are never published.
+    p_stay
+        About how often a large count is published as it is; None for no wish.
+    tolerance
+        By how much that may be missed.
+    variance
+        The variance, or the least and the greatest that will do; None for no wish.
+    monotone, symmetric, min_probability
+        As in `NoiseSpec`; they are kept.
+
+    Examples
+    --------
+    >>> Goal(max_noise=5, small=4, p_stay=0.4).tolerance
+    0.05
+    """
+
+    max_noise: int
+    small: int = 0
+    p_stay: float | None = None
+    tolerance: float = 0.05
+    variance: float | tuple[float, float] | None = None
+    monotone: Monotone = "none"
+    symmetric: bool = False
+    min_probability: float = 0.0
+
+    def __post_init__(self) -> None:
+        sizes: tuple[tuple[str, Any, int], ...] = (
+            ("max_noise", self.max_noise, 1),
+            ("small", self.small, 0),
+        )
+        problems = [
+            f"{name} must be an integer of at least {least}, not {value!r}"
+            for name, value, least in sizes
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least
+        ]
+        if self.p_stay is not None and not _is_between(self.p_stay, 0, 1):
+            problems.append(f"p_stay must be a probability below 1, not {self.p_stay!r}")
+        if not _is_between(self.tolerance, 0, 1) or not self.tolerance:
+            problems.append(f"tolerance must lie in (0, 1), not {self.tolerance!r}")
+        if self.monotone not in get_args(Monotone):
+            problems.append(f"monotone must be one of {get_args(Monotone)}")
+        given: Any = self.variance
+        ends: tuple[Any, ...] = given if isinstance(given, tuple) else (given, given)
+        if given is not None and not (
+            len(ends) == 2
+            and all(_is_between(end, 0, float("inf")) and end for end in ends)
+            and float(ends[0] or 0) <= float(ends[1] or 0)
+        ):
+            problems.append(
+                f"variance must be above 0, or two such numbers, rising, not {self.variance!r}"
+            )
+        if problems:
+            raise PTableError(
+                "The goal cannot be used: " + "; ".join(problems) + ".",
+                hint="for example Goal(max_noise=5, small=2, p_stay=0.4)",
+            )
+        with contextlib.suppress(InfeasibleError):  # what is out of reach is to be explained
+            NoiseSpec(**self.fields(), variance=0.5)
+
+    @property
+    def variance_range(self) -> tuple[Fraction, Fraction | None]:
+        """The least and the greatest variance that will do.
+
+        Examples
+        --------
+        >>> Goal(max_noise=2, variance=(0.5, 1.0)).variance_range
+        (Fraction(1, 2), Fraction(1, 1))
+        """
+        if self.variance is None:
+            return Fraction(0), None
+        ends = self.variance if isinstance(self.variance, tuple) else (self.variance,) * 2
+        low, high = (Fraction(repr(float(end))) for end in ends)
+        return low, high
+
+    def fields(self) -> dict[str, Any]:
+        """Give what every table for the goal has in common.
+
+        Examples
+        --------
+        >>> Goal(max_noise=2, small=1).fields()["small"]
+        1
+        """
+        names = ("max_noise", "small", "monotone", "symmetric", "min_probability")
+        return {name: getattr(self, name) for name in names}
+
+
+def _is_between(value: Any, low: float, high: float) -> bool:
+    is_number = hasattr(value, "__float__") and not isinstance(value, bool)
+    return is_number and low <= float(value) < high

@@ -1,0 +1,586 @@
+"""What the noise of a p-table must satisfy, row by row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+from ptable.errors import InfeasibleError, PTableError
+from ptable.solver.row import RowProblem, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["Monotone", "NoiseSpec", "VarianceRule"]
+
+VarianceRule: TypeAlias = Literal["exact", "at-most", "nearest"]
+Monotone: TypeAlias = Literal["none", "left", "both", "unimodal"]
+_T = TypeVar("_T")
+
+_WORDS: dict[str, tuple[str, ...]] = {
+    "monotone": ("none", "left", "both", "unimodal"),
+    "variance_rule": ("exact", "at-most", "nearest"),
+    "p_stay_rule": ("exact", "at-least", "at-most"),
+}
+#: The probability of a single key: what integer thresholds can hold at least.
+_ONE_KEY = 2.0**-32
+_MOST_STEPS = 100_000
+_LARGEST_ANCHOR = 10**12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseSpec:
+    """State what the noise of a p-table must satisfy.
+
+    Noise has mean zero and never leads to a negative count. Zeros stay zero unless
+    `zero_bias` says otherwise. Every option but `small`, `zero_bias`, `zero_variance`, `step`
+    and `anchors` may be one value, or one value per row: per count 1, 2, ... or per anchor.
+
+    Parameters
+    ----------
+    max_noise
+        The largest noise in either direction, ``D``.
+    variance
+        The variance of the noise, ``V``.
+    small
+        Counts ``1..small`` are never published (``js``).
+    p_stay
+        The probability that a count is published as it is; None leaves it free, and rows whose
+        count may not be published ignore it.
+    p_stay_rule
+        ``"exact"``, or ``"at-least"`` and ``"at-most"`` for a bound.
+    monotone
+        Which way probabilities may go, wherever the count itself may be published: ``"left"``
+        keeps them from falling between the most negative noise and no noise; ``"both"`` also
+        from rising beyond; ``"unimodal"`` lets them rise to a peak, wherever that is, and fall.
+    symmetric
+        Whether noise ``v`` and ``-v`` must be equally likely; noise whose opposite is out of
+        reach is then not used.
+    variance_rule
+        ``"exact"``: the variance is met; ``"at-most"``: it is an upper bound; ``"nearest"``:
+        rows that cannot reach it take the nearest variance they can reach, with a warning.
+    min_probability
+        The least probability of every publishable count within reach, up to one key in 2**32;
+        that of the first row holds for a count of 0 too, where that has noise.
+    zero_bias
+        The mean noise of a count of 0. Zeros cannot go down, so that noise on them is biased,
+        and the bias is declared; 0 leaves them alone.
+    zero_variance
+        The variance of the noise of a count of 0, which only ``"nearest"`` of the first row
+        relaxes; None for what greatest entropy gives.
+    step
+        Noise comes in multiples of ``1 / step``; more than 1 for magnitudes.
+    anchors
+        The counts that have a row, for magnitudes; None for 1, 2, ...
+
+    Examples
+    --------
+    >>> spec = NoiseSpec(max_noise=5, variance=3.0, small=2)
+    >>> spec.last_count
+    8
+    >>> spec.row(1).noise
+    (-1, 2, 3, 4, 5)
+    >>> NoiseSpec(max_noise=1, variance=0.4, step=2, anchors=(1,)).row(1).noise
+    (-2, -1, 0, 1, 2)
+    """
+
+    max_noise: int | tuple[int, ...]
+    variance: float | tuple[float, ...]
+    small: int = 0
+    p_stay: float | tuple[float | None, ...] | None = None
+    p_stay_rule: Rule | tuple[Rule, ...] = "exact"
+    monotone: Monotone | tuple[Monotone, ...] = "none"
+    symmetric: bool | tuple[bool, ...] = False
+    variance_rule: VarianceRule | tuple[VarianceRule, ...] = "exact"
+    min_probability: float | tuple[float, ...] = 0.0
+    zero_bias: float = 0.0
+    zero_variance: float | None = None
+    step: int = 1
+    anchors: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        problems = self._unordered() or self._normalise_shape()
+        if problems:
+            raise _refusal(problems)
+        problems = self._normalise("variance", _variance_problem, float)
+        for name, words in _WORDS.items():
+            problems += self._normalise(name, _word_check(words), str)
+        problems += self._normalise("symmetric", _flag_problem, bool)
+        problems += self._normalise("p_stay", _stay_problem, _float_or_none)
+        problems += self._normalise("min_probability", self._floor_problem, float)
+        problems += self._normalise_zero()
+        if problems:
+            raise _refusal(problems)
+        self._refuse_impossible()
+
+    def _unordered(self) -> list[str]:
+        """Name the options whose values belong to no row in particular."""
+        return [
+            f"{name} must be one value or a sequence of them, not a {type(value).__name__}"
+            for name in self.__dataclass_fields__
+            if isinstance(value := getattr(self, name), Mapping | AbstractSet | bytes)
+            or _is_wrapped(value)
+        ]
+
+    def _normalise_shape(self) -> list[str]:
+        """Check what says which rows there are and which noise they may use."""
+        noises = _as_tuple(self.max_noise)
+        problems = [
+            f"{name} must be an integer of at least {least}, not {value!r}"
+            for name, value, least in (
+                *(("max_noise", value, 1) for value in noises),
+                ("small", self.small, 0),
+                ("step", self.step, 1),
+            )
+            if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least
+        ]
+        if not noises:
+            problems.append("max_noise must have a value per row, not none at all")
+        if problems:
+            return problems
+        for name in ("small", "step"):
+            object.__setattr__(self, name, int(getattr(self, name)))
+        if max(max(map(int, noises)) * self.step, self.small) > _MOST_STEPS:
+            problems.append(
+                f"max_noise times step must be at most {_MOST_STEPS}, and small too"
+            )
+            return problems
+        if self.step > 1 and self.small:
+            problems.append("small must be 0 where step is above 1: magnitudes are not counts")
+        if self.anchors is not None:
+            problems += self._normalise_anchors(int(noises[-1]))
+        is_single = not hasattr(self.max_noise, "__iter__")
+        object.__setattr__(
+            self, "max_noise", int(noises[0]) if is_single else tuple(map(int, noises))
+        )
+        if problems or is_single:
+            return problems
+        if self.anchors is not None and len(noises) != len(self.anchors):
+            return [
+                (
+                    f"max_noise must be one value or {len(self.anchors)} values, one for each "
+                    f"anchor, not {len(noises)}"
+                )
+            ]
+        full = _full_from(int(noises[-1]), self.small)
+        if self.anchors is None and len(noises) < full:
+            return [
+                (
+                    f"max_noise must have at least {full} values, one for each count "
+                    f"1..{full}: the last row serves all larger counts and may not be cut off"
+                )
+            ]
+        return []
+
+    def _normalise_anchors(self, last_noise: int) -> list[str]:
+        anchors = _as_tuple(self.anchors)
+        is_whole = all(isinstance(a, Integral) and not isinstance(a, bool) for a in anchors)
+        rises = is_whole and all(low < high for low, high in pairwise(anchors))
+        if not anchors or not rises or anchors[0] < 1 or anchors[-1] < last_noise or self.small:
+            return [
+                (
+                    "anchors must be rising counts from 1 or more to max_noise or more, with "
+                    f"small 0, not {self.anchors!r}"
+                )
+            ]
+        if anchors[-1] > _LARGEST_ANCHOR:
+            return [f"anchors must be at most {_LARGEST_ANCHOR}; the last one is not"]
+        object.__setattr__(self, "anchors", tuple(map(int, anchors)))
+        return []
+
+    def _normalise(
+        self, name: str, problem: Callable[[Any], str | None], cast: Callable[[Any], Any]
+    ) -> list[str]:
+        """Check an option, one value or one per row, and keep plain values."""
+        given = getattr(self, name)
+        values = _as_tuple(given)
+        wrong = next((text for text in map(problem, values) if text is not None), None)
+        if wrong is not None:
+            return [f"{name} must {wrong}"]
+        if isinstance(given, str) or not hasattr(given, "__iter__"):
+            object.__setattr__(self, name, cast(given))
+            return []
+        n_rows = len(self._row_counts)
+        if len(values) != n_rows:
+            what = "anchor" if self.anchors is not None else f"count 1..{n_rows}"
+            return [
+                (
+                    f"{name} must be one value or {n_rows} values, one for each {what}, not "
+                    f"{len(values)}"
+                )
+            ]
+        object.__setattr__(self, name, tuple(map(cast, values)))
+        return []
+
+    def _floor_problem(self, value: Any) -> str | None:
+        most = 2 * max(self.max_noises) * self.step + 1
+        limit = 1 / most
+        if not _is_number(value) or not 0 <= float(value) < limit:
+            return (
+                f"lie in [0, {limit:.4g}), because a row has up to {most} noise values, not "
+                f"{value!r}"
+            )
+        if 0 < float(value) < _ONE_KEY:
+            return f"be 0 or be at least one key in 2**32, not {value!r}"
+        return None
+
+    def _normalise_zero(self) -> list[str]:
+        largest = self.max_noises[0]
+        if not _is_number(self.zero_bias) or not 0 <= float(self.zero_bias) < largest:
+            return [f"zero_bias must lie in [0, {largest}), not {self.zero_bias!r}"]
+        object.__setattr__(self, "zero_bias", float(self.zero_bias))
+        if 0 < self.zero_bias < _ONE_KEY:
+            return [f"zero_bias must be 0 or be at least 2**-32, not {self.zero_bias!r}"]
+        if self.small and 0 < self.zero_bias < largest**2 * _ONE_KEY:
+            return [
+                (
+                    f"zero_bias must be 0 or at least {largest**2} / 2**32 where small is "
+                    f"above 0, not {self.zero_bias!r}: few keys do not sum to less"
+                )
+            ]
+        if self.zero_variance is None:
+            return []
+        if _variance_problem(self.zero_variance) or not self.zero_bias:
+            return [
+                (
+                    "zero_variance must be a finite number above 0, together with a zero_bias, "
+                    f"not {self.zero_variance!r}"
+                )
+            ]
+        object.__setattr__(self, "zero_variance", float(self.zero_variance))
+        return []
+
+    def _refuse_impossible(self) -> None:
+        """Refuse what no row could satisfy, whatever the other settings."""
+        if isinstance(self.max_noise, tuple):
+            return
+        if self.max_noise < self.small + 1:
+            raise InfeasibleError(
+                f"max_noise must be at least small + 1 = {self.small + 1}, not "
+                f"{self.max_noise}: a count of {self.small + 1} can only go down to 0 when "
+                f"1..{self.small} may not be published.",
+                hint=f"use max_noise={self.small + 1} or more",
+            )
+        largest = max(
+            (
+                _at(self.variance, place)
+                for place in range(len(self._row_counts))
+                if _at(self.variance_rule, place) == "exact"
+            ),
+            default=0.0,
+        )
+        if largest > self.max_noise**2:
+            raise InfeasibleError(
+                f"No p-table has max_noise {self.max_noise} and variance {largest:g}: single "
+                f"rows reach at most {self.max_noise**2}, and all rows together at most "
+                f"{self.max_noise}.",
+                hint=f"use a variance of at most {self.max_noise}, or a larger max_noise",
+            )
+
+    @property
+    def max_noises(self) -> tuple[int, ...]:
+        """The largest noise of each row.
+
+        Examples
+        --------
+        >>> NoiseSpec(max_noise=2, variance=1.0).max_noises
+        (2, 2)
+        """
+        if isinstance(self.max_noise, tuple):
+            return self.max_noise
+        return (self.max_noise,) * len(self._row_counts)
+
+    @property
+    def _row_counts(self) -> Sequence[int]:
+        """The counts that options given per row belong to."""
+        return self.anchors if self.anchors is not None else range(1, self.last_count + 1)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The counts whose rows are to be solved; 0 is one where `zero_bias` is above 0.
+
+        Examples
+        --------
+        >>> NoiseSpec(max_noise=2, variance=1.0, zero_bias=0.1).counts
+        (0, 1, 2)
+        """
+        return (0, *self._row_counts) if self.zero_bias else tuple(self._row_counts)
+
+    @property
+    def last_count(self) -> int:
+        """The count of the last row, which serves every larger count too.
+
+        Examples
+        --------
+        >>> NoiseSpec(max_noise=2, variance=1.0).last_count
+        2
+        """
+        if self.anchors is not None:
+            return self.anchors[-1]
+        if isinstance(self.max_noise, tuple):
+            return len(self.max_noise)
+        return _full_from(self.max_noise, self.small)
+
+    def row(self, count: int) -> RowProblem:
+        """Give the constraints on the row of a count.
+
+        Parameters
+        ----------
+        count
+            The original count, one of `counts`.
+
+        Examples
+        --------
+        >>> NoiseSpec(max_noise=2, variance=1.0, small=1).row(2).noise
+        (-2, 0, 1, 2)
+        """
+        if count not in self.counts:
+            raise PTableError(f"count must lie in 1..{self.last_count}, not {count}.")
+        if count == 0:
+            return self._zero_row()
+        place = self._row_counts.index(count)
+        noise = _reach(count, self.max_noises[place], self.small, self.step)
+        symmetric = _at(self.symmetric, place)
+        if symmetric:
+            allowed = set(noise)
+            noise = tuple(v for v in noise if -v in allowed)
+        stays = 0 in noise
+        monotone = _at(self.monotone, place)
+        if symmetric and monotone != "none":
+            monotone = "both"
+        p_stay = _at(self.p_stay, place)
+        return RowProblem(
+            count=count,
+            noise=noise,
+            variance=_exact(_at(self.variance, place)) * self.step**2,
+            floor=_exact(_at(self.min_probability, place)),
+            at_most=_at(self.variance_rule, place) == "at-most",
+            nearest=_at(self.variance_rule, place) == "nearest",
+            n_left=sum(v <= 0 for v in noise) if stays and monotone in {"left", "both"} else 0,
+            n_right=sum(v >= 0 for v in noise) if stays and monotone == "both" else 0,
+            unimodal=stays and monotone == "unimodal",
+            symmetric=symmetric,
+            p_stay=_exact(p_stay) if stays and p_stay is not None else None,
+            p_stay_rule=_at(self.p_stay_rule, place),
+            step=self.step,
+        )
+
+    def _zero_row(self) -> RowProblem:
+        noise = _reach(0, self.max_noises[0], self.small, self.step)
+        largest = Fraction(noise[-1] ** 2)
+        is_free = self.zero_variance is None
+        return RowProblem(
+            count=0,
+            noise=noise,
+            variance=largest
+            if self.zero_variance is None
+            else _exact(self.zero_variance) * self.step**2,
+            floor=_exact(_at(self.min_probability, 0)),
+            at_most=is_free,
+            nearest=not is_free and _at(self.variance_rule, 0) == "nearest",
+            mean=_sum_of_keys(_exact(self.zero_bias) * self.step, noise),
+            step=self.step,
+        )
+
+    def rows(self) -> tuple[RowProblem, ...]:
+        """Give the constraints on every row.
+
+        Examples
+        --------
+        >>> [row.count for row in NoiseSpec(max_noise=3, variance=1.0).rows()]
+        [1, 2, 3]
+        """
+        return tuple(map(self.row, self.counts))
+
+    @classmethod
+    def r_ptable(
+        cls,
+        max_noise: int,
+        variance: float,
+        *,
+        small: int = 0,
+        p_stay: float | None = None,
+        monotone: bool | Sequence[bool] = True,
+        exact: bool | Sequence[bool] = False,
+        step: int = 1,
+        anchors: Sequence[int] | None = None,
+    ) -> NoiseSpec:
+        """Replay the settings of R's ptable 1.0.0: at most `variance`, monotone, 1e-8 floor.
+
+        R lowers `p_stay` silently, by up to 19 steps of 0.05, where its own check of the
+        variance fails; this does not.
+
+        Parameters
+        ----------
+        max_noise, variance, small
+            ``D``, ``V`` and ``js``.
+        p_stay
+            ``pstay``, a lower bound.
+        monotone
+            ``mono``; one value, or one per row.
+        exact
+            Whether the variance must be met (``optim = 4``) or is an upper bound; one value, or
+            one per row.
+        step, anchors
+            ``step`` and ``icat`` of tables for magnitudes.
+
+        Examples
+        --------
+        >>> NoiseSpec.r_ptable(2, 1.0).variance_rule
+        'at-most'
+        """
+        for name, value in (("monotone", monotone), ("exact", exact)):
+            if not all(isinstance(flag, bool) for flag in _as_tuple(value)):
+                raise _refusal([f"{name} must be True or False, or so per row, not {value!r}"])
+        words: Monotone | tuple[Monotone, ...]
+        rules: VarianceRule | tuple[VarianceRule, ...]
+        if isinstance(monotone, bool):
+            words = "left" if monotone else "none"
+        else:
+            words = tuple("left" if value else "none" for value in monotone)
+        if isinstance(exact, bool):
+            rules = "exact" if exact else "at-most"
+        else:
+            rules = tuple("exact" if value else "at-most" for value in exact)
+        return cls(
+            max_noise=max_noise,
+            variance=variance,
+            small=small,
+            p_stay=p_stay,
+            p_stay_rule="exact" if p_stay is None else "at-least",
+            monotone=words,
+            variance_rule=rules,
+            min_probability=1e-8,
+            step=step,
+            anchors=None if anchors is None else _as_tuple(anchors),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the fields as plain values, ready for JSON; options left alone are missing.
+
+        Examples
+        --------
+        >>> NoiseSpec(max_noise=2, variance=1.0).to_dict()["variance"]
+        1.0
+        """
+        always = {"small", "monotone", "variance_rule", "min_probability"}
+        return {
+            name: _plain(getattr(self, name))
+            for name, field in self.__dataclass_fields__.items()
+            if name in always or getattr(self, name) != field.default
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> NoiseSpec:
+        """Build a specification from what `to_dict` gave.
+
+        Parameters
+        ----------
+        fields
+            The fields by name.
+
+        Examples
+        --------
+        >>> spec = NoiseSpec(max_noise=2, variance=(1.0, 0.5))
+        >>> NoiseSpec.from_dict(spec.to_dict()) == spec
+        True
+        """
+        return cls(**fields)
+
+
+def _full_from(max_noise: int, small: int) -> int:
+    """Give the first count from which on no noise is cut off or blocked."""
+    return max_noise + (small + 1 if small else 0)
+
+
+def _reach(count: int, max_noise: int, small: int, step: int) -> tuple[int, ...]:
+    """Give the noise values of a row, in steps."""
+    lowest = max(-count, -max_noise) * step
+    return tuple(
+        v
+        for v in range(lowest, max_noise * step + 1)
+        if not (small and 1 <= count + v <= small)
+    )
+
+
+def _sum_of_keys(mean: Fraction, noise: Sequence[int]) -> Fraction:
+    """Take the nearest mean that whole keys can have, where noise comes in multiples."""
+    factor = math.gcd(*noise)
+    return mean if factor <= 1 else Fraction(round(mean * 2**32 / factor) * factor, 2**32)
+
+
+def _variance_problem(value: Any) -> str | None:
+    if _is_number(value) and 0 < float(value) < math.inf:
+        return None
+    return f"be a finite number above 0, not {value!r}"
+
+
+def _stay_problem(value: Any) -> str | None:
+    if value is None or (_is_number(value) and 0 <= float(value) < 1):
+        return None
+    return f"be a probability below 1, or None, not {value!r}"
+
+
+def _flag_problem(value: Any) -> str | None:
+    return None if isinstance(value, bool) else f"be True or False, not {value!r}"
+
+
+def _word_check(words: tuple[str, ...]) -> Callable[[Any], str | None]:
+    def problem(value: Any) -> str | None:
+        if isinstance(value, str) and value in words:
+            return None
+        return f"be one of {words}, not {value!r}"
+
+    return problem
+
+
+def _is_wrapped(value: Any) -> bool:
+    """Tell arrays without an axis, which hold one value and cannot be iterated over."""
+    is_word = isinstance(value, str)
+    return not is_word and hasattr(value, "__iter__") and getattr(value, "shape", None) == ()
+
+
+def _is_number(value: Any) -> bool:
+    """Tell real numbers, Decimals included, from what merely turns into one."""
+    is_real = isinstance(value, Real | Decimal) and not isinstance(value, bool)
+    try:
+        return is_real and math.isfinite(value)
+    except (OverflowError, ValueError):
+        return False
+
+
+def _float_or_none(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _exact(number: float) -> Fraction:
+    """Take a number as it prints."""
+    return Fraction(repr(number))
+
+
+def _at(value: _T | tuple[_T, ...], place: int) -> _T:
+    return value[place] if isinstance(value, tuple) else value
+
+
+def _refusal(problems: list[str]) -> PTableError:
+    return PTableError(
+        "The specification cannot be used: " + "; ".join(problems) + ".",
+        hint="the docstring of NoiseSpec says what each option takes",
+    )
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        return (value,)
+    return tuple(value)
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,197 @@
+"""Several specifications on top of each other: other noise for larger counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+from ptable.design.spec import NoiseSpec
+from ptable.errors import PTableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ptable.solver.row import RowProblem
+
+__all__ = ["StackedSpec"]
+
+_MOST_ROWS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackedSpec:
+    """State other noise for larger counts.
+
+    Parameters
+    ----------
+    parts
+        Pairs of the first count and the specification from it on, ascending; the first pair
+        starts at 0. Every count follows the specification of the last pair not beyond it.
+
+    Examples
+    --------
+    >>> small = NoiseSpec(max_noise=2, variance=1.0)
+    >>> large = NoiseSpec(max_noise=5, variance=6.0)
+    >>> spec = StackedSpec(parts=((0, small), (20, large)))
+    >>> spec.last_count, spec.row(19).noise, len(spec.row(20).noise)
+    (20, (-2, -1, 0, 1, 2), 11)
+    """
+
+    parts: tuple[tuple[int, NoiseSpec], ...]
+
+    def __post_init__(self) -> None:
+        try:
+            parts: tuple[tuple[Any, Any], ...] = tuple(
+                (first, spec) for first, spec in self.parts
+            )
+        except (TypeError, ValueError):
+            raise PTableError(
+                "parts must be pairs of a first count and a NoiseSpec.",
+                hint="for example ((0, NoiseSpec(…)), (100, NoiseSpec(…)))",
+            ) from None
+        object.__setattr__(self, "parts", parts)
+        firsts = [part[0] for part in parts]
+        is_whole = all(
+            isinstance(first, Integral) and not isinstance(first, bool) for first in firsts
+        )
+        rises = is_whole and all(a < b for a, b in pairwise(firsts))
+        if not rises or firsts[:1] != [0] or firsts[-1] > _MOST_ROWS:
+            raise PTableError(
+                f"parts must start at counts that rise from 0 to at most {_MOST_ROWS}, not "
+                f"{firsts}.",
+                hint="for example ((0, NoiseSpec(…)), (100, NoiseSpec(…)))",
+            )
+        for first, spec in parts:
+            self._refuse(first, spec)
+
+    def _refuse(self, first: int, spec: NoiseSpec) -> None:
+        if not isinstance(spec, NoiseSpec):
+            raise PTableError(f"Every part must hold a NoiseSpec, not a {type(spec).__name__}.")
+        if spec.anchors is not None or spec.step != 1:
+            raise PTableError("Tables for magnitudes cannot be stacked: their noise scales.")
+        if first and spec.zero_bias:
+            raise PTableError("zero_bias belongs to the first part, which holds count 0.")
+        small = self.parts[0][1].small
+        lowest = min(first + spec.row(min(max(first, 1), spec.last_count)).noise[0], small)
+        if (
+            first
+            and spec.small != small
+            and lowest <= small
+            and first <= small + max(spec.max_noises)
+        ):
+            raise PTableError(
+                f"The part from count {first} on blocks 1..{spec.small} and the first part "
+                f"1..{small}: a count blocked here and published there gives itself away.",
+                hint="use the same small in all parts, or start the part later",
+            )
+
+    @property
+    def last_count(self) -> int:
+        """The count of the last row, which serves every larger count too.
+
+        Examples
+        --------
+        >>> spec = NoiseSpec(max_noise=2, variance=1.0)
+        >>> StackedSpec(parts=((0, spec), (1, spec))).last_count
+        2
+        """
+        first, spec = self.parts[-1]
+        return max(first, spec.last_count)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The counts whose rows are to be solved.
+
+        Examples
+        --------
+        >>> spec = NoiseSpec(max_noise=2, variance=1.0)
+        >>> StackedSpec(parts=((0, spec), (3, spec))).counts
+        (1, 2, 3)
+        """
+        start = () if not self.parts[0][1].zero_bias else (0,)
+        return (*start, *range(1, self.last_count + 1))
+
+    def row(self, count: int) -> RowProblem:
+        """Give the constraints on the row of a count between 1 and `last_count`.
+
+        Parameters
+        ----------
+        count
+            The original count.
+
+        Examples
+        --------
+        >>> spec = NoiseSpec(max_noise=2, variance=1.0)
+        >>> StackedSpec(parts=((0, spec), (9, spec))).row(7).count
+        7
+        """
+        if not isinstance(count, Integral) or count < 0:
+            raise PTableError(f"count must lie in 1..{self.last_count}, not {count}.")
+        spec = next(spec for first, spec in reversed(self.parts) if first <= count)
+        return replace(spec.row(min(count, spec.last_count)), count=count)
+
+    def rows(self) -> tuple[RowProblem, ...]:
+        """Give the constraints on every row.
+
+        Examples
+        --------
+        >>> spec = NoiseSpec(max_noise=2, variance=1.0)
+        >>> [row.count for row in StackedSpec(parts=((0, spec), (3, spec))).rows()]
+        [1, 2, 3]
+        """
+        return tuple(map(self.row, self.counts))
+
+    @property
+    def step(self) -> int:
+        """How many steps make one unit: always 1.
+
+        Examples
+        --------
+        >>> StackedSpec(parts=((0, NoiseSpec(max_noise=2, variance=1.0)),)).step
+        1
+        """
+        return 1
+
+    @property
+    def anchors(self) -> None:
+        """The counts that have a row: all.
+
+        Examples
+        --------
+        >>> StackedSpec(parts=((0, NoiseSpec(max_noise=2, variance=1.0)),)).anchors
+        """
+        return
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the fields as plain values, ready for JSON.
+
+        Examples
+        --------
+        >>> StackedSpec(parts=((0, NoiseSpec(max_noise=2, variance=1.0)),)).to_dict()["kind"]
+        'stacked'
+        """
+        return {
+            "kind": "stacked",
+            "parts": [[first, spec.to_dict()] for first, spec in self.parts],
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> StackedSpec:
+        """Build a specification from what `to_dict` gave.
+
+        Parameters
+        ----------
+        fields
+            The fields by name.
+
+        Examples
+        --------
+        >>> spec = StackedSpec(parts=((0, NoiseSpec(max_noise=2, variance=1.0)),))
+        >>> StackedSpec.from_dict(spec.to_dict()) == spec
+        True
+        """
+        return cls(
+            parts=tuple((first, NoiseSpec.from_dict(part)) for first, part in fields["parts"])
+        )

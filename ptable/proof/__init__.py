@@ -1,0 +1,1 @@
+"""What a p-table keeps to: certificates, guarantees and identification of designs."""

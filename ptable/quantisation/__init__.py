@@ -1,0 +1,1 @@
+"""Probabilities as whole numbers of keys, and their order in the key range."""

@@ -1,0 +1,164 @@
+"""What one row of a p-table should become in few keys."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ptable.design.spec import NoiseSpec
+from ptable.design.stack import StackedSpec
+from ptable.errors import PTableError
+from ptable.solver.row import RowProblem
+
+if TYPE_CHECKING:
+    from ptable.table import PTable
+
+__all__ = ["RowGoal", "goal_of_row"]
+
+#: A row under ``"nearest"`` whose variance is further off than this took another one.
+_TOOK_ANOTHER = Fraction(1, 10**5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowGoal:
+    """Say what a row should become.
+
+    Parameters
+    ----------
+    problem
+        Its constraints, the variance being the one to reach.
+    law
+        The probabilities it has now.
+    tilt
+        A straightening of its cost: the logarithm of its keys, or a quadratic close to that.
+    curvature
+        The quadratic's last coefficient; None where the tilt is the logarithm itself.
+    total
+        How many keys there are.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> table = PTable.from_units([{0: 8}, {-1: 2, 0: 4, 1: 2}], key_range=8)
+    >>> goal_of_row(table, 1, total=64).problem.variance
+    Fraction(1, 2)
+    """
+
+    problem: RowProblem
+    law: tuple[float, ...]
+    tilt: tuple[float, ...]
+    curvature: float | None
+    total: int
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether the best law is its own mirror image.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec, solve
+        >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
+        >>> [goal_of_row(table, count, total=256).is_mirrored for count in (1, 2)]
+        [False, True]
+        """
+        noise = self.problem.noise
+        if self.problem.mean or noise != tuple(-v for v in reversed(noise)):
+            return False
+        if self.curvature is None:
+            return self.law == self.law[::-1]
+        return self.problem.n_left == self.problem.n_right
+
+    def drift(self, first: int, second: int) -> tuple[Fraction, Fraction]:
+        """Give the drifts of mean and variance that two sums mean, without signs.
+
+        Parameters
+        ----------
+        first, second
+            The sum of the noise and of its square over all keys.
+
+        Examples
+        --------
+        >>> from ptable import PTable
+        >>> table = PTable.from_units([{0: 8}, {-1: 2, 0: 4, 1: 2}], key_range=8)
+        >>> goal_of_row(table, 1, total=64).drift(0, 30)
+        (Fraction(0, 1), Fraction(1, 32))
+        """
+        mean = Fraction(first, self.total)
+        excess = Fraction(second, self.total) - mean**2 - self.problem.variance
+        if self.problem.at_most:
+            excess = max(excess, Fraction(0))
+        return abs(mean - self.problem.mean), abs(excess)
+
+
+def goal_of_row(table: PTable, count: int, *, total: int) -> RowGoal:
+    """Say what a row of a table should become in another number of keys.
+
+    Parameters
+    ----------
+    table, count
+        The table and the count of the row.
+    total
+        The number of keys.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec, solve
+    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
+    >>> goal_of_row(table, 1, total=256).problem.variance
+    Fraction(1, 1)
+    """
+    units = table.units(count)
+    mean = Fraction(sum(n * v for v, n in units.items()), table.key_range)
+    square = Fraction(sum(n * v * v for v, n in units.items()), table.key_range)
+    variance = square - mean**2
+    spec = table.spec
+    if not isinstance(spec, NoiseSpec | StackedSpec) or count not in spec.counts:
+        noise = tuple(sorted(units))
+        law = tuple(units[v] / table.key_range for v in noise)
+        return RowGoal(
+            problem=RowProblem(
+                count=count, noise=noise, variance=variance, mean=mean, step=table.step
+            ),
+            law=law,
+            tilt=tuple(math.log(p * total) for p in law),
+            curvature=None,
+            total=total,
+        )
+    problem = spec.row(count)
+    if not set(units) <= set(problem.noise):
+        raise PTableError(
+            f"The noise of count {count} goes beyond the table's specification.",
+            hint="drop the specification: table.with_proof(None, None)",
+        )
+    limit = _TOOK_ANOTHER * max(Fraction(1), problem.variance)
+    if problem.nearest and abs(variance - problem.variance) > limit:
+        problem = replace(problem, variance=variance)
+    law = tuple(units.get(v, 0) / table.key_range for v in problem.noise)
+    goal = RowGoal(problem=problem, law=law, tilt=(), curvature=0.0, total=total)
+    slopes = _quadratic(goal)
+    tilt = tuple(slopes[0] + slopes[1] * v + slopes[2] * v * v for v in problem.noise)
+    return replace(goal, tilt=tilt, curvature=slopes[2])
+
+
+def _quadratic(goal: RowGoal) -> tuple[float, float, float]:
+    """Fit a quadratic to the logarithm of a law, in keys.
+
+    Subtracting it from the cost changes all rows with the same sums alike, so that any would
+    do; near the law little is left, which is what a solver likes.
+    """
+    law = np.array(goal.law)
+    usable = law > 0
+    noise = np.array(goal.problem.noise, dtype=np.float64)[usable]
+    powers = np.vander(noise, 3, increasing=True)
+    if goal.is_mirrored:
+        powers[:, 1] = 0.0
+    weight = np.sqrt(law[usable])
+    height = np.log(law[usable] * goal.total)
+    slopes = np.linalg.lstsq(powers * weight[:, None], height * weight)[0].tolist()
+    if goal.problem.at_most and slopes[2] > 0:
+        slopes[2] = 0.0
+    return slopes[0], slopes[1], slopes[2]

@@ -1,0 +1,317 @@
+"""How many keys each noise value of one row gets, out of few.
+
+The sums come first: the nearest mean that integers can have, then the nearest variance. What
+they can have follows from arithmetic; only where bounds stand in the way is it searched for.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+from ptable.errors import PTableError
+from ptable.solver.integer.integers import Program
+from ptable.solver.integer.lattice import basis_of, next_values
+from ptable.solver.least_cost import cheapest, least_cost
+from ptable.solver.unimodal import has_one_peak
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ptable.quantisation.row_goal import RowGoal
+    from ptable.solver.integer.lattice import Basis
+    from ptable.solver.least_cost import Answer
+
+__all__ = ["RowKeys", "keys_of_row"]
+
+_Groups: TypeAlias = tuple[tuple[int, ...], ...]
+#: Drift, then divergence, then the keys themselves: the smallest is taken.
+_Rank: TypeAlias = tuple[tuple[Fraction, Fraction], float, tuple[int, ...]]
+_Ranked: TypeAlias = "tuple[_Rank, RowKeys]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowKeys:
+    """The keys of a row.
+
+    Parameters
+    ----------
+    units
+        The number of keys of each noise value.
+    drift
+        How far mean and variance are off, without signs.
+    is_least
+        Whether it is proved that nothing is less off.
+    gap
+        How far the law may be from the best one with the same sums.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> from ptable.quantisation.row_goal import goal_of_row
+    >>> table = PTable.from_units([{0: 8}, {-1: 2, 0: 4, 1: 2}], key_range=8)
+    >>> keys_of_row(goal_of_row(table, 1, total=64), keep_symmetry=True, most_nodes=9).units
+    (16, 32, 16)
+    """
+
+    units: tuple[int, ...]
+    drift: tuple[Fraction, Fraction]
+    is_least: bool
+    gap: float
+
+
+def keys_of_row(goal: RowGoal, *, keep_symmetry: bool, most_nodes: int) -> RowKeys:
+    """Find the keys of a row.
+
+    Parameters
+    ----------
+    goal
+        What the row should become.
+    keep_symmetry, most_nodes
+        As for `ptable.quantisation.quantise.quantise`.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec, solve
+    >>> from ptable.quantisation.row_goal import goal_of_row
+    >>> goal = goal_of_row(solve(NoiseSpec(max_noise=2, variance=1.0)), 1, total=256)
+    >>> keys_of_row(goal, keep_symmetry=True, most_nodes=99).units
+    (102, 78, 50, 26)
+    """
+    places = range(len(goal.problem.noise))
+    if len(places) == 1:
+        drift = goal.drift(*_moments((goal.total,), goal.problem.noise))
+        return RowKeys(units=(goal.total,), drift=drift, is_least=True, gap=0.0)
+    single: _Groups = tuple((k,) for k in places)
+    mirrored: _Groups = tuple(
+        tuple(sorted({k, len(places) - 1 - k})) for k in range((len(places) + 1) // 2)
+    )
+    attempts = [single]
+    if goal.problem.symmetric:
+        attempts = [mirrored]
+    elif keep_symmetry and goal.is_mirrored:
+        attempts = [mirrored, single]
+    best: RowKeys | None = None
+    for groups in attempts:
+        search = _Search(goal, groups, most_nodes)
+        if best is not None and best.drift == search.nearest_drift():
+            break
+        found = search.run()
+        if found is not None and (best is None or found.drift < best.drift):
+            best = found
+    if best is None:
+        raise PTableError(
+            f"{goal.total} keys are too few for the constraints of count "
+            f"{goal.problem.count}: no integers satisfying them were found.",
+            hint="use more keys, more nodes, or a specification that asks for less",
+        )
+    return best
+
+
+class _Search:
+    """The search for the keys of one row, noise values in one group having equally many."""
+
+    def __init__(self, goal: RowGoal, groups: _Groups, most_nodes: int) -> None:
+        self.goal, self.groups, self.most_nodes = goal, groups, most_nodes
+        self.program = _program(goal, groups)
+        self.basis: Basis = basis_of(self.program.rows)
+        self.is_finished = True
+
+    def nearest_drift(self) -> tuple[Fraction, Fraction] | None:
+        """Give the least drift that arithmetic allows, bounds left aside."""
+        drifts = [
+            self.goal.drift(first, second)
+            for first in self._near((), self._first_goal())
+            for second in self._near((first,), self._second_goal(first))
+        ]
+        return min(drifts, default=None)
+
+    def run(self) -> RowKeys | None:
+        """Find the keys; None where no keys at all were found."""
+        for near in (self._near, self._search_near):
+            found = [self._with_mean(first) for first in near((), self._first_goal())]
+            best = _first_of(found)
+            if best is not None:
+                return best[1]
+        return None
+
+    def _with_mean(self, first: int) -> _Ranked | None:
+        wanted = self._second_goal(first)
+        found = self._best(first, self._near((first,), wanted))
+        return found or self._best(first, self._search_near((first,), wanted))
+
+    def _first_goal(self) -> Fraction:
+        return self.goal.problem.mean * self.goal.total
+
+    def _second_goal(self, first: int) -> Fraction:
+        total = self.goal.total
+        return total * self.goal.problem.variance + Fraction(first**2, total)
+
+    def _sums(self, known: tuple[int, ...]) -> tuple[int, ...]:
+        return (self.goal.total, *known)
+
+    def _near(self, known: tuple[int, ...], goal: Fraction) -> list[int]:
+        """Give the values nearest to a goal that the next sum may have by arithmetic."""
+        ends = [self._edge(known, goal, sign) for sign in (-1, 1)]
+        if known and self.goal.problem.at_most and ends[0] is not None:
+            return [ends[0]]
+        return _nearest([end for end in ends if end is not None], goal)
+
+    def _edge(self, known: tuple[int, ...], goal: Fraction, sign: int) -> int | None:
+        """Give the next value from a goal on, upwards or downwards."""
+        values = next_values(self.basis, self._sums(known))
+        if values is None:
+            return None
+        start, spacing = values
+        if spacing == 0:
+            return start if (start - goal) * sign >= 0 else None
+        return start + spacing * sign * math.ceil((goal - start) * sign / spacing)
+
+    def _search_near(self, known: tuple[int, ...], goal: Fraction) -> list[int]:
+        """Give the values nearest to a goal that the next sum may have, bounds included."""
+        is_bound = bool(known) and self.goal.problem.at_most
+        found = []
+        for sign in (-1, 1):
+            edge = self._edge(known, goal, sign)
+            reached = None if edge is None else self._reach(known, edge, sign)
+            if reached is not None:
+                found.append(reached)
+                if is_bound:
+                    return found
+        return _nearest(found, goal)
+
+    def _reach(self, known: tuple[int, ...], edge: int, sign: int) -> int | None:
+        """Search for the first value of the next sum from an edge on."""
+        n_rows = len(known) + 2
+        program = replace(
+            self.program,
+            rows=self.program.rows[:n_rows],
+            goals=(*self._sums(known), edge),
+            costs=(0.0,) * len(self.groups),
+        )
+        values = next_values(self.basis, self._sums(known))
+        spacing = values[1] if values else 0
+        if spacing:
+            widest = sum(map(abs, program.rows[-1])) * self.goal.total
+            most = (widest + abs(edge)) // spacing + 1
+            program = program.with_slack(-sign * spacing, price=1.0, most=most)
+        answer = self._least(program)
+        if answer.numbers is None:
+            return None
+        return edge + (sign * spacing * answer.numbers[-1] if spacing else 0)
+
+    def _best(self, first: int, seconds: Sequence[int]) -> _Ranked | None:
+        """Take the best law among those with the given sums."""
+        found: list[_Ranked | None] = []
+        for second in seconds:
+            program = replace(self.program, goals=self._sums((first, second)))
+            if self.goal.problem.at_most and second <= self._second_goal(first):
+                price = max(0.0, -(self.goal.curvature or 0.0))
+                program = program.with_slack(1, price=price, most=second)
+            answer = self._least(program)
+            if answer.numbers is None:
+                continue
+            units = [0] * len(self.goal.problem.noise)
+            for group, n in zip(self.groups, answer.numbers, strict=False):
+                for place in group:
+                    units[place] = n
+            drift = self.goal.drift(*_moments(units, self.goal.problem.noise))
+            keys = RowKeys(
+                units=tuple(units),
+                drift=drift,
+                is_least=self.is_finished,
+                gap=answer.gap / self.goal.total,
+            )
+            found.append(((drift, _divergence(self.goal, units), keys.units), keys))
+        return _first_of(found)
+
+    def _least(self, program: Program) -> Answer:
+        """Find the least cost, with the peak wherever it is cheapest where one is asked for."""
+        answer = least_cost(program, most_nodes=self.most_nodes)
+        n = len(self.groups)
+        has_any_peak = self.goal.problem.unimodal and len(self.groups[0]) == 1
+        if has_any_peak and answer.numbers and not has_one_peak(answer.numbers[:n]):
+            programs = [replace(program, orders=_climbs(n, peak)) for peak in range(n)]
+            answer = cheapest([least_cost(p, most_nodes=self.most_nodes) for p in programs])
+        if not answer.is_finished and answer.numbers is None:
+            self.is_finished = False
+        return answer
+
+
+def _program(goal: RowGoal, groups: _Groups) -> Program:
+    problem, total = goal.problem, goal.total
+    least = math.ceil(problem.floor * total) if problem.floor * total >= 1 else 0
+    lower, upper = [least] * len(groups), [total] * len(groups)
+    if problem.p_stay is not None:
+        zero = problem.noise.index(0)
+        place = next(place for place, group in enumerate(groups) if zero in group)
+        asked = problem.p_stay * total
+        if problem.p_stay_rule != "at-most":
+            up = problem.p_stay_rule == "at-least"
+            lower[place] = max(least, math.ceil(asked) if up else math.floor(asked))
+        if problem.p_stay_rule != "at-least":
+            up = problem.p_stay_rule == "exact"
+            upper[place] = math.ceil(asked) if up else math.floor(asked)
+    home = {place: k for k, group in enumerate(groups) for place in group}
+    climbs = [(k, k + 1) for k in range(problem.n_left - 1)]
+    last = len(problem.noise) - 1
+    climbs += [(last - k, last - k - 1) for k in range(problem.n_right - 1)]
+    if problem.unimodal and len(groups[0]) > 1:
+        climbs = [(k, k + 1) for k in range(len(groups) - 1)]
+    orders = dict.fromkeys((home[a], home[b]) for a, b in climbs if home[a] != home[b])
+    near = [
+        min(max(low, round(goal.law[group[0]] * total)), max(low, high))
+        for group, low, high in zip(groups, lower, upper, strict=True)
+    ]
+    return Program(
+        costs=tuple(_cost(goal, group) for group in groups),
+        rows=tuple(
+            tuple(sum(problem.noise[place] ** power for place in group) for group in groups)
+            for power in range(3)
+        ),
+        goals=(0, 0, 0),
+        lower=tuple(lower),
+        upper=tuple(upper),
+        near=tuple(near),
+        orders=tuple(orders),
+        fineness=max(1.0, total / 1024),
+    )
+
+
+def _cost(goal: RowGoal, group: tuple[int, ...]) -> Callable[[int], float]:
+    tilt = math.fsum(goal.tilt[place] for place in group)
+    size = len(group)
+    return lambda n: (size * n * math.log(n) if n else 0.0) - n * tilt
+
+
+def _divergence(goal: RowGoal, units: Sequence[int]) -> float:
+    """Give what is minimised, on a scale that does not depend on the sums."""
+    own = goal.tilt if goal.curvature is None else (0.0,) * len(units)
+    return math.fsum(n * (math.log(n) - t) for n, t in zip(units, own, strict=True) if n)
+
+
+def _moments(units: Sequence[int], noise: Sequence[int]) -> tuple[int, int]:
+    pairs = list(zip(units, noise, strict=True))
+    return sum(n * v for n, v in pairs), sum(n * v * v for n, v in pairs)
+
+
+def _nearest(values: Sequence[int], goal: Fraction) -> list[int]:
+    """Keep the values nearest to a goal, the smaller in size first."""
+    least = min((abs(value - goal) for value in values), default=Fraction(0))
+    kept = {value for value in values if abs(value - goal) == least}
+    return sorted(kept, key=lambda value: (abs(value), value))
+
+
+def _climbs(n: int, peak: int) -> tuple[tuple[int, int], ...]:
+    rise = [(k, k + 1) for k in range(peak)]
+    return tuple(rise + [(k + 1, k) for k in range(peak, n - 1)])
+
+
+def _first_of(found: Sequence[_Ranked | None]) -> _Ranked | None:
+    return min((ranked for ranked in found if ranked is not None), default=None, key=_rank)
+
+
+def _rank(ranked: _Ranked) -> _Rank:
+    return ranked[0]

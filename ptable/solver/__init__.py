@@ -1,0 +1,1 @@
+"""From a specification to noise probabilities: maximum entropy, by rows."""

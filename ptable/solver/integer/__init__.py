@@ -1,0 +1,1 @@
+"""Exact arithmetic: simplex bases, lattices and roundings in whole numbers."""

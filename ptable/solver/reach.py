@@ -1,0 +1,462 @@
+"""Which variances, and which probabilities of staying, a row can reach: exactly.
+
+A row is a mixture of the extreme rays of its constraints: point masses, or uniform laws over
+runs of noise values where its shape is constrained. The mean, the variance and the probability
+of staying are linear in the mixture, so that every end of a range is a small linear program in
+integers, solved in fractions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ptable.solver.simplex import minimise_with_prices
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ptable.solver.row import RowProblem
+
+__all__ = [
+    "Bound",
+    "at_bound",
+    "forget",
+    "meets",
+    "nearest_bound",
+    "reaches",
+    "stay_bounds",
+    "variance_bounds",
+]
+
+#: A requested variance this close to a bound, relative to ``max(1, bound)``, is the bound.
+BOUND_TOLERANCE = Fraction(1, 10**12)
+_MOST_RUNS = 60
+
+_Int: TypeAlias = "NDArray[np.int64]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """One end of a range: what is reached there, and the law that reaches it.
+
+    Parameters
+    ----------
+    value
+        The variance in squared steps, or the probability of staying.
+    law
+        The probabilities, one per noise value.
+    peak
+        The place of the peak, where the row may have one anywhere.
+
+    Examples
+    --------
+    >>> Bound(value=Fraction(0), law=(Fraction(1),)).peak
+    """
+
+    value: Fraction
+    law: tuple[Fraction, ...]
+    peak: int | None = None
+
+
+def variance_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
+    """Find the laws of least and greatest variance of a row, or None when it has no law.
+
+    Parameters
+    ----------
+    problem
+        The row; the variance it asks for does not matter.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> low, high = variance_bounds(NoiseSpec(max_noise=2, variance=1.0).row(1))
+    >>> high.law
+    (Fraction(2, 3), Fraction(0, 1), Fraction(0, 1), Fraction(1, 3))
+    """
+    return _variance_bounds(
+        replace(problem, count=0, variance=Fraction(0), at_most=False, nearest=False)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _variance_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
+    """Find the ends for all rows that differ in what does not matter."""
+    if problem.unimodal:
+        return _over_peaks(problem)
+    if not (problem.n_left or problem.n_right or problem.floor):
+        return _unshaped(problem)
+    rays = _Rays.of(problem)
+    ends = [rays.end(sign * rays.squares) for sign in (1, -1)]
+    if ends[0] is None or ends[1] is None:
+        return None
+    low, high = (
+        Bound(value=_moment(problem, law) - problem.mean**2, law=law) for law in ends if law
+    )
+    return low, high
+
+
+def forget() -> None:
+    """Forget the reach of the rows that were looked at, as before the first.
+
+    Examples
+    --------
+    >>> forget()
+    """
+    _variance_bounds.cache_clear()
+
+
+def stay_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
+    """Find the least and greatest probability of staying of a row, or None without any law.
+
+    Parameters
+    ----------
+    problem
+        The row; the probability of staying it asks for does not matter, its variance does.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> low, high = stay_bounds(NoiseSpec(max_noise=2, variance=1.0).row(2))
+    >>> low.value, high.value
+    (Fraction(0, 1), Fraction(3, 4))
+    """
+    if 0 not in problem.noise:
+        return None
+    free = replace(problem, p_stay=None)
+    at = problem.noise.index(0)
+    if problem.unimodal:
+        peaks = [_outermost(free, "stays", sign, keep_moment=True) for sign in (1, -1)]
+        if peaks[0] is None or peaks[1] is None:
+            return None
+        low, high = (replace(peak, value=peak.law[at]) for peak in peaks if peak)
+        return low, high
+    rays = _Rays.of(free, keep_moment=True)
+    ends = [rays.end(sign * rays.stays) for sign in (1, -1)]
+    if ends[0] is None or ends[1] is None:
+        return None
+    low, high = (Bound(value=law[at], law=law) for law in ends if law)
+    return low, high
+
+
+def meets(problem: RowProblem, low: Fraction, high: Fraction) -> bool:
+    """Say whether the requested variance lies in reach, bounds included.
+
+    Parameters
+    ----------
+    problem
+        The row.
+    low, high
+        The ends of its reachable variances.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> meets(NoiseSpec(max_noise=2, variance=1.0).row(1), Fraction(0), Fraction(2))
+    True
+    """
+    above = problem.variance >= low or at_bound(problem.variance, low)
+    below = problem.variance <= high or at_bound(problem.variance, high)
+    return above and (problem.at_most or below)
+
+
+def reaches(problem: RowProblem) -> bool:
+    """Say whether a row has a law with the variance it asks for.
+
+    Parameters
+    ----------
+    problem
+        The row. Where its peak may lie anywhere, no place may reach a variance between what
+        two places reach.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> reaches(NoiseSpec(max_noise=2, variance=3.0).row(1))
+    False
+    """
+    size = len(problem.noise)
+    if problem.unimodal and size:
+        middle = min(range(size), key=lambda place: abs(problem.noise[place]))
+        if any(reaches(problem.with_peak(place)) for place in (middle, middle // 2, 0)):
+            return True
+    ends = variance_bounds(problem)
+    if ends is None or not meets(problem, ends[0].value, ends[1].value):
+        return False
+    return (
+        not problem.unimodal
+        or problem.at_most
+        or any(reaches(problem.with_peak(place)) for place in range(size))
+    )
+
+
+def nearest_bound(problem: RowProblem) -> Bound:
+    """Find the end of what any place of the peak reaches that is nearest to the variance.
+
+    Parameters
+    ----------
+    problem
+        The row, which has a law, and whose peak may lie anywhere.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> row = NoiseSpec(
+    ...     max_noise=4, variance=4.0, small=2, p_stay=0.2, monotone="unimodal"
+    ... ).row(3)
+    >>> reaches(row), nearest_bound(row).value
+    (False, Fraction(23, 5))
+    """
+    ends = [
+        replace(bound, peak=place)
+        for place in range(len(problem.noise))
+        for bound in variance_bounds(problem.with_peak(place)) or ()
+    ]
+    return min(ends, key=lambda bound: (abs(bound.value - problem.variance), bound.value))
+
+
+def at_bound(variance: Fraction, bound: Fraction) -> bool:
+    """Say whether a variance is a bound, up to `BOUND_TOLERANCE`.
+
+    Parameters
+    ----------
+    variance, bound
+        The two to compare.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> at_bound(Fraction("1.714285714285714"), Fraction(12, 7))
+    True
+    """
+    return abs(variance - bound) <= BOUND_TOLERANCE * max(Fraction(1), bound)
+
+
+def _unshaped(problem: RowProblem) -> tuple[Bound, Bound] | None:
+    """Take the two values next to the mean, and the two at the ends of the reach."""
+    if problem.p_stay is None:
+        kept = (Fraction(0), Fraction(0))
+    elif problem.p_stay_rule == "exact":
+        kept = (problem.p_stay, problem.p_stay)
+    elif problem.p_stay_rule == "at-least":
+        kept = (Fraction(1), problem.p_stay)
+    else:
+        kept = (problem.p_stay, Fraction(0))
+    used = [v for v in problem.noise if v or problem.p_stay is None]
+    below = [v for v in used if v <= problem.mean]
+    above = [v for v in used if v >= problem.mean]
+    if not below or not above:
+        if problem.p_stay is None or problem.p_stay_rule != "at-least":
+            return None
+        kept, below, above = (Fraction(1), Fraction(1)), [0], [0]
+    low, high = (
+        _two_values(problem, stay, pair)
+        for stay, pair in zip(kept, ((below[-1], above[0]), (below[0], above[-1])), strict=True)
+    )
+    return low, high
+
+
+def _two_values(problem: RowProblem, stay: Fraction, pair: tuple[int, int]) -> Bound:
+    """Leave the count alone with some probability; spread the rest over two values."""
+    law = dict.fromkeys(problem.noise, Fraction(0))
+    left, right = pair
+    share = (problem.mean - left) / (right - left) if right > left else Fraction(0)
+    for v, p in ((0, stay), (left, (1 - stay) * (1 - share)), (right, (1 - stay) * share)):
+        if p:
+            law[v] += p
+    value = _moment(problem, tuple(law.values())) - problem.mean**2
+    return Bound(value=value, law=tuple(law.values()))
+
+
+def _over_peaks(problem: RowProblem) -> tuple[Bound, Bound] | None:
+    """Take the outermost ends over all places of the peak."""
+    ends = [_outermost(problem, "squares", sign) for sign in (1, -1)]
+    if ends[0] is None or ends[1] is None:
+        return None
+    low, high = (
+        replace(end, value=_moment(problem, end.law) - problem.mean**2) for end in ends if end
+    )
+    return low, high
+
+
+def _outermost(
+    problem: RowProblem, costs: str, sign: int, *, keep_moment: bool = False
+) -> Bound | None:
+    """Find the law of least or greatest cost over all places of the peak.
+
+    A place is passed over when the prices of another prove that it cannot do better.
+    """
+    size = len(problem.noise)
+    every = _Rays.of(replace(problem, unimodal=False), keep_moment=keep_moment, all_runs=True)
+    left = sorted(range(size), key=lambda place: abs(problem.noise[place]))
+    left = [left[0], 0, size - 1, *left[1:]]
+    best: tuple[Fraction, int, tuple[Fraction, ...]] | None = None
+    open_places = dict.fromkeys(left)
+    while open_places:
+        place = next(iter(open_places))
+        del open_places[place]
+        rays = _Rays.of(problem.with_peak(place), keep_moment=keep_moment)
+        found = rays.solve(sign * getattr(rays, costs))
+        if found is None:
+            continue
+        law, prices = found
+        cost = sum((g * p for g, p in zip(rays.goal, prices, strict=True)), Fraction(0))
+        if best is None or cost < best[0]:
+            best = cost, place, law
+        first, stop = every.cheaper(sign * getattr(every, costs), prices)
+        open_places = {
+            other: None for other in open_places if ((first <= other) & (other < stop)).any()
+        }
+    return None if best is None else Bound(value=sign * best[0], law=best[2], peak=best[1])
+
+
+def _moment(problem: RowProblem, law: tuple[Fraction, ...]) -> Fraction:
+    squares = (p * v * v for p, v in zip(law, problem.noise, strict=True))
+    return sum(squares, Fraction(0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rays:
+    """The extreme rays of a row: runs of noise values, with what a unit on each adds up to."""
+
+    problem: RowProblem
+    first: _Int
+    stop: _Int
+    squares: _Int
+    stays: _Int
+    constraints: _Int
+    goal: tuple[Fraction, ...]
+
+    @classmethod
+    def of(
+        cls, problem: RowProblem, *, keep_moment: bool = False, all_runs: bool = False
+    ) -> _Rays:
+        noise = np.array(problem.noise, dtype=np.int64)
+        first, stop = (
+            _runs(problem, thin=not keep_moment) if not all_runs else _every_run(len(noise))
+        )
+        first, stop, twice = _mirror(problem, first, stop)
+
+        def over_runs(numbers: _Int, *, odd: bool = False) -> _Int:
+            sums = np.concatenate([[0], np.cumsum(numbers)])
+            total = sums[stop] - sums[first]
+            return np.where(twice, 0 if odd else 2 * total, total)
+
+        mass, mean = over_runs(np.ones_like(noise)), over_runs(noise, odd=True)
+        squares = over_runs(noise**2)
+        stays = over_runs((noise == 0).astype(np.int64))
+        floor = problem.floor
+        rows = [mass, mean]
+        goal = [1 - floor * len(noise), problem.mean - floor * int(noise.sum())]
+        slack: list[int] = []
+        if problem.p_stay is not None:
+            rows.append(stays)
+            goal.append(problem.p_stay - floor)
+            slack.append({"exact": 0, "at-least": -1, "at-most": 1}[problem.p_stay_rule])
+        if keep_moment:
+            rows.append(squares)
+            goal.append(problem.second_moment - floor * int((noise**2).sum()))
+            slack.append(1 if problem.at_most else 0)
+        constraints = np.stack(rows)
+        for place, sign in enumerate(slack, start=2):
+            if sign:
+                column = np.zeros((len(rows), 1), dtype=np.int64)
+                column[place] = sign
+                constraints = np.hstack([constraints, column])
+        return cls(
+            problem=problem,
+            first=first,
+            stop=stop,
+            squares=squares,
+            stays=stays,
+            constraints=constraints,
+            goal=tuple(goal),
+        )
+
+    def end(self, costs: _Int) -> tuple[Fraction, ...] | None:
+        """Give the law of least cost."""
+        found = self.solve(costs)
+        return None if found is None else found[0]
+
+    def solve(self, costs: _Int) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]] | None:
+        """Give the law of least cost and the prices that prove it."""
+        if self.goal[0] < 0:
+            return None
+        answer = minimise_with_prices(
+            self.constraints, [*costs.tolist(), *[0] * self._n_slack(costs)], self.goal
+        )
+        if answer is None:
+            return None
+        size = len(self.problem.noise)
+        law = [self.problem.floor] * size
+        for index, weight in answer[0].items():
+            if index >= len(costs):
+                continue
+            start, stop = int(self.first[index]), int(self.stop[index])
+            places = set(range(start, stop))
+            if self.problem.symmetric:
+                places |= {size - 1 - place for place in places}
+            for place in places:
+                law[place] += weight
+        return tuple(law), answer[1]
+
+    def cheaper(self, costs: _Int, prices: tuple[Fraction, ...]) -> tuple[_Int, _Int]:
+        """Give the runs that cost less than their constraints are worth."""
+        scale = math.lcm(*(price.denominator for price in prices))
+        whole = np.array([int(price * scale) for price in prices], dtype=object)
+        columns = self.constraints[:, : len(costs)].astype(object)
+        is_cheaper = (costs.astype(object) * scale < whole @ columns).astype(np.bool_)
+        return self.first[is_cheaper], self.stop[is_cheaper]
+
+    def _n_slack(self, costs: _Int) -> int:
+        return int(self.constraints.shape[1]) - len(costs)
+
+
+def _every_run(size: int) -> tuple[_Int, _Int]:
+    first, last = np.triu_indices(size)
+    return first.astype(np.int64), last.astype(np.int64) + 1
+
+
+def _runs(problem: RowProblem, *, thin: bool) -> tuple[_Int, _Int]:
+    """List runs whose uniform laws span a row: all its shapes, or the ends of its variance."""
+    size, left, right = len(problem.noise), problem.n_left, problem.n_right
+    if not left and not right:
+        first = np.arange(size)
+        return first, first + 1
+    if not right:
+        first = np.arange(size)
+        return first, np.maximum(first + 1, left)
+    if not left:
+        stop = np.arange(1, size + 1)
+        return np.minimum(stop - 1, size - right), stop
+    rise, fall = left - 1, size - right
+    if fall > rise:  # nothing may lie between two peaks: the values between are free
+        msg = "A row rises to where it falls."
+        raise AssertionError(msg)
+    starts, stops = np.meshgrid(np.arange(fall + 1), np.arange(rise + 1, size + 1))
+    keep = np.ones_like(starts, dtype=np.bool_)
+    steps = set(np.diff(problem.noise).tolist())
+    if thin and starts.size > _MOST_RUNS and problem.p_stay is None and len(steps) == 1:
+        # of two runs with the same mean the narrower or wider one is as good, and these have
+        # an end at the peak or at the end of the reach
+        keep = (starts == 0) | (starts == fall) | (stops == size) | (stops == rise + 1)
+    return starts[keep].astype(np.int64), stops[keep].astype(np.int64)
+
+
+def _mirror(
+    problem: RowProblem, first: _Int, stop: _Int
+) -> tuple[_Int, _Int, NDArray[np.bool_]]:
+    """Keep one of two runs that mirror each other, and say which have an image elsewhere."""
+    size = len(problem.noise)
+    if not problem.symmetric:
+        return first, stop, np.zeros(len(first), dtype=np.bool_)
+    own = first + stop == size
+    if problem.n_left:
+        return first[own], stop[own], np.zeros(int(own.sum()), dtype=np.bool_)
+    keep = 2 * first >= size - 1
+    return first[keep], stop[keep], ~own[keep]

@@ -1,0 +1,385 @@
+"""From a specification to a certified p-table.
+
+A convex solver treats all rows in one problem; its answer starts Newton's method on each row's
+dual, which reaches the optimum even where the solver stops short or fails.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import warnings
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from importlib.metadata import version
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptable.design.stack import StackedSpec
+from ptable.errors import InfeasibleError, InternalError, PTableError, PTableWarning
+from ptable.proof.certificate import certify
+from ptable.solver.dual import maximise
+from ptable.solver.feasibility import feasible
+from ptable.solver.thresholds import UnitRow, apportion
+from ptable.solver.unimodal import best_peak, shaped
+from ptable.solver.variance_range import resolve
+from ptable.table import PTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from ptable.design.spec import NoiseSpec
+    from ptable.proof.certificate import Certificate
+    from ptable.solver.feasibility import Feasibility, RowFeasibility
+    from ptable.solver.row import RowProblem
+    from ptable.solver.variance_range import ResolvedRow
+
+__all__ = ["solve"]
+
+logger = logging.getLogger(__name__)
+
+_KEY_RANGE = 2**32
+_MOST_NAMED = 6
+_MOST_TOGETHER = 30_000
+#: A probability nearer to its bound than so many key units must not be rounded across it.
+_NEAR_BOUND = 16
+
+
+def solve(
+    spec: NoiseSpec | StackedSpec, *, progress: Callable[[int, int], None] | None = None
+) -> PTable:
+    """Build the p-table of greatest entropy that satisfies a specification.
+
+    Parameters
+    ----------
+    spec
+        What the noise must satisfy.
+    progress
+        Called with the number of finished rows and of all rows.
+
+    Returns
+    -------
+    PTable
+        With its specification and certificate.
+
+    Raises
+    ------
+    InfeasibleError
+        Where a row cannot be met; names the rows, their reach and a setting that works.
+
+    Warns
+    -----
+    PTableWarning
+        Under ``variance_rule="nearest"``, naming the rows that took another variance.
+
+    Notes
+    -----
+    Row ``i`` maximises ``-Σ p ln p`` over the laws on the publishable counts within reach,
+    with ``Σ p = 1``, ``Σ v p = 0`` and ``Σ v² p`` equal to, or at most, the variance.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
+    >>> table.transition[1].round(4)
+    array([0.3981, 0.3058, 0.1942, 0.1019, 0.    ])
+    """
+    began = perf_counter()
+    answer = feasible(spec)
+    _refuse_infeasible(spec, answer)
+    resolved = resolve(spec)
+    _warn_relaxed(resolved)
+    alike = {_alike(row): row for row in reversed(resolved)}
+    guesses = _solve_together(
+        [row for row in alike.values() if row.law is None and not row.problem.unimodal]
+    )
+    solutions: dict[RowProblem, _Solution] = {}
+    for problem, row in alike.items():
+        solutions[problem] = _solve_row(row, guesses.get(row.problem.count))
+        if progress is not None:
+            progress(len(solutions), len(alike))
+    found = [solutions[_alike(row)] for row in resolved]
+    zero = [] if resolved[0].problem.count == 0 else [{0: _KEY_RANGE}]
+    bare = PTable.from_units(
+        [*zero, *(solution.units for solution in found)],
+        key_range=_KEY_RANGE,
+        step=spec.step,
+        anchors=None if spec.anchors is None else (0, *spec.anchors),
+    )
+    certificate = certify(
+        spec,
+        bare,
+        [(solution.multipliers, solution.peak) for solution in found],
+        solver=_programs(),
+        solver_distance=max(
+            (s.distance for s in solutions.values() if s.distance is not None), default=None
+        ),
+    )
+    table = bare.with_proof(spec, certificate)
+    _require_proof(table, certificate)
+    logger.info(
+        "p-table solved",
+        extra={"rows": len(resolved), "seconds": round(perf_counter() - began, 3)},
+    )
+    return table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Solution:
+    """The optimum of a row and its integers."""
+
+    units: dict[int, int]
+    multipliers: tuple[float, ...] | None
+    peak: int | None
+    distance: float | None
+
+
+def _alike(row: ResolvedRow) -> RowProblem:
+    """Give what rows of different counts share when they are the same problem."""
+    return replace(row.problem, count=-1)
+
+
+def _require_proof(table: PTable, certificate: Certificate) -> None:
+    """Hold a new table against its own certificate; nobody can have changed it yet."""
+    try:
+        certificate.check(table)
+    except PTableError as error:
+        _, _, off = error.problem.partition(": ")
+        raise InternalError(
+            f"No integers near enough to the optimum were found: {off}",
+            hint="a variance a little further from the ends of the reach works",
+        ) from None
+
+
+def _solve_row(row: ResolvedRow, guess: NDArray[np.float64] | None) -> _Solution:
+    """Solve a row; where its peak may lie anywhere, at the best place."""
+    peak, problem = row.peak, row.problem
+    law, prices = row.law, None
+    if law is None:
+        start = None if guess is None else _multipliers(row, guess)
+        if problem.unimodal:
+            peak, law, prices = best_peak(problem)
+        else:
+            best = maximise(problem, start=start)
+            law, prices = best.law, best.multipliers
+    if problem.unimodal:
+        problem = shaped(problem, peak)
+    distance = None
+    if guess is not None:
+        distance = float(np.abs(guess - [float(p) for p in law]).max())
+    return _Solution(
+        units=_in_units(problem, law, prices),
+        multipliers=prices,
+        peak=None if peak is None else problem.noise[peak],
+        distance=distance,
+    )
+
+
+def _in_units(
+    problem: RowProblem, law: tuple[Fraction, ...], prices: tuple[float, ...] | None
+) -> dict[int, int]:
+    """Turn a law into key units; where the variance is not binding, keep the law's own."""
+    moment = problem.second_moment
+    is_binding = prices is not None and prices[1] != 0
+    if problem.at_most and prices is not None and not is_binding:
+        squares = (p * v * v for p, v in zip(law, problem.noise, strict=True))
+        moment = sum(squares, Fraction(0))
+    wanted = UnitRow(
+        noise=problem.noise,
+        law=law,
+        variance=moment,
+        floor=problem.floor,
+        n_left=problem.n_left,
+        n_right=problem.n_right,
+        at_most=problem.at_most and is_binding,
+        mean=problem.mean,
+        symmetric=problem.symmetric,
+        held=_held(problem, law, prices),
+    )
+    return dict(zip(problem.noise, apportion(wanted, total=_KEY_RANGE), strict=True))
+
+
+def _held(
+    problem: RowProblem, law: Sequence[Fraction], prices: tuple[float, ...] | None
+) -> tuple[int, int] | None:
+    """Say whether the probability of staying is prescribed, and which way to round it.
+
+    A bound without a price is prescribed too where the law touches it: rounding would cross it.
+    """
+    place = problem.stays_at
+    if place is None or problem.p_stay is None:
+        return None
+    is_free = prices is not None and not prices[2] and problem.p_stay_rule != "exact"
+    if is_free and abs(law[place] - problem.p_stay) * _KEY_RANGE > _NEAR_BOUND:
+        return None
+    return place, {"exact": 0, "at-least": 1, "at-most": -1}[problem.p_stay_rule]
+
+
+def _refuse_infeasible(spec: NoiseSpec | StackedSpec, answer: Feasibility) -> None:
+    lost = [
+        row
+        for row in answer.rows
+        if row.variance_min is None or not (row.is_feasible or row.problem.nearest)
+    ]
+    if not lost:
+        return
+    named = "; ".join(_reach(row) for row in lost[:_MOST_NAMED])
+    more = f"; and {len(lost) - _MOST_NAMED} more rows" if len(lost) > _MOST_NAMED else ""
+    problem = f"No p-table has {_asked(spec)}. Out of reach: {named}{more}."
+    hint = answer.advice
+    if all(row.variance_min is not None for row in lost):
+        # At the upper end of its reach a row has two outcomes; below a limit it has its best.
+        if all(row.problem.variance > (row.variance_max or 0) for row in lost):
+            hint += ", or variance_rule='at-most', where these rows have less"
+        else:
+            hint += ", or variance_rule='nearest' for the nearest variance of each row"
+    raise InfeasibleError(problem, rows=tuple(lost), hint=hint)
+
+
+def _asked(spec: NoiseSpec | StackedSpec) -> str:
+    """Repeat the request in a few words."""
+    if isinstance(spec, StackedSpec):
+        return f"the noise of these {len(spec.parts)} parts"
+
+    def say(value: object, word: str) -> str:
+        return f"{word} per row" if isinstance(value, tuple) else f"{value}"
+
+    rule = say(spec.variance_rule, "a rule")
+    variance = (
+        "a variance per row" if isinstance(spec.variance, tuple) else f"{spec.variance:g}"
+    )
+    return (
+        f"max_noise {say(spec.max_noise, 'a value')}, small {spec.small} and variance "
+        f"{variance} ({rule})"
+    )
+
+
+def _reach(row: RowFeasibility) -> str:
+    if row.variance_min is None or row.variance_max is None:
+        return f"count {row.count} reaches no variance ({row.binding})"
+    gap = ""
+    if row.variance_min <= row.requested <= row.variance_max:
+        gap = f", but not {row.requested:.6g}"
+    return (
+        f"count {row.count} reaches {row.variance_min:.6g} to {row.variance_max:.6g}{gap} "
+        f"({row.binding})"
+    )
+
+
+def _warn_relaxed(resolved: Sequence[ResolvedRow]) -> None:
+    relaxed = [row for row in resolved if row.note]
+    if relaxed:
+        named = "; ".join(
+            f"count {row.problem.count}: {row.note}" for row in relaxed[:_MOST_NAMED]
+        )
+        more = f"; and {len(relaxed) - _MOST_NAMED} more" if len(relaxed) > _MOST_NAMED else ""
+        warnings.warn(
+            f"Some rows cannot have the requested variance and took the nearest one: "
+            f"{named}{more}.",
+            PTableWarning,
+            stacklevel=3,
+        )
+
+
+def _solve_together(rows: Sequence[ResolvedRow]) -> dict[int, NDArray[np.float64]]:
+    """Maximise the entropy of all rows in one convex problem; empty when that fails."""
+    if not rows:
+        return {}
+    # heavy, and lookups must not load it
+    import cvxpy
+
+    cp: Any = cvxpy
+    problems = [row.problem for row in rows]
+    if sum(len(problem.noise) for problem in problems) > _MOST_TOGETHER:
+        return {}  # Newton's method alone is faster then
+    ends = np.cumsum([0, *(len(problem.noise) for problem in problems)])
+    law = cp.Variable(int(ends[-1]))
+    constraints = _moments(problems, law) + _shapes(problems, ends[:-1].tolist(), law)
+    problem = cp.Problem(cp.Maximize(cp.sum(cp.entr(law))), constraints)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            problem.solve(solver=cp.CLARABEL)
+    except (cp.SolverError, ValueError, ArithmeticError):
+        logger.info("the convex solver gave no answer; Newton's method starts cold")
+        return {}
+    if law.value is None or not np.isfinite(law.value).all():
+        return {}
+    parts = np.split(np.asarray(law.value, dtype=np.float64), ends[1:-1])
+    return {row.problem.count: part for row, part in zip(rows, parts, strict=True)}
+
+
+def _moments(problems: Sequence[RowProblem], law: Any) -> list[Any]:
+    """State the sum, the mean, the variance and the floor of every row."""
+    from scipy import sparse
+
+    sizes = [len(problem.noise) for problem in problems]
+    noise = np.concatenate([np.array(problem.noise, dtype=np.float64) for problem in problems])
+    owner = np.repeat(np.arange(len(problems)), sizes)
+
+    def moment(numbers: NDArray[np.float64]) -> Any:
+        shape = len(problems), len(noise)
+        return sparse.csr_array((numbers, (owner, np.arange(len(noise)))), shape=shape)
+
+    goal = np.array([float(problem.second_moment) for problem in problems])
+    at_most = np.array([problem.at_most for problem in problems])
+    spread = moment(noise**2 / goal[owner]) @ law
+    constraints = [
+        moment(np.ones_like(noise)) @ law == 1,
+        moment(noise) @ law == np.array([float(problem.mean) for problem in problems]),
+    ]
+    if at_most.any():
+        constraints.append(spread[at_most] <= 1)
+    if not at_most.all():
+        constraints.append(spread[~at_most] == 1)
+    floor = np.array([float(problem.floor) for problem in problems])[owner]
+    if floor.any():
+        constraints.append(law >= floor)
+    return constraints
+
+
+def _shapes(problems: Sequence[RowProblem], starts: Sequence[int], law: Any) -> list[Any]:
+    """State where the probabilities may not fall or rise, and how likely staying is."""
+    pairs: list[tuple[int, int]] = []
+    constraints: list[Any] = []
+    for start, row in zip(starts, problems, strict=True):
+        pairs += [(start + low, start + high) for low, high in row.rising_pairs]
+        if row.stays_at is not None and row.p_stay is not None:
+            stay, asked = law[start + row.stays_at], float(row.p_stay)
+            constraints.append(
+                stay == asked
+                if row.p_stay_rule == "exact"
+                else stay >= asked
+                if row.p_stay_rule == "at-least"
+                else stay <= asked
+            )
+    if pairs:
+        low, high = (list(places) for places in zip(*pairs, strict=True))
+        constraints.append(law[low] <= law[high])
+    return constraints
+
+
+def _multipliers(row: ResolvedRow, law: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Read the multipliers off a law, whose logarithm is quadratic where no bound is active."""
+    noise = np.array(row.problem.noise, dtype=np.float64)
+    level = float(row.problem.floor) * 2 + 1e-6
+    usable = law > level
+    if row.problem.n_left:
+        usable &= noise > 0
+    if row.problem.n_right or row.problem.stays_at is not None:
+        usable &= noise != 0
+    if usable.sum() < 3:
+        return None
+    weight = np.sqrt(law[usable])
+    design = np.vander(noise[usable], 3, increasing=True) * weight[:, None]
+    answer = np.linalg.lstsq(design, np.log(law[usable]) * weight)[0]
+    point = float(answer[1]), float(answer[2])
+    return point if all(map(math.isfinite, point)) else None
+
+
+def _programs() -> dict[str, str]:
+    return {name: version(name) for name in ("cvxpy", "clarabel", "numpy")}

@@ -1,0 +1,166 @@
+"""Rows whose probabilities rise to a peak, wherever it is, and fall from there.
+
+For every place of the peak the problem is convex, and the best place wins. Most rows never get
+so far: greatest entropy alone already gives them a single peak.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
+
+from ptable.solver.dual import dual_bound, maximise
+from ptable.solver.reach import at_bound, meets, variance_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from ptable.solver.row import RowProblem
+
+__all__ = ["best_peak", "bound_over_peaks", "entropy", "has_one_peak", "shaped"]
+
+_Law: TypeAlias = "tuple[Fraction, ...]"
+
+
+def shaped(problem: RowProblem, peak: int | None) -> RowProblem:
+    """Ask for a peak at one place, or for no shape at all.
+
+    Parameters
+    ----------
+    problem
+        The row.
+    peak
+        The place of the peak; None drops the shape.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> row = NoiseSpec(max_noise=2, variance=1.0, monotone="unimodal").row(1)
+    >>> shaped(row, None).unimodal, shaped(row, 2).n_left
+    (False, 3)
+    """
+    return replace(problem, unimodal=False) if peak is None else problem.with_peak(peak)
+
+
+def has_one_peak(law: Sequence[Fraction | int], *, slack: int = 0) -> bool:
+    """Say whether numbers rise, up to `slack`, and fall from there on.
+
+    Parameters
+    ----------
+    law
+        The numbers.
+    slack
+        How much they may move the wrong way.
+
+    Examples
+    --------
+    >>> has_one_peak([1, 3, 2]), has_one_peak([1, 3, 2, 3])
+    (True, False)
+    """
+    top = max(range(len(law)), key=law.__getitem__)
+    rises = all(low - high <= slack for low, high in pairwise(law[: top + 1]))
+    return rises and all(low - high <= slack for high, low in pairwise(law[top:]))
+
+
+def best_peak(problem: RowProblem) -> tuple[int | None, _Law, tuple[float, ...] | None]:
+    """Find the place of the peak that leaves the greatest entropy, with its law and prices.
+
+    The place is None where the greatest entropy without any shape has one peak by itself.
+
+    Parameters
+    ----------
+    problem
+        The row, whose variance lies in reach.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> best_peak(NoiseSpec(max_noise=2, variance=1.0, monotone="unimodal").row(1))[0]
+    >>> best_peak(NoiseSpec(max_noise=5, variance=2.5, monotone="unimodal").row(1))[0]
+    0
+    """
+    free = shaped(problem, None)
+    ends = variance_bounds(free)
+    if ends is not None and _is_inside(free, ends[0].value, ends[1].value):
+        best = maximise(free)
+        if has_one_peak(best.law):
+            return None, best.law, best.multipliers
+    found = []
+    for place in range(len(problem.noise)):
+        law, prices = _at(problem.with_peak(place))
+        if law is not None:
+            found.append((entropy(law), -place, law, prices))
+    _, place, law, prices = max(found, key=lambda entry: entry[:2])
+    return -place, law, prices
+
+
+def bound_over_peaks(
+    problem: RowProblem, multipliers: tuple[float, ...] | None, peak: int | None
+) -> float:
+    """Bound the entropy of every law of a row with one peak, by weak duality at each place.
+
+    Parameters
+    ----------
+    problem
+        The row.
+    multipliers, peak
+        Prices for one place of the peak, if any; those for the others are found anew.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> row = NoiseSpec(max_noise=5, variance=2.5, monotone="unimodal").row(1)
+    >>> peak, law, prices = best_peak(row)
+    >>> abs(bound_over_peaks(row, prices, peak) - entropy(law)) < 1e-9
+    True
+    """
+    bound = 0.0
+    for place in range(len(problem.noise)):
+        there = problem.with_peak(place)
+        law: _Law | None = None
+        prices = multipliers if place == peak else None
+        if prices is None:
+            law, prices = _at(there)
+        if prices is not None:
+            bound = max(bound, dual_bound(there, prices))
+        elif law is not None:
+            bound = max(bound, entropy(law))
+    return bound
+
+
+def _at(problem: RowProblem) -> tuple[_Law | None, tuple[float, ...] | None]:
+    """Solve a row at a known peak; nothing where its variance is out of reach."""
+    ends = variance_bounds(problem)
+    if ends is None or not meets(problem, ends[0].value, ends[1].value):
+        return None, None
+    if _is_inside(problem, ends[0].value, ends[1].value):
+        best = maximise(problem)
+        return best.law, best.multipliers
+    low = problem.variance <= ends[0].value or at_bound(problem.variance, ends[0].value)
+    return ends[0 if low else 1].law, None
+
+
+def _is_inside(problem: RowProblem, low: Fraction, high: Fraction) -> bool:
+    above = problem.variance > low and not at_bound(problem.variance, low)
+    below = problem.variance < high and not at_bound(problem.variance, high)
+    return above and (problem.at_most or below)
+
+
+def entropy(law: Sequence[Fraction] | Sequence[float]) -> float:
+    """Compute the entropy of a law, in nats.
+
+    Parameters
+    ----------
+    law
+        The probabilities.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> round(entropy([Fraction(1, 2), Fraction(1, 2)]), 4)
+    0.6931
+    """
+    return -math.fsum(float(p) * math.log(p) for p in law if p > 0)

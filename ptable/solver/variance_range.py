@@ -1,0 +1,127 @@
+"""Where a row's requested variance lies: inside its reach, at an end, or outside.
+
+At an end the constraints leave a single law, a face of the feasible set without interior, and
+multipliers would be infinite; the law is then known in fractions and needs no solver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from ptable.solver.reach import at_bound, meets, nearest_bound, reaches, variance_bounds
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from ptable.design.spec import NoiseSpec
+    from ptable.design.stack import StackedSpec
+    from ptable.solver.row import RowProblem
+
+__all__ = ["Place", "ResolvedRow", "resolve", "resolve_row"]
+
+Place: TypeAlias = Literal["inside", "least", "greatest"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedRow:
+    """A row with the variance it is really solved for.
+
+    Parameters
+    ----------
+    problem
+        The row; its variance is the requested one or the nearest in reach.
+    requested
+        The variance asked for.
+    place
+        Where the variance lies in the row's reach.
+    law
+        The only law there is, when the variance is at an end.
+    peak
+        The place of that law's peak, where the row may have one anywhere.
+    note
+        Why the row differs from the request; empty when it does not.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> resolve(NoiseSpec(max_noise=2, variance=2.0))[0].place
+    'greatest'
+    """
+
+    problem: RowProblem
+    requested: Fraction
+    place: Place
+    law: tuple[Fraction, ...] | None
+    note: str
+    peak: int | None = None
+
+
+def resolve(spec: NoiseSpec | StackedSpec) -> tuple[ResolvedRow, ...]:
+    """Place every row of a specification; rows out of reach go to the nearest end.
+
+    Parameters
+    ----------
+    spec
+        The specification; its rows must have some law with mean zero.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> spec = NoiseSpec(max_noise=2, variance=3.0, variance_rule="nearest")
+    >>> [row.note for row in resolve(spec)]
+    ['variance 2 instead of 3', '']
+    """
+    return tuple(map(resolve_row, spec.rows()))
+
+
+def resolve_row(problem: RowProblem) -> ResolvedRow:
+    """Place a row; see `resolve`.
+
+    Parameters
+    ----------
+    problem
+        The row.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec
+    >>> resolve_row(NoiseSpec(max_noise=2, variance=2.0).row(1)).place
+    'greatest'
+    """
+    bounds = variance_bounds(problem)
+    if bounds is None:
+        msg = f"The row of count {problem.count} has no law with mean zero."
+        raise AssertionError(msg)
+    low, high = bounds
+    place: Place = "inside"
+    if problem.variance <= low.value or at_bound(problem.variance, low.value):
+        place = "least"
+    elif not problem.at_most and (
+        problem.variance >= high.value or at_bound(problem.variance, high.value)
+    ):
+        place = "greatest"
+    end = low if place == "least" else high
+    if place == "inside" and problem.unimodal and not reaches(problem):
+        end = nearest_bound(problem)
+        place = "least" if end.value > problem.variance else "greatest"
+    if place == "inside":
+        return ResolvedRow(
+            problem=problem, requested=problem.variance, place=place, law=None, note=""
+        )
+    met = meets(problem, low.value, high.value) and reaches(problem)
+    scale = problem.step**2
+    note = (
+        ""
+        if met
+        else f"variance {float(end.value / scale):.6g} instead of "
+        f"{float(problem.variance / scale):.6g}"
+    )
+    return ResolvedRow(
+        problem=replace(problem, variance=end.value),
+        requested=problem.variance,
+        place=place,
+        law=end.law,
+        note=note,
+        peak=end.peak,
+    )

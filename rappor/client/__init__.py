@@ -1,0 +1,1 @@
+"""What happens on a client: from a value to a report."""

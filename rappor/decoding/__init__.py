@@ -1,0 +1,1 @@
+"""From counts of reports to how many had each value."""

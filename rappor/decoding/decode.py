@@ -1,0 +1,234 @@
+"""Decode counts: how many reports each candidate had, with its uncertainty and its test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rappor.decoding.diagnostics import suspicions
+from rappor.decoding.observed import observe
+from rappor.decoding.result import Amount, Decoding
+from rappor.decoding.testing import adjusted, binomial_tail, upper_tail
+from rappor.errors import MismatchError, RapporError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csc_array
+
+    from rappor.counts import Counts
+    from rappor.decoding.candidates import Candidates
+    from rappor.decoding.observed import Observed
+    from rappor.decoding.regression import Fit
+    from rappor.decoding.testing import Correction
+
+__all__ = ["decode"]
+
+#: Below so many expected ones, or zeros, the binomial law replaces the normal one.
+_FEW = 30.0
+
+
+def decode(
+    counts: Counts,
+    candidates: Candidates,
+    *,
+    correction: Correction = "benjamini-hochberg",
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+) -> Decoding:
+    """Estimate how many reports were of each candidate, and test which had any.
+
+    Parameters
+    ----------
+    counts
+        The sums of the reports.
+    candidates
+        What to look for. Those that set the same bits everywhere are decoded as one.
+    correction
+        How many tests at once are allowed for, see `rappor.decoding.testing.adjusted`.
+    alpha
+        The level of the tests.
+    confidence
+        Of the intervals, each for itself.
+
+    Raises
+    ------
+    RapporError
+        If there is no report, or an option is out of range.
+    MismatchError
+        If counts and candidates were made with other parameters.
+
+    Notes
+    -----
+    Unbiased shares of the bits are regressed on the candidates' bits with binomial weights
+    from a first fit. One more column stands for strings that nobody named: each sets a bit
+    with probability 1 - (1 - 1/k)^h. Variances are multiplied by the dispersion, the residual
+    squares per degree of freedom, where it is above 1. Where the candidates are more than 0.8
+    of the bits, a LASSO and tests choose those to fit together, and every other one is
+    estimated beside them, with all that is not fitted as noise. Tests are one-sided.
+
+    Estimates are unbiased; `plausible` has the amounts nearest to them that are not negative
+    and add up to all reports, unknown strings among them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rappor.decoding.candidates import Candidates
+    >>> from rappor.counts import Counts
+    >>> from rappor.parameters import Parameters
+    >>> towns = Parameters.basic(3, f=0.0, p=0.25, q=0.75)
+    >>> counts = Counts(n=[10_000], ones=[[5_000, 5_000, 2_510]], parameters=towns)
+    >>> found = decode(counts, Candidates.of(["Lyon", "Nice", "Brest"], parameters=towns))
+    >>> found.estimates.round().tolist(), found.is_detected.tolist()
+    ([5000.0, 5000.0, 20.0], [True, True, False])
+    """
+    _check(counts, candidates, alpha=alpha, confidence=confidence)
+    observed = observe(counts)
+    groups = candidates.groups
+    design = candidates.design[:, [group[0] for group in groups]][observed.rows].tocsc()
+    rest, rest_variance = None, None
+    if counts.parameters.hash == "index":
+        design, observed, rest, rest_variance = _own_bits(design, observed)
+    found, members = _fitted(design, observed)
+    p_values = _p_values(design, observed, found)
+    total = counts.total
+    is_joint = len(members) == len(groups)
+    if found.rest is not None:
+        rest, rest_variance = found.rest, found.rest_variance
+    level = adjusted(p_values, correction=correction)
+    return Decoding(
+        groups=tuple(tuple(candidates.names[place] for place in group) for group in groups),
+        total=total,
+        estimates=found.estimates * total,
+        sds=np.sqrt(_variances(found, total)) * total,
+        plausible=_plausible(found, rest, rest_variance, counts) * total,
+        p_values=p_values,
+        adjusted=level,
+        correction=correction,
+        alpha=alpha,
+        confidence=confidence,
+        freedom=found.freedom,
+        dispersion=found.dispersion,
+        unknown=_amount(rest, rest_variance, total) if is_joint else None,
+        rest=_amount(rest, rest_variance, total),
+        fitted_together=len(members),
+        mass=_mass(found, rest, rest_variance, counts),
+        suspicions=suspicions(counts),
+        parameters=counts.parameters,
+    )
+
+
+def _fitted(design: csc_array[np.float64], observed: Observed) -> tuple[Fit, NDArray[np.int64]]:
+    """Fit twice: with the weights of the mean, then with those of the first fit."""
+    from rappor.decoding.regression import Normal, fit
+    from rappor.decoding.screening import needs_screening, strong
+
+    normal = Normal.of(design, observed, float(np.average(observed.share, weights=observed.n)))
+    is_crowded = needs_screening(normal)
+    members = strong(normal) if is_crowded else np.arange(normal.n_candidates)
+    first = fit(normal, members)
+    normal = Normal.of(design, observed, first.fitted)
+    return fit(normal, members), members
+
+
+def _p_values(
+    design: csc_array[np.float64], observed: Observed, found: Fit
+) -> NDArray[np.float64]:
+    """Test each candidate; where few ones or zeros are expected, count them.
+
+    The binomial test asks for the chance of as many ones at the candidate's bits, were it not
+    there; heterogeneous probabilities make it err on the safe side.
+    """
+    usual = upper_tail(found.estimates, found.variances, found.freedom)
+    flip = observed.parameters.q_star < observed.parameters.p_star
+    seen = observed.n - observed.ones if flip else observed.ones
+    reports, ones = np.asarray(design.T @ observed.n), np.asarray(design.T @ seen)
+    share = np.nan_to_num(found.estimates, nan=0.0).clip(min=0.0)
+    chance = observed.expected(found.fitted)
+    expected = np.asarray(design.T @ (observed.n * (1 - chance if flip else chance)))
+    gap = abs(observed.parameters.q_star - observed.parameters.p_star)
+    expected = np.clip(expected - gap * share * reports, 0.0, reports)
+    is_few = np.minimum(expected, reports - expected) < _FEW
+    if not is_few.any():
+        return usual
+    exact = binomial_tail(ones[is_few], reports[is_few], expected[is_few] / reports[is_few])
+    usual[is_few] = np.maximum(usual[is_few], exact)
+    return usual
+
+
+def _variances(found: Fit, total: int) -> NDArray[np.float64]:
+    """Give the variances, and never less than without noise.
+
+    Bits of one report are not independent, which matters where there is hardly any noise.
+    """
+    share = np.clip(np.nan_to_num(found.estimates), 0.0, 1.0)
+    return np.maximum(found.variances, share * (1 - share) / total)
+
+
+def _plausible(
+    found: Fit, rest: float | None, rest_variance: float | None, counts: Counts
+) -> NDArray[np.float64]:
+    """Give shares that can be; what was not fitted together has none."""
+    from rappor.decoding.simplex_projection import plausible
+
+    n, kept, gram = len(found.estimates), found.kept, found.gram
+    everything = np.append(found.estimates, found.rest or 0.0)
+    if counts.parameters.is_boolean:
+        return np.clip(found.estimates, 0.0, 1.0)
+    aim = everything[kept]
+    if counts.parameters.hash == "index" and rest is not None and rest_variance:
+        gram = np.block(
+            [[gram, np.zeros((len(kept), 1))], [np.zeros(len(kept)), 1 / rest_variance]]
+        )
+        aim, kept = np.append(aim, rest), np.append(kept, n)
+    shares = np.zeros(n + 1)
+    if len(kept):
+        shares[kept] = plausible(gram, aim)
+    return shares[:n]
+
+
+def _own_bits(
+    design: csc_array[np.float64], observed: Observed
+) -> tuple[csc_array[np.float64], Observed, float | None, float | None]:
+    """Part the bits of basic RAPPOR: those of candidates, and the sum of all others."""
+    import dataclasses
+
+    is_own = np.asarray(design.sum(axis=1)).ravel() > 0
+    arrays = {name: getattr(observed, name) for name in ("rows", "ones", "n", "share")}
+    own = dataclasses.replace(observed, **{name: a[is_own] for name, a in arrays.items()})
+    rest, variance = None, None
+    if not is_own.all():
+        rest = float(observed.share[~is_own].sum())
+        variance = float((1 / observed.weights(observed.share)[~is_own]).sum())
+    return design[is_own].tocsc(), own, rest, variance
+
+
+def _mass(
+    found: Fit, rest: float | None, rest_variance: float | None, counts: Counts
+) -> Amount | None:
+    """Add up what was fitted; in basic RAPPOR the rest was not fitted with it."""
+    share, variance = found.total, found.total_variance
+    if counts.parameters.hash != "index":
+        return _amount(share, variance, counts.total) if found.rest is not None else None
+    if counts.parameters.is_boolean:
+        return None
+    return _amount(share + (rest or 0.0), variance + (rest_variance or 0.0), counts.total)
+
+
+def _amount(share: float | None, variance: float | None, total: int) -> Amount | None:
+    if share is None or variance is None:
+        return None
+    return Amount(estimate=share * total, sd=float(np.sqrt(variance)) * total)
+
+
+def _check(counts: Counts, candidates: Candidates, *, alpha: float, confidence: float) -> None:
+    if candidates.parameters != counts.parameters:
+        raise MismatchError(
+            f"The candidates were hashed with the parameters "
+            f"{candidates.parameters.fingerprint}, the reports with "
+            f"{counts.parameters.fingerprint}.",
+            hint="hash the candidates with the parameters of the counts",
+        )
+    for name, number in {"alpha": alpha, "confidence": confidence}.items():
+        if not 0 < number < 1:
+            raise RapporError(f"{name} must lie between 0 and 1, not be {number!r}.")

@@ -1,0 +1,133 @@
+"""Which of many candidates are strong enough to be fitted together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from rappor.decoding.regression import fit
+from rappor.decoding.testing import adjusted, upper_tail
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rappor.decoding.regression import Normal
+
+__all__ = ["lasso", "needs_screening", "strong"]
+
+#: More candidates than this share of the bits are not fitted all together.
+_CROWDED = 0.8
+#: The penalty of the LASSO in standard deviations of a candidate's score without reports.
+_PENALTY = 2.5
+_LEVEL = 0.05
+_ROUNDS = 4
+_MOST_STEPS = 500
+#: A score that exceeds its penalty by less than this many deviations is left.
+_TOLERANCE = 0.02
+
+
+def needs_screening(normal: Normal) -> bool:
+    """Tell whether the candidates are too many to be fitted together.
+
+    Parameters
+    ----------
+    normal
+        The equations.
+    """
+    candidates = normal.columns[:, : normal.n_candidates]
+    shared = np.bincount(candidates.indices, minlength=1).max()
+    return bool(shared > 1 and normal.n_candidates > _CROWDED * len(normal.target))
+
+
+def lasso(normal: Normal, *, penalty: float) -> NDArray[np.int64]:
+    """Find the candidates that a LASSO without negative shares keeps.
+
+    Parameters
+    ----------
+    normal
+        The equations; their last column has no penalty.
+    penalty
+        In standard deviations of each candidate's score.
+
+    Notes
+    -----
+    Minimises half the weighted squares of the residuals plus λ_j x_j over all candidates,
+    x ≥ 0, by an active set: the worst scores enter, negative shares leave, and ever fewer
+    enter at once, so that it ends.
+    """
+    last, squares = normal.n_candidates, normal.squares
+    projected = normal.projected
+    across = normal.products(np.array([last]))[0]
+    has_rest = squares[last] > 0
+    own = squares[:last] - (across[:last] ** 2 / squares[last] if has_rest else 0.0)
+    scale = np.sqrt(np.maximum(own, 1e-12 * squares[:last]))
+    price = np.append(penalty * scale, 0.0)
+    chosen, batch = np.empty(0, np.int64), max(20, len(normal.target) // 5)
+    for _ in range(_MOST_STEPS):
+        kept = np.append(chosen, last) if has_rest else chosen
+        solved = _solve(normal, kept, projected - price)
+        if (leaving := solved[: len(chosen)] <= 0).any():
+            chosen = chosen[~leaving]
+            continue
+        score = projected - normal.weighted.T @ (normal.columns[:, kept] @ solved)
+        excess = (score - price)[:last] / scale
+        excess[chosen] = -np.inf
+        entering = np.flatnonzero(excess > _TOLERANCE)
+        room = min(batch, len(normal.target) - len(chosen) - 1)
+        if not entering.size or room < 1:
+            break
+        best = entering[np.argsort(-excess[entering], kind="stable")][:room]
+        chosen = np.sort(np.append(chosen, best))
+        batch = max(1, int(batch * 0.8))
+    return chosen
+
+
+def strong(normal: Normal) -> NDArray[np.int64]:
+    """Choose the candidates to fit together among too many.
+
+    Parameters
+    ----------
+    normal
+        The equations.
+
+    Notes
+    -----
+    A LASSO chooses, and what is not significant among all candidates after a refit leaves.
+    A second LASSO follows with the dispersion of the first fit, as strings that nobody named
+    raise the noise. Then members are those that are significant beside the members, until
+    nothing changes.
+    """
+    members, inflation = np.empty(0, np.int64), 1.0
+    for _ in range(2):
+        members = lasso(normal, penalty=_PENALTY * np.sqrt(inflation))
+        members = members[_significant(normal, members)[members]]
+        inflation = fit(normal, members).inflation
+        if inflation < 1.1:
+            break
+    most = int(_CROWDED * len(normal.target))
+    for _ in range(_ROUNDS):
+        found = np.flatnonzero(_significant(normal, members))[:most]
+        if np.array_equal(found, members):
+            break
+        members = found
+    return members
+
+
+def _significant(normal: Normal, members: NDArray[np.int64]) -> NDArray[np.bool_]:
+    found = fit(normal, members)
+    p_values = upper_tail(found.estimates, found.variances, found.freedom)
+    return adjusted(p_values, correction="benjamini-hochberg") <= _LEVEL
+
+
+def _solve(
+    normal: Normal, kept: NDArray[np.int64], right: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    if not kept.size:
+        return np.empty(0)
+    gram = normal.gram(kept)
+    try:
+        return np.asarray(cho_solve(cho_factor(gram), right[kept]))
+    except LinAlgError:  # some are combinations of others: any solution will do
+        return np.asarray(np.linalg.lstsq(gram, right[kept], rcond=None)[0], np.float64)

@@ -1,0 +1,139 @@
+"""From a decoding to what a page says of it."""
+
+from __future__ import annotations
+
+import math
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reports.facts.decoding import CandidateFact, DecodingFacts, EstimateFact, SuspicionFact
+
+if TYPE_CHECKING:
+    from rappor.decoding.result import Amount, Decoding
+
+__all__ = ["decoding_facts"]
+
+
+def decoding_facts(found: Decoding, *, title: str = "") -> DecodingFacts:
+    """Give all that a page says of a decoding.
+
+    Parameters
+    ----------
+    found
+        The decoding.
+    title
+        Of the page.
+
+    Examples
+    --------
+    >>> from rappor.decoding.candidates import Candidates
+    >>> from rappor.counts import Counts
+    >>> from rappor.decoding.decode import decode
+    >>> from rappor.parameters import Parameters
+    >>> towns = Parameters.basic(2, f=0.0, p=0.25, q=0.75)
+    >>> counts = Counts(n=[10_000], ones=[[7_500, 2_500]], parameters=towns)
+    >>> found = decode(counts, Candidates.of(["Lyon", "Nice"], parameters=towns))
+    >>> round(decoding_facts(found).limit)
+    170
+    """
+    shape = found.parameters
+    names = ("n_bits", "n_hashes", "n_cohorts", "f", "p", "q", "hash")
+    letters = ("k", "h", "m", "f", "p", "q", "hash")
+    return DecodingFacts(
+        title=title,
+        version=_version(),
+        reports=found.total,
+        parameters={
+            letter: getattr(shape, name) for letter, name in zip(letters, names, strict=True)
+        },
+        fingerprint=shape.fingerprint,
+        epsilon_one=_finite(shape.epsilon_one),
+        epsilon_permanent=_finite(shape.epsilon_permanent),
+        candidates=tuple(_candidates(found)),
+        is_ordered=shape.hash == "index" and not shape.is_boolean,
+        collisions=tuple(group for group in found.groups if len(group) > 1),
+        fitted_together=found.fitted_together,
+        correction=found.correction,
+        alpha=found.alpha,
+        confidence=found.confidence,
+        limit=_limit(found),
+        unknown=_amount(found, found.unknown),
+        rest=_amount(found, found.rest),
+        mass=_amount(found, found.mass),
+        freedom=found.freedom,
+        dispersion=found.dispersion,
+        misfit=found.misfit,
+        mass_misfit=found.mass_misfit,
+        suspicions=tuple(
+            SuspicionFact(
+                name=own.name, found=own.found, cohort=own.example[0], bit=own.example[1]
+            )
+            for own in found.suspicions
+        ),
+    )
+
+
+def _candidates(found: Decoding) -> list[CandidateFact]:
+    ends = found.intervals.tolist()
+    return [
+        CandidateFact(
+            name=name,
+            amount=EstimateFact(estimate=estimate, sd=sd, low=low, high=high)
+            if math.isfinite(sd)
+            else None,
+            adjusted=adjusted,
+            is_detected=is_detected,
+        )
+        for name, estimate, sd, (low, high), adjusted, is_detected in zip(
+            found.names,
+            found.estimates.tolist(),
+            found.sds.tolist(),
+            ends,
+            found.adjusted.tolist(),
+            found.is_detected.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _limit(found: Decoding) -> float | None:
+    """Give the estimate at which a typical candidate is just found."""
+    from scipy.special import ndtri
+
+    known = found.sds[np.isfinite(found.sds)]
+    if not known.size:
+        return None
+    n, hits = len(found.p_values), max(1, int(found.is_detected.sum()))
+    steps = {
+        "none": 1.0,
+        "bonferroni": 1 / n,
+        "holm": 1 / (n + 1 - hits),
+        "benjamini-hochberg": hits / n,
+        "benjamini-yekutieli": hits / n / (1 / np.arange(1, n + 1)).sum(),
+    }
+    return float(-ndtri(found.alpha * steps[found.correction]) * np.median(known))
+
+
+def _amount(found: Decoding, amount: Amount | None) -> EstimateFact | None:
+    if amount is None:
+        return None
+    wide = found.quantile * amount.sd
+    return EstimateFact(
+        estimate=amount.estimate,
+        sd=amount.sd,
+        low=amount.estimate - wide,
+        high=amount.estimate + wide,
+    )
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def _version() -> str:
+    try:
+        return metadata.version("ckm-engine")
+    except metadata.PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,1 @@
+"""What pages say, as plain numbers and names."""

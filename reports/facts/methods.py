@@ -1,0 +1,113 @@
+"""What a page says of rival methods, as plain numbers and names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003  (whoever parses facts needs it)
+from dataclasses import dataclass, field
+
+from reports.facts.guarantees import GuaranteeFact  # noqa: TC001  (as above)
+
+__all__ = ["CriterionFact", "MethodFact", "MethodFacts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionFact:
+    """One criterion of one method, as measured.
+
+    Parameters
+    ----------
+    name
+        A name of the catalogue of criteria.
+    share
+        The share; None where there was nothing to measure it on.
+    base
+        How many cells, parts, lines or persons it is a share of.
+    """
+
+    name: str
+    share: float | None
+    base: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodFact:
+    """One method.
+
+    Parameters
+    ----------
+    name
+        What the office calls it.
+    kind
+        A name of the catalogue of methods.
+    is_default
+        Whether the name says no more than the kind.
+    parameters
+        Name → value, as somebody set them.
+    simple
+        ``"yes"`` or ``"no"``: declared, not measured.
+    reason
+        Why it could not be tried; empty where it was.
+    records
+        How many records it was tried on.
+    criteria
+        What was measured; empty where it could not be tried.
+    mean_change
+        How far shown numbers lie from the truth on average.
+    facts
+        A name of the catalogue of details → its number, None where there is none.
+    guarantee
+        What is promised of synthetic records; None for other methods.
+    """
+
+    name: str
+    kind: str
+    is_default: bool = True
+    parameters: Mapping[str, str | float] = field(default_factory=dict)
+    simple: str = ""
+    reason: str = ""
+    records: int = 0
+    criteria: tuple[CriterionFact, ...] = ()
+    mean_change: float | None = None
+    facts: Mapping[str, float | None] = field(default_factory=dict)
+    guarantee: GuaranteeFact | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodFacts:
+    """All methods, and what they were tried on.
+
+    Parameters
+    ----------
+    methods
+        The methods.
+    tables
+        The planned tables: the dimensions of each.
+    geography, target
+        The dimension of areas, empty for none, and what an intruder wants to know.
+    records, all_records
+        How many records were taken, and how many there are.
+    drawn
+        ``"all"``, ``"areas"`` or ``"records"``.
+    persons
+        How many were sought.
+    seed
+        Of all that was drawn.
+    levels
+        Dimension → the column of the level that was taken, where it is not the finest.
+    left_out, filtered, summed
+        Names of tables that are too large, whose filter was left out, whose sums were.
+    """
+
+    methods: tuple[MethodFact, ...]
+    tables: tuple[tuple[str, ...], ...]
+    geography: str
+    target: str
+    records: int
+    all_records: int
+    drawn: str
+    persons: int
+    seed: int
+    levels: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    filtered: tuple[str, ...] = ()
+    summed: tuple[str, ...] = ()

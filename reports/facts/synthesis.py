@@ -1,0 +1,83 @@
+"""What a page says of synthetic records, as plain numbers and names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003  (whoever parses facts needs it)
+from dataclasses import dataclass, field
+
+from reports.facts.guarantees import GuaranteeFact  # noqa: TC001  (as above)
+
+__all__ = ["SynthesisFacts", "SynthesisFigure", "SynthesisFinding"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynthesisFigure:
+    """One figure, and the same figure for known records.
+
+    Parameters
+    ----------
+    name
+        A name of the catalogue of figures.
+    value
+        None where it is not defined.
+    controls
+        Name of a control → its figure.
+    subject
+        The column that it is about; empty for none.
+    reason
+        Why there is no value; one of the catalogue.
+    low, high
+        An interval of 95 % of the value; None where there is none.
+    """
+
+    name: str
+    value: float | None
+    controls: Mapping[str, float | None] = field(default_factory=dict)
+    subject: str = ""
+    reason: str = ""
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynthesisFinding:
+    """A conclusion: its name in the catalogue, and the numbers and texts of its words."""
+
+    name: str
+    values: Mapping[str, float | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynthesisFacts:
+    """An evaluation of one set of synthetic records, or of several.
+
+    Parameters
+    ----------
+    title, version
+        Of the page, and of the program.
+    train, holdout
+        Numbers of real records.
+    synthetic
+        Name of a set of synthetic records → how many there are.
+    columns
+        Their names.
+    learner
+        What was trained.
+    figures
+        Name of a set → its figures.
+    findings
+        Name of a set → what follows.
+    guarantees
+        Name of a set → what is promised of it, where that was looked for.
+    """
+
+    title: str
+    version: str
+    train: int
+    holdout: int
+    synthetic: Mapping[str, int]
+    columns: tuple[str, ...]
+    learner: str
+    figures: Mapping[str, tuple[SynthesisFigure, ...]]
+    findings: Mapping[str, tuple[SynthesisFinding, ...]]
+    guarantees: Mapping[str, GuaranteeFact] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Languages: messages, numbers and dates."""

@@ -1,0 +1,142 @@
+"""The words of a page in a language: messages of gettext, and how numbers are written."""
+
+from __future__ import annotations
+
+import gettext
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reports.errors import ReportError
+from reports.i18n.numbers import Numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["DOMAINS", "LANGUAGES", "LOCALE", "Words", "mark", "words_of"]
+
+#: Code of a language → its own name. English is the language of the source.
+LANGUAGES = {"en": "English", "fr": "Français"}
+#: Where messages are looked up, in this order.
+DOMAINS = ("reports", "figures")
+LOCALE = Path(__file__).parents[1] / "locale"
+
+
+def mark(message: str) -> str:
+    """Give a message back as it is, so that it is found when messages are collected.
+
+    Parameters
+    ----------
+    message
+        The English words.
+
+    Examples
+    --------
+    >>> mark("Cells")
+    'Cells'
+    """
+    return message
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Say a message in a language.
+
+    Parameters
+    ----------
+    language
+        Its code.
+    translations
+        Its messages.
+
+    Examples
+    --------
+    >>> words_of("en").say("%(cells)s cells", cells="12")
+    '12 cells'
+    """
+
+    language: str
+    translations: gettext.NullTranslations
+
+    @property
+    def numbers(self) -> Numbers:
+        """How numbers are written.
+
+        Examples
+        --------
+        >>> words_of("en").numbers.count(1000)
+        '1,000'
+        """
+        return Numbers(self.language)
+
+    def say(self, message: str, /, **values: str) -> str:
+        """Translate a message, and put values in their places.
+
+        Examples
+        --------
+        >>> words_of("en").say("Cells")
+        'Cells'
+        """
+        text = self.translations.gettext(message) if message else ""
+        return text % values if values else text
+
+    def text(self, text: str | Mapping[str, str]) -> str:
+        """Give a text of the office, which is one for all languages or has each by its code.
+
+        Examples
+        --------
+        >>> words_of("fr").text({"en": "Sex", "fr": "Sexe"})
+        'Sexe'
+        """
+        return text if isinstance(text, str) else text.get(self.language, text["en"])
+
+    def say_many(self, one: str, many: str, number: int, /, **values: str) -> str:
+        """Translate a message about a number of things, which is `n` in it.
+
+        Examples
+        --------
+        >>> words_of("en").say_many("%(n)s cell", "%(n)s cells", 1)
+        '1 cell'
+        """
+        text = self.translations.ngettext(one, many, number)
+        return text % {"n": self.numbers.count(number), **values}
+
+    def listed(self, items: Iterable[str]) -> str:
+        """Put items in a line.
+
+        Examples
+        --------
+        >>> words_of("en").listed(["a", "b"])
+        'a; b'
+        """
+        return self.say("; ").join(items)
+
+
+@cache
+def words_of(language: str) -> Words:
+    """Give the words of a language.
+
+    Parameters
+    ----------
+    language
+        A code of `LANGUAGES`.
+
+    Examples
+    --------
+    >>> words_of("fr").language
+    'fr'
+    """
+    if language not in LANGUAGES:
+        known = ", ".join(repr(code) for code in LANGUAGES)
+        raise ReportError(f"There is no language {language!r}.", hint=f"take one of {known}")
+    found: gettext.NullTranslations = gettext.NullTranslations()
+    for domain in reversed(DOMAINS):
+        file = LOCALE / language / "LC_MESSAGES" / f"{domain}.mo"
+        if not file.is_file():
+            continue
+        with file.open("rb") as stream:
+            messages = gettext.GNUTranslations(stream)
+        messages.add_fallback(found)
+        found = messages
+    return Words(language, found)

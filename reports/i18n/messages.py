@@ -1,0 +1,147 @@
+"""Collect the messages of the pages, bring the translations up to date, and compile them.
+
+``python -m reports.messages`` does all three. New messages wait in the ``.po`` files with an
+empty translation; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reports.i18n.languages import LANGUAGES, LOCALE
+
+if TYPE_CHECKING:
+    from babel.messages.catalog import Catalog
+
+__all__ = ["compiled", "extracted", "main", "updated"]
+
+_ROOT = Path(__file__).parents[1]
+_DOMAIN = "reports"
+_KEYWORDS: dict[str, Any] = {
+    "mark": None,
+    "say": None,
+    "say_many": (1, 2),
+    "gettext": None,
+    "ngettext": (1, 2),
+}
+_METHODS = [("templates/**.html", "jinja2"), ("**.py", "python")]
+_OPTIONS = {"templates/**.html": {"trimmed": "true", "silent": "false"}}
+#: Catalogues carry no time of their making, so that the same words are the same bytes.
+_DATE = datetime(2026, 1, 1, tzinfo=UTC)
+#: Lines of a head that only say which program wrote it, and when.
+_HEADERS = tuple(
+    f'"{name}:'
+    for name in (
+        "Project-Id-Version",
+        "Report-Msgid-Bugs-To",
+        "POT-Creation-Date",
+        "PO-Revision-Date",
+        "Last-Translator",
+        "Language-Team",
+        "Generated-By",
+    )
+)
+
+
+def extracted() -> Catalog:
+    """Collect the messages of templates and modules.
+
+    Examples
+    --------
+    >>> "Verdict and checks" in extracted()
+    True
+    """
+    from babel.messages.catalog import Catalog
+    from babel.messages.extract import extract_from_dir
+
+    found = Catalog(project="ckm-engine", charset="utf-8", creation_date=_DATE)
+    messages = extract_from_dir(
+        _ROOT, _METHODS, _OPTIONS, keywords=_KEYWORDS, comment_tags=("claim ",)
+    )
+    for file, _, message, comments, context in sorted(messages, key=lambda line: line[:2]):
+        # The claim of docs/assurance.md that a promising message belongs to; see CONTRIBUTING.
+        claims = [f"claim {text.removeprefix('claim').strip()}" for text in comments]
+        found.add(message, None, [(f"reports/{file}", 1)], (), claims, context=context)
+    return found
+
+
+def updated(language: str) -> str:
+    """Give the ``.po`` file of a language with all messages of today and none of yesterday.
+
+    Parameters
+    ----------
+    language
+        Its code.
+
+    Examples
+    --------
+    >>> updated("fr").splitlines()[0]
+    '# Translations of the reports: Français.'
+    """
+    from babel.messages.catalog import Catalog
+    from babel.messages.pofile import read_po, write_po
+
+    file = LOCALE / language / "LC_MESSAGES" / f"{_DOMAIN}.po"
+    catalog = Catalog(locale=language)
+    if file.is_file():
+        with file.open("rb") as stream:
+            catalog = read_po(stream, locale=language, domain=_DOMAIN)
+    catalog.header_comment = f"# Translations of the reports: {LANGUAGES[language]}."
+    catalog.fuzzy = False
+    catalog.update(extracted(), no_fuzzy_matching=True, update_creation_date=False)
+    catalog.creation_date = catalog.revision_date = _DATE
+    catalog.obsolete.clear()
+    written = io.BytesIO()
+    write_po(written, catalog, width=96, include_lineno=False)
+    lines = written.getvalue().decode("utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith(_HEADERS))
+
+
+def compiled(file: Path) -> bytes:
+    """Compile a ``.po`` file.
+
+    Parameters
+    ----------
+    file
+        Its path.
+
+    Examples
+    --------
+    >>> compiled(LOCALE / "fr" / "LC_MESSAGES" / "reports.po")[:4].hex()
+    'de120495'
+    """
+    from babel.messages.mofile import write_mo
+    from babel.messages.pofile import read_po
+
+    with file.open("rb") as stream:
+        catalog = read_po(stream, locale=file.parents[1].name)
+    catalog.creation_date = _DATE
+    written = io.BytesIO()
+    write_mo(written, catalog)
+    return written.getvalue()
+
+
+def main() -> None:
+    """Bring every language up to date.
+
+    Examples
+    --------
+    >>> callable(main)
+    True
+    """
+    for language in LANGUAGES:
+        if language == "en":
+            continue
+        folder = LOCALE / language / "LC_MESSAGES"
+        folder.mkdir(parents=True, exist_ok=True)
+        text = updated(language)
+        (folder / f"{_DOMAIN}.po").write_text(text, encoding="utf-8", newline="\n")
+        for file in sorted(folder.glob("*.po")):
+            file.with_suffix(".mo").write_bytes(compiled(file))
+
+
+if __name__ == "__main__":
+    main()

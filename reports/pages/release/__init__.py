@@ -1,0 +1,1 @@
+"""The two editions of a release's report."""

@@ -1,0 +1,126 @@
+"""Sums of amounts: how they were changed, and what they tell of the largest contributor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reports.parts import Table, numbers, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reports.facts.release import AmountFact
+    from reports.i18n.languages import Words
+
+__all__ = ["change_table", "exposure_table"]
+
+
+def change_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
+    """Arrange how sums were changed, a table and variable a line.
+
+    Parameters
+    ----------
+    words
+        The language.
+    amounts
+        The facts.
+
+    Examples
+    --------
+    >>> from reports.facts.release import AmountFact
+    >>> from reports.i18n.languages import words_of
+    >>> fact = AmountFact(table="t", variable="income", cells=9, bias=0.01, median=0.02)
+    >>> change_table(words_of("en"), [fact]).rows[0][:4]
+    ('t', 'income', '9', '0.010')
+    """
+    return Table(
+        id="sums",
+        caption=words.say("How far published sums lie from the original ones"),
+        columns=(
+            *texts(words.say("Table"), words.say("Variable")),
+            *numbers(
+                words.say("Cells with a sum"),
+                words.say("Bias"),
+                words.say("Half of the cells deviate by at most"),
+                words.say("Nine tenths deviate by at most"),
+                words.say("Share of cells within 5 % of the original sum"),
+            ),
+        ),
+        rows=tuple(
+            (
+                fact.table,
+                fact.variable,
+                words.numbers.count(fact.cells),
+                *(
+                    _share(words, number)
+                    for number in (fact.bias, fact.median, fact.most, fact.within)
+                ),
+            )
+            for fact in amounts
+        ),
+        n_heads=2,
+        notes=(
+            words.say(
+                "The bias is the summed deviations as a share of the summed original sums; "
+                "deviations are shares of the original sum, whatever their direction."
+            ),
+        ),
+    )
+
+
+def exposure_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
+    """Arrange what sums tell of the largest contributor, a table and variable a line.
+
+    Parameters
+    ----------
+    words
+        The language.
+    amounts
+        The facts.
+
+    Examples
+    --------
+    >>> from reports.facts.release import AmountFact
+    >>> from reports.i18n.languages import words_of
+    >>> fact = AmountFact(table="t", variable="x", cells=9, exposed=2, expected=0.0, found=0.5)
+    >>> exposure_table(words_of("en"), [fact]).rows[0]
+    ('t', 'x', '2', '0.000', '0.500')
+    """
+    return Table(
+        id="contributors",
+        caption=words.say("What sums tell of the largest contributor"),
+        columns=(
+            *texts(words.say("Table"), words.say("Variable")),
+            *numbers(
+                words.say("Exposed cells"),
+                words.say("Probability of a near estimate, by formula"),
+                words.say("Share of exposed cells with a near estimate"),
+            ),
+        ),
+        rows=tuple(
+            (
+                fact.table,
+                fact.variable,
+                "–" if fact.exposed is None else words.numbers.count(fact.exposed),
+                _share(words, fact.expected),
+                _share(words, fact.found),
+            )
+            for fact in amounts
+        ),
+        n_heads=2,
+        notes=(
+            words.say(
+                "The second largest contributor knows the own amount and subtracts it from "
+                "the sum. An estimate is near when it is within 10 % of the largest "
+                "contribution. A cell is exposed where the original sum would give a near "
+                "estimate. Cells of three or more contributors with amounts of both signs are "
+                "not counted."
+            ),
+        ),
+    )
+
+
+def _share(words: Words, number: float | None) -> str:
+    if number is None:
+        return "–"
+    return words.numbers.probability(number) if number >= 0 else words.numbers.amount(number)

@@ -1,0 +1,305 @@
+"""What a user loses: the main measures, and all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reports.catalogues.measures import measure_name
+from reports.pages.release.deviations import quantile_table, spread_picture
+from reports.pages.release.measures import class_words, measure_entry
+from reports.parts import Cell, Table, numbers, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from reports.facts.release import LevelFact, MeasureFact
+    from reports.i18n.languages import Words
+    from reports.parts import Entry
+
+__all__ = ["all_measures", "by_table", "by_variable", "utility_parts"]
+
+_MAIN = (
+    "aad", "rmse", "max_abs", "bias_mean", "bias_z", "rmad_pct", "changed_pct",
+    "false_zeros", "hellinger_raw", "hd_utility",
+    "hellinger_probability",
+)  # fmt: skip
+_ADDITIVITY = ("gap_mean", "gap_max_abs", "gap_nonzero_pct", "gap_mean_square", "gap_ratio")
+_RELATIONS = (
+    "spearman", "decile_changes_pct", "cramers_v_original", "cramers_v_published", "rcv_pct",
+    "bvr_pct", "rv_pct",
+)  # fmt: skip
+_BY_TABLE = ("aad", "rmse", "bias_z", "rmad_pct", "changed_pct", "false_zeros", "hellinger_raw")
+_BY_GROUP = ("aad", "rmad_pct", "changed_pct", "false_zeros", "hellinger_raw")
+_KNOWN_GROUPS = ("all", "margin", "parent")
+
+
+def utility_parts(
+    words: Words, utility: Sequence[MeasureFact], levels: Mapping[str, LevelFact]
+) -> dict[str, Any]:
+    """Arrange the measures of utility.
+
+    Parameters
+    ----------
+    words
+        The language.
+    utility, levels
+        The measures, and the words for their levels.
+
+    Examples
+    --------
+    >>> from reports.i18n.languages import words_of
+    >>> sorted(utility_parts(words_of("en"), (), {}))
+    ['all', 'more', 'pictures', 'tables']
+    """
+    whole = [fact for fact in utility if not fact.table]
+    overall = [fact for fact in whole if fact.group == "all"]
+    return {
+        "tables": [
+            _by_class(words, overall),
+            quantile_table(words, overall),
+        ],
+        "pictures": spread_picture(words, overall),
+        "more": [
+            by_table(words, utility),
+            _by_margin(words, utility),
+            by_variable(words, utility, levels, ident="variables"),
+            _gaps(words, utility),
+            _relations(words, utility),
+        ],
+        "all": all_measures(words, utility, levels),
+    }
+
+
+def _pivot(
+    words: Words,
+    *,
+    ident: str,
+    caption: str,
+    heads: tuple[str, ...],
+    lines: Iterable[tuple[tuple[Entry, ...], Callable[[str], MeasureFact | None]]],
+    names: Sequence[str],
+) -> Table:
+    """Make a table with a line per set of cells and a column per measure that is there."""
+    found = [(head, {name: find(name) for name in names}) for head, find in lines]
+    shown = [name for name in names if any(line[name] is not None for _, line in found)]
+    rows = []
+    for head, line in found:
+        bases = [fact.base for fact in line.values() if fact is not None]
+        if not bases:
+            continue
+        base = max(bases)
+        entries = [measure_entry(words, line[name], base=base) for name in shown]
+        rows.append((*head, words.numbers.count(base), *entries))
+    return Table(
+        id=ident,
+        caption=caption,
+        columns=(
+            *texts(*heads),
+            *numbers(words.say("Base"), *(measure_name(words, name) for name in shown)),
+        ),
+        rows=tuple(rows),
+        n_heads=len(heads),
+    )
+
+
+def _finder(facts: Iterable[MeasureFact]) -> Callable[[str], MeasureFact | None]:
+    known = {fact.name: fact for fact in facts}
+    return known.get
+
+
+def _by_class(words: Words, overall: Sequence[MeasureFact]) -> Table:
+    """Measures down, classes of cells across: names are long, classes few."""
+    classes = list(dict.fromkeys(fact.cells for fact in overall))
+    known = {(fact.name, fact.cells): fact for fact in overall}
+    rows = tuple(
+        (
+            measure_name(words, name),
+            *(measure_entry(words, known.get((name, cells)), base=-1) for cells in classes),
+        )
+        for name in _MAIN
+        if any((name, cells) in known for cells in classes)
+    )
+    return Table(
+        id="utility-classes",
+        caption=words.say("Main measures on all tables together, by class of original counts"),
+        columns=(
+            *texts(words.say("Measure")),
+            *numbers(*(class_words(words, cells) for cells in classes)),
+        ),
+        rows=rows,
+        notes=(
+            words.say("Below each number stands how many cells or lines it is made of."),
+            words.say(
+                "Cells that hold somebody; one that several tables show counts once. Tests "
+                "take each set of records once, as its noise is one draw."
+            ),
+        ),
+    )
+
+
+def by_table(words: Words, utility: Sequence[MeasureFact]) -> Table:
+    """Arrange measures by table.
+
+    Parameters
+    ----------
+    words
+        The language.
+    utility
+        The measures.
+
+    Examples
+    --------
+    >>> from reports.i18n.languages import words_of
+    >>> by_table(words_of("en"), ()).rows
+    ()
+    """
+    some = [f for f in utility if f.table and (f.group, f.cells) == ("all", "all")]
+    return _pivot(
+        words,
+        ident="by-table",
+        caption=words.say("Measures by table"),
+        heads=(words.say("Table"),),
+        lines=_lines(some, lambda fact: (fact.table,)),
+        names=_BY_TABLE,
+    )
+
+
+def _by_margin(words: Words, utility: Sequence[MeasureFact]) -> Table:
+    some = [f for f in utility if f.group == "margin" and f.cells == "all"]
+    return _pivot(
+        words,
+        ident="by-margin",
+        caption=words.say("Measures by margin"),
+        heads=(words.say("Table"), words.say("Margin")),
+        lines=_lines(some, lambda fact: (_table(words, fact), fact.value)),
+        names=_BY_GROUP,
+    )
+
+
+def by_variable(
+    words: Words, utility: Sequence[MeasureFact], levels: Mapping[str, LevelFact], *, ident: str
+) -> Table:
+    """Arrange measures by variable and category.
+
+    Parameters
+    ----------
+    words
+        The language.
+    utility, levels
+        The measures, and the words for their levels.
+    ident
+        Of the table, unique on the page.
+
+    Examples
+    --------
+    >>> from reports.i18n.languages import words_of
+    >>> by_variable(words_of("en"), (), {}, ident="variables").rows
+    ()
+    """
+    some = [f for f in utility if f.group not in _KNOWN_GROUPS and f.cells == "all"]
+    return _pivot(
+        words,
+        ident=ident,
+        caption=words.say("Measures by variable"),
+        heads=(words.say("Table"), words.say("Variable"), words.say("Category")),
+        lines=_lines(some, lambda fact: (_table(words, fact), *_level(words, fact, levels))),
+        names=_BY_GROUP,
+    )
+
+
+def _gaps(words: Words, utility: Sequence[MeasureFact]) -> Table:
+    some = [f for f in utility if f.group == "parent"]
+    return _pivot(
+        words,
+        ident="gaps",
+        caption=words.say("Gaps between published totals and the sums of their parts"),
+        heads=(words.say("Table"), words.say("Dimension")),
+        lines=_lines(some, lambda fact: (_table(words, fact), fact.value)),
+        names=_ADDITIVITY,
+    )
+
+
+def _relations(words: Words, utility: Sequence[MeasureFact]) -> Table:
+    some = [f for f in utility if (f.group, f.cells) == ("all", "all")]
+    some = [f for f in some if f.name in _RELATIONS]
+    return _pivot(
+        words,
+        ident="relations",
+        caption=words.say("Ranks, association and variance"),
+        heads=(words.say("Table"),),
+        lines=_lines(some, lambda fact: (_table(words, fact),)),
+        names=_RELATIONS,
+    )
+
+
+def _lines(
+    facts: Iterable[MeasureFact], head: Callable[[MeasureFact], tuple[Entry, ...]]
+) -> list[tuple[tuple[Entry, ...], Callable[[str], MeasureFact | None]]]:
+    """Bring the measures of the same cells together, in the order they came in."""
+    several: dict[tuple[Entry, ...], list[MeasureFact]] = {}
+    for fact in facts:
+        several.setdefault(head(fact), []).append(fact)
+    return [(key, _finder(some)) for key, some in several.items()]
+
+
+def _table(words: Words, fact: MeasureFact) -> str:
+    return fact.table or words.say("all tables")
+
+
+def _level(words: Words, fact: MeasureFact, levels: Mapping[str, LevelFact]) -> tuple[str, str]:
+    """Name a level and its category as readers know them."""
+    if fact.group not in levels:
+        return fact.group, fact.value
+    found = levels[fact.group]
+    return words.text(found.label), words.text(found.categories.get(fact.value, fact.value))
+
+
+def _group(words: Words, fact: MeasureFact, levels: Mapping[str, LevelFact]) -> str:
+    names = {
+        "all": words.say("all cells"),
+        "margin": words.say("margin %(name)s", name=fact.value),
+        "parent": words.say("totals over %(name)s", name=fact.value),
+    }
+    return names.get(fact.group, ": ".join(_level(words, fact, levels)))
+
+
+def all_measures(
+    words: Words, utility: Sequence[MeasureFact], levels: Mapping[str, LevelFact]
+) -> Table:
+    """Arrange every measure there is, one a line.
+
+    Parameters
+    ----------
+    words
+        The language.
+    utility, levels
+        The measures, and the words for their levels.
+
+    Examples
+    --------
+    >>> from reports.i18n.languages import words_of
+    >>> all_measures(words_of("en"), (), {}).id
+    'measures'
+    """
+    return Table(
+        id="measures",
+        caption=words.say("All measures of utility"),
+        columns=(
+            *texts(words.say("Table"), words.say("Cells"), words.say("Original count")),
+            *texts(words.say("Measure"), words.say("Name")),
+            *numbers(words.say("Number"), words.say("Base")),
+        ),
+        rows=tuple(
+            (
+                _table(words, fact),
+                _group(words, fact, levels),
+                class_words(words, fact.cells),
+                measure_name(words, fact.name),
+                Cell(text=fact.name, is_code=True),
+                measure_entry(words, fact),
+                words.numbers.count(fact.base),
+            )
+            for fact in utility
+        ),
+        n_heads=4,
+    )

@@ -1,0 +1,353 @@
+"""Many training runs: accuracy by epsilon, private against plain, and what choosing costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reports.catalogues.training import CHOICES, TUNING
+from reports.catalogues.wording import written
+from reports.charts.curves import Curve, Curves, Spot, curves
+from reports.charts.marked import Marked, MarkedLine, marked_bars
+from reports.downloads import as_csv, as_json, download
+from reports.pages.training.private import delta, epsilon, scheme
+from reports.parts import Cell, Figure, Table, numbers, texts
+
+if TYPE_CHECKING:
+    from reports.downloads import Download
+    from reports.facts.training import OutcomeFact, SweepFacts
+    from reports.i18n.languages import Words
+    from reports.parts import Entry
+
+__all__ = ["sweep_page"]
+
+
+def sweep_page(words: Words, facts: SweepFacts) -> tuple[str, dict[str, Any]]:
+    """Arrange what is known of many training runs.
+
+    Parameters
+    ----------
+    words
+        The language.
+    facts
+        The facts.
+
+    Examples
+    --------
+    >>> sweep_page.__name__  # see `sweep_report`
+    'sweep_page'
+    """
+    frontier = _frontier(words, facts)
+    return "sweep.html", {
+        "title": facts.title or words.say("Training runs compared"),
+        "id": "",
+        "facts": facts,
+        "headings": {
+            "result": words.say("Result"),
+            "frontier": words.say("Accuracy by ε"),
+            "settings": words.say("Every setting"),
+            "tuning": words.say("What choosing costs"),
+            "reading": words.say("How to read it"),
+            "numbers": words.say("The numbers as files"),
+        },
+        "verdict": _verdict(words, facts),
+        "remarks": _remarks(words, facts),
+        "scheme": _holds(words, facts),
+        "frontier": frontier,
+        "settings": _settings(words, facts),
+        "tuning": _tuning(words, facts),
+        "costs": _costs(words, facts),
+        "meanings": [
+            (words.say(name), words.say(meaning))
+            for key, (name, meaning) in TUNING.items()
+            if key in {fact.name for fact in facts.tuning}
+        ],
+        "downloads": _downloads(facts),
+    }
+
+
+def _best(facts: SweepFacts, *, is_private: bool) -> OutcomeFact | None:
+    return next((o for o in facts.outcomes if o.is_private == is_private), None)
+
+
+def _holds(words: Words, facts: SweepFacts) -> str:
+    return scheme(words, facts.sampling, facts.adjacency) if facts.adjacency else ""
+
+
+def _verdict(words: Words, facts: SweepFacts) -> str:
+    private, plain = _best(facts, is_private=True), _best(facts, is_private=False)
+    if private is None and plain is None:
+        return words.say("No run is recorded.")
+    if private is None:
+        return words.say(
+            "Without privacy the best setting reaches %(accuracy)s; no private run is "
+            "recorded.",
+            accuracy=words.numbers.share((plain or facts.outcomes[0]).mean),
+        )
+    reached = words.say(
+        "The best private setting reaches %(accuracy)s at ε = %(epsilon)s",
+        accuracy=words.numbers.share(private.mean),
+        epsilon=epsilon(words, private.epsilon),
+    )
+    if plain is None:
+        return words.say("%(reached)s.", reached=reached)
+    return words.say(
+        "%(reached)s; without privacy %(plain)s is reached.",
+        reached=reached,
+        plain=words.numbers.share(plain.mean),
+    )
+
+
+def _remarks(words: Words, facts: SweepFacts) -> list[str]:
+    found = []
+    holds = _holds(words, facts)
+    if facts.delta is not None:
+        found.append(
+            words.say(
+                "Every ε is at δ = %(delta)s, of one run (%(scheme)s).",
+                delta=delta(words, facts.delta),
+                scheme=holds,
+            )
+            if holds
+            else words.say(
+                "Every ε is at δ = %(delta)s, of one run.",
+                delta=delta(words, facts.delta),
+            )
+        )
+    else:
+        found.append(words.say("The δ, the sampler and the neighbours are not on record."))
+    whole = {fact.name: fact for fact in facts.tuning}
+    one, every = whole.get("one"), whole.get("sum") or whole.get("basic")
+    if one is not None and one.epsilon is not None and every is not None and every.runs > 1:
+        found.append(
+            words.say(
+                "Whoever runs all %(runs)s private runs on confidential records and keeps the "
+                "best owes ε = %(epsilon)s, not %(one)s.",
+                runs=words.numbers.count(every.runs),
+                epsilon=epsilon(words, every.epsilon),
+                one=epsilon(words, one.epsilon),
+            )
+        )
+    private, plain = _best(facts, is_private=True), _best(facts, is_private=False)
+    if private and plain and private.sd is not None and plain.sd is not None and plain.sd > 0:
+        found.append(
+            words.say(
+                "Repetitions differ by a standard deviation of %(private)s with privacy and of "
+                "%(plain)s without.",
+                private=words.numbers.ratio(private.sd),
+                plain=words.numbers.ratio(plain.sd),
+            )
+        )
+    if any(outcome.runs == 1 for outcome in facts.outcomes):
+        found.append(
+            words.say(
+                "Some settings were run once: nothing says how much another run would differ."
+            )
+        )
+    return found
+
+
+def _frontier(words: Words, facts: SweepFacts) -> Figure | None:
+    private = sorted(
+        (o for o in facts.outcomes if o.is_private and o.epsilon), key=lambda o: o.epsilon or 0
+    )
+    plain = _best(facts, is_private=False)
+    if not private:
+        return None
+    least, most = private[0].epsilon or 0.0, private[-1].epsilon or 0.0
+    title = words.say("Accuracy by ε, with intervals of 95 % of the mean")
+    lines = [
+        Curve(
+            name=words.say("frontier: none is as accurate for less"),
+            spots=tuple(_spot(outcome) for outcome in private if outcome.is_front),
+        )
+    ]
+    rest = tuple(_spot(outcome) for outcome in private if not outcome.is_front)
+    lines.append(
+        Curve(
+            name=words.say("other private settings") if rest else "",
+            spots=rest,
+            is_joined=False,
+        )
+    )
+    if plain is not None:
+        lines.append(
+            Curve(
+                name=words.say("best setting without privacy"),
+                spots=(Spot(x=least, y=plain.mean), Spot(x=most, y=plain.mean)),
+                is_marked=False,
+                is_limit=True,
+            )
+        )
+    best = _best(facts, is_private=True)
+    data = Curves(
+        id="accuracy",
+        title=title,
+        description=words.say(
+            "A point per private setting, from %(lowest)s at ε = %(least)s to %(highest)s at "
+            "ε = %(most)s.",
+            lowest=words.numbers.share(private[0].mean),
+            least=words.numbers.amount(least),
+            highest=words.numbers.share(private[-1].mean),
+            most=words.numbers.amount(most),
+        ),
+        across=words.say("ε of one run"),
+        upwards=words.say("accuracy"),
+        is_log_across=most > 4 * least,
+        from_zero=False,
+        home=None if best is None or best.epsilon is None else (best.epsilon, best.mean),
+    )
+    drawn = [*private, *([plain] if plain is not None else [])]
+    return Figure(
+        id="accuracy",
+        title=title,
+        svg=curves(words, data, [line for line in lines if line.spots]),
+        data=_outcomes(words, facts, drawn, ident="accuracy-data", caption=title),
+        notes=(words.say("The most accurate private setting is ringed."),),
+    )
+
+
+def _spot(outcome: OutcomeFact) -> Spot:
+    return Spot(x=outcome.epsilon or 0.0, y=outcome.mean, low=outcome.low, high=outcome.high)
+
+
+def _settings(words: Words, facts: SweepFacts) -> Table:
+    return _outcomes(
+        words,
+        facts,
+        list(facts.outcomes),
+        ident="settings-table",
+        caption=words.say("Accuracy of every setting, best first"),
+    )
+
+
+def _outcomes(
+    words: Words, facts: SweepFacts, several: list[OutcomeFact], *, ident: str, caption: str
+) -> Table:
+    names = [name for name in CHOICES if any(name in o.choices for o in facts.outcomes)]
+    has_chance = facts.classes is not None
+    rows = []
+    for outcome in several:
+        line: list[Entry] = [
+            words.say("with privacy") if outcome.is_private else words.say("without"),
+            *(_choice(words, name, outcome.choices.get(name)) for name in names),
+            words.numbers.count(outcome.runs),
+            _accuracy(words, outcome),
+            "–" if outcome.sd is None else words.numbers.ratio(outcome.sd),
+        ]
+        if has_chance:
+            times = outcome.times_chance
+            line.append("–" if times is None else words.numbers.plain(round(times, 1)))
+        line.append("–" if outcome.epsilon is None else words.numbers.amount(outcome.epsilon))
+        line.append(words.say("frontier") if outcome.is_front else "–")
+        rows.append(tuple(line))
+    return Table(
+        id=ident,
+        caption=caption,
+        columns=(
+            *texts(words.say("Training")),
+            *numbers(
+                *(words.say(CHOICES[name].name) for name in names),
+                words.say("runs"),
+                words.say("accuracy"),
+                words.say("standard deviation"),
+                *([words.say("times chance")] if has_chance else []),
+                words.say("ε of one run"),
+            ),
+            *texts(words.say("Frontier")),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _choice(words: Words, name: str, value: float | None) -> str:
+    return "–" if value is None else written(words, value, CHOICES[name].kind)
+
+
+def _accuracy(words: Words, outcome: OutcomeFact) -> Entry:
+    text = words.numbers.share(outcome.mean)
+    if outcome.low is None or outcome.high is None:
+        return text
+    return Cell(
+        text=text,
+        small=words.say(
+            "%(low)s to %(high)s",
+            low=words.numbers.share(outcome.low),
+            high=words.numbers.share(outcome.high),
+        ),
+    )
+
+
+def _tuning(words: Words, facts: SweepFacts) -> Table:
+    holds = _holds(words, facts)
+    caption = words.say("What it costs to keep the best")
+    return Table(
+        id="tuning-table",
+        caption=f"{caption} ({holds})" if holds else caption,
+        columns=(
+            *texts(words.say("Way to choose")),
+            *numbers(words.say("runs, or their mean"), words.say("ε"), words.say("δ")),
+        ),
+        rows=tuple(
+            (
+                words.say(TUNING[fact.name][0]),
+                words.numbers.count(fact.runs),
+                epsilon(words, fact.epsilon),
+                delta(words, fact.delta),
+            )
+            for fact in facts.tuning
+        ),
+    )
+
+
+def _costs(words: Words, facts: SweepFacts) -> Figure | None:
+    bounded = [(fact.name, fact.epsilon) for fact in facts.tuning if fact.epsilon is not None]
+    if len(bounded) < 2:
+        return None
+    title = words.say("ε of the model that is kept, by the way it was chosen")
+    lines = [MarkedLine(name=_way(words, name), value=value) for name, value in bounded]
+    data = Marked(
+        id="costs",
+        title=title,
+        description=words.say(
+            "A bar per way to choose, from ε = %(least)s to ε = %(most)s.",
+            least=words.numbers.amount(min(line.value for line in lines)),
+            most=words.numbers.amount(max(line.value for line in lines)),
+        ),
+        across=words.say("ε"),
+        bar=words.say("cost of the model that is kept"),
+        marks={},
+    )
+    table = Table(
+        id="costs-data",
+        caption=title,
+        columns=(*texts(words.say("Way to choose")), *numbers(words.say("ε"))),
+        rows=tuple((line.name, words.numbers.amount(line.value)) for line in lines),
+    )
+    return Figure(id="costs", title=title, svg=marked_bars(words, data, lines), data=table)
+
+
+def _way(words: Words, name: str) -> str:
+    """Name a way to choose; of drawn numbers, the law alone has room beside a bar."""
+    text = words.say(TUNING[name][0])
+    return text.partition(", ")[2] if name in {"geometric", "logarithmic"} else text
+
+
+def _downloads(facts: SweepFacts) -> list[Download]:
+    names = [name for name in CHOICES if any(name in o.choices for o in facts.outcomes)]
+    columns = (
+        "is_private", *names, "runs", "mean", "sd", "low", "high", "times_chance", "epsilon",
+        "is_front",
+    )  # fmt: skip
+    rows = [
+        (
+            o.is_private, *(o.choices.get(name) for name in names), o.runs, o.mean, o.sd, o.low,
+            o.high, o.times_chance, o.epsilon, o.is_front,
+        )
+        for o in facts.outcomes
+    ]  # fmt: skip
+    costs = [(fact.name, fact.runs, fact.epsilon, fact.delta) for fact in facts.tuning]
+    return [
+        download("settings.csv", as_csv(columns, rows)),
+        download("tuning.csv", as_csv(("way", "runs", "epsilon", "delta"), costs)),
+        download("sweep.json", as_json(facts)),
+    ]

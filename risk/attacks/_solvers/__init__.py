@@ -1,0 +1,1 @@
+"""The computations behind attacks of reconstruction and linkage."""

@@ -1,0 +1,1 @@
+"""What attacks ask, how answers are counted, and what an attack achieved."""

@@ -1,0 +1,1 @@
+"""Attacks that rebuild records or base cells from many answers."""

@@ -1,0 +1,175 @@
+"""Linkage: from what is known of a person to what is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from risk.attacks.oracle.checks import require_integers, truth_of
+from risk.attacks.oracle.laws import noise_law
+from risk.attacks.oracle.oracle import CountRequest, Questioner
+from risk.attacks.oracle.result import AttackResult
+from risk.errors import RiskError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from ptable import PTable
+    from risk.attacks.oracle.oracle import Oracle
+
+__all__ = ["Linkage"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linkage:
+    """Link a known person to the one category that is published for people like her.
+
+    The intruder knows that a person is in the data, and her place, sex or age: the line. Where
+    a single category of a sensitive attribute has a published count above 0, it is hers.
+    Zeros are kept, so that a published count above 0 has somebody behind it; but noise turns
+    small counts into 0, and then the only category left may be another one.
+
+    Parameters
+    ----------
+    n_categories
+        Categories of the sensitive attribute, 2 or more.
+
+    Notes
+    -----
+    Linking records needs records, and an oracle publishes counts. This is the closest that
+    tables allow; `of_files` judges released records in the same words.
+
+    Examples
+    --------
+    >>> published = lambda request: [0, 4, 0]
+    >>> Linkage(n_categories=3).run(published, truth=[1]).rate
+    1.0
+    """
+
+    n_categories: int
+
+    def __post_init__(self) -> None:
+        require_integers("an attack by linkage", n_categories=(self.n_categories, 2, 1000))
+
+    def run(
+        self, oracle: Oracle, *, truth: ArrayLike, closed_form: float | None = None
+    ) -> AttackResult:
+        """Ask for all categories of the line of one person after another.
+
+        Parameters
+        ----------
+        oracle
+            What publishes counts.
+        truth
+            The category of the person, by its place, per line 0, 1, ...
+        closed_form
+            The probability to report beside the rate.
+
+        Returns
+        -------
+        AttackResult
+            The persons whose category is the only one published above 0. A line with a refusal
+            is missed.
+
+        Examples
+        --------
+        >>> Linkage(n_categories=2).run(lambda request: [3, 3], truth=[0, 1]).successes
+        0
+        """
+        places = truth_of(truth)
+        if places.max() >= self.n_categories:
+            raise RiskError(f"truth must hold places from 0 to {self.n_categories - 1}.")
+        groups = tuple((place,) for place in range(self.n_categories))
+        questioner = Questioner(oracle=oracle)
+        successes = 0
+        for line, own in enumerate(places.tolist()):
+            answers = questioner.ask(CountRequest(groups=groups, line=line))
+            if None not in answers:
+                successes += [place for place, seen in enumerate(answers) if seen] == [own]
+        return AttackResult(
+            name="linkage",
+            successes=successes,
+            trials=len(places),
+            queries=questioner.queries,
+            refused=questioner.refused,
+            closed_form=closed_form,
+        )
+
+    def closed_form(self, ptable: PTable, *, counts: ArrayLike, truth: ArrayLike) -> float:
+        """Give the expected share of persons that are linked, under a keyed mix.
+
+        Parameters
+        ----------
+        ptable
+            The p-table.
+        counts
+            The original counts, line by category.
+        truth
+            The category of the person of each line, by its place.
+
+        Notes
+        -----
+        Per line ``P(own > 0) Π P(other = 0)``: different cells have independent noise.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec, solve
+        >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
+        >>> Linkage(n_categories=2).closed_form(table, counts=[[0, 9]], truth=[1])
+        1.0
+        """
+        lines = truth_of(counts, n_columns=self.n_categories)
+        places = truth_of(truth)
+        if len(places) != len(lines) or places.max() >= self.n_categories:
+            raise RiskError(
+                f"truth must hold one place from 0 to {self.n_categories - 1} per line."
+            )
+        own = lines[np.arange(len(lines)), places]
+        if not own.all():
+            raise RiskError("A person counts in her own category; some of these are empty.")
+        kinds, where = np.unique(lines, return_inverse=True)
+        hidden = [float(noise_law(ptable, count=c).at(-c)) for c in kinds.tolist()]
+        p_hidden = np.array(hidden)[where].reshape(lines.shape)
+        p_own = p_hidden[np.arange(len(lines)), places].copy()
+        p_hidden[np.arange(len(lines)), places] = 1.0
+        return float(((1 - p_own) * p_hidden.prod(axis=1)).mean())
+
+    @staticmethod
+    def of_files(
+        released: Any, known: Any, *, quasi_identifiers: Sequence[str], identity: str
+    ) -> AttackResult:
+        """Link released records with a known file by what both say of a person.
+
+        Parameters
+        ----------
+        released, known, quasi_identifiers, identity
+            As for `risk.attacks._solvers.linkage.link`.
+
+        Returns
+        -------
+        AttackResult
+            Its trials are the released records; a hit is one that is alone with its
+            quasi-identifiers in both files, and linked to its own.
+
+        Examples
+        --------
+        >>> released = {"age": [19, 27, 27], "id": [1, 2, 3]}
+        >>> known = {"age": [19, 27, 27], "id": [1, 2, 3]}
+        >>> Linkage.of_files(
+        ...     released, known, quasi_identifiers=["age"], identity="id"
+        ... ).successes
+        1
+        """
+        from risk.attacks._solvers.linkage import link
+
+        found = link(released, known, quasi_identifiers=quasi_identifiers, identity=identity)
+        return AttackResult(
+            name="linkage of files",
+            successes=found.n_correct_unique or 0,
+            trials=found.n_records,
+            queries=0,
+        )

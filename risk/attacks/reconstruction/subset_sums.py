@@ -1,0 +1,167 @@
+"""Subset sums: one bit per person from counts of many random subsets of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from risk.attacks._solvers.subset_sums import decode_bits, expected_share_right
+from risk.attacks.oracle.checks import require_integers, truth_of
+from risk.attacks.oracle.laws import noise_law
+from risk.attacks.oracle.oracle import CountRequest, Questioner
+from risk.attacks.oracle.result import AttackResult
+from risk.errors import RiskError
+from risk.wellformed import require_between
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ptable import PTable
+    from risk.attacks.oracle.oracle import Oracle
+
+__all__ = ["SubsetSums"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubsetSums:
+    """Rebuild a secret bit of every person from noisy counts of random subsets.
+
+    It takes a service that counts any group of known persons, such as one with a filter on
+    fine places. Bounded noise of the size that tables have never stops it; only a limit on
+    queries, or on how finely people may be grouped, does.
+
+    Parameters
+    ----------
+    n_people
+        Persons per line; each is a category of its own.
+    n_queries
+        Random subsets to ask for, per line.
+    share_asked
+        The probability that a person is in a subset.
+    method
+        As for `risk.attacks._solvers.subset_sums.decode_bits`.
+
+    References
+    ----------
+    Dinur and Nissim (2003), Revealing information while preserving privacy, PODS.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec, solve
+    >>> table = solve(NoiseSpec(max_noise=5, variance=3.0))
+    >>> round(SubsetSums(n_people=100, n_queries=400).closed_form(table), 3)
+    0.994
+    """
+
+    n_people: int
+    n_queries: int
+    share_asked: float = 0.5
+    method: Literal["least-squares", "linear-program"] = "least-squares"
+
+    def __post_init__(self) -> None:
+        require_integers(
+            "an attack by subsets",
+            n_people=(self.n_people, 1, None),
+            n_queries=(self.n_queries, 1, None),
+        )
+        require_between(self.share_asked, name="share_asked", most=1)
+        if self.share_asked == 0:
+            raise RiskError("share_asked must be above 0: an empty subset has no count.")
+        if self.method not in {"least-squares", "linear-program"}:
+            raise RiskError(
+                f"method must be 'least-squares' or 'linear-program', not {self.method!r}."
+            )
+
+    def run(
+        self,
+        oracle: Oracle,
+        *,
+        truth: ArrayLike,
+        rng: np.random.Generator,
+        closed_form: float | None = None,
+    ) -> AttackResult:
+        """Attack the persons of one line after another.
+
+        Parameters
+        ----------
+        oracle
+            What publishes counts; a category holds one record or none.
+        truth
+            The bit of every person, 1 or 0, line by person.
+        rng
+            Which subsets are asked for.
+        closed_form
+            The share to report beside the rate.
+
+        Returns
+        -------
+        AttackResult
+            Its trials are the persons of all lines; guessing gives a half. The bits of one
+            line are rebuilt from the same counts: its interval is of so many independent
+            trials, and too narrow for few lines. A line without any answer is missed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> bits = [1, 0, 1, 1]
+        >>> exact = lambda request: [sum(bits[p] for p in group) for group in request.groups]
+        >>> attack = SubsetSums(n_people=4, n_queries=20)
+        >>> attack.run(exact, truth=[bits], rng=np.random.default_rng(1)).rate
+        1.0
+        """
+        lines = truth_of(truth, n_columns=self.n_people)
+        if lines.max() > 1:
+            raise RiskError("truth must hold bits, 0 or 1: one person per category.")
+        questioner = Questioner(oracle=oracle)
+        successes = 0
+        for line, bits in enumerate(lines):
+            asked = rng.random((self.n_queries, self.n_people)) < self.share_asked
+            asked = asked[asked.any(axis=1)]
+            if not len(asked):
+                continue
+            groups = tuple(tuple(np.flatnonzero(row).tolist()) for row in asked)
+            answers = questioner.ask(CountRequest(groups=groups, line=line))
+            known = [place for place, answer in enumerate(answers) if answer is not None]
+            if known:
+                seen = np.array([answers[place] for place in known], np.int64)
+                found = decode_bits(asked[known], seen, method=self.method)
+                successes += int((found == bits).sum())
+        return AttackResult(
+            name="subset sums",
+            successes=successes,
+            trials=lines.size,
+            queries=questioner.queries,
+            refused=questioner.refused,
+            closed_form=closed_form,
+        )
+
+    def closed_form(self, ptable: PTable) -> float:
+        """Approximate the share of bits that are right, by least squares and large counts.
+
+        Parameters
+        ----------
+        ptable
+            The p-table.
+
+        Notes
+        -----
+        See `_solvers.subset_sums.expected_share_right`; good to about a percent, and
+        there is no such formula for linear programs.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec, solve
+        >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
+        >>> round(SubsetSums(n_people=100, n_queries=200).closed_form(table), 3)
+        0.994
+        """
+        if self.method != "least-squares":
+            raise RiskError("There is a formula for method='least-squares' only.")
+        return expected_share_right(
+            n_people=self.n_people,
+            n_queries=self.n_queries,
+            variance=noise_law(ptable).variance,
+            share_asked=self.share_asked,
+        )

@@ -1,0 +1,1 @@
+"""What published counts tell of original ones: posteriors, intervals and bounds."""

@@ -1,0 +1,233 @@
+"""How near the original count is, in words an office can publish."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from risk.errors import RiskError
+from risk.inference.band import Band
+from risk.inference.credible import credible_intervals
+from risk.wellformed import require_between, require_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    from ptable.table import PTable
+    from risk.inference.inverse import Inverse
+
+__all__ = ["Accuracy", "accuracy_of_noise", "accuracy_table"]
+
+_LEVELS = (0.5, 0.9, 0.95)
+_UP_TO = 20
+_TIE = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Accuracy:
+    """Hold an interval of originals for each published count and level.
+
+    Parameters
+    ----------
+    published
+        The published counts, one per line.
+    levels
+        The levels, one per column.
+    lower, upper
+        The ends of the intervals, which belong to them; line by column.
+    half_widths
+        The least ``h`` for which ``published - h`` to ``published + h`` holds the level.
+
+    Examples
+    --------
+    >>> from ptable.design.mechanisms import Mechanism
+    >>> accuracy_of_noise(Mechanism.rounding(5).build(), [5, 10], levels=[0.95])
+    Accuracy(n_published=2, levels=(0.95,))
+    """
+
+    published: NDArray[np.int64]
+    levels: tuple[float, ...]
+    lower: NDArray[np.int64]
+    upper: NDArray[np.int64]
+    half_widths: NDArray[np.int64]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one line per published count and level.
+
+        Examples
+        --------
+        >>> from ptable.design.mechanisms import Mechanism
+        >>> found = accuracy_of_noise(Mechanism.rounding(5).build(), [10], levels=[0.95])
+        >>> found.to_frame().values.tolist()
+        [[10.0, 0.95, 8.0, 12.0, 2.0]]
+        """
+        import pandas as pd
+
+        n_lines, n_levels = self.half_widths.shape
+        return pd.DataFrame(
+            {
+                "published": np.repeat(self.published, n_levels),
+                "level": np.tile(np.array(self.levels), n_lines),
+                "lower": self.lower.ravel(),
+                "upper": self.upper.ravel(),
+                "half_width": self.half_widths.ravel(),
+            }
+        )
+
+    def __repr__(self) -> str:
+        return f"Accuracy(n_published={len(self.published)}, levels={self.levels})"
+
+
+def accuracy_table(
+    inverse: Inverse,
+    published: ArrayLike | None = None,
+    *,
+    levels: Iterable[float] = _LEVELS,
+) -> Accuracy:
+    """Find intervals that hold the original with a probability, for who has the prior.
+
+    Parameters
+    ----------
+    inverse
+        The p-table and the prior.
+    published
+        Published counts; None for those of 0 to 20 that occur.
+    levels
+        Probabilities, from 0 to 1.
+
+    Notes
+    -----
+    Lower and upper ends are those of `credible_intervals`, the shortest; they need not lie
+    evenly around the published count. Half-widths do: each is the least ``h`` with
+    ``P(|X - j| ≤ h | X' = j)`` at the level.
+
+    Given the published count, the statement is as good as the prior. The table tells of the
+    noise, and of the prior too: one counted from original cells shows through how many of them
+    are small. It is for inside, unless the prior is public or flat.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec, solve
+    >>> from risk.inference.inverse import Inverse
+    >>> from risk.inference.prior import Prior
+    >>> inverse = Inverse(table=solve(NoiseSpec(max_noise=5, variance=2.0)), prior=Prior.flat())
+    >>> found = accuracy_table(inverse, [0, 1, 100])
+    >>> found.half_widths
+    array([[0, 2, 2],
+           [1, 2, 3],
+           [1, 2, 3]])
+    """
+    seen = (
+        inverse.possible(_UP_TO)
+        if published is None
+        else require_counts(published, name="published").ravel()
+    )
+    wanted = _levels(levels)
+    intervals = [credible_intervals(inverse, seen, level=level) for level in wanted]
+    originals, probabilities = inverse.windows(seen)
+    away = np.abs(originals - seen[:, None])
+    reach = np.arange(int(away.max(initial=0)) + 1)
+    held = np.stack([(probabilities * (away <= h)).sum(axis=1) for h in reach], axis=1)
+    return Accuracy(
+        published=seen,
+        levels=wanted,
+        lower=np.stack([found.lower for found in intervals], axis=1),
+        upper=np.stack([found.upper for found in intervals], axis=1),
+        half_widths=_least(held, wanted),
+    )
+
+
+def accuracy_of_noise(
+    table: PTable,
+    published: ArrayLike | None = None,
+    *,
+    levels: Iterable[float] = _LEVELS,
+) -> Accuracy:
+    """Find intervals that hold every original often enough, without any prior.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+    published
+        Published counts; None for those of 0 to 20 that occur.
+    levels
+        How often, from 0 to 1.
+
+    Notes
+    -----
+    The half-width at ``j`` is the largest, among the originals that can be published as
+    ``j``, of the least ``h`` with ``P(|noise| ≤ h)`` at the level. Whatever the original, all
+    it can be published as have at least its own ``h``, so that the interval around what is
+    drawn holds it with at least the level. That is said of the draw, not of one published
+    count: of the cells published as ``j`` fewer may be held, if the originals are such.
+    Ends stop at the least and the greatest original that can lead to ``j``.
+
+    No original count enters, so that an office can publish the table. It gives away quantiles
+    of the noise, and through the ends which small counts are never published or left at 0: one
+    level bounds the variance loosely, each further level closes in on the law, and level 1 is
+    the largest noise itself. Who keeps the bound secret publishes one level, and below 1.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec, solve
+    >>> found = accuracy_of_noise(solve(NoiseSpec(max_noise=5, variance=2.0)), [0, 1, 100])
+    >>> found.half_widths
+    array([[1, 2, 3],
+           [1, 2, 3],
+           [1, 2, 3]])
+    >>> found.lower[:, 2], found.upper[:, 2]
+    (array([ 0,  1, 97]), array([  3,   4, 103]))
+    """
+    band = Band.of(table)
+    wanted = _levels(levels)
+    seen = (
+        np.arange(_UP_TO + 1)
+        if published is None
+        else require_counts(published, name="published").ravel()
+    )
+    originals, probabilities = band.windows(seen)
+    leads = probabilities > 0
+    if published is None:
+        kept = leads.any(axis=1)
+        seen, originals, leads = seen[kept], originals[kept], leads[kept]
+    elif not leads.any(axis=1).all():
+        raise RiskError(
+            "This table never publishes some of the counts asked for.",
+            hint="leave published out for those of 0 to 20 that occur",
+        )
+    size = np.abs(np.arange(band.lowest, band.highest + 1))
+    held = np.stack(
+        [(band.probabilities * (size <= h)).sum(axis=1) for h in range(int(size.max()) + 1)],
+        axis=1,
+    )
+    by_row = _least(held, wanted)[band.rows(np.maximum(originals, 0))]
+    half_widths = np.where(leads[:, :, None], by_row, 0).max(axis=1, initial=0)
+    lowest = np.where(leads, originals, np.iinfo(np.int64).max).min(axis=1, keepdims=True)
+    highest = np.where(leads, originals, -1).max(axis=1, keepdims=True)
+    return Accuracy(
+        published=seen,
+        levels=wanted,
+        lower=np.maximum(seen[:, None] - half_widths, lowest),
+        upper=np.minimum(seen[:, None] + half_widths, highest),
+        half_widths=half_widths,
+    )
+
+
+def _levels(levels: Iterable[float]) -> tuple[float, ...]:
+    wanted = tuple(require_between(level, name="levels", most=1.0) for level in levels)
+    if not wanted:
+        raise RiskError("levels must hold at least one level.", hint="levels=[0.95]")
+    return wanted
+
+
+def _least(held: NDArray[np.float64], levels: tuple[float, ...]) -> NDArray[np.int64]:
+    """Give, per line and level, the first column that holds it."""
+    full = held.copy()
+    full[:, -1] = 1.0
+    return np.stack([np.argmax(full >= level - _TIE, axis=1) for level in levels], axis=1)

@@ -1,0 +1,179 @@
+"""The transition probabilities of every count, however large, as a band around the diagonal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ptable.lookup import cycle_length
+from risk.errors import RiskError
+from risk.wellformed import require_counts, require_plain
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from ptable.table import PTable
+
+__all__ = ["Band"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Band:
+    """P(noise | count) for the rows of a p-table, and which row serves a count.
+
+    Parameters
+    ----------
+    lowest
+        The smallest noise, the first column.
+    probabilities
+        P(noise column | row), read-only.
+    cycle
+        How many last rows serve the larger counts in turn.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+    >>> band = Band.of(table)
+    >>> band.lowest, band.probabilities.tolist()
+    (-1, [[0.0, 1.0, 0.0], [0.5, 0.0, 0.5]])
+    """
+
+    lowest: int
+    probabilities: NDArray[np.float64]
+    cycle: int
+
+    @classmethod
+    def of(cls, table: PTable) -> Band:
+        """Read a p-table of counts.
+
+        Parameters
+        ----------
+        table
+            The p-table.
+
+        Examples
+        --------
+        >>> from ptable import PTable
+        >>> Band.of(PTable(noise=[[0]], upper=[[8]], key_range=8)).width
+        1
+        """
+        require_plain(table)
+        rows = [table.units(count) for count in range(table.n_rows)]
+        lowest = min(v for row in rows for v, n in row.items() if n)
+        highest = max(v for row in rows for v, n in row.items() if n)
+        probabilities = np.zeros((len(rows), highest - lowest + 1))
+        for place, row in enumerate(rows):
+            for v, n in row.items():
+                if n:
+                    probabilities[place, v - lowest] = n / table.key_range
+        probabilities.setflags(write=False)
+        cycle = cycle_length(table.large_counts, n_rows=len(rows))
+        return cls(lowest=lowest, probabilities=probabilities, cycle=cycle)
+
+    @property
+    def width(self) -> int:
+        """How many noise values the band spans.
+
+        Examples
+        --------
+        >>> from ptable.design.mechanisms import Mechanism
+        >>> Band.of(Mechanism.random_rounding(3).build()).width
+        5
+        """
+        return int(self.probabilities.shape[1])
+
+    @property
+    def highest(self) -> int:
+        """The largest noise, the last column.
+
+        Examples
+        --------
+        >>> from ptable.design.mechanisms import Mechanism
+        >>> Band.of(Mechanism.random_rounding(3).build()).highest
+        2
+        """
+        return self.lowest + self.width - 1
+
+    def rows(self, counts: ArrayLike) -> NDArray[np.int64]:
+        """Give the row that serves each count.
+
+        Parameters
+        ----------
+        counts
+            Original counts.
+
+        Examples
+        --------
+        >>> from ptable import PTable
+        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+        >>> Band.of(table).rows([0, 1, 99])
+        array([0, 1, 1])
+        """
+        numbers = require_counts(counts, name="counts")
+        n_rows = len(self.probabilities)
+        beyond = n_rows - self.cycle + (numbers - n_rows) % self.cycle
+        return np.where(numbers < n_rows, numbers, beyond)
+
+    def forward(self, originals: ArrayLike, published: ArrayLike) -> NDArray[np.float64]:
+        """Give P(published | original), pair by pair; shapes broadcast.
+
+        Parameters
+        ----------
+        originals, published
+            Counts.
+
+        Examples
+        --------
+        >>> from ptable import PTable
+        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+        >>> Band.of(table).forward([1, 1, 9], [0, 1, 10])
+        array([0.5, 0. , 0.5])
+        """
+        rows = self.rows(originals)
+        seen, counts = require_counts(published, name="published"), np.asarray(originals)
+        try:
+            noise = seen - counts.astype(np.int64)
+        except ValueError:
+            raise RiskError(
+                "originals and published must be pairs, or of shapes that broadcast: "
+                f"{counts.shape} and {seen.shape} are not.",
+                hint="originals[:, None] and published[None, :] give all pairs",
+            ) from None
+        places = noise - self.lowest
+        inside = (places >= 0) & (places < self.width)
+        return np.where(
+            inside, self.probabilities[rows, np.where(inside, places, 0)], 0.0
+        ).astype(np.float64)
+
+    def windows(
+        self, published: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Give, for each published count, the originals in reach and P(published | original).
+
+        Parameters
+        ----------
+        published
+            Counts, in one dimension.
+
+        Returns
+        -------
+        tuple
+            Two matrices with one line per published count; originals ascend and may be
+            negative, where the probability is 0.
+
+        Examples
+        --------
+        >>> from ptable import PTable
+        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
+        >>> originals, probabilities = Band.of(table).windows(np.array([0, 2]))
+        >>> originals.tolist(), probabilities.tolist()
+        ([[-1, 0, 1], [1, 2, 3]], [[0.0, 1.0, 0.5], [0.5, 0.0, 0.5]])
+        """
+        noise = np.arange(self.highest, self.lowest - 1, -1)
+        originals = published[:, None] - noise
+        exist = originals >= 0
+        rows = self.rows(np.where(exist, originals, 0))
+        return originals, self.probabilities[rows, noise - self.lowest] * exist

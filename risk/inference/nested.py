@@ -1,0 +1,191 @@
+"""What two published counts give away together when one record more tells the cells apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from risk.errors import RiskError
+from risk.inference.band import Band
+from risk.wellformed import require_counts
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from ptable.table import PTable
+    from risk.distributions.histogram import Histogram
+    from risk.inference.prior import Prior
+
+__all__ = ["GivenAway", "certain_with_one_more", "differing_answers"]
+
+#: Probabilities of a p-table are multiples of one part in 2**32; less is arithmetic.
+_NOTHING = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenAway:
+    """How often an original count is known for certain, and from what.
+
+    Parameters
+    ----------
+    probability
+        P(the original is known for certain | it is one of the suspects).
+    original, published, published_more
+        The original that is given away most often, what it is then published as, and what
+        the cell with one record more is published as; None where nothing is ever certain.
+    set_probability
+        P(it is certain that the original is a suspect | it is one of the suspects).
+    set_published, set_published_more
+        The two published counts that make it certain most often; None where none do.
+
+    Examples
+    --------
+    >>> GivenAway().original is None
+    True
+    """
+
+    probability: float = 0.0
+    original: int | None = None
+    published: int | None = None
+    published_more: int | None = None
+    set_probability: float = 0.0
+    set_published: int | None = None
+    set_published_more: int | None = None
+
+
+def certain_with_one_more(table: PTable, prior: Prior, originals: ArrayLike) -> GivenAway:
+    """Compute how often two nested cells that differ by one record give an original away.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+    prior
+        What is believed about the smaller cell before.
+    originals
+        The suspects.
+
+    Notes
+    -----
+    The reader knows the p-table and that the second cell holds the records of the first and
+    one more. The noises are independent, so an original i is published with it as (a, b) with
+    probability ``p_ia p_(i+1)b``; it is certain when no other original that the prior allows
+    may be, and it is certain to be a suspect when none that is no suspect may be. Two zonings
+    whose boundary moved by one person are such cells.
+
+    Examples
+    --------
+    >>> from ptable.design.mechanisms import Mechanism
+    >>> from risk.inference.prior import Prior
+    >>> found = certain_with_one_more(Mechanism.rounding(5).build(), Prior.flat(), [1, 2, 3, 4])
+    >>> found.probability, found.original, found.published, found.published_more
+    (0.25, 2, 0, 5)
+    >>> table = Mechanism.random_rounding(5).build()  # 5, and 0 with one more: it was 1, 2 or 3
+    >>> found = certain_with_one_more(table, Prior.flat(), [1, 2, 3, 4])
+    >>> found.probability, round(found.set_probability, 2), found.set_published
+    (0.0, 0.1, 5)
+    """
+    suspects = np.unique(require_counts(originals, name="originals"))
+    weights = prior.at(suspects)
+    if not weights.any():
+        raise RiskError(
+            "originals must list a count that the prior does not rule out.",
+            hint="smooth the prior with Prior.from_counts(..., added=0.5)",
+        )
+    band = Band.of(table)
+    weights = weights / weights.sum()
+    single, several = _Sure(), _Sure()
+    for suspect, weight in zip(suspects.tolist(), weights.tolist(), strict=True):
+        if weight:
+            seen, others, strangers = _pairs(band, prior, suspect, suspects)
+            single.add(suspect, weight * seen.chances * (others == 0), seen)
+            several.add(suspect, weight * seen.chances * (strangers == 0), seen)
+    return GivenAway(
+        probability=min(1.0, single.total),
+        original=single.original,
+        published=single.published,
+        published_more=single.published_more,
+        set_probability=min(1.0, several.total),
+        set_published=several.published,
+        set_published_more=several.published_more,
+    )
+
+
+class _Seen(NamedTuple):
+    """What an original and the same cell with one record more are published as."""
+
+    published: NDArray[np.int64]
+    published_more: NDArray[np.int64]
+    chances: NDArray[np.float64]
+
+
+class _Sure:
+    """Adds up what is certain, and keeps the original and the pair that weigh most."""
+
+    def __init__(self) -> None:
+        self.total, self.most = 0.0, _NOTHING
+        self.original: int | None = None
+        self.published: int | None = None
+        self.published_more: int | None = None
+
+    def add(self, original: int, certain: NDArray[np.float64], seen: _Seen) -> None:
+        """Add what an original makes certain, pair by pair."""
+        self.total += float(certain.sum())
+        if float(certain.sum()) > self.most:
+            self.most = float(certain.sum())
+            a, b = np.unravel_index(int(np.argmax(certain)), certain.shape)
+            self.original = original
+            self.published = int(seen.published[a])
+            self.published_more = int(seen.published_more[b])
+
+
+def _pairs(
+    band: Band, prior: Prior, suspect: int, suspects: NDArray[np.int64]
+) -> tuple[_Seen, NDArray[np.float32], NDArray[np.float32]]:
+    """Give what may be seen of an original, how many others may be, and how many strangers."""
+    noise = np.arange(band.lowest, band.highest + 1)
+    published, more = (seen[seen >= 0] for seen in (suspect + noise, suspect + 1 + noise))
+    # Whoever may be confused with the suspect is published within its reach.
+    near = np.arange(max(0, suspect - band.width + 1), suspect + band.width)
+    near = near[prior.at(near) > 0]
+    first = band.forward(near[:, None], published[None, :])
+    second = band.forward(near[:, None] + 1, more[None, :])
+    is_first, is_second = (first > 0).astype(np.float32), (second > 0).astype(np.float32)
+    own = near == suspect
+    seen = _Seen(published, more, np.outer(first[own], second[own]))
+    is_stranger = ~np.isin(near, suspects)
+    return (
+        seen,
+        is_first[~own].T @ is_second[~own],
+        is_first[is_stranger].T @ is_second[is_stranger],
+    )
+
+
+def differing_answers(table: PTable, histogram: Histogram) -> float:
+    """Compute how often two draws of noise for one cell differ.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+    histogram
+        The cells.
+
+    Notes
+    -----
+    ``Σ_c N_c (1 - Σ_v p_c(v)²) / Σ_c N_c`` with ``N_c`` cells of count c: 0 where no chance is
+    in the noise. Where it is drawn once and for all, as from cell keys, nobody ever sees it.
+
+    Examples
+    --------
+    >>> from ptable.design.mechanisms import Mechanism
+    >>> from risk.distributions.histogram import Histogram
+    >>> table = Mechanism.random_rounding(3).build()
+    >>> round(differing_answers(table, Histogram.of([1, 2, 3])), 4)
+    0.2963
+    """
+    band = Band.of(table)
+    equal = np.square(band.probabilities).sum(axis=1)[band.rows(histogram.counts)]
+    return max(0.0, float(histogram.cells @ (1 - equal)) / histogram.n_cells)

@@ -1,0 +1,1 @@
+"""Risk against utility over many designs of noise."""

@@ -1,0 +1,184 @@
+"""The designs that a risk-utility map compares, built once each, refusals kept."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ptable.design.design import Design, design_from_dict
+from ptable.design.mechanisms import Mechanism
+from ptable.design.spec import NoiseSpec
+from ptable.design.stack import StackedSpec
+from ptable.errors import InfeasibleError, PTableError
+from ptable.lookup import cycle_length
+from ptable.table import PTable
+from risk.errors import RiskError
+from risk.wellformed import require_between
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["BuiltDesigns", "MapDesign", "build_designs", "keep_zeros", "noise_grid"]
+
+#: A p-table, what one is built from, or what its ``to_dict`` gives.
+MapDesign: TypeAlias = "PTable | NoiseSpec | StackedSpec | Mechanism | Mapping[str, Any]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltDesigns:
+    """The p-tables of designs, and why others have none.
+
+    Parameters
+    ----------
+    tables
+        Name → p-table.
+    refused
+        Name → reason.
+
+    Examples
+    --------
+    >>> build_designs({"r": Mechanism.rounding(3)}).refused
+    mappingproxy({})
+    """
+
+    tables: Mapping[str, PTable]
+    refused: Mapping[str, str]
+
+
+def noise_grid(
+    *,
+    max_noise: Sequence[int],
+    variance: Sequence[float],
+    small: Sequence[int] = (0,),
+    **options: Any,
+) -> dict[str, MapDesign]:
+    """Name every combination of noise parameters, impossible ones included.
+
+    Parameters
+    ----------
+    max_noise, variance, small
+        Values of the parameters of `ptable.NoiseSpec`.
+    **options
+        Its other parameters, the same for all.
+
+    Examples
+    --------
+    >>> list(noise_grid(max_noise=[2, 5], variance=[1.0], small=[0, 2]))
+    ['D=2 V=1 js=0', 'D=2 V=1 js=2', 'D=5 V=1 js=0', 'D=5 V=1 js=2']
+    """
+    for name, values in (("max_noise", max_noise), ("variance", variance), ("small", small)):
+        for value in values:
+            require_between(value, name=name)
+    return {
+        f"D={d} V={v:g} js={js}": {"max_noise": d, "variance": v, "small": js, **options}
+        for d, v, js in itertools.product(max_noise, variance, small)
+    }
+
+
+def build_designs(
+    designs: Mapping[str, MapDesign],
+    *,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> BuiltDesigns:
+    """Build or solve every design once; equal specifications are solved together.
+
+    Parameters
+    ----------
+    designs
+        Name → design.
+    progress
+        Called with ``"designs"``, how many are done, and how many there are.
+
+    Examples
+    --------
+    >>> found = build_designs(noise_grid(max_noise=[2], variance=[1.0, 9.0]))
+    >>> list(found.tables), list(found.refused)
+    (['D=2 V=1 js=0'], ['D=2 V=9 js=0'])
+    """
+    tables: dict[str, PTable] = {}
+    refused: dict[str, str] = {}
+    solved: dict[NoiseSpec | StackedSpec, PTable | str] = {}
+    for done, (name, design) in enumerate(_resolved(designs).items()):
+        if progress is not None:
+            progress("designs", done, len(designs))
+        if isinstance(design, (NoiseSpec, StackedSpec)):
+            if design not in solved:
+                solved[design] = _solved(design)
+            found = solved[design]
+        else:
+            found = design.build() if isinstance(design, Mechanism) else design
+        if isinstance(found, PTable):
+            tables[name] = found
+        else:
+            refused[name] = found
+    if progress is not None:
+        progress("designs", len(designs), len(designs))
+    return BuiltDesigns(tables=MappingProxyType(tables), refused=MappingProxyType(refused))
+
+
+def keep_zeros(table: PTable) -> PTable:
+    """Publish empty cells as 0, as ckm does whatever a p-table says of them.
+
+    Parameters
+    ----------
+    table
+        A p-table of counts.
+
+    Examples
+    --------
+    >>> noisy = Mechanism.discrete_laplace(1.0, max_noise=5).build()
+    >>> keep_zeros(noisy).units(0), keep_zeros(noisy).units(1) == noisy.units(1)
+    ({0: 4294967296}, True)
+    """
+    rows = [table.units(count) for count in range(table.n_rows)]
+    if set(rows[0]) == {0}:
+        return table
+    cycle = cycle_length(table.large_counts, n_rows=len(rows))
+    served = rows[-cycle:] if cycle == len(rows) else []  # row 0 may serve larger counts too
+    kept = [{0: table.key_range}, *rows[1:], *served]
+    return PTable.from_units(
+        kept, key_range=table.key_range, large_counts=table.large_counts, label=table.label
+    )
+
+
+def _resolved(designs: Mapping[str, MapDesign]) -> dict[str, PTable | Design | str]:
+    """Read all designs; text says why one is impossible. All problems come together."""
+    problems = [] if designs else ["there is none"]
+    found: dict[str, PTable | Design | str] = {}
+    for name, given in designs.items():
+        try:
+            read = design_from_dict(given) if isinstance(given, Mapping) else given
+        except InfeasibleError as error:
+            found[name] = str(error.problem)
+            continue
+        except PTableError as error:
+            problems.append(f"{name!r}: {error.problem}")
+            continue
+        except TypeError as error:
+            problems.append(f"{name!r}: {str(error).partition('() ')[2] or error}")
+            continue
+        if not isinstance(read, (PTable, NoiseSpec, StackedSpec, Mechanism)):
+            problems.append(f"{name!r} is a {type(read).__name__!r}")
+        elif not isinstance(read, Mechanism) and (read.step != 1 or read.anchors is not None):
+            problems.append(f"{name!r} is for magnitudes")
+        else:
+            found[name] = read
+    if problems:
+        raise RiskError(
+            "A design must be a p-table for counts, a NoiseSpec or its parameters, a "
+            "StackedSpec or a Mechanism: " + "; ".join(problems) + ".",
+            hint="noise_grid() makes designs of all combinations of parameters",
+        )
+    return found
+
+
+def _solved(spec: NoiseSpec | StackedSpec) -> PTable | str:
+    from ptable.solver.solve import solve
+
+    try:
+        return solve(spec)
+    except InfeasibleError as error:
+        return str(error.problem)

@@ -1,0 +1,250 @@
+"""The figures of one design on one table, in closed form from its histogram of counts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ptable.proof.guarantees import guarantee
+from risk.attacks.pairs import pairs_needed
+from risk.inference.band import Band
+from risk.inference.inverse import Inverse
+from risk.inference.nested import certain_with_one_more
+from risk.inference.worst import worst_posterior
+from risk.risk_map.catalogue import FIGURES
+from risk.utility.classes import CLASSES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ptable.table import PTable
+    from risk.distributions.histogram import Histogram
+
+__all__ = ["ReadyTable", "own_figures", "risk_figures", "utility_figures"]
+
+_POSTERIORS = (
+    "q_worst",
+    "q_worst_set",
+    "q_set",
+    "q_least",
+    "true_if_small",
+    "sensitive_kept",
+    "given_away",
+    "given_away_set",
+)
+_USES = tuple(
+    name for name, figure in FIGURES.items() if figure.side == "utility" and not figure.is_drawn
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class ReadyTable:
+    """A p-table with what all its figures need.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+    band
+        Its probabilities.
+
+    Examples
+    --------
+    >>> from ptable.design.mechanisms import Mechanism
+    >>> ReadyTable.of(Mechanism.rounding(3).build()).noise
+    array([-1,  0,  1])
+    """
+
+    table: PTable
+    band: Band
+
+    @classmethod
+    def of(cls, table: PTable) -> ReadyTable:
+        """Read a p-table.
+
+        Parameters
+        ----------
+        table
+            The p-table.
+
+        Examples
+        --------
+        >>> from ptable.design.mechanisms import Mechanism
+        >>> ReadyTable.of(Mechanism.rounding(3).build()).band.cycle
+        3
+        """
+        return cls(table=table, band=Band.of(table))
+
+    @property
+    def noise(self) -> NDArray[np.int64]:
+        """The noise of each column of the band.
+
+        Examples
+        --------
+        >>> from ptable.design.mechanisms import Mechanism
+        >>> ReadyTable.of(Mechanism.rounding(2).build()).noise
+        array([0, 1])
+        """
+        return np.arange(self.band.lowest, self.band.highest + 1)
+
+
+def own_figures(ready: ReadyTable) -> dict[str, float | None]:
+    """Compute what a p-table tells without any data: privacy and attacks on large counts.
+
+    Parameters
+    ----------
+    ready
+        The p-table.
+
+    Notes
+    -----
+    Where large counts take rows in turn, figures are means over one turn, and the variance of
+    the noise is that of a count that falls on each of the rows alike.
+
+    Examples
+    --------
+    >>> from ptable.design.mechanisms import Mechanism
+    >>> found = own_figures(ReadyTable.of(Mechanism.random_rounding(3).build()))
+    >>> round(found["differencing"], 4), found["averaging_queries"]
+    (0.4074, 82.0)
+    """
+    band = ready.band
+    n_rows = len(band.probabilities)
+    large = np.arange(n_rows, n_rows + band.cycle)
+    laws, nexts = (band.probabilities[band.rows(large + more)] for more in (0, 1))
+    # X' is the same for X and X + 1: noise v for the one, v - 1 for the other.
+    equal = float((laws[:, 1:] * nexts[:, :-1]).sum()) / band.cycle
+    law = laws.mean(axis=0)
+    mean = float(law @ ready.noise)
+    variance = max(0.0, float(law @ (ready.noise - mean) ** 2))
+    deltas = [row.delta for row in guarantee(ready.table, epsilon=1.0).rows]
+    return {
+        "delta": max(delta for delta in deltas if delta is not None),
+        "differencing": 1 - equal,
+        "averaging_queries": 2.0 * math.ceil(pairs_needed(variance)),
+    }
+
+
+def risk_figures(
+    ready: ReadyTable, histogram: Histogram, *, sensitive: NDArray[np.int64]
+) -> dict[str, float | None]:
+    """Compute posteriors of sensitive counts; None where a condition never occurs.
+
+    Parameters
+    ----------
+    ready
+        The p-table.
+    histogram
+        The cells.
+    sensitive
+        Different counts.
+
+    Examples
+    --------
+    >>> from ptable.design.mechanisms import Mechanism
+    >>> from risk.distributions.histogram import Histogram
+    >>> ready = ReadyTable.of(Mechanism.random_rounding(3).build())
+    >>> risk_figures(ready, Histogram.of([1, 2, 3]), sensitive=np.array([1, 2]))["q_worst"]
+    0.6666666666666666
+    """
+    band = ready.band
+    found: dict[str, float | None] = dict.fromkeys(_POSTERIORS)
+    least = _least_published(band)
+    # Originals in reach of any published count that is asked about.
+    reach = max(int(sensitive.max()) + max(band.highest, 0), least) - min(band.lowest, 0)
+    prior = histogram.prior(reach)
+    if prior is None:
+        return found
+    inverse = Inverse(table=ready.table, prior=prior)
+    weights = prior.at(sensitive)
+    if weights.any():
+        worst = worst_posterior(inverse, sensitive)
+        kept = band.forward(sensitive, sensitive)
+        found["q_worst"] = float(worst.probabilities.max())
+        found["q_worst_set"] = worst.set_probability
+        found["sensitive_kept"] = float((weights * kept).sum() / weights.sum())
+        away = certain_with_one_more(ready.table, prior, sensitive)
+        found |= {
+            "given_away": away.probability,
+            "given_away_set": away.set_probability,
+        }
+    if inverse.weight([least])[0] > 0:
+        found["q_least"] = inverse.of_sets(np.arange(1, int(sensitive.max()) + 1), [least])
+    chances = inverse.weight(sensitive)
+    if chances.any():
+        true = weights * band.forward(sensitive, sensitive)
+        found["q_set"] = inverse.of_sets(sensitive, sensitive)
+        found["true_if_small"] = float(true.sum() / chances.sum())
+    return found
+
+
+def utility_figures(ready: ReadyTable, histogram: Histogram) -> dict[str, float | None]:
+    """Compute expected losses of users; None where there are no such cells.
+
+    Parameters
+    ----------
+    ready
+        The p-table.
+    histogram
+        The cells.
+
+    Notes
+    -----
+    With ``N_c`` cells of count c, means are ``Σ_c N_c Σ_v p_c(v) f(c, v) / Σ_c N_c``. The two
+    roots, ``rmse`` and ``hellinger_raw``, are of the expected square: slightly above the
+    expectation of the root, by less than its variance over twice its size.
+
+    Examples
+    --------
+    >>> from ptable.design.mechanisms import Mechanism
+    >>> from risk.distributions.histogram import Histogram
+    >>> ready = ReadyTable.of(Mechanism.random_rounding(3).build())
+    >>> found = utility_figures(ready, Histogram.of([1, 3, 5, 0]))
+    >>> round(found["rmse"], 4), round(found["false_zeros"], 4)
+    (1.0, 0.6667)
+    """
+    counts, cells, noise = histogram.counts, histogram.cells, ready.noise
+    laws = ready.band.probabilities[ready.band.rows(counts)]
+    size, square, drift = laws @ np.abs(noise), laws @ noise**2, laws @ noise
+    changed = laws @ (noise != 0)
+    n, positive = histogram.n_cells, counts > 0
+    if not n:
+        return dict.fromkeys(_USES)
+    found: dict[str, float | None] = {
+        "aad": float(cells @ size) / n,
+        "rmse": math.sqrt(float(cells @ square) / n),
+        "bias_mean": abs(float(cells @ drift)) / n,
+        "changed_pct": 100 * float(cells @ changed) / n,
+    }
+    published = np.maximum(counts[:, None] + noise, 0)
+    root = np.sqrt(counts.astype(np.float64))[:, None]
+    distance = cells * (laws * (np.sqrt(published) - root) ** 2).sum(axis=1) / 2
+    found["hellinger_raw"] = math.sqrt(float(distance.sum()))
+    for name, (low, high) in CLASSES.items():
+        inside = (counts >= low) & (counts <= (np.inf if high is None else high))
+        some = math.sqrt(float(distance[inside].sum()))
+        found[f"hellinger_{name}"] = some if inside.any() else None
+    n_positive = int(cells[positive].sum())
+    gone = float(
+        cells[positive] @ (laws * (counts[:, None] + noise == 0)).sum(axis=1)[positive]
+    )
+    found["false_zeros"] = gone
+    if not n_positive:
+        return found | dict.fromkeys(("rmad_pct", "changed_nonzero_pct", "false_zeros_pct"))
+    relative = float(cells[positive] @ (size[positive] / counts[positive]))
+    found["rmad_pct"] = 100 * relative / n_positive
+    found["changed_nonzero_pct"] = 100 * float((cells * changed)[positive].sum()) / n_positive
+    found["false_zeros_pct"] = 100 * gone / n_positive
+    return found
+
+
+def _least_published(band: Band) -> int:
+    """Give the least positive count that some original is published as."""
+    seen = 1
+    while True:
+        if band.windows(np.array([seen]))[1].any():
+            return seen
+        seen += 1

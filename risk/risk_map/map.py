@@ -1,0 +1,201 @@
+"""The risk-utility map: what designs of noise give away and cost, on one set of tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from risk.distributions.histogram import Histogram
+from risk.errors import RiskError
+from risk.risk_map.catalogue import FIGURES
+from risk.risk_map.designs import build_designs, keep_zeros
+from risk.risk_map.draws import DRAWN, draw_keys, drawn_figures
+from risk.risk_map.figures import ReadyTable, own_figures, risk_figures, utility_figures
+from risk.risk_map.result import EVERY_TABLE, MapLine, RiskUtilityMap
+from risk.wellformed import require_counts, require_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from ptable.table import PTable
+    from risk.risk_map.designs import MapDesign
+
+__all__ = ["risk_utility_map"]
+
+
+def risk_utility_map(
+    designs: Mapping[str, MapDesign],
+    tables: Mapping[str, ArrayLike | Histogram],
+    *,
+    rng: np.random.Generator,
+    sensitive: Sequence[int] = (1, 2, 3, 4),
+    grid_sizes: Mapping[str, int] | None = None,
+    together: Histogram | None = None,
+    zeros: Literal["keep", "noise"] = "keep",
+    n_draws: int = 1,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> RiskUtilityMap:
+    """Compute what designs of noise give away and cost on a set of tables.
+
+    Parameters
+    ----------
+    designs
+        Name → p-table, `ptable.NoiseSpec`, `ptable.StackedSpec`, `ptable.Mechanism`, or what
+        their ``to_dict`` gives. Those that are infeasible are listed with the reason.
+    tables
+        Name → original counts of the cells, in any shape, or their histogram. Figures of risk
+        take all cells of a histogram, figures of use those that its table lists.
+    rng
+        Draws the keys; the same ones for every design, so that designs differ by themselves
+        and not by chance.
+    sensitive
+        The sensitive original counts.
+    grid_sizes
+        Name of a table → the number of cells of its declared grid; those that the counts do
+        not list are empty. A table without one lists all.
+    together
+        The cells of all tables together, where one that several tables show is to count once;
+        by default the cells of all tables.
+    zeros
+        ``"keep"`` publishes empty cells as 0, as ckm does; ``"noise"`` follows the p-table.
+    n_draws
+        How many times keys are drawn for the figures without a closed form; 0 leaves these
+        out. For all tables together they are means over the tables, weighted by cells.
+    progress
+        Called with a stage (``"designs"``, ``"map"``), how much is done, how much there is.
+
+    Notes
+    -----
+    The prior of the posteriors is the share of each count in the table itself, as an intruder
+    who knew the table's histogram would have it. All figures but the drawn ones are exact
+    expectations over uniform keys; `FIGURES` defines each.
+
+    Examples
+    --------
+    >>> found = risk_utility_map(
+    ...     {"D=2": {"max_noise": 2, "variance": 1.0}, "no": {"max_noise": 1, "variance": 3.0}},
+    ...     {"t": [1, 2, 3, 8]},
+    ...     grid_sizes={"t": 10},
+    ...     rng=np.random.default_rng(1),
+    ... )
+    >>> found.designs, list(found.refused), round(found.find("D=2", "rmse"), 4)
+    (('D=2',), ['no'], 0.6325)
+    """
+    suspects = _suspects(sensitive)
+    draws = require_whole(n_draws, name="n_draws")
+    if zeros not in ("keep", "noise"):
+        raise RiskError(f"zeros must be 'keep' or 'noise', not {zeros!r}.")
+    sheets = _sheets(tables, grid_sizes or {}, n_draws=draws, rng=rng)
+    sheets[EVERY_TABLE] = _all_together(sheets, together)
+    built = build_designs(designs, progress=progress)
+    lines: list[MapLine] = []
+    for done, (name, table) in enumerate(built.tables.items()):
+        if progress is not None:
+            progress("map", done, len(built.tables))
+        ready = keep_zeros(table) if zeros == "keep" else table
+        lines += _lines(name, ready, sheets, suspects)
+    if progress is not None:
+        progress("map", len(built.tables), len(built.tables))
+    return RiskUtilityMap(
+        lines=tuple(lines),
+        refused=built.refused,
+        sensitive=tuple(suspects.tolist()),
+        n_draws=draws,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class _Sheet:
+    """One table: its histogram, and its cells with their keys where keys are drawn."""
+
+    histogram: Histogram
+    n_cells: int
+    counts: NDArray[np.int64]
+    keys: tuple[NDArray[np.uint32], ...]
+
+
+def _suspects(sensitive: Sequence[int]) -> NDArray[np.int64]:
+    asked = list(sensitive) if isinstance(sensitive, range) else sensitive
+    suspects = np.unique(require_counts(asked, name="sensitive"))
+    if not suspects.size or suspects[0] == 0:
+        raise RiskError(
+            "sensitive must list counts of at least 1.", hint="for example (1, 2, 3, 4)"
+        )
+    return suspects
+
+
+def _sheets(
+    tables: Mapping[str, ArrayLike | Histogram],
+    grid_sizes: Mapping[str, int],
+    *,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> dict[str, _Sheet]:
+    problems = []
+    if not tables:
+        problems.append("There must be at least one table.")
+    if EVERY_TABLE in tables:
+        problems.append("A table must have a name: no name is all of them together.")
+    unknown = sorted(set(grid_sizes) - set(tables))
+    if unknown:
+        problems.append(f"grid_sizes names no table of these: {', '.join(unknown)}.")
+    sheets = {}
+    for name, given in tables.items():
+        try:
+            if isinstance(given, Histogram):
+                histogram = given
+            else:
+                histogram = Histogram.of(given, grid_size=grid_sizes.get(name))
+        except RiskError as error:
+            problems.append(f"Table {name!r}: {error.problem}")
+            continue
+        counts = histogram.as_listed().listed() if n_draws else np.zeros(0, np.int64)
+        keys = draw_keys(len(counts), n_draws=n_draws, rng=rng)
+        sheets[name] = _Sheet(
+            histogram=histogram, n_cells=histogram.n_cells, counts=counts, keys=keys
+        )
+    if problems:
+        raise RiskError(" ".join(problems))
+    return sheets
+
+
+def _all_together(sheets: Mapping[str, _Sheet], given: Histogram | None) -> _Sheet:
+    cells = given or Histogram.together(sheet.histogram for sheet in sheets.values())
+    return _Sheet(histogram=cells, n_cells=cells.n_cells, counts=np.zeros(0, np.int64), keys=())
+
+
+def _lines(
+    design: str, table: PTable, sheets: Mapping[str, _Sheet], suspects: NDArray[np.int64]
+) -> list[MapLine]:
+    ready = ReadyTable.of(table)
+    own = own_figures(ready)
+    lines: list[MapLine] = []
+    for name, sheet in sheets.items():
+        found = own | risk_figures(ready, sheet.histogram, sensitive=suspects)
+        found |= utility_figures(ready, sheet.histogram.as_listed())
+        if name == EVERY_TABLE:
+            found |= {figure: _pooled(lines, sheets, figure) for figure in DRAWN}
+        else:
+            found |= drawn_figures(table, sheet.counts, keys=sheet.keys)
+        ordered = MappingProxyType({figure: found[figure] for figure in FIGURES})
+        lines.append(MapLine(design=design, table=name, n_cells=sheet.n_cells, figures=ordered))
+    return lines
+
+
+def _pooled(
+    lines: Sequence[MapLine], sheets: Mapping[str, _Sheet], figure: str
+) -> float | None:
+    known = [
+        (value, sheets[line.table].histogram.as_listed().n_cells)
+        for line in lines
+        if (value := line.figures[figure]) is not None
+    ]
+    if not known:
+        return None
+    values, cells = zip(*known, strict=True)
+    return float(np.average(values, weights=cells))

@@ -1,0 +1,288 @@
+"""A risk-utility map as a picture: one square per design, filled where no other beats it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ptable.pictures.data import html_table
+from ptable.pictures.picture import Picture
+from ptable.pictures.svg import INK, MUTED, Drawing, apart, clip, number, text_width
+from ptable.pictures.words import Wording, in_english
+from risk.errors import RiskError
+from risk.risk_map.catalogue import FIGURES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ptable.pictures.words import Words
+    from risk.risk_map.result import RiskUtilityMap
+
+__all__ = ["designs_picture", "map_picture"]
+
+_HEIGHT = 360.0
+_SIDE, _FOOT = 64.0, 44.0
+_FILLED, _GRID = "#0b4f8a", "#dddddd"
+_MOST_NAMED = 20
+_NAME_ROOM = 360.0
+_LARGEST, _LEAST = 1e300, 1e-300
+
+_Point = tuple[float, float]
+
+
+def map_picture(
+    found: RiskUtilityMap,
+    *,
+    risk: str = "q_worst",
+    utility: str = "hellinger_raw",
+    table: str = "",
+    width: float = 760,
+    words: Words = in_english,
+    decimal_mark: str = ".",
+) -> Picture:
+    """Draw designs by a figure of risk, upwards, and one of utility, to the right.
+
+    Parameters
+    ----------
+    found
+        The map.
+    risk, utility, table
+        As for `RiskUtilityMap.pareto`.
+    width
+        The width of the picture, in pixels.
+    words
+        Gives the words of another language for the English ones, as ``gettext`` does.
+    decimal_mark
+        What stands before decimals, ``"."`` or ``","``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ptable.design.mechanisms import Mechanism
+    >>> from risk.risk_map.map import risk_utility_map
+    >>> rng = np.random.default_rng(1)
+    >>> found = risk_utility_map({"r3": Mechanism.rounding(3)}, {"t": [1, 2]}, rng=rng)
+    >>> map_picture(found).description
+    'Designs by q_worst and hellinger_raw: 1 drawn, 1 that no other beats.'
+    """
+    front = found.pareto(risk=risk, utility=utility, table=table)
+    places: dict[str, _Point] = {}
+    for design in found.designs:
+        x = found.find(design, utility, table=table)
+        y = found.find(design, risk, table=table)
+        if x is not None and y is not None:
+            places[design] = x, y
+    if not places:
+        raise RiskError(
+            f"No design has both {risk!r} and {utility!r} on table {table!r}.",
+            hint="to_frame() shows which figures are defined",
+        )
+    return designs_picture(
+        places,
+        front,
+        risk=risk,
+        utility=utility,
+        n_undefined=len(found.designs) - len(places),
+        n_refused=len(found.refused),
+        width=width,
+        words=words,
+        decimal_mark=decimal_mark,
+    )
+
+
+def designs_picture(
+    places: Mapping[str, _Point],
+    front: Sequence[str],
+    *,
+    risk: str,
+    utility: str,
+    n_undefined: int = 0,
+    n_refused: int = 0,
+    width: float = 760,
+    words: Words = in_english,
+    decimal_mark: str = ".",
+) -> Picture:
+    """Draw designs whose figures are known, without the map that they come from.
+
+    Parameters
+    ----------
+    places
+        Design → its figure of utility and its figure of risk.
+    front
+        The designs that no other one beats, from the least risk on.
+    risk, utility
+        The names of the figures.
+    n_undefined, n_refused
+        How many designs are left out as a figure is not defined, or as they are infeasible.
+    width, words, decimal_mark
+        As for `map_picture`.
+
+    Examples
+    --------
+    >>> places = {"strong": (3.0, 0.2), "weak": (1.0, 0.6), "poor": (3.0, 0.7)}
+    >>> picture = designs_picture(places, ["strong", "weak"], risk="q_worst", utility="aad")
+    >>> picture.description
+    'Designs by q_worst and aad: 3 drawn, 2 that no other beats.'
+    """
+    wording = Wording(words=words, decimal_mark=decimal_mark)
+    _check(places, front, (risk, utility))
+    title = words("Risk and utility of %(designs)s designs") % {"designs": len(places)}
+    drawing = Drawing(title, width=width)
+    drawing.axis(16, _axis(risk, wording, room=drawing.room))
+    drawing.y += 24
+    scatter = _Scatter(drawing, places, wording)
+    scatter.frame(_axis(utility, wording, room=drawing.room))
+    scatter.points(places, front)
+    drawing.y += _HEIGHT + _FOOT
+    signs = words("no other design beats it"), words("another does")
+    drawing.legend("", list(zip((_FILLED, "#ffffff"), signs, strict=True)))
+    for note in _notes(front, n_undefined, n_refused, wording):
+        drawing.note(note)
+    facts = {"risk": risk, "utility": utility, "designs": len(places), "front": len(front)}
+    description = (
+        words(
+            "Designs by %(risk)s and %(utility)s: %(designs)s drawn, %(front)s that no other "
+            "beats."
+        )
+        % facts
+    )
+    return Picture(
+        svg=drawing.finish(description),
+        description=description,
+        table=_data(places, front, (risk, utility, description), wording),
+        data_heading=words("Data of the picture"),
+    )
+
+
+def _check(places: Mapping[str, _Point], front: Sequence[str], names: Sequence[str]) -> None:
+    problems = [f"there is no figure {name!r}" for name in names if name not in FIGURES]
+    if not places:
+        problems.append("there is no design")
+    for name, place in places.items():
+        if not all(abs(value) < _LARGEST for value in place):
+            problems.append(f"design {name!r} needs two finite numbers")
+    strangers = [repr(name) for name in front if name not in places]
+    if strangers:
+        problems.append(f"the front has {', '.join(strangers)}, which is not among the designs")
+    if problems:
+        raise RiskError(
+            f"There is no picture of these designs: {'; '.join(problems)}.",
+            hint="leave out designs for which a figure is not defined",
+        )
+
+
+def _notes(
+    front: Sequence[str], n_undefined: int, n_refused: int, wording: Wording
+) -> Iterable[str]:
+    words = wording.words
+    short = (apart(clip(name, _NAME_ROOM, 11)) for name in front[:_MOST_NAMED])
+    named = words("; ").join(f"{n} {name}" for n, name in enumerate(short, start=1))
+    yield words("Filled, from the least risk on: %(designs)s.") % {"designs": named}
+    if n_undefined:
+        sentence = words("Left out, as a figure is not defined: %(designs)s designs.")
+        yield sentence % {"designs": n_undefined}
+    if n_refused:
+        yield words("Infeasible: %(designs)s designs.") % {"designs": n_refused}
+
+
+def _data(
+    places: Mapping[str, _Point],
+    front: Sequence[str],
+    heads: tuple[str, str, str],
+    wording: Wording,
+) -> str:
+    words, figure = wording.words, wording.number
+    yes, no = words("yes"), words("no")
+    lines = [
+        [name, figure(f"{y:.6g}"), figure(f"{x:.6g}"), yes if name in front else no]
+        for name, (x, y) in places.items()
+    ]
+    risk, utility, caption = heads
+    return html_table(
+        caption, [words("design"), risk, utility, words("no other beats it")], lines
+    )
+
+
+class _Scatter:
+    """Points within a frame whose axes start at 0."""
+
+    def __init__(
+        self, drawing: Drawing, places: Mapping[str, _Point], wording: Wording
+    ) -> None:
+        self.drawing, self.wording = drawing, wording
+        self.top, self.left = drawing.y, _SIDE
+        self.wide = drawing.width - _SIDE - 32
+        self.steps = [_step(max(abs(p[axis]) for p in places.values())) for axis in (0, 1)]
+        self.ends = [
+            step * max(1, math.ceil(max(p[axis] for p in places.values()) / step - 1e-9))
+            for axis, step in enumerate(self.steps)
+        ]
+        lows = [min(0.0, *(p[axis] for p in places.values())) for axis in (0, 1)]
+        self.starts = [
+            step * math.floor(low / step + 1e-9)
+            for low, step in zip(lows, self.steps, strict=True)
+        ]
+
+    def at(self, place: _Point) -> _Point:
+        """Give the pixels of a point."""
+        shares = [
+            (value - start) / (end - start)
+            for value, start, end in zip(place, self.starts, self.ends, strict=True)
+        ]
+        return self.left + shares[0] * self.wide, self.top + (1 - shares[1]) * _HEIGHT
+
+    def frame(self, words: str) -> None:
+        """Draw the grid, its numbers and the name of the lower axis."""
+        figure, (x, y) = self.wording.number, self.starts
+        while x <= self.ends[0] + self.steps[0] / 2:
+            left, _ = self.at((x, y))
+            self._line(left, self.top, left, self.top + _HEIGHT)
+            label = (left, self.top + _HEIGHT + 15)
+            self.drawing.text(label, figure(f"{x:.4g}"), anchor="middle", fill=MUTED)
+            x += self.steps[0]
+        x = self.starts[0]
+        while y <= self.ends[1] + self.steps[1] / 2:
+            _, base = self.at((x, y))
+            self._line(self.left, base, self.left + self.wide, base)
+            label = (self.left - 6, base + 4)
+            self.drawing.text(label, figure(f"{y:.4g}"), anchor="end", fill=MUTED)
+            y += self.steps[1]
+        end = (self.left + self.wide, self.top + _HEIGHT + 33)
+        words = clip(words, self.drawing.room, 11, bold=True)
+        self.drawing.text(end, words, anchor="end", bold=True)
+
+    def _line(self, left: float, top: float, right: float, bottom: float) -> None:
+        step = f"M{number(left)} {number(top)}L{number(right)} {number(bottom)}"
+        self.drawing.path([step], stroke=_GRID)
+
+    def points(self, places: Mapping[str, _Point], front: Sequence[str]) -> None:
+        """Draw the designs, those on the front last, numbered where there is room."""
+        for name in sorted(places, key=front.__contains__):
+            left, base = self.at(places[name])
+            fill = _FILLED if name in front else "#ffffff"
+            self.drawing.rect((left - 4, base - 4, 8, 8), fill=fill, stroke=INK)
+        taken: list[_Point] = []
+        for place, name in enumerate(front, start=1):  # below the front nothing is drawn
+            left, base = self.at(places[name])
+            if all(abs(left - x) > 14 or abs(base - y) > 11 for x, y in taken):
+                self.drawing.text((left - 4, base + 15), str(place), size=10, anchor="middle")
+                taken.append((left, base))
+
+
+def _axis(figure: str, wording: Wording, *, room: float) -> str:
+    """Name a figure in words where there is room, by its symbol otherwise."""
+    words, known = wording.words, FIGURES[figure]
+    better = words("%(figure)s, %(unit)s: high is better")
+    if known.better == "low":
+        better = words("%(figure)s, %(unit)s: low is better")
+    short = better % {"figure": figure, "unit": words(known.unit)}
+    full = words("%(name)s (%(figure)s)") % {"name": words(known.words), "figure": short}
+    return full if text_width(full, 11, bold=True) <= room else short
+
+
+def _step(largest: float) -> float:
+    """Give a round step that divides the way from 0 to a number into at most ten."""
+    if largest <= _LEAST:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(largest))
+    return next(power * part for part in (0.1, 0.2, 0.5, 1.0) if largest / (power * part) <= 10)

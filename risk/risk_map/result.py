@@ -1,0 +1,253 @@
+"""What a risk-utility map found: figures per design and table, and which designs stand out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from risk.errors import RiskError
+from risk.risk_map.catalogue import FIGURES
+from risk.risk_map.pareto import undominated
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from ptable.pictures.picture import Picture
+    from ptable.pictures.words import Words
+
+__all__ = ["EVERY_TABLE", "MapLine", "RiskUtilityMap"]
+
+#: What the cells of all tables together are called; no table is named so.
+EVERY_TABLE = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapLine:
+    """The figures of one design on one table.
+
+    Parameters
+    ----------
+    design
+        The name of the design.
+    table
+        The name of the table; empty for the cells of all tables together.
+    n_cells
+        The number of cells, empty ones included.
+    figures
+        Name → figure, in the order of `FIGURES`; None where it is not defined.
+
+    Examples
+    --------
+    >>> MapLine(design="r3", table="", n_cells=2, figures={"aad": 0.5}).figures["aad"]
+    0.5
+    """
+
+    design: str
+    table: str
+    n_cells: int
+    figures: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class RiskUtilityMap:
+    """Compare designs by what they give away and what they cost; for inside.
+
+    The figures follow from original counts and parameters of the noise: aggregates, but not
+    for publication.
+
+    Parameters
+    ----------
+    lines
+        One per design and table, and one per design for all tables together.
+    refused
+        Design → why there is no such p-table.
+    sensitive
+        The sensitive counts.
+    n_draws
+        How many times keys were drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ptable.design.mechanisms import Mechanism
+    >>> from risk.risk_map.map import risk_utility_map
+    >>> found = risk_utility_map(
+    ...     {"r3": Mechanism.rounding(3), "r5": Mechanism.rounding(5)},
+    ...     {"t": [1, 2, 3, 8]},
+    ...     rng=np.random.default_rng(1),
+    ... )
+    >>> found
+    RiskUtilityMap(2 designs, 1 table)
+    """
+
+    lines: tuple[MapLine, ...]
+    refused: Mapping[str, str]
+    sensitive: tuple[int, ...]
+    n_draws: int
+
+    @property
+    def designs(self) -> tuple[str, ...]:
+        """The names of the designs that have figures.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ptable.design.mechanisms import Mechanism
+        >>> from risk.risk_map.map import risk_utility_map
+        >>> rng = np.random.default_rng(1)
+        >>> risk_utility_map({"r3": Mechanism.rounding(3)}, {"t": [1]}, rng=rng).designs
+        ('r3',)
+        """
+        return tuple(line.design for line in self.lines if line.table == EVERY_TABLE)
+
+    def find(self, design: str, figure: str, *, table: str = EVERY_TABLE) -> float | None:
+        """Find one figure; None where it is not defined.
+
+        Parameters
+        ----------
+        design, figure, table
+            Their names.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ptable.design.mechanisms import Mechanism
+        >>> from risk.risk_map.map import risk_utility_map
+        >>> rng = np.random.default_rng(1)
+        >>> found = risk_utility_map({"r3": Mechanism.rounding(3)}, {"t": [1, 2]}, rng=rng)
+        >>> found.find("r3", "aad")
+        1.0
+        """
+        _require_figures(figure=figure)
+        for line in self.lines:
+            if (line.design, line.table) == (design, table):
+                return line.figures[figure]
+        why = f": {self.refused[design]}" if design in self.refused else "."
+        raise RiskError(
+            f"There are no figures of design {design!r} on table {table!r}{why}",
+            hint="designs lists what has figures, refused the rest",
+        )
+
+    def pareto(
+        self, *, risk: str = "q_worst", utility: str = "hellinger_raw", table: str = EVERY_TABLE
+    ) -> tuple[str, ...]:
+        """List the designs that no other one beats, from the least risk on.
+
+        A design beats another when it is no worse in both figures and better in one. Designs
+        for which a figure is not defined are left out.
+
+        Parameters
+        ----------
+        risk, utility
+            Names of figures; which way is better follows from `FIGURES`.
+        table
+            The table.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ptable.design.mechanisms import Mechanism
+        >>> from risk.risk_map.map import risk_utility_map
+        >>> designs = {f"r{base}": Mechanism.rounding(base) for base in (2, 3, 5)}
+        >>> found = risk_utility_map(
+        ...     designs, {"t": [1, 2, 3, 4, 5, 9]}, rng=np.random.default_rng(1)
+        ... )
+        >>> found.pareto(risk="sensitive_kept", utility="aad")
+        ('r5', 'r3')
+        """
+        _require_figures(risk=risk, utility=utility)
+        names, points = [], []
+        signs = [1.0 if FIGURES[name].better == "low" else -1.0 for name in (risk, utility)]
+        for design in self.designs:
+            values = [self.find(design, name, table=table) for name in (risk, utility)]
+            if values[0] is not None and values[1] is not None:
+                names.append(design)
+                points.append((signs[0] * values[0], signs[1] * values[1]))
+        return tuple(names[place] for place in undominated(points))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one line per design and table; figures that are not defined are missing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ptable.design.mechanisms import Mechanism
+        >>> from risk.risk_map.map import risk_utility_map
+        >>> rng = np.random.default_rng(1)
+        >>> found = risk_utility_map({"r3": Mechanism.rounding(3)}, {"t": [1, 2]}, rng=rng)
+        >>> found.to_frame()[["design", "table", "cells", "aad"]].values.tolist()
+        [['r3', 't', 2, 1.0], ['r3', '', 2, 1.0]]
+        """
+        import pandas as pd
+
+        columns: dict[str, object] = {
+            "design": [line.design for line in self.lines],
+            "table": [line.table for line in self.lines],
+            "cells": [line.n_cells for line in self.lines],
+        }
+        for name in FIGURES:
+            values = [line.figures[name] for line in self.lines]
+            columns[name] = pd.array(values, dtype="Float64")
+        return pd.DataFrame(columns)
+
+    def picture(
+        self,
+        *,
+        risk: str = "q_worst",
+        utility: str = "hellinger_raw",
+        table: str = EVERY_TABLE,
+        words: Words | None = None,
+        decimal_mark: str = ".",
+    ) -> Picture:
+        """Draw the designs by a figure of risk and one of utility.
+
+        Parameters
+        ----------
+        risk, utility, table
+            As for `pareto`.
+        words
+            Gives the words of another language for the English ones, as ``gettext`` does;
+            None leaves them.
+        decimal_mark
+            What stands before decimals, ``"."`` or ``","``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ptable.design.mechanisms import Mechanism
+        >>> from risk.risk_map.map import risk_utility_map
+        >>> rng = np.random.default_rng(1)
+        >>> found = risk_utility_map({"r3": Mechanism.rounding(3)}, {"t": [1, 2]}, rng=rng)
+        >>> found.picture(utility="aad").svg[:4]
+        '<svg'
+        """
+        from ptable.pictures.words import in_english
+        from risk.risk_map.picture import map_picture
+
+        return map_picture(
+            self,
+            risk=risk,
+            utility=utility,
+            table=table,
+            words=in_english if words is None else words,
+            decimal_mark=decimal_mark,
+        )
+
+    def __repr__(self) -> str:
+        n_designs = len(self.designs)
+        n_tables = len(self.lines) // n_designs - 1 if n_designs else 0
+        return (
+            f"RiskUtilityMap({n_designs} design{'s' * (n_designs != 1)}, "
+            f"{n_tables} table{'s' * (n_tables != 1)})"
+        )
+
+
+def _require_figures(**names: str) -> None:
+    unknown = [f"{key} = {name!r}" for key, name in names.items() if name not in FIGURES]
+    if unknown:
+        raise RiskError(
+            f"There is no such figure: {', '.join(unknown)}.",
+            hint=f"the figures are {', '.join(FIGURES)}",
+        )

@@ -1,0 +1,1 @@
+"""The measures of utility, one module each."""

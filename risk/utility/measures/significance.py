@@ -1,0 +1,210 @@
+"""Whether the noise that is seen agrees with what was promised."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from risk.utility.measure import Measure, defined, undefined
+from risk.utility.measures.noise import row_moments
+from risk.utility.measures.ranks import double_ranks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ptable import PTable
+    from risk.utility.pairs import Pairs
+
+__all__ = ["RowTest", "changed_by_row", "significance"]
+
+_EXACT = 50
+#: Whole numbers of keys seldom allow exact symmetry.
+_ASYMMETRY = 1e-8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowTest:
+    """Cells changed among those that one row of a p-table serves.
+
+    Parameters
+    ----------
+    count
+        The count of the row; the last ones serve larger counts too.
+    cells, changed
+        How many cells the row serves, and how many of them were changed.
+    p_changed
+        The probability of a change, one less that of staying.
+    p_value
+        Of the exact two-sided binomial test: the chance of a number of changed cells no
+        likelier than the one seen.
+
+    Examples
+    --------
+    >>> RowTest(count=1, cells=2, changed=2, p_changed=0.5, p_value=0.5).expected
+    1.0
+    """
+
+    count: int
+    cells: int
+    changed: int
+    p_changed: float
+    p_value: float
+
+    @property
+    def expected(self) -> float:
+        """The number of changed cells to expect.
+
+        Examples
+        --------
+        >>> RowTest(count=1, cells=8, changed=2, p_changed=0.5, p_value=0.3).expected
+        4.0
+        """
+        return self.cells * self.p_changed
+
+
+def significance(pairs: Pairs, *, ptable: PTable | None = None) -> tuple[Measure, ...]:
+    """Test the number of changed cells, and the location of the noise.
+
+    Parameters
+    ----------
+    pairs
+        The cells.
+    ptable
+        The p-table that made the noise; the binomial tests need it.
+
+    Notes
+    -----
+    Both tests take the noises of different cells for independent: leave out totals that have
+    but one part, as these repeat its noise. Wilcoxon's test asks for symmetry about 0, which
+    the noise of counts below the largest noise does not have: with a p-table, cells of rows
+    that are not symmetric are left out. For the mean of noise look at `bias`.
+
+    Examples
+    --------
+    >>> from risk.utility import Pairs
+    >>> found = significance(Pairs(original=[9, 8, 7, 6], published=[10, 10, 8, 6]))
+    >>> {m.name: m.value for m in found[1:]}
+    {'wilcoxon_w': 6.0, 'wilcoxon_p_value': 0.25}
+    """
+    name = "changed_p_value"
+    if ptable is None:
+        changed = undefined(name, "no p-table was given", base=pairs.n_cells)
+    elif not pairs.n_cells:
+        changed = undefined(name, "there are no cells")
+    else:
+        found = [row.p_value for row in changed_by_row(pairs, ptable=ptable)]
+        changed = defined(name, min(1.0, len(found) * min(found)), base=pairs.n_cells)
+    if ptable is None or not np.any(pairs.noise):
+        return (changed, *_wilcoxon(pairs.noise))
+    even = _symmetric(pairs, ptable)
+    reason = "no cell that was changed has noise symmetric about 0"
+    return (changed, *_wilcoxon(even, reason=reason))
+
+
+def changed_by_row(pairs: Pairs, *, ptable: PTable) -> tuple[RowTest, ...]:
+    """Test the number of changed cells of each row of a p-table that serves any.
+
+    Parameters
+    ----------
+    pairs
+        The cells.
+    ptable
+        The p-table that made the noise.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> from risk.utility import Pairs
+    >>> table = PTable(noise=[[0], [-1, 0, 1]], upper=[[8], [2, 6, 8]], key_range=8)
+    >>> changed_by_row(Pairs(original=[1, 5], published=[2, 4]), ptable=table)
+    (RowTest(count=1, cells=2, changed=2, p_changed=0.5, p_value=0.5),)
+    """
+    moments = row_moments(ptable)
+    rows = moments.rows(pairs.o)
+    cells = np.bincount(rows, minlength=ptable.n_rows)
+    changed = np.bincount(rows[pairs.noise != 0], minlength=ptable.n_rows)
+    found = []
+    for row in np.flatnonzero(cells):
+        n, x, p = int(cells[row]), int(changed[row]), 1 - float(moments.p_stay[row])
+        found.append(
+            RowTest(
+                count=int(row),
+                cells=n,
+                changed=x,
+                p_changed=p,
+                p_value=_binomial_p_value(x, n, p),
+            )
+        )
+    return tuple(found)
+
+
+def _binomial_p_value(x: int, n: int, p: float) -> float:
+    """Sum the chances of all numbers out of `n` that are no more likely than `x`.
+
+    As `scipy.stats.binomtest`, whose package takes longer to import than a release takes.
+    """
+    from scipy.special import betainc, betaincc, gammaln, xlog1py, xlogy
+
+    def is_rare(k: int) -> bool:
+        return relative(k) <= limit
+
+    def relative(k: int) -> float:
+        ways = gammaln(k + 1) + gammaln(n - k + 1)
+        return float(xlogy(k, p) + xlog1py(n - k, -p) - ways)
+
+    limit = relative(x) + math.log1p(1e-7)
+    if x < p * n:
+        low, high = x, bisect_left(range(n + 1), 1, math.ceil(p * n), key=is_rare)
+    elif x > p * n:
+        others = range(math.floor(p * n), -1, -1)
+        low, high = others.start - bisect_left(others, 1, key=is_rare), x
+    else:
+        return 1.0
+    below = 0.0 if low < 0 else betaincc(low + 1, n - low, p)
+    above = 0.0 if high > n else betainc(high, n - high + 1, p)
+    return min(1.0, float(below + above))
+
+
+def _symmetric(pairs: Pairs, ptable: PTable) -> NDArray[np.int64]:
+    """Keep the noise of the cells whose row is symmetric about 0."""
+    least = _ASYMMETRY * ptable.key_range
+    laws = [ptable.units(row) for row in range(ptable.n_rows)]
+    is_even = [all(abs(n - law.get(-v, 0)) <= least for v, n in law.items()) for law in laws]
+    is_kept = np.array(is_even, bool)[row_moments(ptable).rows(pairs.o)]
+    return np.asarray(pairs.noise[is_kept], np.int64)
+
+
+def _wilcoxon(
+    noise: NDArray[np.int64], *, reason: str = "no cell was changed"
+) -> tuple[Measure, Measure]:
+    names = ("wilcoxon_w", "wilcoxon_p_value")
+    noise = noise[noise != 0]
+    n = len(noise)
+    if not n:
+        return undefined(names[0], reason), undefined(names[1], reason)
+    doubled = double_ranks(np.abs(noise))
+    twice_w, twice_total = int(doubled[noise > 0].sum()), n * (n + 1)
+    if n <= _EXACT:
+        p_value = _exact(doubled, min(twice_w, twice_total - twice_w))
+    else:
+        # Var W = Σ r² / 4, which is the usual formula with its correction for ties.
+        spread = math.sqrt(float(np.square(doubled, dtype=float).sum()) / 4)
+        z = (twice_w - twice_total / 2) / spread
+        p_value = math.erfc(abs(z) / math.sqrt(2))
+    return defined(names[0], twice_w / 2, base=n), defined(names[1], p_value, base=n)
+
+
+def _exact(doubled: NDArray[np.int64], smaller: int) -> float:
+    """Count the ways to give signs to ranks, in whole numbers."""
+    ways = [1]
+    for rank in doubled.tolist():
+        longer = ways + [0] * rank
+        for total, number in enumerate(ways):
+            longer[total + rank] += number
+        ways = longer
+    p_value: float = 2 * sum(ways[: smaller + 1]) / 2 ** len(doubled)
+    return min(1.0, p_value)

@@ -1,0 +1,1 @@
+"""Published copula and vine methods."""

@@ -1,0 +1,1 @@
+"""PrivBayes: networks of columns with few parents."""

@@ -1,0 +1,1 @@
+"""The measures of an evaluation, one module each."""

@@ -1,0 +1,271 @@
+"""Copies of real records, and what keys tell of a sensitive column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synth.evaluation.errors import EvaluationError
+from synth.evaluation.measures.bins import Bins
+from synth.evaluation.measures.nearest import Space, nearest_two
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from synth.evaluation.records import Records
+
+__all__ = [
+    "Distances",
+    "Inferred",
+    "attribute_inference",
+    "closeness",
+    "exact_matches",
+    "replicated_uniques",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distances:
+    """How near synthetic records are to real ones. This is no evidence of privacy.
+
+    Parameters
+    ----------
+    to_train, to_holdout
+        Medians of the distance to the nearest record of either set.
+    nearer_train
+        The share of synthetic records nearer to the training records than to as many of the
+        holdout; equal distances count half.
+    ratio_train, ratio_holdout
+        Medians of nearest to second nearest distance.
+
+    Examples
+    --------
+    >>> Distances(
+    ...     to_train=0, to_holdout=0, nearer_train=0.5, ratio_train=1, ratio_holdout=1
+    ... ).nearer_train
+    0.5
+    """
+
+    to_train: float
+    to_holdout: float
+    nearer_train: float
+    ratio_train: float
+    ratio_holdout: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inferred:
+    """How often the keys of a record give its sensitive value away.
+
+    Parameters
+    ----------
+    right
+        The share of right guesses among records whose keys the synthetic records tie to one
+        value; None where there is no such record.
+    baseline
+        The share of right guesses for the same records by the most frequent value.
+    reached
+        The share of records that such a guess was made for.
+
+    Examples
+    --------
+    >>> Inferred(right=0.5, baseline=0.4, reached=1.0).right
+    0.5
+    """
+
+    right: float | None
+    baseline: float | None
+    reached: float
+
+
+def exact_matches(real: Records, synthetic: Records) -> float:
+    """Give the share of synthetic records that equal a real one in every column.
+
+    Parameters
+    ----------
+    real, synthetic
+        The records.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from synth.evaluation.records import encode
+    >>> exact_matches(*encode(pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [2, 3]})))
+    0.5
+    """
+    first, second = _same(real.values, synthetic.values)
+    return float(np.isin(second, first).mean())
+
+
+def replicated_uniques(real: Records, synthetic: Records) -> float:
+    """Give the share of unique real records that are unique among the synthetic ones as well.
+
+    Parameters
+    ----------
+    real, synthetic
+        The records; 0 where no real record is unique.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from synth.evaluation.records import encode
+    >>> replicated_uniques(
+    ...     *encode(pd.DataFrame({"a": [1, 2, 3, 3]}), pd.DataFrame({"a": [2, 3]}))
+    ... )
+    0.5
+    """
+    first, second = _same(real.values, synthetic.values)
+    uniques = [
+        found[counts == 1]
+        for found, counts in (np.unique(side, return_counts=True) for side in (first, second))
+    ]
+    if not len(uniques[0]):
+        return 0.0
+    return float(np.isin(uniques[0], uniques[1]).mean())
+
+
+def closeness(
+    train: Records, holdout: Records, synthetic: Records, *, seed: int, most: int = 3000
+) -> Distances:
+    """Give distances to the closest record, and their ratios, against a holdout.
+
+    Parameters
+    ----------
+    train, holdout, synthetic
+        The records.
+    seed
+        Of the samples.
+    most
+        Records taken of each; of training and holdout records the same number.
+
+    Notes
+    -----
+    Users ask for these figures; they show copies and little else. Records without any copy
+    among the real ones can still give their members away.
+
+    References
+    ----------
+    .. [1] Z. Yao, N. Krčo, G. Ganev, Y.-A. de Montjoye, "The DCR Delusion: Measuring the
+       Privacy Risk of Synthetic Data", *ESORICS* 2025.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from synth.evaluation.records import encode
+    >>> a, b = pd.DataFrame({"a": range(20)}), pd.DataFrame({"a": np.arange(20) + 0.5})
+    >>> train, holdout = encode(a, b)
+    >>> closeness(train, holdout, train, seed=1).nearer_train
+    1.0
+    """
+    rng = np.random.default_rng(seed)
+    size = min(len(train), len(holdout), most)
+    space = Space(train, metric="gower")
+    made = _some(synthetic, most, rng)
+    near, far = (
+        nearest_two(space, made, _some(records, size, rng)) for records in (train, holdout)
+    )
+    apart = near[:, 0] - far[:, 0]
+    is_equal = np.abs(apart) < 1e-12
+    return Distances(
+        to_train=float(np.median(near[:, 0])),
+        to_holdout=float(np.median(far[:, 0])),
+        nearer_train=float(np.mean(np.where(is_equal, 0.5, apart < 0))),
+        ratio_train=_ratio(near),
+        ratio_holdout=_ratio(far),
+    )
+
+
+def attribute_inference(
+    real: Records, synthetic: Records, *, keys: Sequence[str], target: str, least: float = 1.0
+) -> Inferred:
+    """Guess a sensitive column of real records from keys that an intruder knows.
+
+    Parameters
+    ----------
+    real
+        The records attacked.
+    synthetic
+        What the intruder sees.
+    keys
+        The columns that the intruder knows.
+    target
+        The column that the intruder wants; numbers are guessed by their bin.
+    least
+        A guess is made where so large a share of the synthetic records with these keys agree.
+
+    References
+    ----------
+    .. [1] J. Taub, M. Elliot, M. Pampaka, D. Smith, "Differential Correct Attribution
+       Probability for Synthetic Data: An Exploration", *PSD* 2018.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from synth.evaluation.records import encode
+    >>> frame = pd.DataFrame({"key": list("aabb"), "ill": list("xxyy")})
+    >>> (real,) = encode(frame)
+    >>> attribute_inference(real, real, keys=["key"], target="ill")
+    Inferred(right=1.0, baseline=0.5, reached=1.0)
+    """
+    if not keys or target in keys or not 0 < least <= 1:
+        raise EvaluationError(
+            "An intruder knows at least one key and not the target; least is in (0, 1].",
+            hint="give keys without the target",
+        )
+    bins = Bins(real)
+    one, other = bins.of(real), bins.of(synthetic)
+    places, wanted = [real.place(key) for key in keys], real.place(target)
+    asked, seen = _same(
+        one.codes[:, places].astype(np.float64), other.codes[:, places].astype(np.float64)
+    )
+    guesses = _guesses(seen, other.codes[:, wanted], least)
+    said = np.array([guesses.get(key, -1) for key in asked.tolist()])
+    truth = one.codes[:, wanted]
+    is_said = said >= 0
+    if not is_said.any():
+        return Inferred(right=None, baseline=None, reached=0.0)
+    common = int(np.bincount(other.codes[:, wanted]).argmax())
+    return Inferred(
+        right=float(np.mean(said[is_said] == truth[is_said])),
+        baseline=float(np.mean(truth[is_said] == common)),
+        reached=float(np.mean(is_said)),
+    )
+
+
+def _guesses(
+    keys: NDArray[np.int64], values: NDArray[np.int64], least: float
+) -> dict[int, int]:
+    """Give the value of each key whose records agree, at least by this share."""
+    pairs, counts = np.unique(np.column_stack([keys, values]), axis=0, return_counts=True)
+    totals = np.bincount(keys)
+    shares = counts / totals[pairs[:, 0]]
+    order = np.argsort(shares, kind="stable")
+    return {int(pairs[row, 0]): int(pairs[row, 1]) for row in order if shares[row] >= least}
+
+
+def _same(
+    first: NDArray[np.float64], second: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give equal records the same number; missing equals missing."""
+    both = np.vstack([first, second])
+    cells = np.zeros(len(both), dtype=np.int64)
+    for column in both.T:
+        _, where = np.unique(np.where(np.isnan(column), np.inf, column), return_inverse=True)
+        _, cells = np.unique(cells * (int(where.max()) + 1) + where, return_inverse=True)
+    return cells[: len(first)], cells[len(first) :]
+
+
+def _some(records: Records, size: int, rng: np.random.Generator) -> Records:
+    if size >= len(records):
+        return records
+    return records.take(rng.choice(len(records), size=size, replace=False))
+
+
+def _ratio(near: NDArray[np.float64]) -> float:
+    """Give the median of nearest to second nearest; two copies count as 1."""
+    below = np.where(near[:, 1] > 0, near[:, 1], 1.0)
+    return float(np.median(np.where(near[:, 1] > 0, near[:, 0] / below, 1.0)))

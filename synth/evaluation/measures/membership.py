@@ -1,0 +1,246 @@
+"""Who was in the training data: attacks by closeness, which prove little when they fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synth.evaluation.errors import EvaluationError
+from synth.evaluation.measures.nearest import Space
+from synth.evaluation.measures.scores import auc, auc_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from synth.evaluation.measures.nearest import Metric
+    from synth.evaluation.records import Records
+
+__all__ = ["Attacked", "Ratio", "density_ratio", "monte_carlo"]
+
+#: Keeps the logarithm of a distance finite; the source of the attack prints this value.
+_KEPT = 10_000_000  # distances that are kept for the second look
+_NEARLY_ZERO = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attacked:
+    """How many members an attack found, one score per repetition.
+
+    Parameters
+    ----------
+    scores
+        Shares of the members among the records that the attack names: 0.5 by chance.
+
+    Examples
+    --------
+    >>> found = Attacked(scores=(0.5, 0.6))
+    >>> found.mean, found.worst
+    (0.55, 0.6)
+    """
+
+    scores: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Their mean."""
+        return sum(self.scores) / len(self.scores)
+
+    @property
+    def worst(self) -> float:
+        """The highest of them."""
+        return max(self.scores)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ratio:
+    """The area under the curve of an attack, and its interval of 95 %.
+
+    Examples
+    --------
+    >>> Ratio(auc=0.5, low=0.4, high=0.6).auc
+    0.5
+    """
+
+    auc: float
+    low: float
+    high: float
+
+
+def monte_carlo(
+    members: Records,
+    controls: Records,
+    synthetic: Records,
+    *,
+    seed: int,
+    metric: Metric = "hamming",
+    n: int = 500,
+    repetitions: int = 50,
+    most: int | None = None,
+    nearly_zero: float = _NEARLY_ZERO,
+) -> Attacked:
+    """Name as members the records that have most synthetic records around them.
+
+    Parameters
+    ----------
+    members
+        Records that the synthesis learned from.
+    controls
+        Records of the same distribution that it did not learn from.
+    synthetic
+        What it made.
+    seed
+        Of the samples, and of the order among equal scores.
+    metric
+        The distance.
+    n
+        Synthetic records of each repetition; all of them where there are fewer.
+    repetitions
+        How often.
+    most
+        Members, and as many controls; by default as many as the smaller set has.
+    nearly_zero
+        Added to distances under the logarithm.
+
+    Notes
+    -----
+    The score of x is -1/n Σ 1[d(x, gᵢ) ≤ r] log(d(x, gᵢ) + η), with r the median over all
+    candidates of the distance to the nearest synthetic record. The m records with the highest
+    score are named, ties in random order; the result is the share of the m members among them.
+
+    References
+    ----------
+    .. [1] B. Hilprecht, M. Härterich, D. Bernau, "Monte Carlo and Reconstruction Membership
+       Inference Attacks against Generative Models", *PoPETs* 2019(4).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from synth.evaluation.records import encode
+    >>> rng = np.random.default_rng(1)
+    >>> a, b = (pd.DataFrame(rng.normal(size=(50, 3)), columns=list("abc")) for _ in range(2))
+    >>> real, other = encode(a, b)
+    >>> monte_carlo(real, other, real, seed=1, metric="euclidean", repetitions=1).mean
+    1.0
+    """
+    if n < 1 or repetitions < 1 or (most is not None and most < 1) or nearly_zero <= 0:
+        raise EvaluationError(
+            "The attack needs at least one synthetic record, one repetition and one member, "
+            "and a positive nearly_zero.",
+        )
+    rng = np.random.default_rng(seed)
+    m = min(len(members), len(controls), most or len(members))
+    candidates = members.with_values(
+        np.vstack([_some(members, m, rng).values, _some(controls, m, rng).values])
+    )
+    space = Space(members, metric=metric)
+    scores = []
+    for _ in range(repetitions):
+        near = _scores(space, candidates, _some(synthetic, n, rng), nearly_zero)
+        order = np.lexsort((rng.random(2 * m), -near))
+        scores.append(float(np.mean(order[:m] < m)))
+    return Attacked(scores=tuple(scores))
+
+
+def density_ratio(
+    members: Records,
+    controls: Records,
+    synthetic: Records,
+    *,
+    reference: Records,
+    seed: int,
+    most: int = 1000,
+    around: int = 10_000,
+) -> Ratio:
+    """Score candidates by how much denser the synthetic records are there than the population.
+
+    Parameters
+    ----------
+    members, controls, synthetic
+        As for `monte_carlo`.
+    reference
+        Records of the population, neither members nor controls.
+    seed
+        Of the samples.
+    most
+        Members, and as many controls.
+    around
+        Synthetic records, and as many of the reference, whose density is taken.
+
+    Notes
+    -----
+    Densities are means of exp(-(d/h)²) over the records, with d the mean scaled difference of
+    the columns and h half the median distance of a candidate to its nearest reference record:
+    Gower's distance in place of the densities of the paper, so that categories can take part.
+
+    References
+    ----------
+    .. [1] B. van Breugel, H. Sun, Z. Qian, M. van der Schaar, "Membership Inference Attacks
+       against Synthetic Data through Overfitting Detection", *AISTATS* 2023.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from synth.evaluation.records import encode
+    >>> rng = np.random.default_rng(1)
+    >>> drawn = rng.normal(size=(3, 200, 6))
+    >>> real, other, more = encode(
+    ...     *(pd.DataFrame(some, columns=list("abcdef")) for some in drawn)
+    ... )
+    >>> density_ratio(real, other, real, reference=more, seed=1).auc > 0.8
+    True
+    """
+    rng = np.random.default_rng(seed)
+    m = min(len(members), len(controls), most)
+    candidates = members.with_values(
+        np.vstack([_some(members, m, rng).values, _some(controls, m, rng).values])
+    )
+    size = min(len(synthetic), len(reference), around)
+    space = Space(members, metric="gower")
+    others = [_some(records, size, rng) for records in (reference, synthetic)]
+    blocks = list(space.blocks(candidates, others[0]))
+    nearest = float(np.median(np.concatenate([block.min(axis=1) for _, block in blocks])))
+    width = max(nearest / 2, 1e-3)
+    population, made = (
+        np.concatenate([_density(block, width) for _, block in some])
+        for some in (blocks, space.blocks(candidates, others[1]))
+    )
+    score = np.log(made + _NEARLY_ZERO) - np.log(population + _NEARLY_ZERO)
+    area = auc(np.arange(2 * m) < m, score)
+    value = 0.5 if area is None else area
+    low, high = auc_interval(value, m, m)
+    return Ratio(auc=value, low=low, high=high)
+
+
+def _some(records: Records, size: int, rng: np.random.Generator) -> Records:
+    """Take records at random; all of them, as they are, where there are no more."""
+    if size >= len(records):
+        return records
+    return records.take(rng.choice(len(records), size=size, replace=False))
+
+
+def _density(distances: NDArray[np.float64], width: float) -> NDArray[np.float64]:
+    return np.asarray(np.exp(-((distances / width) ** 2)).mean(axis=1))
+
+
+def _scores(
+    space: Space, candidates: Records, synthetic: Records, nearly_zero: float
+) -> NDArray[np.float64]:
+    def blocks() -> Iterator[NDArray[np.float64]]:
+        return (block for _, block in space.blocks(candidates, synthetic))
+
+    is_small = len(candidates) * len(synthetic) <= _KEPT
+    kept = list(blocks()) if is_small else None
+    nearest = np.concatenate([block.min(axis=1) for block in kept or blocks()])
+    # Sums of the same differences in another order may miss the radius by a rounding.
+    radius = float(np.median(nearest)) + 1e-12
+    sums = []
+    for block in kept or blocks():
+        is_near = block <= radius
+        logs = np.zeros(block.shape)
+        logs[is_near] = np.log(block[is_near] + nearly_zero)
+        sums.append(logs.sum(axis=1))
+    return -np.concatenate(sums) / len(synthetic)

@@ -1,0 +1,1 @@
+"""The default engine: noisy tables of few columns, and records drawn from them."""

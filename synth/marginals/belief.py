@@ -1,0 +1,230 @@
+"""Exact marginals of a log-linear model, by passing messages in its junction tree."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synth.errors import SynthError
+from synth.marginals.tree import JunctionTree, cliques_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["Network"]
+
+Columns = tuple[int, ...]
+
+
+class Network:
+    """A distribution that is a product of tables over column sets.
+
+    Parameters
+    ----------
+    sizes
+        How many codes each column has.
+    sets
+        The column sets, each ascending.
+    masks
+        Column sets with tables of 0 and 1: combinations with 0 have no chance at all.
+
+    Examples
+    --------
+    >>> network = Network([2, 2], [(0,), (0, 1)])
+    >>> log_total, cliques = network.calibrate([np.zeros(2), np.log([[1.0, 3.0], [2.0, 2.0]])])
+    >>> round(float(np.exp(log_total)), 9), cliques[0].tolist()
+    (8.0, [[0.125, 0.375], [0.25, 0.25]])
+
+    References
+    ----------
+    Koller, Friedman 2009, algorithm 10.3 (belief update).
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        sets: Sequence[Columns],
+        masks: Sequence[tuple[Columns, NDArray[np.float64]]] = (),
+    ) -> None:
+        self.sizes = [int(size) for size in sizes]
+        self.sets = [tuple(columns) for columns in sets]
+        cliques = cliques_of([*self.sets, *(c for c, _ in masks)], sizes=self.sizes)
+        self.tree = JunctionTree.of(cliques or [])
+        self.shapes = [self._shape(clique) for clique in self.tree.cliques]
+        self._homes = [self._home(columns) for columns in self.sets]
+        self._start = [np.ones(shape) for shape in self.shapes]
+        for columns, mask in masks:
+            home = self._home(columns)
+            self._start[home] = self._start[home] * self._spread(mask, columns, home)
+
+    @property
+    def cells(self) -> int:
+        """The number of cells of all cliques."""
+        return sum(math.prod(shape) for shape in self.shapes)
+
+    def calibrate(
+        self,
+        potentials: Sequence[NDArray[np.float64]],
+        *,
+        evidence: dict[int, int] | None = None,
+    ) -> tuple[float, list[NDArray[np.float64]]]:
+        """Return the logarithm of the total, and the distribution of each clique.
+
+        Parameters
+        ----------
+        potentials
+            The logarithm of each factor, one table for each set.
+        evidence
+            Codes that some columns are known to have.
+
+        Raises
+        ------
+        SynthError
+            If nothing is possible.
+        """
+        beliefs, log_total = self._multiplied(potentials)
+        for column, code in (evidence or {}).items():
+            home = self._home((column,))
+            only = np.zeros(self.sizes[column])
+            only[code] = 1.0
+            beliefs[home] = beliefs[home] * self._spread(only, (column,), home)
+        tree = self.tree
+        upward: dict[int, NDArray[np.float64]] = {}
+        for one in reversed(tree.order[1:]):
+            message = self._onto(beliefs[one], tree.cliques[one], tree.separators[one])
+            log_total += math.log(self._positive(float(message.max())))
+            upward[one] = message / message.max()
+            above = tree.parents[one]
+            spread = self._spread(upward[one], tree.separators[one], above)
+            beliefs[above] = beliefs[above] * spread
+        root = tree.order[0]
+        total = self._positive(float(beliefs[root].sum()))
+        beliefs[root] /= total
+        for one in tree.order[1:]:
+            separator, above = tree.separators[one], tree.parents[one]
+            message = self._onto(beliefs[above], tree.cliques[above], separator)
+            ratio = np.divide(
+                message, upward[one], out=np.zeros(message.shape), where=upward[one] > 0
+            )
+            beliefs[one] = beliefs[one] * self._spread(ratio, separator, one)
+            beliefs[one] /= self._positive(float(beliefs[one].sum()))
+        return log_total + math.log(total), beliefs
+
+    def marginals(self, beliefs: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+        """Return the distribution over each set.
+
+        Parameters
+        ----------
+        beliefs
+            The distribution of each clique, from `calibrate`.
+        """
+        return [
+            self._onto(beliefs[home], self.tree.cliques[home], columns)
+            for columns, home in zip(self.sets, self._homes, strict=True)
+        ]
+
+    def pairs_of(
+        self, first: int, beliefs: Sequence[NDArray[np.float64]]
+    ) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        """Yield every later column with its table of chances, rows being codes of `first`.
+
+        Parameters
+        ----------
+        first
+            A column.
+        beliefs
+            The distribution of each clique, from `calibrate`.
+        """
+        tree, home = self.tree, self._home((first,))
+        axis = tree.cliques[home].index(first)
+        size = self.sizes[first]
+        shape = [1] * (1 + len(self.shapes[home]))
+        shape[0] = shape[1 + axis] = size
+        joint = beliefs[home][None] * np.eye(size).reshape(shape)
+        seen = set(range(first + 1))
+        waiting = [(home, -1, joint)]
+        while waiting:
+            one, before, joint = waiting.pop()
+            clique = tree.cliques[one]
+            for column in set(clique) - seen:
+                seen.add(column)
+                yield column, self._joint_onto(joint, clique, (column,))
+            for other, separator in self._links(one):
+                if other != before:
+                    shared = self._joint_onto(joint, clique, separator)
+                    waiting.append(
+                        (other, one, self._carried(shared, separator, other, beliefs))
+                    )
+
+    def _carried(
+        self,
+        shared: NDArray[np.float64],
+        separator: Columns,
+        other: int,
+        beliefs: Sequence[NDArray[np.float64]],
+    ) -> NDArray[np.float64]:
+        chance = self._onto(beliefs[other], self.tree.cliques[other], separator)
+        ratio = np.divide(shared, chance, out=np.zeros(shared.shape), where=chance > 0)
+        shape = (len(shared), *self._spread(chance, separator, other).shape)
+        return np.asarray(ratio.reshape(shape) * beliefs[other])
+
+    def _links(self, one: int) -> Iterator[tuple[int, Columns]]:
+        for other in self.tree.order[1:]:
+            if self.tree.parents[other] == one:
+                yield other, self.tree.separators[other]
+        if self.tree.parents[one] >= 0:
+            yield self.tree.parents[one], self.tree.separators[one]
+
+    def _multiplied(
+        self, potentials: Sequence[NDArray[np.float64]]
+    ) -> tuple[list[NDArray[np.float64]], float]:
+        beliefs, log_total = list(self._start), 0.0
+        for columns, home, potential in zip(self.sets, self._homes, potentials, strict=True):
+            top = float(potential.max())
+            log_total += top
+            factor = self._spread(np.exp(potential - top), columns, home)
+            beliefs[home] = beliefs[home] * factor
+        return beliefs, log_total
+
+    def _home(self, columns: Columns) -> int:
+        home = self.tree.home(columns, sizes=self.sizes)
+        if home is None:
+            raise SynthError(f"No clique holds the columns {columns}.")
+        return home
+
+    def _shape(self, columns: Columns) -> tuple[int, ...]:
+        return tuple(self.sizes[column] for column in columns)
+
+    def _spread(
+        self, table: NDArray[np.float64], columns: Columns, home: int
+    ) -> NDArray[np.float64]:
+        """Shape a table so that it multiplies that of a clique."""
+        clique = self.tree.cliques[home]
+        return table.reshape([self.sizes[c] if c in columns else 1 for c in clique])
+
+    @staticmethod
+    def _onto(
+        table: NDArray[np.float64], clique: Columns, columns: Columns
+    ) -> NDArray[np.float64]:
+        axes = tuple(axis for axis, column in enumerate(clique) if column not in columns)
+        return np.asarray(table.sum(axis=axes)) if axes else table
+
+    @staticmethod
+    def _joint_onto(
+        joint: NDArray[np.float64], clique: Columns, columns: Columns
+    ) -> NDArray[np.float64]:
+        axes = tuple(1 + axis for axis, column in enumerate(clique) if column not in columns)
+        return np.asarray(joint.sum(axis=axes)) if axes else joint
+
+    @staticmethod
+    def _positive(total: float) -> float:
+        if not total > 0:
+            raise SynthError(
+                "No record can satisfy the rules and conditions together.",
+                hint="relax a rule, or ask for another condition",
+            )
+        return total

@@ -1,0 +1,155 @@
+"""Which tables may be measured next, and what the model expects of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synth.marginals.drawing import draw_codes
+from synth.marginals.tree import cliques_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from synth.marginals.belief import Network
+
+__all__ = ["Candidates"]
+
+Columns = tuple[int, ...]
+_CHECKS = 3000  # columns times tables that are checked before a choice
+_DRAWN = 100_000
+
+
+class Candidates:
+    """The tables of a workload that the model could still take in.
+
+    Nothing here looks at records: sizes, weights and sets that were measured are public.
+
+    Parameters
+    ----------
+    sizes
+        How many groups each column has.
+    weights
+        The weight of each table.
+    most_cells
+        How many cells the cliques of the model may have together.
+
+    Examples
+    --------
+    >>> pairs = {(0, 1): 1.0, (0, 2): 1.0, (1, 2): 1.0}
+    >>> candidates = Candidates([2, 2, 1], pairs, most_cells=100)
+    >>> candidates.open([(0,), (1,), (2,)], is_tree=False)
+    {(0, 1): 0.05}
+    """
+
+    def __init__(
+        self, sizes: Sequence[int], weights: Mapping[Columns, float], *, most_cells: int
+    ) -> None:
+        self._sizes, self._most = list(sizes), most_cells
+        self._left = [
+            columns
+            for columns in weights
+            if all(sizes[column] > 1 for column in columns)
+            and math.prod(sizes[column] for column in columns) <= most_cells
+        ]
+        self._rng = np.random.default_rng(0)  # picks what to check; public
+
+    def close(self, columns: Columns) -> None:
+        """Take a table off the list.
+
+        Parameters
+        ----------
+        columns
+            Its columns.
+        """
+        self._left.remove(columns)
+
+    def open(self, sets: Sequence[Columns], *, is_tree: bool) -> dict[Columns, float]:
+        """Return the tables that leave the model small enough, and how full it would be.
+
+        Parameters
+        ----------
+        sets
+            The column sets that the model holds.
+        is_tree
+            Whether only pairs count that no path joins yet.
+        """
+        cliques = cliques_of(sets, sizes=self._sizes) or []
+        level = self._fullness(cliques)
+        if is_tree:
+            # An edge between two parts adds one clique, the edge itself.
+            parts = _parts(len(self._sizes), sets)
+            joins = [c for c in self._left if len(c) == 2 and parts[c[0]] != parts[c[1]]]
+            filled = {columns: level + self._fullness([columns]) for columns in joins}
+            return {columns: full for columns, full in filled.items() if full <= 1}
+        inside = [set(clique) for clique in cliques]
+        free = {c: level for c in self._left if any(set(c) <= clique for clique in inside)}
+        return free | self._filled(sets, [c for c in self._left if c not in free])
+
+    def expected(
+        self, network: Network, beliefs: Sequence[NDArray[np.float64]], *, total: float
+    ) -> dict[Columns, NDArray[np.float64]]:
+        """Return the counts that the model expects of each table on the list.
+
+        Parameters
+        ----------
+        network
+            The model.
+        beliefs
+            The distribution of each clique.
+        total
+            The number of records.
+        """
+        found: dict[Columns, NDArray[np.float64]] = {}
+        wanted = set(self._left)
+        for first in sorted({columns[0] for columns in self._left if len(columns) == 2}):
+            for second, chances in network.pairs_of(first, beliefs):
+                if (first, second) in wanted:
+                    found[first, second] = total * chances
+        larger = [columns for columns in self._left if len(columns) > 2]
+        if larger:
+            drawn = draw_codes(network, beliefs, number=_DRAWN, rng=self._rng)
+            for columns in larger:
+                found[columns] = self._counted(drawn, columns) * (total / _DRAWN)
+        return found
+
+    def _counted(
+        self, drawn: Sequence[NDArray[np.int64]], columns: Columns
+    ) -> NDArray[np.float64]:
+        shape = [self._sizes[column] for column in columns]
+        cells = np.ravel_multi_index([drawn[column] for column in columns], shape)
+        counts = np.bincount(cells, minlength=math.prod(shape))
+        return counts.reshape(shape).astype(np.float64)
+
+    def _filled(self, sets: Sequence[Columns], some: list[Columns]) -> dict[Columns, float]:
+        most = max(20, _CHECKS // len(self._sizes))
+        if len(some) > most:
+            picked = self._rng.choice(len(some), most, replace=False)
+            some = [some[one] for one in sorted(picked.tolist())]
+        found = {}
+        for columns in some:
+            cliques = cliques_of([*sets, columns], sizes=self._sizes, most=self._most)
+            if cliques is None:
+                # What does not fit now will hardly fit when the model has grown.
+                self._left.remove(columns)
+            else:
+                found[columns] = self._fullness(cliques)
+        return found
+
+    def _fullness(self, cliques: Iterable[Columns]) -> float:
+        cells = sum(math.prod(self._sizes[c] for c in clique) for clique in cliques)
+        return cells / self._most
+
+
+def _parts(columns: int, sets: Iterable[Columns]) -> list[int]:
+    """Return equal numbers for columns that sets join."""
+    part = list(range(columns))
+    for one in sets:
+        for other in one[1:]:
+            old, new = part[other], part[one[0]]
+            part = [new if label == old else label for label in part]
+    return part

@@ -1,0 +1,320 @@
+"""From codes to a model, within a budget: margins, choices of tables, tables.
+
+Margins come first and decide the groups. Then a tree of pairs is chosen against independence,
+measured, and fitted; then, round by round, the tables that the model gets wrong most.
+
+References
+----------
+McKenna, Miklau, Sheldon 2021 (a tree of pairs first); McKenna, Mullins, Sheldon, Miklau 2022
+(re-measure where the model errs, less what noise explains).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synth.errors import SynthError
+from synth.marginals.candidates import Candidates
+from synth.marginals.coarse import group_codes, onto_simplex, shrink_within
+from synth.marginals.draft import Draft
+from synth.marginals.measuring import Clerk, Neighbours
+from synth.marginals.model import TableModel
+from synth.marginals.noise import SecureNoise
+from synth.marginals.settings import Settings
+from synth.marginals.spending.accountant import Purse
+from synth.schema.public import coarse_table, patterns_of, workload_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from synth.marginals.noise import NoiseSource
+    from synth.schema.public import Published, Rule
+
+__all__ = ["fit_codes"]
+
+Columns = tuple[int, ...]
+_EXACT = 1 - 1e-9
+_WORTH = 0.02  # a share of the budget that is worth another round
+_Margin = tuple["NDArray[np.float64]", float]
+
+
+def fit_codes(
+    codes: NDArray[np.integer],
+    *,
+    sizes: Sequence[int],
+    rho: float,
+    ordered: Sequence[bool] | None = None,
+    noise: NoiseSource | None = None,
+    neighbours: Neighbours | None = None,
+    workload: Mapping[Columns, float] | None = None,
+    label: int | None = None,
+    rules: Sequence[Rule] = (),
+    published: Sequence[Published] = (),
+    settings: Settings | None = None,
+) -> TableModel:
+    """Fit a model to confidential records, for a price of rho at most.
+
+    Parameters
+    ----------
+    codes
+        One row a record, one column a variable, integers from 0.
+    sizes
+        How many codes each column has, declared without a look at the records.
+    rho
+        The budget in zero-concentrated privacy; `dp.rho_of_epsilon` tells it.
+    ordered
+        Whether neighbouring codes of a column are alike; none are by default.
+    noise
+        Where the noise comes from; the operating system by default.
+    neighbours
+        Which data sets must look alike; those that differ by one record by default.
+    workload
+        Column sets and how much their tables matter; all pairs alike by default.
+    label
+        A column to predict; its pairs count twice when there is no workload.
+    rules
+        Combinations that no record has.
+    published
+        Tables that are public already.
+    settings
+        How the budget is spent.
+
+    Returns
+    -------
+    TableModel
+        The model. The records are not needed any more.
+
+    Raises
+    ------
+    SynthError
+        If the codes do not fit the sizes, or an option does not hold.
+
+    Examples
+    --------
+    >>> from synth.marginals.noise import SimulatedNoise
+    >>> codes = np.repeat([[0, 0], [1, 1]], 500, axis=0)
+    >>> model = fit_codes(codes, sizes=[2, 2], rho=0.5, noise=SimulatedNoise(seed=1))
+    >>> drawn = model.sample(1000, rng=np.random.default_rng(1))
+    >>> bool((drawn[:, 0] == drawn[:, 1]).mean() > 0.98), model.spent <= 0.5
+    (True, True)
+    """
+    settings, neighbours = settings or Settings(), neighbours or Neighbours()
+    sizes = _checked_sizes(sizes)
+    codes = _checked_codes(codes, sizes)
+    is_ordered = [False] * len(sizes) if ordered is None else [bool(one) for one in ordered]
+    if len(is_ordered) != len(sizes):
+        raise SynthError(f"ordered has {len(is_ordered)} entries for {len(sizes)} columns.")
+    for rule in rules:
+        _check_shape("rule", rule.columns, rule.forbidden.shape, sizes)
+    for table in published:
+        _check_shape("published table", table.columns, table.counts.shape, sizes)
+    weights = workload_weights(len(sizes), workload=workload, label=label)
+    purse = Purse(float(rho))
+    clerk = Clerk(codes, sizes, neighbours, purse, noise or SecureNoise())
+    job = _Job(clerk, sizes, is_ordered, tuple(rules), tuple(published), purse.rho, settings)
+    draft = job.start()
+    job.choose_and_measure(draft, weights)
+    clerk.forget()
+    return TableModel(
+        groups=tuple(draft.groups),
+        shares=tuple(draft.shares),
+        tables=draft.measured(),
+        masks=tuple(draft.masks),
+        records=draft.total,
+        spends=tuple(purse.spends),
+        rho=purse.rho,
+        adjacency=str(neighbours.adjacency),
+        rows=neighbours.rows,
+        unit=neighbours.unit,
+        noise=clerk.noise,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """The steps that measure. What is public is in the fields; records are with the clerk."""
+
+    clerk: Clerk
+    sizes: list[int]
+    ordered: list[bool]
+    rules: tuple[Rule, ...]
+    published: tuple[Published, ...]
+    rho: float
+    settings: Settings
+
+    def start(self) -> Draft:
+        """Measure margins, form groups, and take in what is published."""
+        margins = self._margins()
+        known = self.clerk.public_records()
+        total = _total(margins) if known is None else max(float(known), 1.0)
+        groups = self._groups(margins, total)
+        shares = [
+            shrink_within(counts, group, scale=scale)
+            for (counts, scale), group in zip(margins, groups, strict=True)
+        ]
+        masks = [(rule.columns, _allowed(rule, groups)) for rule in self.rules]
+        draft = Draft(total, groups, shares, masks)
+        for column, (counts, scale) in enumerate(margins):
+            coarse = coarse_table(counts, [groups[column]])
+            wide = scale * math.sqrt(len(counts) / len(coarse))
+            draft.add((column,), coarse, scale=wide, slack=self.settings.margin_slack)
+            level = np.maximum(onto_simplex(draft.targets[-1].counts, total=total), 1.0)
+            draft.potentials[-1] = np.log(level / total)
+        for one in self.published:
+            if len(one.columns) > 1:
+                counts = coarse_table(one.counts, [groups[c] for c in one.columns])
+                draft.add(one.columns, counts, scale=one.deviation, slack=self.settings.slack)
+        self.clerk.regroup(groups)
+        return draft
+
+    def choose_and_measure(self, draft: Draft, weights: Mapping[Columns, float]) -> None:
+        """Choose and measure tables, round by round, and fit the model to them."""
+        number = self._tables(draft.total)
+        candidates = Candidates(draft.sizes, weights, most_cells=self.settings.most_cells)
+        first = min(len(self.sizes) - 1, number)
+        rest = np.array_split(np.arange(number - first), self.settings.rounds)
+        batches = [first, *(len(part) for part in rest if len(part))]
+        for step, batch in enumerate(batches):
+            network = draft.network()
+            _, beliefs = network.calibrate(draft.potentials)
+            expected = candidates.expected(network, beliefs, total=draft.total)
+            for _ in range(batch):
+                room = candidates.open(draft.sets, is_tree=step == 0)
+                if not room:
+                    break
+                columns = self._choose(expected, room, weights, draft.total, number)
+                candidates.close(columns)
+                price = self.settings.table_price(self.rho, tables=number)
+                counts, scale = self.clerk.table(columns, rho=price)
+                slack = self.settings.slack
+                draft.add(
+                    columns,
+                    counts.astype(np.float64),
+                    scale=scale,
+                    slack=slack,
+                    was_chosen=True,
+                )
+            is_last = step == len(batches) - 1
+            if is_last:
+                self._measure_again(draft)
+            draft.fit(self.settings, steps=self.settings.steps * (3 if is_last else 1))
+
+    def _measure_again(self, draft: Draft) -> None:
+        """Spend on the tables of the model what was meant for tables that do not fit in it."""
+        left = _EXACT * self.clerk.left
+        again = [place for place, paid in enumerate(draft.was_chosen) if paid]
+        if left < _WORTH * self.rho or not again:
+            return
+        for place in again:
+            columns = draft.targets[place].columns
+            counts, scale = self.clerk.table(columns, rho=left / len(again))
+            draft.combine(place, counts, scale=scale, slack=self.settings.slack)
+
+    def _choose(
+        self,
+        expected: Mapping[Columns, NDArray[np.float64]],
+        room: Mapping[Columns, float],
+        weights: Mapping[Columns, float],
+        total: float,
+        number: int,
+    ) -> Columns:
+        scale = self.clerk.scale_of(self.settings.table_price(self.rho, tables=number))
+        noise = math.sqrt(2 / math.pi) * scale  # expected size of the noise of a cell
+        handicaps = {
+            one: noise * expected[one].size + self.settings.thrift * total * full
+            for one, full in room.items()
+        }
+        return self.clerk.choose(
+            {one: expected[one] for one in room},
+            weights=weights,
+            handicaps=handicaps,
+            rho=self.settings.choice_price(self.rho, tables=number),
+        )
+
+    def _margins(self) -> list[_Margin]:
+        known = {one.columns[0]: one for one in self.published if len(one.columns) == 1}
+        price = self.settings.margin_price(self.rho, margins=len(self.sizes) - len(known))
+        found: list[_Margin] = []
+        for column in range(len(self.sizes)):
+            if column in known:
+                found.append((known[column].counts, known[column].deviation))
+            else:
+                counts, scale = self.clerk.margin(column, rho=price)
+                found.append((counts.astype(np.float64), scale))
+        return found
+
+    def _groups(self, margins: Sequence[_Margin], total: float) -> list[NDArray[np.int64]]:
+        price = self.settings.table_price(self.rho, tables=self._tables(total))
+        least = self.settings.least_group * self.clerk.scale_of(price)
+        return [
+            group_codes(
+                onto_simplex(counts, total=total),
+                is_ordered=is_ordered,
+                most=self.settings.most_groups * (1 if is_ordered else 2),
+                least=least,
+                patterns=patterns_of(column, size=len(counts), rules=self.rules),
+            )
+            for column, ((counts, _), is_ordered) in enumerate(
+                zip(margins, self.ordered, strict=True)
+            )
+        ]
+
+    def _tables(self, total: float) -> int:
+        return self.settings.how_many(total, columns=len(self.sizes), rho=self.rho)
+
+
+def _total(margins: Sequence[tuple[NDArray[np.float64], float]]) -> float:
+    """Return the number of records that noisy margins agree on, at least 1."""
+    weights = [1 / (len(counts) * max(scale, 1e-3) ** 2) for counts, scale in margins]
+    sums = [float(counts.sum()) for counts, _ in margins]
+    return max(1.0, float(np.average(sums, weights=weights)))
+
+
+def _allowed(rule: Rule, groups: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+    """Return which combinations of groups a rule allows; codes of a group agree on it."""
+    firsts = [np.unique(groups[column], return_index=True)[1] for column in rule.columns]
+    return np.asarray(~rule.forbidden[np.ix_(*firsts)], np.float64)
+
+
+def _checked_sizes(sizes: Sequence[int]) -> list[int]:
+    whole = [int(size) for size in sizes]
+    if not whole or min(whole) < 1:
+        raise SynthError("There is at least one column, and each has at least one code.")
+    return whole
+
+
+def _checked_codes(codes: NDArray[np.integer], sizes: Sequence[int]) -> NDArray[np.integer]:
+    codes = np.asarray(codes)
+    if codes.ndim != 2 or codes.shape[1] != len(sizes) or codes.dtype.kind not in "iu":
+        raise SynthError(
+            f"Codes are integers in {len(sizes)} columns, not {codes.dtype} of shape "
+            f"{codes.shape}."
+        )
+    wrong = [
+        column
+        for column, size in enumerate(sizes)
+        if len(codes) and (codes[:, column].min() < 0 or codes[:, column].max() >= size)
+    ]
+    if wrong:
+        raise SynthError(
+            f"Codes of the columns {wrong} lie outside the declared sizes.",
+            hint="give what is not in the domain a code of its own",
+        )
+    return codes
+
+
+def _check_shape(
+    what: str, columns: Columns, shape: tuple[int, ...], sizes: Sequence[int]
+) -> None:
+    known = all(0 <= column < len(sizes) for column in columns)
+    if not known or shape != tuple(sizes[column] for column in columns):
+        raise SynthError(
+            f"The {what} on the columns {columns} does not have a cell for each combination "
+            "of codes.",
+        )

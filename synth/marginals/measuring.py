@@ -1,0 +1,291 @@
+"""The only door to the confidential records: counts with noise, and noisy choices.
+
+Whatever else the engine does, it does with what comes out of here. The proof in
+`docs/synth-proof.md` has one paragraph for each public method of `Clerk`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dp import Adjacency, DiscreteGaussian, Exponential, histogram
+from synth.errors import SynthError
+from synth.marginals.spending.accountant import Spend
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from synth.marginals.noise import NoiseSource
+    from synth.marginals.spending.accountant import Purse
+
+__all__ = ["Clerk", "Neighbours"]
+
+# Weights are multiples of 1/1024, at most 1, and what they weigh is whole and at most 2**42, so
+# that scores are exact in doubles.
+_GRAIN = 1024.0
+_FAR = 2.0**41
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    """Which data sets must look alike.
+
+    Parameters
+    ----------
+    adjacency
+        ``ADD_REMOVE``: the number of records is confidential. ``REPLACE``: it is public.
+    rows
+        The most records of one unit.
+    unit
+        Who is protected.
+
+    Examples
+    --------
+    >>> Neighbours(rows=4, unit="household").reach
+    4
+    """
+
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    rows: int = 1
+    unit: str = "record"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
+        if self.adjacency not in {Adjacency.ADD_REMOVE, Adjacency.REPLACE}:
+            raise SynthError(f"Neighbours are add-remove or replace, not {self.adjacency}.")
+        if self.rows < 1:
+            raise SynthError(f"A unit has at least 1 record, not {self.rows}.")
+
+    @property
+    def reach(self) -> int:
+        """How far one unit moves the sum of absolute differences of a table."""
+        return self.rows * (1 if self.adjacency is Adjacency.ADD_REMOVE else 2)
+
+    def counting(self, rho: float) -> DiscreteGaussian:
+        """Return the noise of a table that costs rho.
+
+        Parameters
+        ----------
+        rho
+            What the table may cost.
+
+        Examples
+        --------
+        >>> Neighbours().counting(0.02).scale
+        5.0
+        """
+        return _counting(self, rho)
+
+    def choosing(self, rho: float) -> Exponential:
+        """Return the choice that costs rho, among misfits with weights of 1 at most.
+
+        Parameters
+        ----------
+        rho
+            What the choice may cost.
+
+        Examples
+        --------
+        >>> Neighbours(rows=2).choosing(0.02).sensitivity
+        2.0
+        """
+        return Exponential(
+            epsilon=float(np.sqrt(8 * rho)) * (1 - 1e-12),
+            sensitivity=float(self.reach),
+            adjacency=self.adjacency,
+            unit=self.unit,
+        )
+
+
+class Clerk:
+    """Who counts the records, adds the noise and notes the price.
+
+    Parameters
+    ----------
+    codes
+        One row a record, one column a variable, integers from 0.
+    sizes
+        How many codes each column has.
+    neighbours
+        Which data sets must look alike.
+    purse
+        What may be spent.
+    noise
+        Where the noise comes from.
+
+    Examples
+    --------
+    >>> from synth.marginals.noise import SimulatedNoise
+    >>> from synth.marginals.spending.accountant import Purse
+    >>> codes = np.array([[0, 1], [1, 1]])
+    >>> clerk = Clerk(codes, (2, 2), Neighbours(), Purse(1e6), SimulatedNoise(seed=1))
+    >>> clerk.margin(1, rho=1e5)[0]
+    array([0, 2])
+    """
+
+    def __init__(
+        self,
+        codes: NDArray[np.integer],
+        sizes: Sequence[int],
+        neighbours: Neighbours,
+        purse: Purse,
+        noise: NoiseSource,
+    ) -> None:
+        self._columns = [codes[:, column] for column in range(len(sizes))]
+        self._sizes = list(sizes)
+        self._records = len(codes)
+        self._tables: dict[tuple[int, ...], NDArray[np.int64]] = {}
+        self._neighbours, self._purse, self._noise = neighbours, purse, noise
+
+    def public_records(self) -> int | None:
+        """Return the number of records where neighbours have as many, otherwise none."""
+        public = self._neighbours.adjacency is Adjacency.REPLACE
+        return self._records if public else None
+
+    @property
+    def noise(self) -> str:
+        """Where the noise comes from."""
+        return self._noise.label
+
+    @property
+    def left(self) -> float:
+        """What is left of the budget."""
+        return self._purse.rho - self._purse.spent
+
+    def scale_of(self, rho: float) -> float:
+        """Return the scale of the noise of a table that costs rho.
+
+        Parameters
+        ----------
+        rho
+            The price.
+        """
+        return self._neighbours.counting(rho).scale
+
+    def margin(self, column: int, *, rho: float) -> tuple[NDArray[np.int64], float]:
+        """Count the codes of a column; return noisy counts and the scale of their noise.
+
+        Parameters
+        ----------
+        column
+            Which one.
+        rho
+            The price.
+        """
+        return self._noisy("margin", (column,), rho)
+
+    def regroup(self, groups: Sequence[NDArray[np.int64]]) -> None:
+        """Replace codes by those of coarser groups, for every table from here on.
+
+        Parameters
+        ----------
+        groups
+            The group of each code, one array a column; made without a look at the records.
+        """
+        for column, group in enumerate(groups):
+            self._sizes[column] = int(group.max()) + 1
+            small = np.uint8 if self._sizes[column] <= 256 else np.int32
+            self._columns[column] = group.astype(small)[self._columns[column]]
+        self._tables.clear()
+
+    def table(self, columns: tuple[int, ...], *, rho: float) -> tuple[NDArray[np.int64], float]:
+        """Count the combinations of some columns; return noisy counts and their scale.
+
+        Parameters
+        ----------
+        columns
+            Which ones, in ascending order.
+        rho
+            The price.
+        """
+        return self._noisy("table", columns, rho)
+
+    def choose(
+        self,
+        expected: Mapping[tuple[int, ...], NDArray[np.float64]],
+        *,
+        weights: Mapping[tuple[int, ...], float],
+        handicaps: Mapping[tuple[int, ...], float],
+        rho: float,
+    ) -> tuple[int, ...]:
+        """Choose the columns whose table the model gets wrong most, with noise.
+
+        Parameters
+        ----------
+        expected
+            The model's table of each candidate, in counts.
+        weights
+            The weight of each misfit; only their ratios matter.
+        handicaps
+            What is taken off each misfit, from noisy numbers alone.
+        rho
+            The price.
+        """
+        candidates = list(expected)
+        largest = max(weights[one] for one in candidates)
+        weight = {one: np.ceil(weights[one] / largest * _GRAIN) / _GRAIN for one in candidates}
+        how = self._neighbours.choosing(rho)
+        self._purse.pay(
+            Spend(
+                what="choice",
+                columns=(),
+                sensitivity=how.sensitivity,
+                scale=how.scale,
+                rho=how.guarantee.rho,
+            )
+        )
+        scores = [
+            weight[one]
+            * (self._misfit(one, expected[one]) - np.rint(np.clip(handicaps[one], -_FAR, _FAR)))
+            for one in candidates
+        ]
+        return candidates[self._noise.choose(np.array(scores, np.float64), how)]
+
+    def forget(self) -> None:
+        """Let go of the records. Nothing can be measured from here on."""
+        self._columns.clear()
+        self._tables.clear()
+
+    def _misfit(self, columns: tuple[int, ...], expected: NDArray[np.float64]) -> float:
+        """Return the sum of absolute differences, an exact integer, or a limit above it."""
+        whole = np.rint(np.clip(expected, 0, 2.0**40)).astype(np.int64)
+        return min(float(np.abs(self._count(columns) - whole).sum()), _FAR)
+
+    def _noisy(
+        self, what: str, columns: tuple[int, ...], rho: float
+    ) -> tuple[NDArray[np.int64], float]:
+        how = self._neighbours.counting(rho)
+        self._purse.pay(
+            Spend(
+                what=what,
+                columns=columns,
+                sensitivity=how.sensitivity.l2,
+                scale=how.scale,
+                rho=how.guarantee.rho,
+            )
+        )
+        return self._noise.add(self._count(columns), how), how.scale
+
+    def _count(self, columns: tuple[int, ...]) -> NDArray[np.int64]:
+        if columns not in self._tables:
+            shape = tuple(self._sizes[column] for column in columns)
+            cells = np.zeros(self._records, np.int64)
+            for column in columns:
+                cells *= self._sizes[column]
+                cells += self._columns[column]
+            counts = np.bincount(cells, minlength=int(np.prod(shape)))
+            self._tables[columns] = counts.astype(np.int64).reshape(shape)
+        return self._tables[columns]
+
+
+@lru_cache(maxsize=256)
+def _counting(neighbours: Neighbours, rho: float) -> DiscreteGaussian:
+    """Calibrate once for each price: many tables have the same."""
+    one = histogram(neighbours.adjacency).for_units(neighbours.rows, unit=neighbours.unit)
+    return DiscreteGaussian.calibrated(one, rho=rho)

@@ -1,0 +1,298 @@
+"""The fitted model: noisy tables, what they cost, and records drawn from them."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synth.errors import SynthError
+from synth.marginals.belief import Network
+from synth.marginals.drawing import draw_codes, draw_within
+from synth.marginals.spending.accountant import Spend
+from synth.schema.public import coarse_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+__all__ = ["Measured", "TableModel"]
+
+Columns = tuple[int, ...]
+_FORMAT = "ckm-synth-model"
+_CHUNK = 2**17  # rows drawn at a time: as much as stays in the cache
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Measured:
+    """A noisy table and the factor that makes the model agree with it.
+
+    Parameters
+    ----------
+    columns
+        Its columns.
+    counts
+        Noisy counts, by groups of codes.
+    scale
+        Scale of the noise; 0 for a table that was public.
+    potential
+        The logarithm of the factor.
+
+    Examples
+    --------
+    >>> zero = np.zeros(2)
+    >>> Measured(columns=(0,), counts=zero, scale=3.0, potential=zero).columns
+    (0,)
+    """
+
+    columns: Columns
+    counts: NDArray[np.float64]
+    scale: float
+    potential: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TableModel:
+    """A distribution over records, made from noisy tables alone.
+
+    Parameters
+    ----------
+    groups
+        The group of each code, one array a column.
+    shares
+        The share of each code in its group, one array a column.
+    tables
+        The measured tables.
+    masks
+        Combinations of groups that the rules allow (1) or not (0).
+    records
+        How many records there are, from noisy counts unless it is public.
+    spends
+        Every look at the confidential records.
+    rho
+        The budget.
+    adjacency, rows, unit
+        The neighbours: what they are, the most records of a unit, who is protected.
+    noise
+        Where the noise came from.
+
+    Examples
+    --------
+    >>> from synth import SimulatedNoise, fit_codes
+    >>> codes = np.random.default_rng(1).integers(0, 3, (500, 2))
+    >>> model = fit_codes(codes, sizes=[3, 3], rho=0.5, noise=SimulatedNoise(seed=1))
+    >>> TableModel.from_json(model.to_json()).sample(4, rng=np.random.default_rng(1)).shape
+    (4, 2)
+    """
+
+    groups: tuple[NDArray[np.int64], ...]
+    shares: tuple[NDArray[np.float64], ...]
+    tables: tuple[Measured, ...]
+    masks: tuple[tuple[Columns, NDArray[np.float64]], ...] = ()
+    records: float
+    spends: tuple[Spend, ...]
+    rho: float
+    adjacency: str
+    rows: int
+    unit: str
+    noise: str
+    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many codes each column has."""
+        return [len(group) for group in self.groups]
+
+    @property
+    def spent(self) -> float:
+        """What was paid in all, in rho; never above the budget."""
+        return math.fsum(spend.rho for spend in self.spends)
+
+    @cached_property
+    def network(self) -> Network:
+        """The graph of the model."""
+        sizes = [int(group.max()) + 1 for group in self.groups]
+        return Network(sizes, [table.columns for table in self.tables], self.masks)
+
+    def sample(
+        self,
+        number: int,
+        *,
+        rng: np.random.Generator,
+        conditions: Mapping[int, int] | None = None,
+    ) -> NDArray[np.int32]:
+        """Draw records.
+
+        Parameters
+        ----------
+        number
+            How many.
+        rng
+            Randomness; what it draws protects nobody, so it may have a seed.
+        conditions
+            Codes that some columns shall have. Others are drawn given these, none rejected.
+
+        Returns
+        -------
+        numpy.ndarray
+            One row a record, the codes of each column.
+        """
+        if number < 0:
+            raise SynthError(f"The number of records cannot be {number}.")
+        conditions = dict(conditions or {})
+        for column, code in conditions.items():
+            if not (0 <= column < len(self.sizes) and 0 <= code < self.sizes[column]):
+                raise SynthError(f"Column {column} with code {code} is not in the model.")
+        evidence = {c: int(self.groups[c][code]) for c, code in conditions.items()}
+        _, beliefs = self.network.calibrate(
+            [table.potential for table in self.tables], evidence=evidence
+        )
+        codes = np.empty((number, len(self.groups)), np.int32)
+        for start in range(0, number, _CHUNK):
+            part = codes[start : start + _CHUNK]
+            coarse = draw_codes(self.network, beliefs, number=len(part), rng=rng)
+            for column, (group, share) in enumerate(zip(self.groups, self.shares, strict=True)):
+                if column in conditions:
+                    part[:, column] = conditions[column]
+                else:
+                    part[:, column] = draw_within(coarse[column], group, share, rng=rng)
+        return codes
+
+    def expected(self, first: int, second: int) -> NDArray[np.float64]:
+        """Return the counts that the model expects of two columns.
+
+        Parameters
+        ----------
+        first, second
+            The columns, ascending.
+        """
+        if not 0 <= first < second < len(self.groups):
+            raise SynthError(f"Columns must be ascending, not {first} and {second}.")
+        _, beliefs = self.network.calibrate([table.potential for table in self.tables])
+        coarse = dict(self.network.pairs_of(first, beliefs))[second]
+        fine = coarse[np.ix_(self.groups[first], self.groups[second])]
+        return np.asarray(
+            self.records * fine * self.shares[first][:, None] * self.shares[second][None, :]
+        )
+
+    def coarse(self, columns: Columns, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum a table of codes over the groups of the model.
+
+        Parameters
+        ----------
+        columns
+            The columns of the table.
+        table
+            The table.
+        """
+        return coarse_table(table, [self.groups[column] for column in columns])
+
+    def to_json(self) -> str:
+        """Return the model as text: noisy numbers and what they cost, nothing that runs."""
+        return json.dumps(
+            {
+                "format": _FORMAT,
+                "version": 1,
+                "groups": [group.tolist() for group in self.groups],
+                "shares": [share.tolist() for share in self.shares],
+                "tables": [
+                    {
+                        "columns": list(table.columns),
+                        "counts": table.counts.tolist(),
+                        "scale": table.scale,
+                        "potential": table.potential.tolist(),
+                    }
+                    for table in self.tables
+                ],
+                "masks": [
+                    {"columns": list(columns), "allowed": mask.astype(int).tolist()}
+                    for columns, mask in self.masks
+                ],
+                "records": self.records,
+                "spends": [spend.record() for spend in self.spends],
+                "rho": self.rho,
+                "adjacency": self.adjacency,
+                "rows": self.rows,
+                "unit": self.unit,
+                "noise": self.noise,
+            },
+            allow_nan=False,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> TableModel:
+        """Read a model.
+
+        Parameters
+        ----------
+        text
+            What `to_json` wrote.
+
+        Raises
+        ------
+        SynthError
+            If it is something else.
+        """
+        try:
+            found = json.loads(text)
+            if found["format"] != _FORMAT or found["version"] != 1:
+                raise SynthError("The text is of another format, or of a newer version.")
+            model = cls._from_record(found)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, SynthError):
+                raise
+            raise SynthError(
+                "The text is not a model.", hint="give what to_json wrote"
+            ) from None
+        return model.checked()
+
+    @classmethod
+    def _from_record(cls, found: dict[str, Any]) -> TableModel:
+        return cls(
+            groups=tuple(np.asarray(group, np.int64) for group in found["groups"]),
+            shares=tuple(np.asarray(share, np.float64) for share in found["shares"]),
+            tables=tuple(
+                Measured(
+                    columns=tuple(int(column) for column in table["columns"]),
+                    counts=np.asarray(table["counts"], np.float64),
+                    scale=float(table["scale"]),
+                    potential=np.asarray(table["potential"], np.float64),
+                )
+                for table in found["tables"]
+            ),
+            masks=tuple(
+                (tuple(int(c) for c in mask["columns"]), np.asarray(mask["allowed"], float))
+                for mask in found["masks"]
+            ),
+            records=float(found["records"]),
+            spends=tuple(Spend.from_record(spend) for spend in found["spends"]),
+            rho=float(found["rho"]),
+            adjacency=str(found["adjacency"]),
+            rows=int(found["rows"]),
+            unit=str(found["unit"]),
+            noise=str(found["noise"]),
+        )
+
+    def checked(self) -> TableModel:
+        """Return the model itself, or refuse it if its parts do not fit each other."""
+        sizes = [int(group.max(initial=-1)) + 1 for group in self.groups]
+        fits = len(self.groups) == len(self.shares) and all(
+            group.ndim == 1
+            and group.size > 0
+            and group.min() >= 0
+            and share.shape == group.shape
+            for group, share in zip(self.groups, self.shares, strict=True)
+        )
+        parts = [(table.columns, table.potential) for table in self.tables]
+        for columns, values in [*parts, *self.masks]:
+            known = all(0 <= column < len(sizes) for column in columns)
+            fits = fits and known and values.shape == tuple(sizes[c] for c in columns)
+            fits = fits and bool(np.isfinite(values).all())
+        if not fits:
+            raise SynthError("The parts of the model do not fit each other.")
+        return self

@@ -1,0 +1,1 @@
+"""How the engine's privacy budget is divided and spent."""

@@ -1,0 +1,1 @@
+"""What is declared of the data before anybody looks at them."""

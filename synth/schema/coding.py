@@ -1,0 +1,537 @@
+"""From records to codes and back, by what is declared and nothing else.
+
+A value that is not declared is refused, or goes where the declaration says; never elsewhere.
+Errors name the column and what is wrong with its values, never a value.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synth.errors import DomainError, SynthError
+from synth.schema.columns import Category, Column, Date, Numeric, Whole, key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from synth.schema.columns import Plain
+    from synth.schema.schema import Schema
+
+__all__ = [
+    "decode_column",
+    "distinct_values",
+    "draw_numbers",
+    "encode",
+    "encode_column",
+    "grid_numbers",
+]
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
+_OUTSIDE = -1
+_STRANGE = -2
+_EPOCH = dt.date(1970, 1, 1)
+_FAR = 2**62
+_CERTAIN = 2.0**30  # up to here a product of floats is right to 1e-6
+# Objects of which equal ones are alike; others may be equal and differ, as 1 and True do.
+_ALIKE = {
+    "string",
+    "integer",
+    "floating",
+    "mixed-integer-float",
+    "boolean",
+    "date",
+    "decimal",
+    "empty",
+}
+_WHAT = {
+    "category": "text, whole numbers or truth values",
+    "whole": "whole numbers",
+    "real": "numbers",
+    "date": "days",
+}
+
+
+def encode(records: pd.DataFrame, schema: Schema) -> NDArray[np.int32]:
+    """Return the codes of records, one column a variable.
+
+    Parameters
+    ----------
+    records
+        The records.
+    schema
+        Their declaration.
+
+    Raises
+    ------
+    DomainError
+        With everything that is outside the declared domains, by column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from synth.schema.schema import Schema
+    >>> schema = Schema(
+    ...     columns=[
+    ...         Whole(name="age", low=0, high=99, missing={"refused": -8}),
+    ...         Category(name="sex", values=["F", "M"], missing={"unknown": None}),
+    ...     ]
+    ... )
+    >>> records = pd.DataFrame({"age": [4, -8], "sex": ["M", None]})
+    >>> encode(records, schema)
+    array([[  4,   1],
+           [100,   2]], dtype=int32)
+    """
+    schema.require_declared()
+    _check_names(list(records.columns), schema)
+    codes = np.empty((len(records), len(schema.columns)), np.int32)
+    problems = []
+    for place, column in enumerate(schema.columns):
+        try:
+            codes[:, place] = encode_column(records[column.name], column)
+        except DomainError as error:
+            problems.append(error.problem)
+    if problems:
+        raise DomainError(
+            "\n  ".join(["Records do not fit the schema:", *problems]),
+            hint="declare what is missing from the domain, an 'other' value, or outside='clip'",
+        )
+    return codes
+
+
+def encode_column(values: pd.Series, column: Column) -> NDArray[np.int32]:
+    """Return the codes of one column.
+
+    Parameters
+    ----------
+    values
+        Its values.
+    column
+        Its declaration.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> encode_column(pd.Series([0.5, 9.75]), Whole(name="age", low=0, high=9))
+    Traceback (most recent call last):
+    ...
+    synth.errors.DomainError: Column 'age': values that are no whole numbers.
+    """
+    places, found = distinct_values(values, column.name)
+    if isinstance(column, Category):
+        codes = _codes_of_categories(found, column)
+    elif isinstance(column, Numeric):
+        codes = _codes_of_numbers(found, column)
+    else:
+        raise SynthError(f"Column {column.name!r} is of an unknown kind.")
+    null = [
+        column.domain_size + place
+        for place, written in enumerate(column.missing.values())
+        if written is None
+    ]
+    codes = np.append(codes, null[0] if null else _OUTSIDE)  # found last, by place -1
+    used = np.zeros(len(codes), bool)  # a type may know values that no record has
+    used[places] = True
+    if (used & (codes == _STRANGE)).any():
+        raise DomainError(f"Column {column.name!r}: values that are no {_WHAT[column.kind]}.")
+    if (used & (codes == _OUTSIDE)).any():
+        only_null = not (used & (codes == _OUTSIDE))[:-1].any()
+        problem = "null, which is not declared." if only_null else "values outside the domain."
+        raise DomainError(f"Column {column.name!r}: {problem}")
+    return np.asarray(codes[places], np.int32)
+
+
+def draw_numbers(
+    codes: NDArray[np.integer], column: Numeric, *, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return a number of the grid for each code; those of missing codes mean nothing.
+
+    Parameters
+    ----------
+    codes
+        Codes.
+    column
+        The declaration.
+    rng
+        Randomness.
+
+    Examples
+    --------
+    >>> age = Whole(name="age", low=0, high=99, bins=2, law="middle")
+    >>> draw_numbers(np.array([0, 1]), age, rng=np.random.default_rng(1))
+    array([24, 74])
+    """
+    grid = column.grid
+    return grid.draw(np.minimum(codes, grid.size - 1), rng=rng, law=column.law)
+
+
+def decode_column(
+    codes: NDArray[np.integer], column: Column, *, numbers: NDArray[np.int64] | None = None
+) -> Any:
+    """Return values as an Arrow array.
+
+    Parameters
+    ----------
+    codes
+        Codes.
+    column
+        The declaration.
+    numbers
+        The number of each record on the grid, for columns of numbers.
+
+    Examples
+    --------
+    >>> sex = Category(name="sex", values=["F", "M"], missing={"unknown": None})
+    >>> decode_column(np.array([1, 2]), sex).to_pylist()
+    ['M', None]
+    """
+    import pyarrow as pa
+
+    if isinstance(column, Category):
+        written = [*column.known, *column.missing.values()]
+        return pa.DictionaryArray.from_arrays(
+            pa.array(codes, pa.int32()), _plain_array(written)
+        ).dictionary_decode()
+    if not isinstance(column, Numeric) or numbers is None:
+        raise SynthError(f"Column {column.name!r} needs numbers.")
+    kind = codes - column.domain_size  # from 0 on: missing
+    coded = list(column.missing.values())
+    if any(isinstance(one, str) for one in coded) or (
+        isinstance(column, Date) and any(one is not None for one in coded)
+    ):
+        return _as_text(numbers, kind, coded, column)
+    values: NDArray[Any] = numbers / column.factor if column.factor > 1 else numbers.copy()
+    if column.kind == "real":
+        values = values.astype(np.float64)
+    for place, one in enumerate(coded):
+        if one is not None:
+            values[kind == place] = one
+    nulls = np.isin(kind, [place for place, one in enumerate(coded) if one is None])
+    if isinstance(column, Date):
+        return pa.array(values.astype(np.int32), pa.int32(), mask=nulls).cast(pa.date32())
+    return pa.array(values, mask=nulls)
+
+
+def _as_text(
+    numbers: NDArray[np.int64],
+    kind: NDArray[np.integer],
+    coded: Sequence[Plain],
+    column: Numeric,
+) -> Any:
+    """Write numbers as text, where a kind of missing is text."""
+    import pyarrow as pa
+
+    unlike, places = np.unique(numbers, return_inverse=True)
+    written: list[str | None] = [column.shown(int(number)) for number in unlike]
+    written += [None if one is None else str(one) for one in coded]
+    found = np.where(kind >= 0, len(unlike) + kind, places)
+    return pa.array(written, pa.string()).take(pa.array(found))
+
+
+def _plain_array(written: Sequence[Plain]) -> Any:
+    """Return declared values as Arrow has them: of one type, or as text."""
+    import pyarrow as pa
+
+    kinds = {type(value) for value in written if value is not None}
+    if len(kinds) > 1:
+        return pa.array([None if value is None else str(value) for value in written])
+    return pa.array(list(written))
+
+
+def distinct_values(values: pd.Series, name: str) -> tuple[NDArray[np.intp], Any]:
+    """Return where each value is in the distinct ones, -1 for null, and those.
+
+    Parameters
+    ----------
+    values
+        The values of a column.
+    name
+        Its name, for errors.
+
+    Notes
+    -----
+    Values that are equal and not alike stay apart: 1 and True, one moment in two time zones.
+    Otherwise the first of them would stand for all, and one record change others. NaN is null
+    in every type, those included that tell the two apart.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> distinct_values(pd.Series([True, 1, None, 1], dtype=object), "age")
+    (array([ 0,  1, -1,  1]), array([True, 1], dtype=object))
+    """
+    import pandas as pd
+
+    places: Any
+    found: Any
+    try:
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            places, found = values.cat.codes, values.cat.categories
+        else:
+            places, found = pd.factorize(values, use_na_sentinel=True)
+    except TypeError:
+        raise DomainError(f"Column {name!r}: values that are no single values.") from None
+    if values.dtype == object and pd.api.types.infer_dtype(values, skipna=True) not in _ALIKE:
+        return _apart(values)
+    places, found = np.array(places, np.intp), _as_numpy(found)
+    if found.dtype.kind == "f":
+        is_null = np.append(np.isnan(found), True)  # the last for place -1
+        places[is_null[places]] = -1
+    return places, found
+
+
+def _as_numpy(found: Any) -> NDArray[Any]:
+    """Return values of any type of pandas or Arrow as NumPy numbers, moments or objects."""
+    import pandas as pd
+
+    kind = found.dtype
+    if isinstance(kind, np.dtype):
+        return np.asarray(found)
+    if pd.api.types.is_integer_dtype(kind):
+        is_unsigned = pd.api.types.is_unsigned_integer_dtype(kind)
+        return np.asarray(found.to_numpy(np.uint64 if is_unsigned else np.int64))
+    if pd.api.types.is_float_dtype(kind):
+        return np.asarray(found.to_numpy(np.float64, na_value=np.nan))
+    return np.asarray(found, object)
+
+
+def _apart(values: pd.Series) -> tuple[NDArray[np.intp], NDArray[np.object_]]:
+    """Tell values apart by type and spelling."""
+    import pandas as pd
+
+    objects, is_null = values.to_numpy(object), values.isna().to_numpy()
+    spelt = np.empty(len(objects), object)
+    spelt[:] = [
+        None if null else f"{type(one)} {one!r}"
+        for one, null in zip(objects.tolist(), is_null, strict=True)
+    ]
+    places, names = pd.factorize(spelt, use_na_sentinel=True)
+    there = np.flatnonzero(~is_null)[::-1]
+    first = np.empty(len(names), np.intp)
+    first[places[there]] = there
+    return np.asarray(places, np.intp), objects[first]
+
+
+def _codes_of_categories(found: Any, column: Category) -> NDArray[np.int64]:
+    """Return codes that follow from what a value says, not from the type of its column.
+
+    A text stands for a declared number that it writes. A number does not stand for a text, as
+    ``01`` and ``1`` are one number: where texts of digits are declared, numbers are refused.
+    """
+    written = [*column.known, *column.missing.values()]
+    known: dict[tuple[str, object], int] = {
+        key_of(value): place for place, value in enumerate(written) if value is not None
+    }
+    texts = [str(value) for kind, value in known if kind == "text"]
+    # One truth value among numbers may turn all into one kind or the other.
+    other_kinds = {"truth": "number", "number": "truth"}
+    refused = {"unknown", *(other_kinds[kind] for kind, _ in known if kind in other_kinds)}
+    if any(_NUMBER.fullmatch(text.strip()) for text in texts):
+        refused.add("number")
+    for truth in (True, False):
+        if ("truth", truth) in known:
+            for text in (str(truth), str(truth).lower()):
+                known.setdefault(("text", text), known["truth", truth])
+        elif {str(truth), str(truth).lower()} & {*texts}:
+            refused.add("truth")
+    default = _OUTSIDE if column.other is None else known[key_of(column.other)]
+    codes = np.empty(len(found), np.int64)
+    for place, value in enumerate(_python(found)):
+        key = key_of(value)
+        code = known.get(key)
+        if code is None and key[0] == "text":
+            code = known.get(("number", _exact(key)))
+        unknown = _STRANGE if key[0] in refused else default
+        codes[place] = unknown if code is None else code
+    return codes
+
+
+def _codes_of_numbers(found: Any, column: Numeric) -> NDArray[np.int64]:
+    numbers, codes = _numbers_of(found, column)
+    grid, (low, high) = column.grid, column.bounds
+    is_value = codes == 0
+    if column.outside == "clip":
+        numbers = np.clip(numbers, low, high)
+    inside = is_value & (numbers >= low) & (numbers <= high)
+    codes[is_value & ~inside] = _OUTSIDE
+    codes[inside] = grid.cell_of(numbers[inside])
+    coded = codes <= _MISSING
+    codes[coded] = grid.size + (_MISSING - codes[coded])
+    return codes
+
+
+def grid_numbers(values: pd.Series, column: Numeric) -> NDArray[np.int64]:
+    """Return the numbers of the grid of all values that are not missing, bounds or none.
+
+    Parameters
+    ----------
+    values
+        The values of a column.
+    column
+        Its declaration, perhaps without bounds.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> grid_numbers(pd.Series([7.0, None, -8]), Whole(name="age", missing={"refused": -8}))
+    array([7])
+    """
+    places, found = distinct_values(values, column.name)
+    numbers, codes = _numbers_of(found, column)
+    if ((codes < 0) & (codes > _MISSING)).any():
+        raise DomainError(f"Column {column.name!r}: values that are no numbers.")
+    places = places[places >= 0]
+    return np.asarray(numbers[places][codes[places] == 0])
+
+
+def _numbers_of(found: Any, column: Numeric) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return numbers on the grid, and for each 0 or a mark of why it is none."""
+    array = np.asarray(found)
+    if isinstance(column, Date):
+        return _days(array, found, column)
+    if array.dtype.kind in "iuf":
+        return _plain_numbers(array, column)
+    return _each_number(_python(found), column)
+
+
+# Marks of a draft of codes: 0 for a value, this and below for the kinds of missing.
+_MISSING = -10
+
+
+def _plain_numbers(
+    array: NDArray[Any], column: Numeric
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    codes = np.zeros(len(array), np.int64)
+    if array.dtype.kind in "iu":
+        big = (
+            array > _FAR // column.factor
+            if array.dtype.kind == "u"
+            else np.zeros(len(array), bool)
+        )
+        clipped = np.clip(array.astype(np.int64), -_FAR // column.factor, _FAR // column.factor)
+        numbers = np.where(big, _FAR, clipped * column.factor)
+    else:
+        exact = array.astype(np.float64)
+        scaled = np.clip(exact * column.factor, -float(_FAR), float(_FAR))
+        if isinstance(column, Whole):
+            codes[scaled != np.rint(scaled)] = _STRANGE
+        numbers = np.rint(scaled).astype(np.int64)
+        if column.factor > 1:
+            # Where the product may have been rounded across a half, decimals decide: a column
+            # that holds one text as well comes as objects, and must get the same codes.
+            is_near = np.abs(np.abs(scaled - np.trunc(scaled)) - 0.5) < 1e-6
+            for place in np.flatnonzero(is_near | (np.abs(scaled) > _CERTAIN)).tolist():
+                numbers[place] = _on_grid(_decimal(exact[place].item()), column)
+    for place, written in enumerate(column.missing.values()):
+        if isinstance(written, int) and not isinstance(written, bool):
+            codes[array == written] = _MISSING - place
+    return numbers, codes
+
+
+def _each_number(
+    values: list[Any], column: Numeric
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    numbers, codes = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
+    coded = _missing_keys(column)
+    for place, value in enumerate(values):
+        key = key_of(value)
+        if key in coded:
+            codes[place] = coded[key]
+            continue
+        exact = _exact(key)
+        if ("number", exact) in coded:  # a text, -8.0 for -8
+            codes[place] = coded["number", exact]
+            continue
+        if exact is None:
+            codes[place] = _OUTSIDE if key[0] == "text" else _STRANGE
+            continue
+        if isinstance(column, Whole) and exact != exact.to_integral_value():
+            codes[place] = _STRANGE
+        numbers[place] = _on_grid(exact, column)
+    return numbers, codes
+
+
+def _on_grid(exact: Decimal, column: Numeric) -> int:
+    scaled = max(min(exact * column.factor, Decimal(_FAR)), Decimal(-_FAR))
+    return int(scaled.to_integral_value())
+
+
+def _decimal(number: float) -> Decimal:
+    """Return the number as it is written."""
+    return Decimal(repr(number))
+
+
+def _missing_keys(column: Column) -> dict[tuple[str, object], int]:
+    coded = {
+        key_of(written): _MISSING - place
+        for place, written in enumerate(column.missing.values())
+        if written is not None
+    }
+    # A file of text holds -8 as text.
+    return {("text", str(value)): mark for (_, value), mark in coded.items()} | coded
+
+
+def _exact(key: tuple[str, object]) -> Decimal | None:
+    kind, value = key
+    if kind == "number":
+        return value if isinstance(value, Decimal) else Decimal(repr(value))
+    if kind == "text" and _NUMBER.fullmatch(str(value).strip()):
+        try:
+            return Decimal(str(value).strip())
+        except InvalidOperation:
+            return None
+    return None
+
+
+def _days(
+    array: NDArray[Any], found: Any, column: Date
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    if array.dtype.kind == "M":
+        days = array.astype("datetime64[D]")
+        codes = np.where(days == array, 0, _STRANGE).astype(np.int64)
+        return days.astype(np.int64), codes
+    numbers, codes = np.zeros(len(array), np.int64), np.zeros(len(array), np.int64)
+    coded = _missing_keys(column)
+    for place, value in enumerate(_python(found)):
+        key = key_of(value)
+        if key in coded:
+            codes[place] = coded[key]
+            continue
+        try:
+            if isinstance(value, dt.datetime):
+                if value != dt.datetime.combine(value.date(), dt.time(), value.tzinfo):
+                    raise ValueError  # noqa: TRY301 (a time of day is no day)
+                value = value.date()  # noqa: PLW2901
+            day = value if isinstance(value, dt.date) else dt.date.fromisoformat(value)
+            numbers[place] = (day - _EPOCH).days
+        except (TypeError, ValueError):
+            codes[place] = _OUTSIDE if key[0] == "text" else _STRANGE
+    return numbers, codes
+
+
+def _python(found: Any) -> list[Any]:
+    return list(found.tolist()) if hasattr(found, "tolist") else list(found)
+
+
+def _check_names(found: list[Any], schema: Schema) -> None:
+    if len(set(map(str, found))) < len(found):
+        raise DomainError("Two columns of the records have the same name.")
+    known = {*schema.names, *schema.ignored}
+    if schema.unit.identifier is not None:
+        known.add(schema.unit.identifier)
+    absent = [name for name in schema.names if name not in found]
+    extra = [str(name) for name in found if name not in known]
+    if absent or extra:
+        parts = [f"not in the records: {absent}"] if absent else []
+        parts += [f"not in the schema: {extra}"] if extra else []
+        raise DomainError(
+            f"The columns differ; {'; '.join(parts)}.",
+            hint="declare each column, or name it under ignored",
+        )

@@ -1,0 +1,1 @@
+"""Rules that synthetic records keep."""

@@ -1,0 +1,170 @@
+"""Edit rules on codes: forbidden cells for the engine, and verdicts on drawn records."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synth.errors import RuleError
+from synth.schema.columns import Numeric
+from synth.schema.public import Rule
+from synth.schema.rules.logic import Amount, Codes
+from synth.schema.rules.rules import EditRule, ParsedRule, parse_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from synth.schema.columns import Column
+    from synth.schema.rules.logic import Verdict
+    from synth.schema.schema import Schema
+
+__all__ = ["Constraint", "constraints_of", "judge_records"]
+
+_MOST_CELLS = 200_000
+_MOST_KINDS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraint:
+    """A rule, and how it is kept.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    how
+        ``"construction"``: no cell that the model can draw breaks it. ``"both"``: cells that
+        always break it are not drawn, records of other cells are drawn again. ``"redrawing"``:
+        records that break it are drawn again.
+    table
+        The forbidden combinations of codes, if there are any.
+
+    Examples
+    --------
+    >>> Constraint(rule=EditRule(text="age > 1"), how="redrawing").how
+    'redrawing'
+    """
+
+    rule: EditRule
+    how: str
+    table: Rule | None = None
+
+
+def constraints_of(schema: Schema) -> list[Constraint]:
+    """Return how each rule of a schema is kept.
+
+    Parameters
+    ----------
+    schema
+        A schema whose cells begin where the rules say.
+
+    Raises
+    ------
+    RuleError
+        If nothing satisfies a rule.
+
+    Examples
+    --------
+    >>> from synth.schema.columns import Category, Whole
+    >>> from synth.schema.schema import Schema
+    >>> schema = Schema(
+    ...     columns=[
+    ...         Whole(name="age", low=0, high=99, bins=4),
+    ...         Category(name="status", values=["single", "married"]),
+    ...     ],
+    ...     rules=["if age < 16 then status == 'single'"],
+    ... ).cut_at_rules()
+    >>> constraints_of(schema)[0].table.forbidden[:, 1]
+    array([ True, False, False, False, False])
+    """
+    return [_constraint(rule, schema) for rule in schema.rules]
+
+
+def _constraint(rule: EditRule, schema: Schema) -> Constraint:
+    names = sorted(rule.columns, key=schema.names.index)
+    columns = [schema.column(name) for name in names]
+    if not names or math.prod(column.size for column in columns) > _MOST_CELLS:
+        return Constraint(rule=rule, how="redrawing")
+    operands = {
+        column.name: _cells(column, axis, len(columns)) for axis, column in enumerate(columns)
+    }
+    parsed = parse_rule(rule, {column.name: column for column in columns})
+    shape = tuple(column.size for column in columns)
+    true, false, neither = (np.broadcast_to(one, shape) for one in parsed.judge(operands))
+    forbidden = false & ~true & ~neither
+    is_mixed = bool((false & (true | neither)).any())
+    if forbidden.all():
+        raise RuleError(f"No record can satisfy the rule {rule.name!r}.")
+    if not forbidden.any() or not _is_small(forbidden):
+        return Constraint(
+            rule=rule, how="redrawing" if is_mixed or forbidden.any() else "construction"
+        )
+    places = tuple(schema.names.index(name) for name in names)
+    table = Rule(columns=places, forbidden=forbidden.copy())
+    return Constraint(rule=rule, how="both" if is_mixed else "construction", table=table)
+
+
+def _is_small(forbidden: NDArray[np.bool_]) -> bool:
+    """Tell whether the engine can take the rule in: codes it treats alike are one group."""
+    kinds = [
+        len(np.unique(np.moveaxis(forbidden, axis, 0).reshape(size, -1), axis=0))
+        for axis, size in enumerate(forbidden.shape)
+    ]
+    return max(kinds) <= _MOST_KINDS and math.prod(kinds) <= _MOST_KINDS**2 * 2
+
+
+def _cells(column: Column, axis: int, axes: int) -> Amount | Codes:
+    """Return what is known of each code of a column, along an axis."""
+    shape = [1] * axes
+    shape[axis] = column.size
+    codes = np.arange(column.size).reshape(shape)
+    if not isinstance(column, Numeric):
+        return Codes(codes)
+    ends = np.zeros((2, column.size))
+    ends[:, : column.domain_size] = np.array(column.grid.cells(), float).T / column.factor
+    low, high = (end.reshape(shape) for end in ends)
+    return Amount(low, high, codes >= column.domain_size, codes)
+
+
+def judge_records(
+    rules: Sequence[ParsedRule],
+    codes: NDArray[np.integer],
+    *,
+    numbers: Mapping[str, NDArray[np.int64]],
+    columns: Sequence[Column],
+) -> list[Verdict]:
+    """Tell for each rule where it is true, false or neither.
+
+    Parameters
+    ----------
+    rules
+        The rules.
+    codes
+        The codes of the records.
+    numbers
+        The numbers of each column of numbers.
+    columns
+        The declarations, in the order of the codes.
+    """
+    operands: dict[str, Amount | Codes] = {}
+    wanted = {name for parsed in rules for name in parsed.rule.columns}
+    for place, column in enumerate(columns):
+        if column.name not in wanted:
+            continue
+        coded = codes[:, place]
+        if isinstance(column, Numeric):
+            exact = numbers[column.name] / column.factor
+            operands[column.name] = Amount(exact, exact, coded >= column.domain_size, coded)
+        else:
+            operands[column.name] = Codes(coded)
+    return [_wide(parsed.judge(operands), len(codes)) for parsed in rules]
+
+
+def _wide(verdict: Verdict, number: int) -> Verdict:
+    wide = (np.broadcast_to(one, (number,)) for one in verdict)
+    return type(verdict)(*wide)

@@ -1,0 +1,430 @@
+"""The schema: all that is declared before anybody looks at the records."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from footing.files import write_whole
+from synth.errors import SchemaError, UndeclaredError
+from synth.schema.columns import Category, Column, Date, Numeric, Real, Whole, is_text
+from synth.schema.rules.rules import EditRule, parse_rule
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+__all__ = ["Schema", "Unit"]
+
+_FORMAT = "ckm-synth-schema"
+_KINDS: dict[str, type[Column]] = {one.kind: one for one in (Category, Whole, Real, Date)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """Who is protected, and how many records one has at most.
+
+    Parameters
+    ----------
+    name
+        What it is: a record, a person, a household, an enterprise.
+    identifier
+        The column that tells which unit a record belongs to; it is not synthesised.
+    most_records
+        The most records of one unit: noise grows with it.
+    excess
+        What happens to a unit with more: ``"refuse"`` all records, or ``"truncate"``: keep as
+        many of its records as allowed, drawn at random.
+
+    Examples
+    --------
+    >>> Unit(name="household", identifier="household_id", most_records=6).most_records
+    6
+    """
+
+    name: str = "record"
+    identifier: str | None = None
+    most_records: int = 1
+    excess: str = "refuse"
+
+    def __post_init__(self) -> None:
+        if not is_text(self.name) or not self.name.strip():
+            raise SchemaError("The name of the unit is text.")
+        if self.identifier is not None and not (is_text(self.identifier) and self.identifier):
+            raise SchemaError("identifier is the name of a column.")
+        if type(self.most_records) is not int or not 1 <= self.most_records <= 10_000:
+            raise SchemaError("most_records is a whole number from 1 to 10000.")
+        if self.excess not in ("refuse", "truncate"):
+            raise SchemaError("excess is 'refuse' or 'truncate'.")
+        if self.most_records > 1 and self.identifier is None:
+            raise SchemaError(
+                f"A {self.name} has up to {self.most_records} records; nothing says which.",
+                hint="name the column with its identifier",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """What is known of the records without a look at them.
+
+    Parameters
+    ----------
+    columns
+        The columns to synthesise.
+    rules
+        What holds for every record.
+    unit
+        Who is protected.
+    weight
+        The column with survey weights, if there is one; it is synthesised like others, and
+        tables with it matter twice.
+    ignored
+        Columns of the records that are known and left out.
+    about
+        Which records these are.
+
+    Examples
+    --------
+    >>> schema = Schema(
+    ...     columns=[
+    ...         Whole(name="age", low=0, high=120),
+    ...         Category(name="status", values=["single", "married"]),
+    ...     ],
+    ...     rules=["if age < 16 then status == 'single'"],
+    ... )
+    >>> Schema.from_json(schema.to_json()) == schema
+    True
+    """
+
+    columns: tuple[Column, ...]
+    rules: tuple[EditRule, ...] = ()
+    unit: Unit = field(default_factory=Unit)
+    weight: str | None = None
+    ignored: tuple[str, ...] = ()
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "ignored", tuple(self.ignored))
+        given: tuple[EditRule | str, ...] = tuple(self.rules)
+        rules = (one if isinstance(one, EditRule) else EditRule(text=one) for one in given)
+        object.__setattr__(self, "rules", tuple(rules))
+        self._check_names()
+        for rule in self.rules:
+            if self.is_declared or not {*rule.columns} & {*self.undeclared}:
+                parse_rule(rule, {one.name: one for one in self.columns})
+
+    def _check_names(self) -> None:
+        names = self.names
+        if not names:
+            raise SchemaError("A schema has at least one column.")
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise SchemaError(f"Columns are declared twice: {', '.join(twice)}.")
+        if len({rule.name for rule in self.rules}) < len(self.rules):
+            raise SchemaError("Two rules have the same name.")
+        unknown = sorted({c for rule in self.rules for c in rule.columns} - {*names})
+        if unknown:
+            raise SchemaError(f"Rules name columns that are not declared: {unknown}.")
+        self._check_roles(names)
+
+    def _check_roles(self, names: list[str]) -> None:
+        if self.unit.identifier in names:
+            raise SchemaError(
+                f"The identifier {self.unit.identifier!r} is declared as a column: it would be "
+                "synthesised.",
+                hint="take it out of the columns",
+            )
+        if self.weight is not None:
+            if self.weight not in names:
+                raise SchemaError("The weight is not one of the columns.")
+            if not isinstance(self.column(self.weight), (Whole, Real)):
+                raise SchemaError("The weight is no column of numbers.")
+        if {*self.ignored} & {*names}:
+            raise SchemaError("A column is declared and ignored at once.")
+        if not is_text(self.about):
+            raise SchemaError("about is text.")
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, in order."""
+        return [column.name for column in self.columns]
+
+    @property
+    def undeclared(self) -> list[str]:
+        """The columns whose domains nobody declared.
+
+        Examples
+        --------
+        >>> Schema(columns=[Whole(name="age")]).undeclared
+        ['age']
+        """
+        return [column.name for column in self.columns if not column.is_declared]
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether every domain is declared."""
+        return not self.undeclared
+
+    def require_declared(self) -> None:
+        """Raise an error if a domain is not declared.
+
+        Raises
+        ------
+        UndeclaredError
+            With the names of the columns.
+        """
+        if self.undeclared:
+            names = ", ".join(repr(name) for name in self.undeclared)
+            raise UndeclaredError(
+                f"The domains of {names} are not declared; reading them off the records would "
+                "leak them.",
+                hint="declare them, or pay for finding them: fit(…, discovery=Discovery())",
+            )
+
+    def column(self, name: str) -> Column:
+        """Return a column.
+
+        Parameters
+        ----------
+        name
+            Its name.
+
+        Examples
+        --------
+        >>> Schema(columns=[Whole(name="age", low=0, high=9)]).column("age").size
+        10
+        """
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise SchemaError(f"Column {name!r} is not declared; {self.names} are.")
+
+    def with_column(self, column: Column) -> Schema:
+        """Return a schema with another declaration of a column.
+
+        Parameters
+        ----------
+        column
+            The new declaration.
+
+        Examples
+        --------
+        >>> schema = Schema(columns=[Whole(name="age")])
+        >>> schema.with_column(Whole(name="age", low=0, high=9)).is_declared
+        True
+        """
+        self.column(column.name)
+        columns = tuple(column if one.name == column.name else one for one in self.columns)
+        return replace(self, columns=columns)
+
+    def cut_at_rules(self) -> Schema:
+        """Return a schema whose cells begin where the rules say, so that none lies across.
+
+        Examples
+        --------
+        >>> schema = Schema(
+        ...     columns=[Whole(name="age", low=0, high=99, bins=5)],
+        ...     rules=["age != 18"],
+        ... )
+        >>> schema.column("age").size, schema.cut_at_rules().column("age").size
+        (5, 7)
+        """
+        columns = {one.name: one for one in self.columns}
+        for rule in self.rules:
+            for name, cuts in parse_rule(rule, columns).cuts.items():
+                column = columns[name]
+                if isinstance(column, Numeric):
+                    columns[name] = _cut(column, cuts)
+        return replace(self, columns=tuple(columns.values()))
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of all that is declared.
+
+        Examples
+        --------
+        >>> len(Schema(columns=[Whole(name="age")]).digest)
+        64
+        """
+        text = json.dumps(self._record(), sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """Return the schema as text."""
+        return json.dumps(self._record(), indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Schema:
+        """Read what `to_json` wrote, or a person.
+
+        Parameters
+        ----------
+        text
+            The text.
+
+        Raises
+        ------
+        SchemaError
+            Which names the place of everything that is wrong.
+
+        Examples
+        --------
+        >>> Schema.from_json('{"format": "ckm-synth-schema", "columns": [{"kind": "whol"}]}')
+        Traceback (most recent call last):
+        ...
+        synth.errors.SchemaError: The schema does not hold together:
+          columns[0].kind: one of category, whole, real, date
+        """
+        try:
+            found = json.loads(text, object_pairs_hook=_no_twins, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, SchemaError):
+                raise
+            raise SchemaError("The schema is not JSON.") from None
+        return _read(found)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Schema:
+        """Read a schema from a file.
+
+        Parameters
+        ----------
+        path
+            The file.
+        """
+        try:
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            raise SchemaError(f"The schema {Path(path).name!r} cannot be read.") from None
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the schema to a file.
+
+        Parameters
+        ----------
+        path
+            The file.
+        """
+        write_whole(path, self.to_json(), error=SchemaError)
+
+    def _record(self) -> dict[str, Any]:
+        columns = [{"kind": one.kind, **_plain(one)} for one in self.columns]
+        found = {"format": _FORMAT, "version": 1, **_plain(self)}
+        found["columns"] = columns
+        for name in ("unit", "rules"):
+            value = getattr(self, name)
+            found[name] = _plain(value) if name == "unit" else [_plain(rule) for rule in value]
+        return found
+
+
+def _cut(column: Numeric, cuts: set[int]) -> Numeric:
+    low, high = column.bounds
+    grid = column.grid
+    new = sorted(cut for cut in cuts if low < cut <= high and cut not in grid.starts)
+    if not new:
+        return column
+    starts = sorted({*grid.starts, *new})
+    shown = [column.shown(start) for start in starts]
+    edges: tuple[float | str, ...] = tuple(shown)
+    if isinstance(column, Whole):
+        edges = tuple(int(one) for one in shown)
+    elif isinstance(column, Real):
+        edges = tuple(float(one) for one in shown)
+    return replace(column, bins=None, edges=edges)
+
+
+def _plain(thing: Any) -> dict[str, Any]:
+    """Return the fields of a declaration that say something, as JSON knows them."""
+    found = {}
+    for one in fields(thing):
+        value = getattr(thing, one.name)
+        default = one.default_factory() if one.default_factory is not MISSING else one.default
+        if value != default or type(value) is not type(default):
+            found[one.name] = list(value) if isinstance(value, tuple) else value
+    return found
+
+
+def _read(found: Any) -> Schema:
+    problems: list[str] = []
+    if not isinstance(found, dict) or found.get("format") != _FORMAT:
+        raise SchemaError(
+            f'The text is not a schema: "format" is not "{_FORMAT}".',
+            hint="other tools' schemas: ckm synth schema, or synth.schema_from",
+        )
+    if found.get("version", 1) != 1:
+        raise SchemaError("The schema is of a newer version.")
+    rest = {name: value for name, value in found.items() if name not in ("format", "version")}
+    for name, least in (("columns", 1), ("rules", 0), ("ignored", 0)):
+        if not isinstance(rest.get(name, [] if least == 0 else None), list):
+            problems.append(f"{name}: a list")
+    if problems:
+        raise _wrong(problems)
+    parts: dict[str, Any] = dict(rest)
+    parts["columns"] = [
+        _part(f"columns[{place}]", one, None, problems)
+        for place, one in enumerate(rest["columns"])
+    ]
+    parts["rules"] = [
+        one if isinstance(one, str) else _part(f"rules[{place}]", one, EditRule, problems)
+        for place, one in enumerate(rest.get("rules", []))
+    ]
+    if "unit" in rest:
+        parts["unit"] = _part("unit", rest["unit"], Unit, problems)
+    if not all(isinstance(one, str) for one in rest.get("ignored", [])):
+        problems.append("ignored: names of columns")
+    if problems:
+        raise _wrong(problems)
+    whole = _part("schema", parts, Schema, problems)
+    if problems:
+        raise _wrong(problems)
+    return whole  # type: ignore[no-any-return]
+
+
+def _part(place: str, record: Any, kind: type[Any] | None, problems: list[str]) -> Any:
+    """Build a part of a schema, or note what is wrong with it."""
+    if not isinstance(record, dict):
+        problems.append(f"{place}: an object")
+        return None
+    record = dict(record)
+    if kind is None:
+        name = record.pop("kind", None)
+        kind = _KINDS.get(name) if isinstance(name, str) else None
+        if kind is None:
+            problems.append(f"{place}.kind: one of {', '.join(_KINDS)}")
+            return None
+    known = {one.name: one for one in fields(kind)}
+    problems.extend(f"{place}.{name}: no such entry" for name in record.keys() - known)
+    needed = [
+        name
+        for name, one in known.items()
+        if one.default is MISSING and one.default_factory is MISSING
+    ]
+    problems.extend(f"{place}.{name}: missing" for name in needed if name not in record)
+    if record.keys() - known or not {*needed} <= {*record}:
+        return None
+    try:
+        return kind(**record)
+    except SchemaError as error:
+        problems.append(f"{place}: {error.problem}")
+    except (TypeError, AttributeError, ValueError, OverflowError):
+        problems.append(f"{place}: an entry is of the wrong type")
+    return None
+
+
+def _wrong(problems: list[str]) -> SchemaError:
+    return SchemaError("\n  ".join(["The schema does not hold together:", *problems]))
+
+
+def _no_twins(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise SchemaError("An object of the schema names an entry twice.")
+    return found
+
+
+def _no_constant(name: str) -> float:
+    raise SchemaError(f"{name} is no number of a schema.")

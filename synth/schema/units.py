@@ -1,0 +1,110 @@
+"""Records of a unit, held within the bound that the proof needs."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synth.errors import UnitError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from synth.schema.schema import Unit
+
+__all__ = ["within_bound"]
+
+
+def within_bound(
+    records: pd.DataFrame, unit: Unit, *, rng: np.random.Generator
+) -> pd.DataFrame:
+    """Return the records, none of whose units has more than the bound.
+
+    Parameters
+    ----------
+    records
+        The records, with the identifier of the unit.
+    unit
+        Who is protected.
+    rng
+        Draws which records of a larger unit are kept. Its seed must be secret: a unit more
+        shifts the draws of all that follow.
+
+    Raises
+    ------
+    UnitError
+        If a unit has more and the schema refuses that, a record has no unit, or an identifier
+        is neither text nor a whole number: floats would merge units from 16 digits on.
+
+    Notes
+    -----
+    Which records of a unit are kept depends on that unit and on draws of its own: neighbours
+    that differ in one unit still differ in `most_records` records at most afterwards.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from synth.schema.schema import Unit
+    >>> people = pd.DataFrame({"home": [1, 1, 1, 2], "age": [4, 30, 31, 80]})
+    >>> unit = Unit(name="household", identifier="home", most_records=2, excess="truncate")
+    >>> within_bound(people, unit, rng=np.random.default_rng(1))["home"].tolist()
+    [1, 1, 2]
+    """
+    if unit.identifier is None:
+        return records
+    if unit.identifier not in records.columns:
+        raise UnitError(f"The identifier {unit.identifier!r} is not in the records.")
+    units = _units(records[unit.identifier], unit.identifier)
+    if (units < 0).any():
+        raise UnitError(
+            f"A record has no {unit.name}: {unit.identifier!r} is null.",
+            hint="give it an identifier of its own",
+        )
+    sizes = np.bincount(units)
+    if sizes.max(initial=0) <= unit.most_records:
+        return records
+    if unit.excess == "refuse":
+        raise UnitError(
+            f"A {unit.name} has more than {unit.most_records} records.",
+            hint="raise most_records, which costs accuracy, or declare excess='truncate'",
+        )
+    order = np.lexsort((rng.random(len(units)), units))
+    first = np.cumsum(sizes) - sizes
+    ranks = np.arange(len(units)) - first[units[order]]
+    kept = np.sort(order[ranks < unit.most_records])
+    return records.iloc[kept].reset_index(drop=True)
+
+
+def _units(values: pd.Series, name: str) -> NDArray[np.intp]:
+    """Return a number for each unit; a whole number and its text are one unit."""
+    import pandas as pd
+
+    try:
+        places, found = pd.factorize(values)
+    except TypeError:
+        raise UnitError("The identifier holds what is no single value.") from None
+    kind = getattr(found, "categories", found).dtype
+    if pd.api.types.is_integer_dtype(kind) or isinstance(kind, pd.StringDtype):
+        return np.asarray(places, np.intp)
+    objects, is_null = values.to_numpy(object), values.isna().to_numpy()
+    written = [None if null else _text(one) for one, null in zip(objects, is_null, strict=True)]
+    if any(one is None for one, null in zip(written, is_null, strict=True) if not null):
+        raise UnitError(
+            f"The identifier {name!r} is neither text nor whole numbers.",
+            hint="give it as text, or as int64: floats merge units from 16 digits on",
+        )
+    units, _ = pd.factorize(np.array(written, object))
+    return np.asarray(units, np.intp)
+
+
+def _text(value: object) -> str | None:
+    """Return an identifier as text; None if it is neither text nor an exact whole number."""
+    if isinstance(value, str):
+        return value
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if is_whole or (isinstance(value, Decimal) and value == value.to_integral_value()):
+        return str(int(value))  # type: ignore[call-overload]
+    return None

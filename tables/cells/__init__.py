@@ -1,0 +1,1 @@
+"""From records to cells: axes, hierarchies, and one scan for all margins."""

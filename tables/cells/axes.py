@@ -1,0 +1,386 @@
+"""An axis of a table: the categories of one dimension at every level, and how they nest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tables.errors import DataError, RequestError
+from tables.source.values import text_of, texts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tables.cells.hierarchy import CodeTree
+    from tables.request import Request
+
+    Codes = NDArray[np.int32]
+
+__all__ = ["Axis", "Level"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Level:
+    """The categories of one level.
+
+    Parameters
+    ----------
+    ranks
+        For each category, its place among all categories of the axis.
+    up
+        For each category, the one above it at the next coarser level; None for the total.
+    is_shown
+        Which categories are published at this level; a leaf above the finest level is not,
+        since the finest level publishes it.
+    """
+
+    ranks: Codes
+    up: Codes | None
+    is_shown: NDArray[np.bool_]
+
+    @property
+    def size(self) -> int:
+        """Number of categories."""
+        return len(self.ranks)
+
+    def __repr__(self) -> str:
+        return "Level(…)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Axis:
+    """The categories of one dimension.
+
+    Parameters
+    ----------
+    columns
+        Output columns: one, or one for each column of a hierarchy.
+    labels
+        For each output column, the text of every category by rank, parents before children.
+    levels
+        Finest first, total last.
+    is_declared
+        Whether the categories were declared rather than found in the data.
+    is_found
+        By rank, the categories that the data alone tell of: none of declared ones but missing.
+    """
+
+    columns: tuple[str, ...]
+    labels: tuple[NDArray[np.object_], ...]
+    levels: tuple[Level, ...]
+    is_declared: bool
+    is_found: NDArray[np.bool_]
+
+    @property
+    def size(self) -> int:
+        """Number of categories over all levels."""
+        return len(self.labels[0])
+
+    def __repr__(self) -> str:
+        return f"Axis({', '.join(self.columns)}; {len(self.levels)} levels)"
+
+
+def build_axis(
+    request: Request, dimension: str, values: dict[str, pa.ChunkedArray]
+) -> tuple[Axis, Codes]:
+    """Build the axis of a dimension and code the cells' values on its finest level.
+
+    Parameters
+    ----------
+    request
+        The request.
+    dimension
+        One of its dimensions.
+    values
+        Data column → its value in every cell.
+
+    Returns
+    -------
+    tuple
+        The axis, and for every cell its category of the finest level.
+    """
+    columns = request.columns_of(dimension)
+    coded = [_encode(values[column], column) for column in columns]
+    nested = request.hierarchies.get(dimension)
+    declared = request.categories.get(dimension)
+    if nested is not None and nested.tree is not None:
+        return _tree_axis(request, dimension, nested.tree, *coded[0])
+    if len(columns) == 1:
+        return _plain_axis(request, dimension, declared, *coded[0])
+    return _path_axis(request, dimension, columns, declared, coded)
+
+
+def _encode(values: pa.ChunkedArray, column: str) -> tuple[list[str], Codes]:
+    """Return the present categories as sorted texts and every cell's code; missing is -1."""
+    if not len(values):  # Arrow has no empty dictionaries of every type
+        return [], np.zeros(0, np.int32)
+    if pa.types.is_dictionary(values.type):
+        array = values.unify_dictionaries().combine_chunks()
+        order = np.arange(len(array.dictionary))
+    else:
+        array = values.dictionary_encode().combine_chunks()
+        order = pc.sort_indices(array.dictionary).to_numpy()
+    codes = pc.fill_null(array.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+    place = np.empty(len(order) + 1, np.int32)
+    place[order] = np.arange(len(order))
+    place[-1] = -1
+    codes = place[codes]
+    texts = texts_of(array.dictionary, column)
+    labels = [texts[category] for category in order]
+    used = np.zeros(len(labels), bool)
+    used[codes[codes >= 0]] = True
+    if used.all():
+        return labels, codes
+    renumber = np.append(np.cumsum(used) - 1, -1).astype(np.int32)
+    return [label for label, keep in zip(labels, used, strict=True) if keep], renumber[codes]
+
+
+def _match(
+    labels: list[str], declared: Sequence[str], dimension: str, *, what: str = "declared"
+) -> Codes:
+    """Find each label among the declared categories; the extra last entry serves missing."""
+    places = {label: place for place, label in enumerate(declared)}
+    if len(places) < len(declared):
+        raise RequestError(f"The declared categories of {dimension!r} repeat.")
+    found = np.array([places.get(label, -1) for label in labels] + [-1], np.int32)
+    strangers = [label for label, place in zip(labels, found[:-1], strict=True) if place < 0]
+    if strangers:
+        several = len(strangers) > 1
+        unknown = "categories that are not" if several else "category that is not"
+        raise DataError(
+            f"Column {dimension!r} holds {len(strangers)} {unknown} {what}.",
+            hint="add what is missing, or filter its records out with where",
+            inside=_first(strangers),
+        )
+    return found
+
+
+def _first(names: Sequence[str], most: int = 5) -> str:
+    """Name the first of some categories."""
+    return ", ".join(map(repr, names[:most])) + (", …" if len(names) > most else "")
+
+
+def _with_missing(labels: list[str], codes: Codes, request: Request) -> tuple[list[str], Codes]:
+    """Give missing values, coded -1, a category of their own at the end."""
+    if not (codes < 0).any():
+        return labels, codes
+    return [*labels, request.missing_label], np.where(codes < 0, np.int32(len(labels)), codes)
+
+
+def _refuse_reserved(labels: Sequence[str], request: Request, column: str) -> None:
+    for word, option in ((request.total_label, "total"), (request.missing_label, "missing")):
+        if word in labels:
+            raise RequestError(
+                f"Column {column!r} has a category called {word!r}, the name kept for"
+                f" the {option} category.",
+                hint=f"choose another name with {option}_label",
+            )
+
+
+def _plain_axis(
+    request: Request,
+    dimension: str,
+    declared: Sequence[object] | None,
+    labels: list[str],
+    codes: Codes,
+) -> tuple[Axis, Codes]:
+    if declared is not None:
+        texts = [text_of(category) for category in declared]
+        codes = _match(labels, texts, dimension)[codes]
+        labels = texts
+    _refuse_reserved(labels, request, dimension)
+    labels, codes = _with_missing(labels, codes, request)
+    count = len(labels)
+    finest = Level(
+        ranks=np.arange(1, count + 1, dtype=np.int32),
+        up=np.zeros(count, np.int32),
+        is_shown=np.ones(count, bool),
+    )
+    texts_by_rank = np.array([request.total_label, *labels], object)
+    levels = (finest, _total_level())
+    return _axis(request, (dimension,), (texts_by_rank,), levels, declared is not None), codes
+
+
+def _axis(
+    request: Request,
+    columns: tuple[str, ...],
+    labels: tuple[NDArray[np.object_], ...],
+    levels: tuple[Level, ...],
+    is_declared: bool,  # noqa: FBT001  (read beside the others)
+) -> Axis:
+    found = np.full(len(labels[0]), not is_declared)
+    for texts in labels:
+        found |= texts == request.missing_label
+    found[0] = False  # the total
+    return Axis(
+        columns=columns,
+        labels=labels,
+        levels=levels,
+        is_declared=is_declared,
+        is_found=found,
+    )
+
+
+def _total_level() -> Level:
+    return Level(ranks=np.zeros(1, np.int32), up=None, is_shown=np.ones(1, bool))
+
+
+def _path_axis(
+    request: Request,
+    dimension: str,
+    columns: tuple[str, ...],
+    declared: Sequence[object] | None,
+    coded: list[tuple[list[str], Codes]],
+) -> tuple[Axis, Codes]:
+    """Nested columns: a category is a path of codes, read from broad to fine."""
+    labels, codes = [list(c[0]) for c in coded], [c[1] for c in coded]
+    wanted: Codes | None = None
+    if declared is not None:
+        texts = [
+            tuple(text_of(part) for part in _as_path(p, columns, dimension)) for p in declared
+        ]
+        for depth in range(len(columns)):
+            merged = list(dict.fromkeys(path[depth] for path in texts))
+            codes[depth] = _match(labels[depth], merged, columns[depth])[codes[depth]]
+            labels[depth] = merged
+        places = [{text: place for place, text in enumerate(known)} for known in labels]
+        wanted = np.array([[p[t] for p, t in zip(places, path, strict=True)] for path in texts])
+    for depth, column in enumerate(columns):
+        _refuse_reserved(labels[depth], request, column)
+        labels[depth], codes[depth] = _with_missing(labels[depth], codes[depth], request)
+    cells = np.stack(codes, axis=1) if codes[0].size else np.zeros((0, len(columns)), np.int32)
+    found, leaf = _unique_rows(cells)
+    if wanted is not None:
+        leaves, place = _unique_rows(np.concatenate([wanted, found]))
+        known = np.zeros(len(leaves), bool)
+        known[place[: len(wanted)]] = True
+        missing = np.array(
+            [len(k) - 1 if k[-1:] == [request.missing_label] else -1 for k in labels]
+        )
+        with_missing = (leaves == missing).any(axis=1)
+        strangers = leaves[~known & ~with_missing]
+        if len(strangers):
+            paths = [
+                " / ".join(texts[rank] for texts, rank in zip(labels, path, strict=True))
+                for path in strangers
+            ]
+            unknown = "paths of {} that are not" if len(paths) > 1 else "path of {} that is not"
+            raise DataError(
+                f"The data hold {len(paths)} {unknown.format(repr(dimension))} declared.",
+                hint="add what is missing, or filter its records out with where",
+                inside=_first(paths),
+            )
+        leaf = place[len(wanted) :][leaf]
+    else:
+        leaves = found
+    return _nest(request, columns, labels, leaves, declared is not None), leaf
+
+
+def _as_path(path: object, columns: tuple[str, ...], dimension: str) -> tuple[object, ...]:
+    if (
+        isinstance(path, str)
+        or not isinstance(path, (tuple, list))
+        or len(path) != len(columns)
+    ):
+        raise RequestError(
+            f"The declared categories of the hierarchy {dimension!r} are lists of"
+            f" {len(columns)} codes, one for each of its columns.",
+        )
+    return tuple(path)
+
+
+def _unique_rows(rows: Codes) -> tuple[Codes, Codes]:
+    """Return the distinct rows in lexicographic order and each row's place among them."""
+    place = np.zeros(len(rows), np.int64)
+    for column in rows.T:
+        width = int(column.max(initial=0)) + 1
+        _, place = np.unique(place * width + column, return_inverse=True)
+    first = np.zeros(int(place.max(initial=-1)) + 1, np.int64)
+    first[place[::-1]] = np.arange(len(rows))[::-1]
+    return rows[first], place.astype(np.int32)
+
+
+def _nest(
+    request: Request,
+    columns: tuple[str, ...],
+    labels: list[list[str]],
+    leaves: Codes,
+    is_declared: bool,  # noqa: FBT001
+) -> Axis:
+    """Build the levels of a hierarchy from its distinct paths, sorted."""
+    depth = len(columns)
+    nodes, ups = [leaves], []
+    for length in range(depth - 1, 0, -1):
+        prefixes, place = _unique_rows(nodes[-1][:, :length])
+        ups.append(place)
+        nodes.append(prefixes)
+    ups.append(np.zeros(len(nodes[-1]), np.int32))
+    padded = [np.zeros((1, depth), np.int64)]
+    padded += [np.pad(n + 1, ((0, 0), (0, depth - n.shape[1]))) for n in reversed(nodes)]
+    stacked = np.concatenate(padded)
+    order = np.lexsort(stacked.T[::-1])
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order))
+    starts = np.cumsum([0] + [len(p) for p in padded])
+    levels = [
+        Level(
+            ranks=rank[starts[depth - height] : starts[depth - height + 1]],
+            up=ups[height],
+            is_shown=np.ones(len(nodes[height]), bool),
+        )
+        for height in range(depth)
+    ]
+    ordered = stacked[order]
+    texts = tuple(
+        np.array([request.total_label, *known], object)[ordered[:, place]]
+        for place, known in enumerate(labels)
+    )
+    return _axis(request, columns, texts, (*levels, _total_level()), is_declared)
+
+
+def _tree_axis(
+    request: Request, dimension: str, tree: CodeTree, labels: list[str], codes: Codes
+) -> tuple[Axis, Codes]:
+    """Code tree: every code is a category; a short branch's leaf stands in for itself above."""
+    nodes = tree.walk()
+    names = [name for name, _ in nodes]
+    leaf_names = list(tree.leaves)
+    column = request.columns_of(dimension)[0]
+    codes = _match(labels, leaf_names, column, what="among the leaves of the code tree")[codes]
+    _refuse_reserved(names, request, dimension)
+    leaf_labels, codes = _with_missing(leaf_names, codes, request)
+    depth_of = dict(nodes)
+    rank_of = {name: place for place, name in enumerate(names, start=1)}
+    if len(leaf_labels) > len(leaf_names):
+        rank_of[request.missing_label] = len(names) + 1
+        depth_of[request.missing_label] = 1
+    levels: list[Level] = []
+    current, is_leaf = leaf_labels, set(leaf_labels)
+    for height in range(max(depth_of.values()), 0, -1):
+        above: list[str] = []
+        for name in current:
+            parent = tree.parents.get(name)
+            above.append(parent if depth_of[name] == height and height > 1 and parent else name)
+        upper = list(dict.fromkeys(above)) if height > 1 else []
+        place = {name: index for index, name in enumerate(upper)}
+        levels.append(
+            Level(
+                ranks=np.array([rank_of[name] for name in current], np.int32),
+                up=np.array([place.get(name, 0) for name in above], np.int32),
+                is_shown=np.array(
+                    [not levels or name not in is_leaf for name in current], bool
+                ),
+            )
+        )
+        current = upper
+    total = tree.root if tree.root is not None else request.total_label
+    shown = [total, *names] + [request.missing_label] * (len(leaf_labels) > len(leaf_names))
+    shown_labels = (np.array(shown, object),)
+    every_level = (*levels, _total_level())
+    return _axis(request, (dimension,), shown_labels, every_level, is_declared=True), codes

@@ -1,0 +1,189 @@
+"""Cells as numbers: grouping them, rolling them up, and sums that no order can change.
+
+Counts, keys and weights are added up as integers, so that cells rolled up from other cells
+are the cells that a scan of the records would have found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tables.cells.cells import Cells
+from tables.magnitudes.amounts import Amounts, join_amounts
+from tables.magnitudes.limbs import from_limbs, sum_at, sum_keys
+from tables.prepared.sketch import Sketch, join_sketches
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tables.cells.axes import Axis
+
+    Codes = NDArray[np.int32]
+    Sums = NDArray[np.int64]
+
+__all__ = ["Block", "group", "lay_out", "roll_up", "shown_cells"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Block:
+    """Cells of one combination of levels, in the order of their codes."""
+
+    codes: tuple[Codes, ...]
+    count: Sums
+    key: NDArray[np.uint64]
+    weight: tuple[Sums, ...]
+    sketch: Sketch | None = None
+    amounts: tuple[Amounts, ...] = ()
+
+    def take(self, places: Sums) -> Block:
+        """Return some of the cells, each once."""
+        return Block(
+            tuple(code[places] for code in self.codes),
+            self.count[places],
+            self.key[places],
+            tuple(limb[places] for limb in self.weight),
+            None if self.sketch is None else self.sketch.take(places),
+            tuple(amounts.take(places) for amounts in self.amounts),
+        )
+
+
+def roll_up(
+    axes: tuple[Axis, ...],
+    finest: Block,
+    level_sets: Sequence[tuple[int, ...]],
+    key_range: int,
+    *,
+    start: tuple[int, ...] | None = None,
+) -> dict[tuple[int, ...], Block]:
+    """Compute every wanted combination of levels from the smallest finer one at hand.
+
+    Parameters
+    ----------
+    axes
+        The axes of the cells.
+    finest
+        Cells that are as fine as any wanted ones.
+    level_sets
+        The wanted combinations of levels.
+    key_range
+        Keys lie in [0, key_range).
+    start
+        The levels of `finest`; by default the finest of every axis.
+    """
+    blocks = {(0,) * len(axes) if start is None else start: finest}
+    for levels in sorted(level_sets, key=lambda s: (sum(s), s)):
+        if levels in blocks:
+            continue
+        parent = min(
+            (p for p in blocks if all(a <= b for a, b in zip(p, levels, strict=True))),
+            key=lambda p: (len(blocks[p].count), p),
+        )
+        codes = []
+        for axis, have, want, code in zip(
+            axes, parent, levels, blocks[parent].codes, strict=True
+        ):
+            for level in axis.levels[have:want]:
+                code = code if level.up is None else level.up[code]  # noqa: PLW2901
+            codes.append(code)
+        sizes = tuple(axis.levels[want].size for axis, want in zip(axes, levels, strict=True))
+        coarser = replace(blocks[parent], codes=tuple(codes))
+        blocks[levels] = group(coarser, sizes, key_range)
+    return blocks
+
+
+def lay_out(
+    axes: tuple[Axis, ...],
+    shown: Sequence[Block],
+    level_sets: Sequence[tuple[int, ...]],
+    *,
+    key_range: int,
+) -> Cells:
+    """Lay the cells of some combinations of levels out as one list.
+
+    Parameters
+    ----------
+    axes
+        The axes of the cells.
+    shown
+        The cells of each combination of levels, coded by rank.
+    level_sets
+        The combinations of levels.
+    key_range
+        Keys lie in [0, key_range).
+    """
+    sketches = [block.sketch for block in shown if block.sketch is not None]
+    limbs = [np.concatenate(parts) for parts in zip(*(b.weight for b in shown), strict=True)]
+    return Cells(
+        axes=axes,
+        ranks=tuple(np.concatenate([b.codes[a] for b in shown]) for a in range(len(axes))),
+        count=np.concatenate([block.count for block in shown]),
+        cell_key=np.concatenate([block.key for block in shown]),
+        key_range=key_range,
+        weight=from_limbs(limbs[:3]) if limbs else None,
+        weighted_count=limbs[3] if limbs else None,
+        level_sets=tuple(level_sets),
+        sketch=join_sketches(sketches) if sketches else None,
+        magnitudes=join_amounts([block.amounts for block in shown], key_range),
+    )
+
+
+def group(
+    cells: Block, sizes: tuple[int, ...], key_range: int, *, is_distinct: bool = False
+) -> Block:
+    """Sum cells with equal codes, or only sort cells known to be distinct."""
+    total = 1
+    for size in sizes:
+        total *= max(size, 1)
+    place = np.zeros(len(cells.count), np.int64)
+    if total < 2**62:
+        for code, size in zip(cells.codes, sizes, strict=True):
+            place = place * size + code
+    else:  # too many combinations to number: renumber axis by axis
+        for code, size in zip(cells.codes, sizes, strict=True):
+            _, place = np.unique(place * size + code, return_inverse=True)
+        total = int(place.max(initial=-1)) + 1
+    if total > 8 * len(place) + 1024:
+        occupied, place = np.unique(place, return_inverse=True)
+        total = len(occupied)
+    first = np.full(total, -1, np.int64)
+    first[place[::-1]] = np.arange(len(place))[::-1]
+    kept = np.flatnonzero(first >= 0)
+    first = first[kept]
+    codes = tuple(code[first] for code in cells.codes)
+    if is_distinct:
+        return cells.take(first)
+    return Block(
+        codes,
+        sum_at(place, cells.count, total)[kept],
+        sum_keys(place, cells.key, total, key_range)[kept],
+        tuple(sum_at(place, limb, total)[kept] for limb in cells.weight),
+        None if cells.sketch is None else cells.sketch.merge(place),
+        tuple(a.merge(place, kept, total, key_range=key_range) for a in cells.amounts),
+    )
+
+
+def shown_cells(
+    axes: tuple[Axis, ...], levels: tuple[int, ...], block: Block, *, is_whole: bool = False
+) -> Block:
+    """Return the block's published cells, coded by their rank on each axis.
+
+    Parameters
+    ----------
+    axes, levels, block
+        Cells of one combination of levels.
+    is_whole
+        Keep the categories that a finer level shows, too.
+    """
+    pairs = [axis.levels[level] for axis, level in zip(axes, levels, strict=True)]
+    if not is_whole and not all(level.is_shown.all() for level in pairs):
+        keep = np.ones(len(block.count), bool)
+        for level, code in zip(pairs, block.codes, strict=True):
+            keep &= level.is_shown[code]
+        block = block.take(np.flatnonzero(keep))
+    ranks = tuple(level.ranks[code] for level, code in zip(pairs, block.codes, strict=True))
+    return replace(block, codes=ranks)

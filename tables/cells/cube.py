@@ -1,0 +1,486 @@
+"""Records → cells: one scan for all tables and all their margins.
+
+The scan groups by the finest cells; margins are rolled up from cells. Sums of keys and
+weights are sums of integers, so no order of records, chunks or threads can change them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tables.cells.axes import build_axis
+from tables.cells.blocks import Block, group, lay_out, roll_up, shown_cells
+from tables.errors import DataError
+from tables.filtering.filters import Filter, quote
+from tables.keys import RecordKeys, require_sound
+from tables.magnitudes.exact import LARGEST_SUM, LEAST, require_addable, warn_of_zeros
+from tables.magnitudes.limbs import WEIGHT_DECIMALS, limbs_of, modulo_sql
+from tables.magnitudes.variables import Variable
+from tables.prepared.sketch import Sketch, read_sketch, sketch_columns
+from tables.request import Request, require_fit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from tables.cells.axes import Axis
+    from tables.cells.cells import Cells
+    from tables.magnitudes.amounts import Amounts
+    from tables.source.source import Source
+
+    Codes = NDArray[np.int32]
+    Sums = NDArray[np.int64]
+
+__all__ = ["cube", "record_groups"]
+
+logger = logging.getLogger(__name__)
+
+_MAX_GROUPED = 60  # DuckDB's grouping() tells up to 63 columns apart
+
+
+def cube(
+    source: Source,
+    keys: RecordKeys,
+    requests: Sequence[Request],
+    *,
+    tolerate_missing_keys: bool = False,
+    sketch: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> list[Cells]:
+    """Tabulate several requests in one scan of the records, or few for very many columns.
+
+    Parameters
+    ----------
+    source
+        The records.
+    keys
+        Their keys.
+    requests
+        The tables.
+    tolerate_missing_keys
+        Count a missing key as zero instead of refusing; sketches refuse in any case.
+    sketch
+        Also sketch every cell, so that sets which differ by up to this many records can be
+        told, see `tables.prepared.sketch`; 0 sketches none.
+    progress
+        Called with the share of the scan done.
+
+    Returns
+    -------
+    list of Cells
+        One for each request, in order.
+
+    Raises
+    ------
+    RequestError, SourceError
+        If requests do not fit the columns; all problems at once.
+    DataError
+        If keys, weights or values are missing or out of range, or categories are undeclared.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, open_source
+    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint8())})
+    >>> with open_source(records) as source:
+    ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
+    >>> cells.count.tolist(), cells.cell_key.tolist()
+    ([2, 1, 3], [4, 2, 6])
+
+    Sums come with the largest contributions:
+
+    >>> records = records.append_column("income", pa.array([20.5, 31.0, -40.0]))
+    >>> request = Request(dimensions=["sex"], sums=["income"], top=1)
+    >>> with open_source(records) as source:
+    ...     (cells,) = cube(source, StoredKeys(column="key"), [request])
+    >>> found = cells.magnitudes["income"]
+    >>> found.total.tolist(), found.top.tolist()
+    ([-19.5, 31.0, 11.5], [[-40.0], [31.0], [-40.0]])
+    """
+    require_fit(requests, source)
+    require_sound(source, keys, tolerate_missing=tolerate_missing_keys and not sketch)
+    for weight in sorted({r.weight for r in requests if r.weight is not None}):
+        _require_weights(source, weight)
+    for request in requests:
+        if request.sums:
+            require_addable(source, request.sums, weight=request.weight)
+    source.prepare_grouping(has_sums=any(request.sums for request in requests))
+    tables: list[Cells] = []
+    scan_s = 0.0
+    started = time.perf_counter()
+    scans = _scans(requests)
+    for done, batch in enumerate(scans):
+        plan = _Plan(source, keys, batch, sketch=sketch)
+        begun = time.perf_counter()
+        tell = None if progress is None else _part_of(progress, done, len(scans))
+        answer = source.arrow(plan.sql, plan.parameters, progress=tell)
+        scan_s += time.perf_counter() - begun
+        finest = [_finest(plan, request, answer, source) for request in batch]
+        del answer  # as large as the cells: make room before rolling up
+        for request in batch:
+            axes, block = finest.pop(0)
+            tables.append(_cells(axes, block, request, plan.key_range))
+            del block
+    logger.info(
+        "tabulated",
+        extra={
+            "tables": len(requests),
+            "scan_s": round(scan_s, 3),
+            "rollup_s": round(time.perf_counter() - started - scan_s, 3),
+        },
+    )
+    return tables
+
+
+def record_groups(
+    source: Source, requests: Sequence[Request], *, most: int
+) -> list[tuple[NDArray[np.bool_], tuple[Codes, ...]]] | None:
+    """Find the groups of records that stand in the same cells of all tables.
+
+    Parameters
+    ----------
+    source
+        The records.
+    requests
+        The tables.
+    most
+        How many groups to hold; of more there are none.
+
+    Returns
+    -------
+    list or None
+        For each request, which groups its filter lets in, and for each of its axes the
+        category of every group, by rank; None if there are more groups.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, open_source
+    >>> records = pa.table({"sex": ["F", "M", "F"], "age": [1, 1, 2]})
+    >>> requests = [Request(dimensions=["sex"]), Request(dimensions=[], where="age = 2")]
+    >>> with open_source(records) as source:
+    ...     (_, (ranks,)), (is_in, _) = record_groups(source, requests, most=9)
+    >>> sorted(zip(ranks.tolist(), is_in.tolist()))
+    [(1, False), (1, True), (2, False)]
+    """
+    require_fit(requests, source)
+    parameters: dict[str, object] = {}
+    columns = {
+        c: f"d{i}" for i, c in enumerate(dict.fromkeys(c for r in requests for c in r.columns))
+    }
+    filters = list(dict.fromkeys(r.where for r in requests if isinstance(r.where, Filter)))
+    flags = {condition: f"f{i}" for i, condition in enumerate(filters)}
+    listed = [f"{quote(column)} AS {alias}" for column, alias in columns.items()]
+    listed += [
+        f"coalesce({condition.sql(source.types, parameters)}, false) AS {flag}"
+        for condition, flag in flags.items()
+    ]
+    rows = source.arrow(
+        f"SELECT DISTINCT {', '.join(listed) or '1 AS one'} FROM {source.relation} "
+        f"LIMIT {most + 1}",
+        parameters,
+    )
+    if rows.num_rows > most:
+        return None
+    found = []
+    for request in requests:
+        is_in = np.ones(rows.num_rows, bool)
+        if isinstance(request.where, Filter):
+            is_in = rows[flags[request.where]].to_numpy()
+        inside = rows.filter(is_in)
+        values = {
+            c: _in_order(inside[columns[c]], source.orders.get(c)) for c in request.columns
+        }
+        ranks = []
+        for dimension in request.dimensions:
+            axis, codes = build_axis(request, dimension, values)
+            full = np.full(len(is_in), -1, np.int32)
+            full[is_in] = axis.levels[0].ranks[codes]
+            ranks.append(full)
+        found.append((is_in, tuple(ranks)))
+    return found
+
+
+def _scans(requests: Sequence[Request]) -> list[list[Request]]:
+    """Split requests so that no statement groups by more columns than DuckDB can tell apart."""
+    scans: list[list[Request]] = []
+    grouped: set[object] = set()
+    for request in requests:
+        mine = {*request.columns, request.where} - {None}
+        if not scans or len(grouped | mine) > _MAX_GROUPED:
+            scans.append([])
+            grouped = set()
+        scans[-1].append(request)
+        grouped |= mine
+    return scans
+
+
+def _part_of(tell: Callable[[float], None], done: int, total: int) -> Callable[[float], None]:
+    return lambda share: tell((done + share) / total)
+
+
+class _Plan:
+    """One statement that serves all requests.
+
+    Requests over the same columns, or over columns of another request with the same filter,
+    share a grouping; others get a grouping set each. Filters become columns of the grouping,
+    so that all requests share one scan.
+    """
+
+    def __init__(
+        self, source: Source, keys: RecordKeys, requests: Sequence[Request], *, sketch: int = 0
+    ) -> None:
+        types = self._types = source.types
+        self.sketch = sketch
+        self.parameters: dict[str, object] = {}
+        self.orders = source.orders
+        self.key_range = keys.resolve(source)
+        key_sql = self._key_sql = keys.sql(source, self.parameters)
+        self._key_parameters = dict(self.parameters)
+        columns = list(dict.fromkeys(c for r in requests for c in r.columns))
+        self.column_alias = {c: f"d{i}" for i, c in enumerate(columns)}
+        weights = list(dict.fromkeys(r.weight for r in requests if r.weight is not None))
+        self.weight_alias = {w: f"w{i}" for i, w in enumerate(weights)}
+        self.variables = self._variables(source, requests)
+        filters: list[Filter] = []
+        for request in requests:
+            if isinstance(request.where, Filter) and request.where not in filters:
+                filters.append(request.where)
+        conditions = [f.sql(types, self.parameters) for f in filters]
+        everything = any(r.where is None for r in requests)
+        # A filter that all requests share is the statement's own; it needs no column.
+        shared = not everything and len(filters) == 1
+        self._flags = {} if shared else {f: f"f{i}" for i, f in enumerate(filters)}
+        self._sets = self._grouping_sets(requests)
+
+        inner = [f"{key_sql} AS k"]
+        for column, alias in self.column_alias.items():
+            inner.append(f"{quote(column)} AS {alias}")
+        for weight, alias in self.weight_alias.items():
+            inner.append(f"CAST({quote(weight)} AS DECIMAL(38,{WEIGHT_DECIMALS})) AS {alias}")
+        inner += [sql for variable in self.variables.values() for sql in variable.columns()]
+        if self._flags:
+            inner += [
+                f"coalesce({c}, false) AS {flag}"
+                for c, flag in zip(conditions, self._flags.values(), strict=True)
+            ]
+        where = "" if everything or not filters else f"WHERE {' OR '.join(conditions)}"
+        outer = [*self.column_alias.values(), *self._flags.values()]
+        selected = [
+            *outer,
+            "count(*) AS n",
+            f"{modulo_sql('coalesce(sum(k), 0)', self.key_range)} AS key",
+            *(
+                f"sum({alias}) AS {alias}, count(*) FILTER ({alias} > 0) AS {alias}_n"
+                for alias in self.weight_alias.values()
+            ),
+        ]
+        for variable in self.variables.values():
+            selected += variable.aggregates(self.key_range)
+        records = f"SELECT {', '.join(inner)} FROM {source.relation} {where}"
+        if sketch:
+            columns, aggregates = sketch_columns(sketch, self.key_range)
+            records = f"SELECT *, {', '.join(columns)} FROM ({records})"
+            selected += aggregates
+        if len(self._sets) > 1:
+            selected.append(f"grouping({', '.join(outer)}) AS g")
+            listed = ", ".join(f"({', '.join(sorted(s))})" for s in self._sets)
+            group = f"GROUP BY GROUPING SETS ({listed})"
+        else:
+            group = f"GROUP BY {', '.join(outer)}" if outer else ""
+        if frozenset() in self._sets:  # the grand total has a row even when nobody is there
+            group += " HAVING count(*) > 0"
+        self._outer = outer
+        self.sql = f"SELECT {', '.join(selected)} FROM ({records}) {group}"
+
+    def rows(self, request: Request, answer: pa.Table) -> pa.Table:
+        """Return the rows of the answer from which the request's cells are rolled up."""
+        import pyarrow.compute as pc
+
+        if len(self._sets) > 1:
+            chosen = self._chosen(request)
+            # grouping() sets a bit, first column highest, where a column is summed over.
+            bits = sum(1 << i for i, c in enumerate(reversed(self._outer)) if c not in chosen)
+            answer = answer.filter(pc.equal(answer["g"], bits))
+        flag = self._flags.get(request.where) if isinstance(request.where, Filter) else None
+        return answer if flag is None else answer.filter(answer[flag])
+
+    def members(
+        self, source: Source, request: Request, rows: pa.Table, is_wanted: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        """Fetch the smallest keys of some rows of the answer: row numbers, and keys."""
+        import pyarrow as pa
+
+        chosen = self._chosen(request)
+        aliases = {c: a for c, a in self.column_alias.items() if a in chosen}
+        wanted = np.flatnonzero(is_wanted)
+        columns = {alias: rows[alias].take(pa.array(wanted)) for alias in aliases.values()}
+        beside = pa.table({"row": pa.array(wanted), **columns})
+        parameters = dict(self._key_parameters)
+        where = (
+            f"WHERE {request.where.sql(self._types, parameters)}"
+            if isinstance(request.where, Filter)
+            else ""
+        )
+        inner = [f"{self._key_sql} AS k"]
+        inner += [f"{quote(column)} AS {alias}" for column, alias in aliases.items()]
+        same = [f"r.{a} IS NOT DISTINCT FROM b.{a}" for a in aliases.values()] or ["true"]
+        found = source.arrow(
+            f"SELECT row, unnest(keys) AS key FROM (SELECT b.row, min(k::UBIGINT, "
+            f"{self.sketch + 1}) AS keys FROM (SELECT {', '.join(inner)} FROM "
+            f"{source.relation} {where}) r JOIN {source.beside} b ON {' AND '.join(same)} "
+            "GROUP BY b.row)",
+            parameters,
+            beside=beside,
+        )
+        return found["row"].to_numpy(), found["key"].to_numpy()
+
+    def is_finest(self, request: Request) -> bool:
+        """Whether the rows of the request are its finest cells, each once."""
+        return self._wanted(request) in self._sets
+
+    def _chosen(self, request: Request) -> frozenset[str]:
+        """Return the grouping set from which the request's cells are rolled up."""
+        wanted = self._wanted(request)
+        fitting = (s for s in self._sets if wanted <= s)
+        return min(fitting, key=lambda s: (len(s), sorted(s)))
+
+    def _wanted(self, request: Request) -> frozenset[str]:
+        wanted = {self.column_alias[c] for c in request.columns}
+        if isinstance(request.where, Filter) and request.where in self._flags:
+            wanted.add(self._flags[request.where])
+        return frozenset(wanted)
+
+    def _variables(
+        self, source: Source, requests: Sequence[Request]
+    ) -> dict[tuple[str, str | None], Variable]:
+        """Return the variables of all requests, each with the most contributions wanted."""
+        top: dict[tuple[str, str | None], int] = {}
+        for request in requests:
+            for column in request.sums:
+                known = top.get((column, request.weight), 0)
+                top[column, request.weight] = max(known, request.top)
+        return {
+            (column, weight): Variable(source, column, weight=weight, place=place, top=wanted)
+            for place, ((column, weight), wanted) in enumerate(top.items())
+        }
+
+    def _grouping_sets(self, requests: Sequence[Request]) -> list[frozenset[str]]:
+        wanted = {self._wanted(request) for request in requests}
+        unflagged = set(self._flags.values())
+        return sorted(
+            (
+                s
+                for s in wanted
+                if not any(s < t and s & unflagged == t & unflagged for t in wanted)
+            ),
+            key=sorted,
+        )
+
+
+def _finest(
+    plan: _Plan, request: Request, answer: pa.Table, source: Source
+) -> tuple[tuple[Axis, ...], Block]:
+    """Return the axes of a request and its finest cells."""
+    rows = plan.rows(request, answer)
+    values = {
+        c: _in_order(rows[plan.column_alias[c]], plan.orders.get(c)) for c in request.columns
+    }
+    pairs = [build_axis(request, dimension, values) for dimension in request.dimensions]
+    axes = tuple(axis for axis, _ in pairs)
+    weight: tuple[Sums, ...] = ()
+    if request.weight is not None:
+        alias = plan.weight_alias[request.weight]
+        weight = (*limbs_of(rows[alias]), rows[f"{alias}_n"].to_numpy().astype(np.int64))
+    cells = Block(
+        codes=tuple(codes for _, codes in pairs),
+        count=rows["n"].to_numpy().astype(np.int64),
+        key=rows["key"].to_numpy().astype(np.uint64),
+        weight=weight,
+        sketch=_sketch(plan, request, rows, source) if plan.sketch else None,
+        amounts=tuple(_amounts(plan, request, rows)),
+    )
+    sizes = tuple(axis.levels[0].size for axis in axes)
+    return axes, group(cells, sizes, plan.key_range, is_distinct=plan.is_finest(request))
+
+
+def _amounts(plan: _Plan, request: Request, rows: pa.Table) -> Iterator[Amounts]:
+    """Return the variables of a request over the answer's rows."""
+    for column in request.sums:
+        variable = plan.variables[column, request.weight]
+        if request.missing_values == "stop" and variable.is_missing_in(rows):
+            raise DataError(
+                f"Some records have no value in {column!r}.",
+                hint='filter them out with where, or pass over them: missing_values = "skip"',
+            )
+        yield variable.read(rows, top=request.top)
+
+
+def _sketch(plan: _Plan, request: Request, rows: pa.Table, source: Source) -> Sketch:
+    """Return the sketches of the answer's rows, with the members of small ones."""
+    sketch = read_sketch(rows, plan.sketch)
+    is_small = sketch.is_small
+    if not is_small.any():
+        return sketch
+    return sketch.with_members(*plan.members(source, request, rows, is_small))
+
+
+def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArray:
+    """Code the values by categories that came in an order."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if order is None or pa.types.is_dictionary(values.type):
+        return values
+    order = order.cast(values.type)
+    places = pc.index_in(values, value_set=order)
+    chunks = places.chunks or [pa.array([], pa.int32())]
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(c, order) for c in chunks])
+
+
+def _cells(axes: tuple[Axis, ...], finest: Block, request: Request, key_range: int) -> Cells:
+    """Roll the finest cells up to all wanted levels and lay them out as one list."""
+    level_sets = request.level_sets([len(axis.levels) for axis in axes])
+    blocks = roll_up(axes, finest, level_sets, key_range)
+    shown = [shown_cells(axes, levels, blocks.pop(levels)) for levels in level_sets]
+    return lay_out(axes, shown, level_sets, key_range=key_range)
+
+
+def _require_weights(source: Source, weight: str) -> None:
+    mark = ("weight", weight)
+    if mark in source.sound:
+        return
+    column = quote(weight)
+    bad_ones = f"{column} < 0"
+    if source.types[weight] in ("DOUBLE", "FLOAT"):  # others are always finite
+        bad_ones += f" OR NOT isfinite({column}::DOUBLE)"
+    total, missing, bad, largest = source.fetch(
+        f"SELECT count(*), count(*) - count({column}), count(*) FILTER ({bad_ones}), "
+        f"coalesce(max({column})::DOUBLE, 0) FROM {source.relation}"
+    )[0]
+    if missing or bad:
+        what = (
+            "Some records have no weight"
+            if missing
+            else "Some weights are not finite and non-negative"
+        )
+        raise DataError(
+            f"{what} in {weight!r}.",
+            hint="repair them, or filter the records out beforehand",
+            inside=f"{missing or bad:,} of {total:,} records",
+        )
+    if largest * total >= LARGEST_SUM:
+        raise DataError(
+            f"The weights in {weight!r} are too large to be added up exactly: the largest, "
+            "times the number of records, must be less than 10**22.",
+            hint="give them in a larger unit, such as thousands",
+        )
+    if 0 < largest < LEAST:
+        warn_of_zeros("weights", weight)
+    source.sound.add(mark)

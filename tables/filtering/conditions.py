@@ -1,0 +1,235 @@
+"""Filters over coded dimensions: which categories a condition lets through.
+
+A predicate on a column holds, fails or is unknown for each category of a dimension that
+determines the column. So a filter becomes sets of categories, which select from cells as
+well as from records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from tables.filtering.filters import Filter, Join, Not
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from tables.cells.axes import Axis
+    from tables.filtering.filters import Node
+
+    Mask = NDArray[np.bool_]
+
+__all__ = ["Condition", "conditions_of", "members"]
+
+_MOST_RANGES = 32
+_LEAF_BYTES, _JOIN_BYTES = 320, 160  # of the objects, without the categories
+_FLIPPED: dict[str, Literal["and", "or"]] = {"and": "or", "or": "and"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Among:
+    """Categories of a level, a bit for each."""
+
+    dimension: str
+    level: int
+    size: int
+    bits: bytes
+
+    @staticmethod
+    def of(place: tuple[str, int], inside: Mask) -> _Among:
+        return _Among(*place, size=len(inside), bits=np.packbits(inside).tobytes())
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.dimension, self.level
+
+    @property
+    def inside(self) -> Mask:
+        packed = np.frombuffer(self.bits, np.uint8)
+        return np.unpackbits(packed, count=self.size).astype(bool)
+
+
+@dataclass(frozen=True, slots=True)
+class _Join:
+    word: str
+    parts: tuple[_Tree, ...]
+
+
+_Tree = _Among | _Join
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Condition:
+    """A condition on coded records; equal to another that lets the same categories through.
+
+    Parameters
+    ----------
+    tree
+        Sets of categories, joined by ``and`` and ``or``.
+    """
+
+    tree: _Tree
+
+    @property
+    def places(self) -> frozenset[tuple[str, int]]:
+        """The dimensions and levels that the condition looks at."""
+        return frozenset(leaf.place for leaf in _leaves(self.tree))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the condition takes."""
+        return _nbytes(self.tree)
+
+    def sql(self, column: Callable[[str, int], str]) -> str:
+        """Return the condition's SQL expression.
+
+        Parameters
+        ----------
+        column
+            Gives the column of a dimension and a level.
+        """
+        return _sql(self.tree, column)
+
+    def holds(self, codes: Callable[[str, int], NDArray[np.int32]]) -> Mask:
+        """Return for which cells the condition holds.
+
+        Parameters
+        ----------
+        codes
+            Gives the cells' categories of a dimension at a level.
+        """
+        return _holds(self.tree, codes)
+
+    def __repr__(self) -> str:
+        places = ", ".join(f"{name}@{level}" for name, level in sorted(self.places))
+        return f"Condition({places})"
+
+
+def conditions_of(
+    where: Filter,
+    places: Mapping[str, tuple[str, int]],
+    types: Mapping[str, str],
+    judge: Callable[[str, str, Mapping[str, object]], tuple[Mask, Mask]],
+) -> frozenset[Condition]:
+    """Code a filter; parts joined by ``and`` at the top become conditions of their own.
+
+    Comparisons with columns of one place that are joined by one word become one set of
+    categories. ``not`` is moved to the comparisons, as de Morgan has it; there it lets
+    through what neither holds nor is unknown.
+
+    Parameters
+    ----------
+    where
+        The filter.
+    places
+        Column → a dimension and a level that determine it.
+    types
+        Column → DuckDB's type.
+    judge
+        Called with a column, an SQL expression over it and its parameters; tells for which
+        categories of the column's place it holds, and for which it is unknown.
+    """
+
+    def code(node: Node, *, is_negated: bool) -> _Tree:
+        match node:
+            case Join(word=word, parts=parts):
+                coded = (code(part, is_negated=is_negated) for part in parts)
+                return _joined(_FLIPPED[word] if is_negated else word, coded)
+            case Not(part=part):
+                return code(part, is_negated=not is_negated)
+        parameters: dict[str, object] = {}
+        sql = Filter(node).sql(types, parameters)
+        holds, unknown = judge(node.column, sql, parameters)
+        return _Among.of(places[node.column], ~holds & ~unknown if is_negated else holds)
+
+    tree = code(where.tree, is_negated=False)
+    parts = tree.parts if isinstance(tree, _Join) and tree.word == "and" else (tree,)
+    return frozenset(Condition(part) for part in parts)
+
+
+def members(dimension: str, axis: Axis, ranks: Iterable[int]) -> Condition | None:
+    """Return the condition that records lie in one of some categories of an axis.
+
+    Parameters
+    ----------
+    dimension, axis
+        The dimension and its axis.
+    ranks
+        Categories of any levels; the total among them makes the condition void.
+    """
+    wanted = np.zeros(axis.size, bool)
+    wanted[list(ranks)] = True
+    inside = wanted[axis.levels[-1].ranks]
+    if inside.any():
+        return None
+    for level in reversed(axis.levels[:-1]):
+        up = np.zeros(level.size, np.int32) if level.up is None else level.up
+        inside = inside[up] | wanted[level.ranks]
+    if inside.all():
+        return None
+    return Condition(_Among.of((dimension, 0), inside))
+
+
+def _joined(word: str, parts: Iterable[_Tree]) -> _Tree:
+    """Join parts by a word: sets of categories of one place become one set."""
+    sets: dict[tuple[str, int], _Among] = {}
+    others: dict[_Tree, None] = {}
+    for part in parts:
+        flat = part.parts if isinstance(part, _Join) and part.word == word else (part,)
+        for one in flat:
+            if isinstance(one, _Join):
+                others[one] = None
+                continue
+            known = sets.get(one.place)
+            if known is not None:
+                both = (known.inside, one.inside)
+                inside = both[0] & both[1] if word == "and" else both[0] | both[1]
+                one = _Among.of(one.place, inside)  # noqa: PLW2901
+            sets[one.place] = one
+    joined = (*sets.values(), *others)
+    return joined[0] if len(joined) == 1 else _Join(word, joined)
+
+
+def _leaves(tree: _Tree) -> Iterator[_Among]:
+    if isinstance(tree, _Join):
+        for part in tree.parts:
+            yield from _leaves(part)
+    else:
+        yield tree
+
+
+def _nbytes(tree: _Tree) -> int:
+    if isinstance(tree, _Join):
+        return _JOIN_BYTES + sum(8 + _nbytes(part) for part in tree.parts)
+    return _LEAF_BYTES + len(tree.bits)
+
+
+def _holds(tree: _Tree, codes: Callable[[str, int], NDArray[np.int32]]) -> Mask:
+    if isinstance(tree, _Join):
+        found = [_holds(part, codes) for part in tree.parts]
+        join: Any = np.logical_and if tree.word == "and" else np.logical_or
+        return np.asarray(join.reduce(found))
+    return tree.inside[codes(tree.dimension, tree.level)]
+
+
+def _sql(tree: _Tree, column: Callable[[str, int], str]) -> str:
+    if isinstance(tree, _Join):
+        return "(" + f" {tree.word.upper()} ".join(_sql(p, column) for p in tree.parts) + ")"
+    return _among_sql(column(tree.dimension, tree.level), tree.inside)
+
+
+def _among_sql(column: str, inside: Mask) -> str:
+    """Write a set of categories as ranges where they are few: neighbours are kept together."""
+    edges = np.flatnonzero(np.diff(inside, prepend=False, append=False))
+    first, last = edges[::2].tolist(), (edges[1::2] - 1).tolist()
+    if not first:
+        return "false"
+    if len(first) > _MOST_RANGES:
+        return f"(get_bit('{''.join(np.where(inside, '1', '0'))}'::BIT, {column}) = 1)"
+    ranges = zip(first, last, strict=True)
+    return "(" + " OR ".join(f"{column} BETWEEN {a} AND {b}" for a, b in ranges) + ")"

@@ -1,0 +1,522 @@
+"""The filter language of a request: parsed, type-checked, never pasted into SQL.
+
+``age >= 15 and sex in ('F', 'M') and region is not missing``
+
+Comparisons ``= == != <> < <= > >=``, ``in (…)``, ``not in (…)``, ``between a and b``,
+``is [not] missing`` (or ``null``), joined by ``and``, ``or``, ``not`` and parentheses.
+Texts stand in single or double quotes, column names bare or in backticks. As in SQL, a
+comparison with a missing value holds neither way. What a table prints for a category stands
+for that category and no other: numbers, true and false bare, all else in quotes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, NoReturn
+
+from tables.errors import FilterError, unknown_name
+from tables.source.values import bounds_of, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Filter", "parse_filter"]
+
+Literal = int | Decimal | str | bool
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
+    | (?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
+    | (?P<quoted>`(?:[^`]|``)+`)
+    | (?P<word>[^\W\d]\w*)
+    | (?P<symbol><=|>=|<>|!=|==|[<>=(),])
+    )""",
+    re.VERBOSE,
+)
+_COMPARE = {
+    "=": "=",
+    "==": "=",
+    "!=": "<>",
+    "<>": "<>",
+    "<": "<",
+    "<=": "<=",
+    ">": ">",
+    ">=": ">=",
+}
+_RESERVED = {"and", "or", "not", "in", "between", "is", "null", "missing", "true", "false"}
+_MAX_LENGTH = 20_000
+_MAX_DEPTH = 50
+_MOST_DIGITS = 37
+_EXPECTED = {
+    "end": "'and', 'or' or the end",
+    "closing": "')'",
+    "opening": "'('",
+    "comma": "',' or ')'",
+    "missing": "'missing'",
+    "and": "'and'",
+    "comparison": "a comparison such as '>='",
+    "column": "a column name",
+    "value": "a number or a quoted text",
+}
+_EXAMPLE = "write for example: age >= 15 and sex in ('F', 'M')"
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """``column operator value``."""
+
+    column: str
+    operator: str
+    value: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """``column [not] in (values)``."""
+
+    column: str
+    values: tuple[Literal, ...]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """``column is [not] missing``."""
+
+    column: str
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """``not part``."""
+
+    part: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Parts joined by one word, ``and`` or ``or``."""
+
+    word: str
+    parts: tuple[Node, ...]
+
+
+Node = Compare | Within | Missing | Not | Join
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A parsed filter; equal to another when both mean the same tree.
+
+    Parameters
+    ----------
+    tree
+        The parsed expression.
+
+    Examples
+    --------
+    >>> parse_filter("age>=15") == parse_filter("`age`  >= 15")
+    True
+    """
+
+    tree: Node
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that the filter reads."""
+        return frozenset(_columns(self.tree))
+
+    @property
+    def comparisons(self) -> int:
+        """How many comparisons with columns the filter has."""
+        return len(_columns(self.tree))
+
+    def problems(self, types: Mapping[str, str]) -> list[tuple[str, str]]:
+        """Tell what does not fit the columns, as (problem, hint) pairs.
+
+        Parameters
+        ----------
+        types
+            Column name → DuckDB's type.
+
+        Returns
+        -------
+        list of tuple
+            Empty when the filter fits.
+
+        Examples
+        --------
+        >>> parse_filter("age >= 'x'").problems({"age": "BIGINT"})[0][0]
+        "The filter compares 'age', an integer column, with a text."
+        """
+        return [(error.problem, error.hint or "") for error in self.errors(types)]
+
+    def errors(self, types: Mapping[str, str]) -> list[FilterError]:
+        """Tell what does not fit the columns, as errors to raise.
+
+        Parameters
+        ----------
+        types
+            As in `problems`.
+
+        Returns
+        -------
+        list of FilterError
+            Empty when the filter fits.
+
+        Examples
+        --------
+        >>> parse_filter("age >= 'x'").errors({"age": "BIGINT"})[0].facts
+        {'column': 'age', 'kind': 'integer', 'given': 'text'}
+        """
+        return _errors(self.tree, types)
+
+    def sql(self, types: Mapping[str, str], parameters: dict[str, object]) -> str:
+        """Return the condition in SQL; its values go into `parameters`, never into the text.
+
+        Parameters
+        ----------
+        types
+            As in `problems`.
+        parameters
+            Extended by one entry for each value.
+
+        Returns
+        -------
+        str
+            A parenthesised condition with ``$name`` placeholders.
+
+        Examples
+        --------
+        >>> values = {}
+        >>> parse_filter("age >= 15").sql({"age": "BIGINT"}, values), values
+        ('("age" >= CAST($f0 AS BIGINT))', {'f0': '15'})
+        """
+        return _sql(self.tree, types, parameters)
+
+
+def parse_filter(text: str) -> Filter:
+    """Parse a filter expression.
+
+    Parameters
+    ----------
+    text
+        See the module's description of the language.
+
+    Returns
+    -------
+    Filter
+        The parsed filter.
+
+    Raises
+    ------
+    FilterError
+        If the text is not in the language; the message tells the position.
+
+    Examples
+    --------
+    >>> sorted(parse_filter("age between 15 and 64 and sex = 'F'").columns)
+    ['age', 'sex']
+    """
+    if len(text) > _MAX_LENGTH:
+        raise FilterError(
+            f"A filter has at most {_MAX_LENGTH:,} characters.",
+            reason="length",
+            limit=_MAX_LENGTH,
+        )
+    return Filter(_Parser(text).parse())
+
+
+def quote(name: str) -> str:
+    """Quote an identifier for SQL.
+
+    Examples
+    --------
+    >>> quote('a"; drop table x')
+    '"a""; drop table x"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = self._tokenise(text)
+        self.at = 0
+        self.depth = 0
+
+    def _tokenise(self, text: str) -> list[tuple[str, str, int]]:
+        tokens = []
+        position = 0
+        end = len(text.rstrip())
+        while position < end:
+            match = _TOKEN.match(text, position)
+            if match is None:
+                start = position + len(text[position:]) - len(text[position:].lstrip())
+                raise FilterError(
+                    f"The filter cannot be read at character {start + 1}.",
+                    hint=_EXAMPLE,
+                    reason="sign",
+                    position=start + 1,
+                )
+            kind = match.lastgroup or ""
+            token = match.group(kind)
+            tokens.append((kind, token, match.start(kind)))
+            position = match.end()
+        return tokens
+
+    def parse(self) -> Node:
+        if not self.tokens:
+            raise FilterError("The filter is empty.", hint=_EXAMPLE, reason="empty")
+        node = self._join("or")
+        if self.at < len(self.tokens):
+            self._fail("end")
+        return node
+
+    def _join(self, word: str) -> Node:
+        below = self._not if word == "and" else lambda: self._join("and")
+        parts = [below()]
+        while self._take_word(word):
+            parts.append(below())
+        return parts[0] if len(parts) == 1 else Join(word, tuple(parts))
+
+    def _not(self) -> Node:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise FilterError(
+                f"A filter nests at most {_MAX_DEPTH} levels deep.",
+                reason="depth",
+                limit=_MAX_DEPTH,
+            )
+        try:
+            if self._take_word("not"):
+                return Not(self._not())
+            if self._take_symbol("("):
+                node = self._join("or")
+                if not self._take_symbol(")"):
+                    self._fail("closing")
+                return node
+            return self._predicate()
+        finally:
+            self.depth -= 1
+
+    def _predicate(self) -> Node:
+        column = self._column()
+        if self._take_word("is"):
+            negated = self._take_word("not")
+            if not (self._take_word("missing") or self._take_word("null")):
+                self._fail("missing")
+            return Missing(column, negated)
+        negated = self._take_word("not")
+        if self._take_word("in"):
+            return Within(column, self._list(), negated)
+        if self._take_word("between"):
+            low = self._literal()
+            if not self._take_word("and"):
+                self._fail("and")
+            high = self._literal()
+            both = Join("and", (Compare(column, ">=", low), Compare(column, "<=", high)))
+            return Not(both) if negated else both
+        kind, token, _ = self._peek()
+        if negated or kind != "symbol" or token not in _COMPARE:
+            self._fail("comparison")
+        self.at += 1
+        return Compare(column, _COMPARE[token], self._literal())
+
+    def _column(self) -> str:
+        kind, token, _ = self._peek()
+        if kind == "quoted":
+            self.at += 1
+            return token[1:-1].replace("``", "`")
+        if kind != "word" or token.lower() in _RESERVED:
+            self._fail("column")
+        self.at += 1
+        return token
+
+    def _list(self) -> tuple[Literal, ...]:
+        if not self._take_symbol("("):
+            self._fail("opening")
+        values = [self._literal()]
+        while self._take_symbol(","):
+            values.append(self._literal())
+        if not self._take_symbol(")"):
+            self._fail("comma")
+        return tuple(values)
+
+    def _literal(self) -> Literal:
+        kind, token, _ = self._peek()
+        value: Literal
+        if kind == "number":
+            number = _number(token)
+            if number is None:
+                self._fail("value")
+            value = number
+        elif kind == "text":
+            mark = token[0]
+            value = token[1:-1].replace(mark * 2, mark)
+        elif kind == "word" and token.lower() in {"true", "false"}:
+            value = token.lower() == "true"
+        else:
+            self._fail("value")
+        self.at += 1
+        return value
+
+    def _peek(self) -> tuple[str, str, int]:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ("", "", len(self.text))
+
+    def _take_word(self, word: str) -> bool:
+        kind, token, _ = self._peek()
+        if kind == "word" and token.lower() == word:
+            self.at += 1
+            return True
+        return False
+
+    def _take_symbol(self, symbol: str) -> bool:
+        kind, token, _ = self._peek()
+        if kind == "symbol" and token == symbol:
+            self.at += 1
+            return True
+        return False
+
+    def _fail(self, expected: str) -> NoReturn:
+        position = self._peek()[2] + 1
+        raise FilterError(
+            f"The filter needs {_EXPECTED[expected]} at character {position}.",
+            hint=_EXAMPLE,
+            reason="expected",
+            expected=expected,
+            position=position,
+        )
+
+
+def _number(token: str) -> int | Decimal | None:
+    """Read a number; whole ones are integers however they are written, so that 1 is 1.0."""
+    try:
+        number = Decimal(token)
+    except InvalidOperation:  # an exponent beyond all bounds
+        return None
+    is_whole = number.adjusted() < _MOST_DIGITS and number == number.to_integral_value()
+    return int(number) if is_whole else number
+
+
+def _columns(node: Node) -> list[str]:
+    match node:
+        case Join(parts=parts):
+            return [column for part in parts for column in _columns(part)]
+        case Not(part=part):
+            return _columns(part)
+        case _:
+            return [node.column]
+
+
+def _literals(node: Compare | Within | Missing) -> tuple[Literal, ...]:
+    match node:
+        case Compare(value=value):
+            return (value,)
+        case Within(values=values):
+            return values
+        case _:
+            return ()
+
+
+_KIND_WORDS = {
+    "integer": "an integer column",
+    "number": "a number column",
+    "text": "a text column",
+    "boolean": "a true/false column",
+    "date": "a date column",
+    "time": "a column of times of day",
+    "other": "a column of a nested or binary type",
+}
+
+
+_TYPE_HINTS = {
+    "text": "write the code in quotes",
+    "date": "write the date as '2027-03-31'",
+    "time": "write the time as '09:30:00'",
+    "boolean": "write true or false",
+}
+
+
+def _errors(node: Node, types: Mapping[str, str]) -> list[FilterError]:
+    match node:
+        case Join(parts=parts):
+            return [error for part in parts for error in _errors(part, types)]
+        case Not(part=part):
+            return _errors(part, types)
+    if node.column not in types:
+        problem, hint = unknown_name("Column", node.column, types)
+        return [FilterError(problem, hint=hint, reason="column", column=node.column)]
+    kind = kind_of(types[node.column])
+    for value in _literals(node):
+        if bounds_of(value, types[node.column]) is None:
+            given = _literal_kind(value)
+            error = FilterError(
+                f"The filter compares {node.column!r}, {_KIND_WORDS[kind]}, with a {given}.",
+                hint=_TYPE_HINTS.get(kind, "write a number without quotes"),
+                reason="type",
+                column=node.column,
+                kind=kind,
+                given=given,
+            )
+            return [error]
+    return []
+
+
+def _literal_kind(value: Literal) -> str:
+    if isinstance(value, bool):
+        return "true/false"
+    return "text" if isinstance(value, str) else "number"
+
+
+def _sql(node: Node, types: Mapping[str, str], parameters: dict[str, object]) -> str:
+    match node:
+        case Join(word=word, parts=parts):
+            joined = f" {word.upper()} ".join(_sql(p, types, parameters) for p in parts)
+            return f"({joined})"
+        case Not(part=part):
+            return f"(NOT {_sql(part, types, parameters)})"
+        case Missing(column=column, negated=negated):
+            return f"({quote(column)} IS {'NOT ' if negated else ''}NULL)"
+        case Within(column=column, values=values, negated=negated):
+            name, kind = _operand(column, types[column]), types[column]
+            found = [bounds_of(value, kind) for value in values]
+            exact = dict.fromkeys(b.low for b in found if b is not None and b.is_exact)
+            if not exact:
+                return f"({name} {'=' if negated else '<>'} {name})"
+            places = [_bind(low, kind, parameters) for low in exact]
+            return f"({name} {'NOT IN' if negated else 'IN'} ({', '.join(places)}))"
+        case Compare(column=column, operator=operator, value=value):
+            name = _operand(column, types[column])
+            return f"({name} {_compared(name, operator, value, types[column], parameters)})"
+
+
+def _compared(
+    name: str, operator: str, value: Literal, sql_type: str, parameters: dict[str, object]
+) -> str:
+    """Compare with a value of the column's type: the literal, or the one next to it."""
+    found = bounds_of(value, sql_type)
+    if found is None:
+        raise FilterError(f"The filter does not fit the type of {name}.", reason="type")
+    near = found.low if operator[0] == "<" else found.high
+    if found.is_exact:
+        return f"{operator} {_bind(near, sql_type, parameters)}"
+    if operator in {"=", "<>"} or near is None:  # all of them, or none, but the missing
+        return f"{'=' if operator == '<>' else '<>'} {name}"
+    return f"{operator[0]}= {_bind(near, sql_type, parameters)}"
+
+
+def _operand(column: str, sql_type: str) -> str:
+    """Return a column as it is compared: what prints as a text, by its text."""
+    is_coded = sql_type != "VARCHAR" and kind_of(sql_type) == "text"
+    return f"CAST({quote(column)} AS VARCHAR)" if is_coded else quote(column)
+
+
+def _bind(value: object, sql_type: str, parameters: dict[str, object]) -> str:
+    name = f"f{len(parameters)}"
+    parameters[name] = value
+    return f"${name}" if kind_of(sql_type) == "text" else f"CAST(${name} AS {sql_type})"

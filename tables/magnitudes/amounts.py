@@ -1,0 +1,264 @@
+"""One variable over a block of cells: exact sums and largest contributions that merge.
+
+Sums are integers. The largest contributions are ranks among all that the scan brought, so
+that those of two cells merge into those of their union by comparing integers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tables.magnitudes.limbs import exact_floats, sum_at, sum_keys
+from tables.magnitudes.magnitudes import Magnitudes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Sums = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["Amounts", "ExactSum", "Ranking", "join_amounts", "merge_top"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class ExactSum:
+    """The same sum over a block of cells, as integers. Disclosive.
+
+    Parameters
+    ----------
+    limbs
+        One integer for every cell, or three, see `tables.magnitudes.limbs`.
+    decimals
+        The sums are multiples of ``10**-decimals``.
+    """
+
+    limbs: tuple[Sums, ...]
+    decimals: int
+
+    def take(self, places: Sums) -> ExactSum:
+        """Return the sums of some cells, in this order."""
+        return replace(self, limbs=tuple(limb[places] for limb in self.limbs))
+
+    def merge(self, place: Sums, kept: Sums, total: int) -> ExactSum:
+        """Sum over cells of the same place, see `Amounts.merge`."""
+        limbs = tuple(sum_at(place, limb, total)[kept] for limb in self.limbs)
+        return replace(self, limbs=limbs)
+
+    def floats(self) -> Floats:
+        """Return the numbers that the integers stand for."""
+        return exact_floats(self.limbs, decimals=self.decimals)
+
+    def __repr__(self) -> str:
+        return "ExactSum(…)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Ranking:
+    """The contributions that may be among the largest of a cell, from small to large.
+
+    Parameters
+    ----------
+    values, weights
+        By rank: a value with its sign, and its weight. Rank 0 stands for none.
+    """
+
+    values: Floats
+    weights: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Amounts:
+    """One variable over a block of cells. Disclosive, like `Block`.
+
+    Parameters
+    ----------
+    variable
+        The column.
+    raw
+        The unweighted sum.
+    contributors
+        Number of records whose value is not zero.
+    records
+        Number of records with a value.
+    weighted, weights, weight
+        The weighted sum, and the sums of the weights of the contributors and of the records
+        with a value; None without a weight.
+    key
+        Sum of the contributors' record keys.
+    largest
+        The largest absolute weighted value; None without a weight.
+    low, high
+        Smallest and largest value; infinities where no record has one.
+    top
+        Ranks of the largest contributions, (cells, k), largest first, 0 where fewer.
+    ranking
+        What the ranks mean.
+    """
+
+    variable: str
+    raw: ExactSum
+    contributors: Sums
+    records: Sums
+    weighted: ExactSum | None
+    weights: ExactSum | None
+    weight: ExactSum | None
+    key: NDArray[np.uint64]
+    largest: Floats | None
+    low: Floats
+    high: Floats
+    top: Sums
+    ranking: Ranking
+
+    def take(self, places: Sums) -> Amounts:
+        """Return the amounts of some cells, in this order."""
+        return replace(
+            self,
+            raw=self.raw.take(places),
+            weighted=self.weighted and self.weighted.take(places),
+            contributors=self.contributors[places],
+            records=self.records[places],
+            weights=self.weights and self.weights.take(places),
+            weight=self.weight and self.weight.take(places),
+            key=self.key[places],
+            largest=None if self.largest is None else self.largest[places],
+            low=self.low[places],
+            high=self.high[places],
+            top=self.top[places],
+        )
+
+    def merge(self, place: Sums, kept: Sums, total: int, *, key_range: int) -> Amounts:
+        """Merge cells of the same place.
+
+        Parameters
+        ----------
+        place
+            The place of every cell.
+        kept
+            The places that are wanted.
+        total
+            The number of places.
+        key_range
+            Keys lie in [0, key_range).
+        """
+        low, high = np.full(total, np.inf), np.full(total, -np.inf)
+        np.minimum.at(low, place, self.low)
+        np.maximum.at(high, place, self.high)
+        largest = None
+        if self.largest is not None:
+            largest = np.zeros(total)
+            np.maximum.at(largest, place, self.largest)
+        return replace(
+            self,
+            raw=self.raw.merge(place, kept, total),
+            weighted=self.weighted and self.weighted.merge(place, kept, total),
+            contributors=sum_at(place, self.contributors, total)[kept],
+            records=sum_at(place, self.records, total)[kept],
+            weights=self.weights and self.weights.merge(place, kept, total),
+            weight=self.weight and self.weight.merge(place, kept, total),
+            key=sum_keys(place, self.key, total, key_range)[kept],
+            largest=None if largest is None else largest[kept],
+            low=low[kept],
+            high=high[kept],
+            top=merge_top(place, self.top, total)[kept],
+        )
+
+    def magnitudes(self, key_range: int) -> Magnitudes:
+        """Return the numbers that the integers stand for."""
+        raw_total = self.raw.floats()
+        low = np.where(np.isfinite(self.low), self.low, 0.0)
+        high = np.where(np.isfinite(self.high), self.high, 0.0)
+        return Magnitudes(
+            variable=self.variable,
+            total=raw_total if self.weighted is None else self.weighted.floats(),
+            raw_total=raw_total,
+            contributors=self.contributors,
+            weighted_contributors=_floats(self.weights, self.contributors),
+            records=self.records,
+            weight=_floats(self.weight, self.records),
+            key=self.key,
+            key_range=key_range,
+            top=self.ranking.values[self.top],
+            top_weight=self.ranking.weights[self.top],
+            largest=np.maximum(abs(low), abs(high)) if self.largest is None else self.largest,
+            low=low,
+            high=high,
+        )
+
+    def __repr__(self) -> str:
+        return f"Amounts({self.variable!r})"
+
+
+def _floats(sums: ExactSum | None, counts: Sums) -> Floats:
+    """Return sums of weights, or numbers of records where there is no weight."""
+    return counts.astype(float) if sums is None else sums.floats()
+
+
+def merge_top(place: Sums, top: Sums, total: int) -> Sums:
+    """Merge the largest contributions of cells of the same place.
+
+    Parameters
+    ----------
+    place
+        The place of every cell.
+    top
+        Ranks, (cells, k), in any order; 0 stands for none.
+    total
+        The number of places.
+
+    Returns
+    -------
+    ndarray
+        The k largest ranks of every place, (total, k), largest first.
+
+    Examples
+    --------
+    >>> merge_top(np.array([1, 0, 1]), np.array([[3, 1], [5, 0], [2, 0]]), 2).tolist()
+    [[5, 0], [3, 2]]
+    """
+    width = top.shape[1]
+    merged = np.zeros((total, width), np.int64)
+    last = int(top.max(initial=0))
+    if not last:
+        return merged
+    # One integer that sorts by place, then from the largest rank down: sorting is all it takes.
+    bits = last.bit_length()
+    ordered = ((place[:, np.newaxis] << bits) | (last - top))[top > 0]
+    ordered.sort()
+    at = ordered >> bits
+    starts = np.flatnonzero(np.diff(at, prepend=-1))
+    turn = np.arange(len(at)) - np.repeat(starts, np.diff(starts, append=len(at)))
+    kept = turn < width
+    merged[at[kept], turn[kept]] = last - (ordered[kept] & ((1 << bits) - 1))
+    return merged
+
+
+def join_amounts(
+    shown: Sequence[tuple[Amounts, ...]], key_range: int
+) -> dict[str, Magnitudes] | None:
+    """Put the amounts of several blocks one after the other, variable by variable.
+
+    Parameters
+    ----------
+    shown
+        For every block, its variables, in the same order.
+    key_range
+        Keys lie in [0, key_range).
+    """
+    if not shown or not shown[0]:
+        return None
+    joined = {}
+    for parts in zip(*shown, strict=True):
+        found = [part.magnitudes(key_range) for part in parts]
+        columns = {
+            field.name: np.concatenate([getattr(part, field.name) for part in found])
+            for field in fields(Magnitudes)
+            if field.name not in {"variable", "key_range"}
+        }
+        variable = parts[0].variable
+        joined[variable] = Magnitudes(variable=variable, key_range=key_range, **columns)
+    return joined

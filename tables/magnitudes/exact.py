@@ -1,0 +1,292 @@
+"""Amounts as integers, so that they add up exactly whatever the order of records.
+
+Every value becomes an integer once, record by record, by a rule that looks at nothing but the
+record:
+
+* a value with up to 6 decimals, below 2·10⁹, is exactly that decimal, and so is its product
+  with such a weight;
+* any other value is the double that it is, and its weighted value the double nearest to the
+  product, both rounded to 15 decimals;
+* a value nearer to zero than that is zero.
+
+What all values of a column have in common decides no more than the unit in which they are
+added up: the sums are the same in every unit.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tables.errors import DataError, DataWarning
+from tables.filtering.filters import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tables.source.source import Source
+
+__all__ = [
+    "LARGEST_SUM",
+    "LEAST",
+    "ExactSql",
+    "Spread",
+    "number_sql",
+    "product_sql",
+    "require_addable",
+    "units_sql",
+    "value_sql",
+    "warn_of_zeros",
+    "without_tiny",
+]
+
+_DECIMALS = 15
+LEAST = 5e-16  # what is nearer to zero is zero
+_GRID = 6  # values with up to so many decimals are those decimals
+_GRID_LIMIT = 2_000_000_000  # below, `round(value * 1e6) / 1e6 = value` tells
+_WHOLE = 2**53  # below, whole doubles and their sums of two are exact
+_WORD = 2**62
+LARGEST_SUM = 1e22  # times 10**15 it fits 128 bits, with room to spare
+_FINENESS = (0, 2, 4, 6)  # numbers of decimals that are looked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """What a column of numbers holds, as far as adding up exactly needs to know it.
+
+    Parameters
+    ----------
+    largest
+        The largest absolute value.
+    total
+        About the sum of absolute values.
+    decimals
+        The fewest decimals looked for that all values have; None where some have more.
+    is_finite, is_complete
+        Whether all values are finite; whether none is missing.
+    """
+
+    largest: float
+    total: float
+    decimals: int | None
+    is_finite: bool
+    is_complete: bool
+
+    @property
+    def bits(self) -> int:
+        """Bits of the largest absolute value, as an integer in units of its decimals."""
+        return round(self.largest * 10.0 ** (self.decimals or 0)).bit_length()
+
+    def __repr__(self) -> str:
+        return "Spread(…)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactSql:
+    """SQL of an integer that stands for a number.
+
+    Parameters
+    ----------
+    sql
+        The integer, of a record.
+    decimals
+        It counts units of ``10**-decimals``.
+    is_wide
+        Whether sums need more than 64 bits.
+    """
+
+    sql: str
+    decimals: int
+    is_wide: bool
+
+    def sum(self, condition: str = "") -> str:
+        """Return SQL of the sum over the records that meet a condition."""
+        kind = "HUGEINT" if self.is_wide else "BIGINT"
+        return f"coalesce(sum({self.sql}) {condition}, 0)::{kind}"
+
+
+def require_addable(source: Source, columns: Sequence[str], *, weight: str | None) -> None:
+    """Raise unless the columns, and their products with the weight, can be added up exactly.
+
+    Parameters
+    ----------
+    source
+        The records.
+    columns
+        The columns.
+    weight
+        The column of weights, or None.
+    """
+    _look_through(source, [*columns, *([] if weight is None else [weight])])
+    heavy = 0.0 if weight is None else source.spreads[weight].total
+    for column in columns:
+        found = source.spreads[column]
+        if not found.is_finite:
+            raise DataError(
+                f"Some values of {column!r} are infinite.",
+                hint="repair them, or filter the records out beforehand",
+            )
+        if max(found.total, heavy, found.largest * heavy) > LARGEST_SUM:
+            weighted = "" if found.total > LARGEST_SUM else f", weighted by {weight!r},"
+            raise DataError(
+                f"The values of {column!r}{weighted} are too large to be added up exactly: "
+                "absolute values must sum to less than 10**22.",
+                hint="give them in a larger unit, such as thousands",
+            )
+        if found.decimals is None and 0 < found.largest < LEAST:
+            warn_of_zeros("values", column)
+
+
+def warn_of_zeros(what: str, column: str) -> None:
+    """Warn that all numbers of a column are so small that their sums are published as 0."""
+    warnings.warn(
+        f"All {what} of {column!r} are nearer to zero than {LEAST:g}, too small to be added "
+        "up: their sums are published as 0. Give them in a smaller unit.",
+        DataWarning,
+        stacklevel=4,
+    )
+
+
+def _look_through(source: Source, columns: Sequence[str]) -> None:
+    """Learn the spreads of columns, in one scan for those that are new to the source."""
+    new = [column for column in dict.fromkeys(columns) if column not in source.spreads]
+    if not new:
+        return
+    inner = [f"{number_sql(source, c)} AS x{i}" for i, c in enumerate(new)]
+    asked = [sql for place in range(len(new)) for sql in _spread_sql(f"x{place}")]
+    (row,) = source.fetch(
+        f"SELECT {', '.join(asked)} FROM (SELECT {', '.join(inner)} FROM {source.relation})"
+    )
+    width = len(asked) // len(new)
+    for place, column in enumerate(new):
+        complete, finite, largest, total, *fine = row[width * place : width * (place + 1)]
+        decimals = [d for d, holds in zip(_FINENESS, fine, strict=True) if holds]
+        source.spreads[column] = Spread(
+            largest=largest,
+            total=total,
+            decimals=min(decimals, default=None),
+            is_finite=finite,
+            is_complete=complete,
+        )
+
+
+def _spread_sql(x: str) -> list[str]:
+    fine = [f"{x} = trunc({x})"]
+    fine += [
+        f"abs({x}) < {2**50 // 10**d} AND {x} = round({x} * 1e{d}) / 1e{d}"
+        for d in _FINENESS[1:]
+    ]
+    return [
+        f"count(*) = count({x})",
+        f"NOT coalesce(bool_or(isinf({x})), false)",
+        f"coalesce(max(abs({x})), 0)",
+        f"coalesce(sum(CASE WHEN abs({x}) > 1e25 THEN 1e25 ELSE abs({x}) END), 0)",
+        *(f"coalesce(bool_and({condition}), true)" for condition in fine),
+    ]
+
+
+def number_sql(source: Source, column: str) -> str:
+    """Return SQL of a column's values as doubles."""
+    sql_type = source.require(column)
+    if sql_type == "BOOLEAN":
+        return f"{quote(column)}::INTEGER::DOUBLE"
+    if sql_type == "FLOAT":  # 0.1 is 0.1, not the double next to it
+        return f"{quote(column)}::VARCHAR::DOUBLE"
+    return f"{quote(column)}::DOUBLE"
+
+
+def without_tiny(number: str, spread: Spread) -> str:
+    """Return SQL of a number that is zero where its integer is.
+
+    Parameters
+    ----------
+    number
+        SQL of a double.
+    spread
+        What its column holds.
+    """
+    if spread.decimals is not None:
+        return number
+    return f"CASE WHEN abs({number}) < {LEAST} THEN 0 ELSE {number} END"
+
+
+def value_sql(value: str, spread: Spread) -> ExactSql:
+    """Return SQL of a value as an integer.
+
+    Parameters
+    ----------
+    value
+        SQL of the value, a double.
+    spread
+        What its column holds.
+    """
+    decimals = spread.decimals
+    if decimals is not None:
+        is_whole = decimals == 0 and spread.largest < _WHOLE
+        is_narrow = spread.total * 10.0**decimals < _WORD
+        if is_narrow and (is_whole or spread.largest < _GRID_LIMIT):
+            return ExactSql(sql=units_sql(value, spread), decimals=decimals, is_wide=False)
+    shift = 10 ** (_DECIMALS - _GRID)
+    sql = (
+        f"CASE WHEN {_is_on_grid(value)} THEN {_on_grid(value)}::HUGEINT * {shift} "
+        f"ELSE {_split(value)} END"
+    )
+    return ExactSql(sql=sql, decimals=_DECIMALS, is_wide=True)
+
+
+def product_sql(value: str, factor: str, spreads: tuple[Spread, Spread]) -> ExactSql:
+    """Return SQL of a weighted value as an integer.
+
+    Parameters
+    ----------
+    value, factor
+        SQL of the value and its weight, doubles.
+    spreads
+        What their columns hold.
+    """
+    first, second = spreads
+    if first.decimals is not None and second.decimals is not None:
+        decimals = first.decimals + second.decimals
+        is_exact = decimals == 0 and first.largest * second.largest < _WHOLE
+        is_small = max(first.largest, second.largest) < _GRID_LIMIT
+        bound = first.largest * second.total * 10.0**decimals
+        if (is_exact or is_small) and bound < _WORD:
+            sql = f"{units_sql(value, first)} * {units_sql(factor, second)}"
+            return ExactSql(sql=sql, decimals=decimals, is_wide=False)
+    product, shift = f"({value} * {factor})", 10 ** (_DECIMALS - 2 * _GRID)
+    sql = (
+        f"CASE WHEN {_is_on_grid(value)} AND {_is_on_grid(factor)} "
+        f"THEN {_on_grid(value)}::HUGEINT * {_on_grid(factor)} * {shift} "
+        f"ELSE {_split(product)} END"
+    )
+    return ExactSql(sql=sql, decimals=_DECIMALS, is_wide=True)
+
+
+def units_sql(number: str, spread: Spread) -> str:
+    """Return SQL of a number in units of its column's decimals.
+
+    Parameters
+    ----------
+    number
+        SQL of a double.
+    spread
+        What its column holds.
+    """
+    if not spread.decimals:
+        return f"{number}::BIGINT"
+    return f"round({number} * 1e{spread.decimals})::BIGINT"
+
+
+def _is_on_grid(x: str) -> str:
+    return f"(abs({x}) < {_GRID_LIMIT} AND round({x} * 1e{_GRID}) / 1e{_GRID} = {x})"
+
+
+def _on_grid(x: str) -> str:
+    return f"round({x} * 1e{_GRID})::BIGINT"
+
+
+def _split(x: str) -> str:
+    """Return SQL of a double as an integer, in units of the last decimal kept."""
+    fraction = f"round(({x} - trunc({x})) * 1e{_DECIMALS})::BIGINT"
+    return f"(trunc({x})::HUGEINT * {10**_DECIMALS}::HUGEINT + {fraction})"

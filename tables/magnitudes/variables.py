@@ -1,0 +1,228 @@
+"""Variables of a statement: SQL that adds amounts up and keeps the largest, and its answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tables.magnitudes.amounts import Amounts, ExactSum, Ranking
+from tables.magnitudes.exact import (
+    ExactSql,
+    number_sql,
+    product_sql,
+    units_sql,
+    value_sql,
+    without_tiny,
+)
+from tables.magnitudes.limbs import limbs_of, modulo_sql
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from tables.source.source import Source
+
+    Sums = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["Variable"]
+
+_MOST_BITS = 61
+
+
+class Variable:
+    """One variable of a statement.
+
+    Contributions are ordered by absolute value, then by weight; of two that differ only in
+    their sign the positive comes first. So which ones are the largest depends on the records
+    alone. Where value and weight fit into one integer, DuckDB compares these, which is fastest.
+
+    Parameters
+    ----------
+    source
+        The records, whose columns `require_addable` has seen.
+    column, weight
+        The column to add up, and that of weights or None.
+    place
+        Tells the names of the variable's columns in the statement from those of others.
+    top
+        How many of the largest contributions are kept.
+    """
+
+    def __init__(
+        self, source: Source, column: str, *, weight: str | None, place: int, top: int
+    ) -> None:
+        self.column = column
+        self.top = top
+        self._alias, self._factor = f"v{place}", f"u{place}"
+        self._spread = spread = source.spreads[column]
+        self._columns = {self._alias: without_tiny(number_sql(source, column), spread)}
+        self._sums = {"sum": value_sql(self._alias, spread)}
+        self._heaviness = None if weight is None else source.spreads[weight]
+        if weight is not None and self._heaviness is not None:
+            heavy = self._heaviness
+            self._columns[self._factor] = number_sql(source, weight)
+            self._sums["total"] = product_sql(self._alias, self._factor, (spread, heavy))
+            self._sums["weight"] = value_sql(self._factor, heavy)
+
+    def columns(self) -> list[str]:
+        """Return SQL that takes the value, and its weight, from a record."""
+        return [f"{sql} AS {name}" for name, sql in self._columns.items()]
+
+    def aggregates(self, key_range: int) -> list[str]:
+        """Return SQL of what is known of a group of records, of key ``k``.
+
+        Parameters
+        ----------
+        key_range
+            Keys lie in [0, key_range).
+        """
+        value, contributes = self._alias, f"FILTER ({self._alias} <> 0)"
+        asked = {name: exact.sum(contributes) for name, exact in self._sums.items()}
+        if self._heaviness is not None:
+            heavy = value_sql(self._factor, self._heaviness)
+            asked["heavy"] = heavy.sum(f"FILTER ({value} IS NOT NULL)")
+            asked["largest"] = f"coalesce(max(abs({value} * {self._factor})), 0)"
+        asked["n"] = f"count(*) {contributes}"
+        asked["key"] = modulo_sql(f"coalesce(sum(k) {contributes}, 0)", key_range)
+        asked["low"], asked["high"] = f"min({value})", f"max({value})"
+        if not self._spread.is_complete:
+            asked["here"] = f"count({value})"
+        if self.top:
+            asked["top"] = f"max({self._order_sql()}, {self.top})"
+        return [f"{sql} AS {value}_{name}" for name, sql in asked.items()]
+
+    def is_missing_in(self, rows: pa.Table) -> bool:
+        """Whether some records of the answer's rows have no value."""
+        if self._spread.is_complete:
+            return False
+        return bool((self._answer(rows, "here").to_numpy() < rows["n"].to_numpy()).any())
+
+    def read(self, rows: pa.Table, *, top: int) -> Amounts:
+        """Return what the rows of the answer hold.
+
+        Parameters
+        ----------
+        rows
+            The rows.
+        top
+            How many of the largest contributions are wanted, at most those that were asked for.
+        """
+        sums = {name: self._read_sum(rows, name, exact) for name, exact in self._sums.items()}
+        is_weighted = self._heaviness is not None
+        here = rows["n"] if self._spread.is_complete else self._answer(rows, "here")
+        ranks, ranking = self._read_top(rows)
+        return Amounts(
+            variable=self.column,
+            raw=sums["sum"],
+            contributors=self._answer(rows, "n").to_numpy().astype(np.int64),
+            records=here.to_numpy().astype(np.int64),
+            weighted=sums.get("total"),
+            weights=sums.get("weight"),
+            weight=self._read_sum(rows, "heavy", self._sums["weight"]) if is_weighted else None,
+            key=self._answer(rows, "key").to_numpy().astype(np.uint64),
+            low=self._answer(rows, "low").fill_null(np.inf).to_numpy(),
+            high=self._answer(rows, "high").fill_null(-np.inf).to_numpy(),
+            largest=self._answer(rows, "largest").to_numpy() if is_weighted else None,
+            top=ranks[:, :top],
+            ranking=ranking,
+        )
+
+    def __repr__(self) -> str:
+        return f"Variable({self.column!r})"
+
+    def _answer(self, rows: pa.Table, name: str) -> pa.ChunkedArray:
+        return rows[f"{self._alias}_{name}"]
+
+    def _read_sum(self, rows: pa.Table, name: str, exact: ExactSql) -> ExactSum:
+        column = self._answer(rows, name)
+        limbs = limbs_of(column) if exact.is_wide else (column.to_numpy(),)
+        return ExactSum(limbs=limbs, decimals=exact.decimals)
+
+    @property
+    def _packed_bits(self) -> int | None:
+        """Bits of the weight in one integer that orders contributions; None if none can."""
+        heavy = self._heaviness
+        if self._spread.decimals is None or (heavy is not None and heavy.decimals is None):
+            return None
+        bits = 0 if heavy is None else heavy.bits
+        return bits if self._spread.bits + bits <= _MOST_BITS else None
+
+    def _order_sql(self) -> str:
+        """Return SQL that orders contributions by absolute value, weight, and sign."""
+        value, bits, heavy = self._alias, self._packed_bits, self._heaviness
+        if bits is None:
+            weight = "" if heavy is None else f", 'weight': {self._factor}"
+            order = f"{{'size': abs({value}){weight}, 'is_plus': {value} > 0}}"
+        else:
+            order = units_sql(f"abs({value})", self._spread)
+            if heavy is not None:
+                order = f"({order} * {1 << bits} + {units_sql(self._factor, heavy)})"
+            order = f"{order} * 2 + ({value} > 0)::BIGINT"
+        return f"CASE WHEN {value} <> 0 THEN {order} END"
+
+    def _read_top(self, rows: pa.Table) -> tuple[Sums, Ranking]:
+        """Rank the largest contributions of all rows."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not self.top:
+            none = Ranking(values=np.zeros(1), weights=np.zeros(1))
+            return np.zeros((rows.num_rows, 0), np.int64), none
+        lists = self._answer(rows, "top").combine_chunks()
+        if isinstance(lists, pa.ChunkedArray):
+            lists = lists.chunk(0) if lists.num_chunks else pa.array([], lists.type)
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+        bits = self._packed_bits
+        orders = lists.flatten()
+        ranks, ranking = (
+            self._struct_ranked(orders) if bits is None else self._packed_ranked(orders, bits)
+        )
+        top = np.zeros((len(lengths), self.top), np.int64)
+        top[np.arange(self.top) < lengths[:, np.newaxis]] = ranks
+        top.sort(axis=1)
+        return top[:, ::-1], ranking
+
+    def _packed_ranked(self, orders: pa.Array, bits: int) -> tuple[Sums, Ranking]:
+        """Unpack the integers that order contributions."""
+        ranks, codes = _ranked(orders.to_numpy())
+        sizes = (codes >> (bits + 1)) / 10.0 ** (self._spread.decimals or 0)
+        weights = np.ones(len(codes))
+        if self._heaviness is not None:
+            units = (codes >> 1) & ((1 << bits) - 1)
+            weights = units / 10.0 ** (self._heaviness.decimals or 0)
+        return ranks, _ranking(sizes, weights, codes & 1)
+
+    def _struct_ranked(self, orders: pa.Array) -> tuple[Sums, Ranking]:
+        """Rank what orders contributions, part by part."""
+        import pyarrow.compute as pc
+
+        size = pc.struct_field(orders, "size").to_numpy()
+        weight = np.ones(len(size))
+        if self._heaviness is not None:
+            weight = pc.struct_field(orders, "weight").to_numpy()
+        is_plus = pc.struct_field(orders, "is_plus").to_numpy(zero_copy_only=False)
+        order = np.argsort(size)
+        is_same = size[order[1:]] == size[order[:-1]]
+        is_tied = np.zeros(len(order), bool)
+        is_tied[1:] |= is_same
+        is_tied[:-1] |= is_same
+        tied = order[is_tied]  # mostly few: sorting by all parts takes ten times as long
+        order[is_tied] = tied[np.lexsort((is_plus[tied], weight[tied], size[tied]))]
+        ranks = np.empty(len(order), np.int64)
+        ranks[order] = np.arange(1, len(order) + 1)
+        return ranks, _ranking(size[order], weight[order], is_plus[order])
+
+
+def _ranked(codes: Sums) -> tuple[Sums, Sums]:
+    """Return the rank of every code, from 1, and the codes in order."""
+    order = np.argsort(codes)
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(1, len(order) + 1)
+    return ranks, codes[order]
+
+
+def _ranking(sizes: Floats, weights: Floats, is_plus: NDArray[np.generic]) -> Ranking:
+    values = np.where(is_plus, sizes, -sizes)
+    return Ranking(values=np.append(0.0, values), weights=np.append(0.0, weights))

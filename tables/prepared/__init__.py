@@ -1,0 +1,1 @@
+"""Records made ready once for many requests, and sketches of record sets."""

@@ -1,0 +1,214 @@
+"""Make records ready for many requests: code, key and count them once.
+
+A service answers requests over the same variables again and again. Every dimension is coded
+at each of its levels, every record key is hashed, and one row is kept in memory for each
+combination of categories, with its number of records and the sum of their keys.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tables.cells.axes import build_axis
+from tables.cells.cube import _in_order, _require_weights
+from tables.errors import RequestError
+from tables.filtering.filters import quote
+from tables.keys import RecordKeys, require_sound
+from tables.magnitudes.limbs import WEIGHT_DECIMALS, modulo_sql
+from tables.prepared.prepared import CODED, LEVEL, Prepared
+from tables.prepared.sketch import sketch_columns
+from tables.request import Request, require_fit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from tables.cells.axes import Axis
+    from tables.source.source import Source
+
+__all__ = ["prepare"]
+
+logger = logging.getLogger(__name__)
+
+_MOST_CATEGORIES = 100_000
+
+
+def prepare(
+    source: Source,
+    keys: RecordKeys,
+    *,
+    requests: Mapping[str, Request],
+    weight: str | None = None,
+    sketch: int = 0,
+    tolerate_missing_keys: bool = False,
+) -> Prepared:
+    """Code, key and count the records for requests over some dimensions.
+
+    Parameters
+    ----------
+    source
+        The records; must stay open.
+    keys
+        Their keys.
+    requests
+        Dimension → a request of that dimension alone, with its hierarchy and categories.
+        The records are kept in the order of the first one.
+    weight
+        Column of weights, to keep them too.
+    sketch
+        Keep sketches too, for differences of up to so many records; see `cube`.
+    tolerate_missing_keys
+        Count a missing key as zero instead of refusing.
+
+    Returns
+    -------
+    Prepared
+        The records made ready.
+
+    Raises
+    ------
+    TablesError
+        As for `cube`; and if a dimension has more than 100,000 categories.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, open_source
+    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint8())})
+    >>> with open_source(records) as source:
+    ...     sex = {"sex": Request(dimensions=["sex"])}
+    ...     ready = prepare(source, StoredKeys(column="key"), requests=sex)
+    ...     found = ready.scan({"sex": 0}, where=ready.conditions("sex = 'F'"))
+    ...     cells = ready.cells(found, ["sex"], level_sets=[(0,)])
+    >>> cells.count.tolist(), cells.cell_key.tolist()
+    ([2], [4])
+    """
+    started = time.perf_counter()
+    require_fit(requests, source)
+    require_sound(source, keys, tolerate_missing=tolerate_missing_keys and not sketch)
+    if weight is not None:
+        _require_weights(source, weight)
+    source.prepare_grouping()
+    name_of_table = source.new_name(CODED)
+    axes = {}
+    for place, (name, request) in enumerate(requests.items()):
+        axes[name], coding = _code(source, name, request)
+        source.keep(f"{name_of_table}_a{place}", coding)
+    columns = {name: request.columns for name, request in requests.items()}
+    _count(source, keys, (axes, columns), weight=weight, sketch=sketch, table=name_of_table)
+    logger.info("prepared", extra={"prepare_s": round(time.perf_counter() - started, 3)})
+    return Prepared(
+        source,
+        axes,
+        columns=columns,
+        table=name_of_table,
+        key_range=keys.resolve(source),
+        is_weighted=weight is not None,
+        sketch=sketch,
+    )
+
+
+def _code(source: Source, name: str, request: Request) -> tuple[Axis, pa.Table]:
+    """Return the axis of a dimension, and its values with their category at every level."""
+    import pyarrow as pa
+
+    reserved = [c for c in request.columns if c.lower().startswith(LEVEL)]
+    if reserved:
+        raise RequestError(
+            f"Column {reserved[0]!r} has a name that is kept for levels.", hint="rename it"
+        )
+    listed = ", ".join(quote(column) for column in request.columns)
+    rows = source.arrow(
+        f"SELECT DISTINCT {listed} FROM {source.relation} LIMIT {_MOST_CATEGORIES + 1}"
+    )
+    if rows.num_rows > _MOST_CATEGORIES:
+        raise RequestError(
+            f"The variable {name!r} has more than {_MOST_CATEGORIES:,} categories.",
+            hint="offer a coarser one",
+        )
+    values = {c: _in_order(rows[c], source.orders.get(c)) for c in request.columns}
+    axis, code = build_axis(request, name, values)
+    for place, level in enumerate(axis.levels[:-1]):
+        rows = rows.append_column(f"{LEVEL}{place}", pa.array(code.astype(np.int32)))
+        code = code if level.up is None else level.up[code]
+    return axis, rows
+
+
+def _count(
+    source: Source,
+    keys: RecordKeys,
+    dimensions: tuple[Mapping[str, Axis], Mapping[str, tuple[str, ...]]],
+    *,
+    weight: str | None,
+    sketch: int,
+    table: str,
+) -> None:
+    """Keep one row per combination of finest categories, sorted by the first dimension."""
+    axes, columns = dimensions
+    parameters: dict[str, object] = {}
+    inner = [f"{keys.sql(source, parameters)} AS k"]
+    summed = ["count(*)::UINTEGER AS n", f"{_keys_sql(source, keys)} AS k"]
+    if weight is not None:
+        inner.append(f"CAST({quote(weight)} AS DECIMAL(38,{WEIGHT_DECIMALS})) AS w")
+        summed.append("sum(w) AS w, count(*) FILTER (w > 0)::UINTEGER AS m")
+    joins, leaves, levels, above = [], [], [], []
+    for place, (name, axis) in enumerate(axes.items()):
+        alias, coding = f"a{place}", f"{table}_a{place}"
+        inner += [f"{quote(c)} AS {quote(f'{alias} {c}')}" for c in columns[name]]
+        on = [
+            f"r.{quote(f'{alias} {c}')} IS NOT DISTINCT FROM {alias}.{quote(c)}"
+            for c in columns[name]
+        ]
+        joins.append(f"JOIN {coding} AS {alias} ON {' AND '.join(on)}")
+        steps = [quote(f"{LEVEL}{step}") for step in range(len(axis.levels) - 1)]
+        leaves.append(f"{alias}.{steps[0]} AS {alias}_leaf")
+        nodes = f"(SELECT DISTINCT {', '.join(steps)} FROM {coding})"
+        above.append(f"JOIN {nodes} AS {alias} ON g.{alias}_leaf = {alias}.{steps[0]}")
+        levels += [
+            f"{alias}.{step}::{_width(level.size)} AS {alias}_{place}"
+            for place, (step, level) in enumerate(zip(steps, axis.levels[:-1], strict=True))
+        ]
+    # Data columns may have any name: whatever stands beside one is named with its table.
+    kept = ["g.n", "g.k", *(["g.w", "g.m"] if weight is not None else [])]
+    kept += _sketch_kept(sketch)
+    by = [f"a{place}_leaf" for place in range(len(axes))]
+    carried = ["r.k", *(["r.w"] if weight is not None else [])]
+    records = f"SELECT {', '.join(inner)} FROM {source.relation}"
+    coded = f"SELECT {', '.join([*leaves, *carried])} FROM ({records}) AS r {' '.join(joins)}"
+    if sketch:
+        keyed, sums = sketch_columns(sketch, keys.resolve(source))
+        coded = f"SELECT *, {', '.join(keyed)} FROM ({coded})"
+        summed += [*sums, f"min(x, {sketch + 1}) AS members"]
+    grouped = f"SELECT {', '.join([*by, *summed])} FROM ({coded}) GROUP BY {', '.join(by)}"
+    source.create(
+        table,
+        f"SELECT {', '.join([*levels, *kept])} FROM ({grouped}) AS g {' '.join(above)} "
+        f"ORDER BY g.{by[0]}",
+        parameters,
+    )
+
+
+def _sketch_kept(width: int) -> list[str]:
+    """Name the columns of sketches, and the members of small sets of several records."""
+    if not width:
+        return []
+    lanes = [f"g.x{lane}" for lane in range(width + 1)]
+    powers = [f"g.p{i}::UINTEGER AS p{i}" for i in range(1, width + 2)]
+    is_empty = [f"{a} = {b}" for a, b in pairwise([*lanes, "0"])]
+    is_small = f"g.n > 1 AND ({' OR '.join(is_empty)})"
+    return [*lanes, *powers, f"CASE WHEN {is_small} THEN g.members END AS members"]
+
+
+def _keys_sql(source: Source, keys: RecordKeys) -> str:
+    return modulo_sql("coalesce(sum(k), 0)", keys.resolve(source))
+
+
+def _width(size: int) -> str:
+    """Return the narrowest type for codes below `size`."""
+    return "UTINYINT" if size <= 2**8 else "USMALLINT" if size <= 2**16 else "UINTEGER"

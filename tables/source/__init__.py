@@ -1,0 +1,1 @@
+"""Where records come from: files, frames and DuckDB, and what their values read as."""

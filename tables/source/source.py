@@ -1,0 +1,516 @@
+"""Where the records are: Parquet, CSV, Arrow, pandas, polars or a DuckDB file.
+
+A source keeps one DuckDB connection. Records stay in DuckDB; what leaves are column
+names, kinds of columns, and aggregates.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import threading
+import weakref
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import duckdb
+
+from tables.deadline import Deadline
+from tables.errors import RequestError, SourceError, StoppedError, unknown_name
+from tables.filtering.filters import quote
+from tables.source.csv_files import create_csv_view, file_list, sql_text
+from tables.source.files import attach, check_same_columns, file_format, find_files
+from tables.source.frames import as_arrow
+from tables.source.spill import SpillFolder
+from tables.source.values import kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import TracebackType
+
+    import pyarrow as pa
+
+    from tables.magnitudes.exact import Spread
+
+__all__ = ["Source", "open_source", "read_categories"]
+
+_DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
+# Integer categories of up to 2**bits combinations are grouped without hashing. It pays where
+# there are more records than combinations; its table cannot spill, so it stays small where
+# memory is limited (2**22 combinations take about 200 MB).
+_FEW_BITS, _MOST_BITS = 16, 22
+# Sums and largest contributions take a kilobyte a combination there, and gain no time.
+_BITS_WITH_SUMS = 12
+_VIEW = "ckm_records"
+_CLEAN = "ckm_clean_records"
+_BESIDE = "ckm_beside"
+_TICK_S = 0.2
+_T = TypeVar("_T")
+
+
+class Source:
+    """An opened source of records.
+
+    Made by `open_source`; use it as a context manager, or `close` it.
+
+    Parameters
+    ----------
+    connection
+        DuckDB connection in which the view of the records exists.
+    files
+        The files that hold the records, in order; empty for data in memory.
+    label
+        What messages call the source.
+    """
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, *, files: tuple[str, ...], label: str
+    ) -> None:
+        self._connection = connection
+        self._sweep: Callable[[], object] = connection.close
+        self._lock = threading.RLock()
+        self._aside = threading.Lock()
+        self._numbers = itertools.count()
+        self.is_prepared = False
+        self._bits = self._bits_set = _FEW_BITS
+        self.files = files
+        self.label = label
+        self.orders: dict[str, pa.Array] = {}  # categories that came in an order, in that order
+        self.sound: set[Any] = set()  # record keys already found sound, see tables.keys
+        self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
+        rows = self.fetch(f"DESCRIBE SELECT * FROM {_VIEW}")
+        self.columns: dict[str, str] = {name: kind for name, kind, *_ in rows}
+        # Column name → integer, number, text, boolean, date, time or other.
+        self.kinds = {name: kind_of(sql_type) for name, sql_type in self.columns.items()}
+        self.types: dict[str, str] = self.columns  # as filters compare them; "" if they cannot
+        self._relation = self._clean()
+
+    @property
+    def relation(self) -> str:
+        """The SQL name of the records, where NaN is missing and -0.0 is 0."""
+        return self._relation
+
+    @property
+    def records(self) -> str:
+        """The SQL name of the records as they came."""
+        return _VIEW
+
+    @property
+    def beside(self) -> str:
+        """The SQL name of a table that a query brings along."""
+        return _BESIDE
+
+    def require(self, name: str) -> str:
+        """Return the column's SQL type, or raise with the names that exist."""
+        if name not in self.columns:
+            problem, hint = unknown_name("Column", name, self.columns)
+            raise RequestError(problem, hint=hint)
+        return self.columns[name]
+
+    def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
+        """Run a query whose small answer comes as Python rows."""
+        run = self._connection.execute
+        return self._run(lambda: run(sql, parameters or None).fetchall())
+
+    def arrow(
+        self,
+        sql: str,
+        parameters: Mapping[str, object] | None = None,
+        *,
+        beside: pa.Table | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> pa.Table:
+        """Run a query whose answer comes as an Arrow table; tell its progress in [0, 1].
+
+        A table `beside` the records has the SQL name of that property meanwhile.
+        """
+        run = self._connection.sql
+        with self._lock:
+            if beside is not None:
+                self._connection.register(self.beside, beside)
+            try:
+                return self._run(
+                    lambda: run(sql, params=parameters or None).to_arrow_table(), progress
+                )
+            finally:
+                if beside is not None:
+                    self._connection.unregister(self.beside)
+
+    def aside(
+        self,
+        sql: str,
+        parameters: Mapping[str, object] | None = None,
+        *,
+        beside: pa.Table | None = None,
+        timeout_s: float | None = None,
+        deadline: Deadline | None = None,
+    ) -> pa.Table:
+        """Run a query beside others, on a connection of its own; stop it when time is over.
+
+        Parameters
+        ----------
+        sql, parameters
+            The query.
+        beside
+            As for `arrow`.
+        timeout_s
+            Seconds; without limit by default.
+        deadline
+            When the work that this is part of must end.
+
+        Raises
+        ------
+        StoppedError
+            If the time is over, or the work was called off.
+        """
+        deadline = deadline or Deadline()
+        deadline.require()
+        with self._aside:
+            cursor = self._connection.cursor()
+        try:
+            with (
+                deadline.interrupting(cursor.interrupt, within_s=timeout_s),
+                _Guard(self.label),
+            ):
+                if beside is not None:
+                    cursor.register(self.beside, beside)
+                return cursor.sql(sql, params=parameters or None).to_arrow_table()
+        except KeyboardInterrupt:
+            raise StoppedError(
+                "The table took too long to find.",
+                hint="ask for fewer variables, or for a larger kind of area",
+            ) from None
+        finally:
+            cursor.close()
+
+    def new_name(self, stem: str) -> str:
+        """Return a name for a table of ours that no other has."""
+        return f"{stem}_{next(self._numbers)}"
+
+    def keep(self, name: str, table: pa.Table) -> None:
+        """Keep a small table of ours beside the records, under a name of ours."""
+        with self._lock, _Guard(self.label):
+            self._connection.register(name + "_given", table)
+            self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {name}_given")
+            self._connection.unregister(name + "_given")
+
+    def create(self, name: str, sql: str, parameters: Mapping[str, object]) -> None:
+        """Keep the answer of a query in memory, under a name of ours."""
+        self._run(
+            lambda: self._connection.execute(
+                f"CREATE TABLE {name} AS {sql}", parameters or None
+            )
+        )
+
+    def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
+        """Stream the answer of a query in batches of at most `rows` rows."""
+        with self._lock, _Guard(self.label):
+            yield from self._connection.sql(sql).to_arrow_reader(rows)
+
+    def copy(
+        self,
+        sql: str,
+        parameters: Mapping[str, object],
+        path: str,
+        *,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
+        """Stream the answer of a query into a Parquet file."""
+        # A temporary file of DuckDB's own is for all to read, and stays after a kill.
+        options = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
+        copy = f"COPY ({sql}) TO {sql_text(path)} ({options})"
+        self._run(lambda: self._connection.execute(copy, parameters), progress)
+
+    def prepare_grouping(self, *, has_sums: bool = False) -> None:
+        """Choose how to group by the number of records; DuckDB knows it without a scan.
+
+        Parameters
+        ----------
+        has_sums
+            Whether groups hold sums of variables.
+        """
+        if not self.is_prepared:
+            total = self.fetch(f"SELECT count(*) FROM {self.records}")[0][0]
+            self._bits = min(max((total // 2).bit_length() - 1, _FEW_BITS), _MOST_BITS)
+            self.is_prepared = True
+        bits = _BITS_WITH_SUMS if has_sums else self._bits
+        if bits != self._bits_set:
+            self.fetch(f"SET perfect_ht_threshold={bits}")
+            self._bits_set = bits
+
+    def close(self) -> None:
+        """Close the connection and remove what it spilled to disk."""
+        self._sweep()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Source({self.label!r}, {len(self.columns)} columns)"
+
+    def _run(
+        self, work: Callable[[], _T], progress: Callable[[float], None] | None = None
+    ) -> _T:
+        """Let a thread wait for DuckDB, so that progress and Ctrl-C get a hearing meanwhile."""
+        outcome: Future[_T] = Future()
+
+        def settle() -> None:
+            try:
+                outcome.set_result(work())
+            except BaseException as error:  # noqa: BLE001  (raised again by result)
+                outcome.set_exception(error)
+
+        with self._lock, _Guard(self.label):
+            worker = threading.Thread(target=settle, daemon=True)
+            worker.start()
+            try:
+                while worker.is_alive():
+                    worker.join(_TICK_S)
+                    share = self._connection.query_progress() if progress else -1.0
+                    if progress and share >= 0:
+                        progress(min(share / 100, 1.0))
+            except BaseException:
+                self._connection.interrupt()
+                worker.join()
+                raise
+            return outcome.result()
+
+    def _clean(self) -> str:
+        """Give floats one form for each number; which source they came from must not show."""
+        changes = [
+            # isnan() alone is folded away where a Parquet file's statistics leave NaN out.
+            f"CASE WHEN NOT (isfinite({quote(name)}) OR isinf({quote(name)})) THEN NULL "
+            f"WHEN {quote(name)} = 0 THEN 0 "
+            f"ELSE {quote(name)} END AS {quote(name)}"
+            for name, sql_type in self.columns.items()
+            if sql_type in {"DOUBLE", "FLOAT"}
+        ]
+        if not changes:
+            return _VIEW
+        replaced = ", ".join(changes)
+        self.fetch(f"CREATE VIEW {_CLEAN} AS SELECT * REPLACE ({replaced}) FROM {_VIEW}")
+        return _CLEAN
+
+
+class _Guard:
+    """Turn DuckDB's errors, whose texts may quote records, into ours, which do not."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        if isinstance(error, duckdb.InterruptException):
+            raise KeyboardInterrupt from None
+        if isinstance(error, (duckdb.Error, RuntimeError)):
+            explained = _explain(error, self.label)
+            error.args = ()  # the chain of exceptions must not carry the text either
+            raise explained from None
+
+
+def open_source(
+    data: object,
+    *,
+    table: str | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+    is_text: bool = False,
+) -> Source:
+    """Open records for tabulation; nothing is read yet but the columns.
+
+    Parameters
+    ----------
+    data
+        A Parquet or CSV file, a glob of them, a DuckDB file, or anything that speaks the
+        Arrow stream protocol (pandas, polars, pyarrow).
+    table
+        The table inside a DuckDB file.
+    memory_limit
+        DuckDB's memory, such as ``"3GB"``; beyond it, work spills to disk.
+    threads
+        DuckDB's threads; all cores by default. They never change a result.
+    is_text
+        Leave all columns of a CSV file texts, so that the kind of none depends on its values.
+
+    Returns
+    -------
+    Source
+        The opened source.
+
+    Raises
+    ------
+    SourceError
+        If the data cannot be opened, with the reason.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> with open_source(pa.table({"sex": ["F", "M"], "age": [30, 40]})) as source:
+    ...     source.kinds
+    {'sex': 'text', 'age': 'integer'}
+    """
+    spill = SpillFolder()
+    try:
+        connection = _connect(memory_limit, threads, spill)
+    except BaseException:
+        spill.remove()
+        raise
+    try:
+        if isinstance(data, (str, os.PathLike)):
+            source = _open_path(connection, os.fspath(data), table, is_text=is_text)
+        else:
+            source = _open_object(connection, data)
+    except BaseException:
+        _sweep(connection, spill)
+        raise
+    if memory_limit is not None:
+        source.is_prepared = True
+    source._sweep = weakref.finalize(source, _sweep, connection, spill)  # noqa: SLF001
+    return source
+
+
+def _sweep(connection: duckdb.DuckDBPyConnection, spill: SpillFolder) -> None:
+    connection.close()
+    spill.remove()
+
+
+def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> list[object]:
+    """Read a list of categories from a file.
+
+    Parameters
+    ----------
+    path
+        A CSV or Parquet file.
+    columns
+        Its columns: one, or those of a hierarchy from broad to fine.
+
+    Returns
+    -------
+    list
+        The distinct categories in the file's order; tuples for several columns.
+
+    Raises
+    ------
+    SourceError, RequestError
+        If the file cannot be read or lists nothing; if it lacks a column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "sex.csv"
+    >>> _ = file.write_text("sex" + chr(10) + "F" + chr(10) + "M")
+    >>> read_categories(file, ["sex"])
+    ['F', 'M']
+    """
+    with open_source(path, threads=1) as source:
+        for column in columns:
+            source.require(column)
+        listed = ", ".join(quote(column) for column in columns)
+        source.fetch("SET preserve_insertion_order=true")
+        rows = source.fetch(f"SELECT {listed} FROM {source.relation}")
+    if not rows:
+        raise SourceError(f"The file {Path(path).name!r} lists no category.")
+    return list(dict.fromkeys(rows if len(columns) > 1 else (row[0] for row in rows)))
+
+
+def _connect(
+    memory_limit: str | None, threads: int | None, spill: SpillFolder
+) -> duckdb.DuckDBPyConnection:
+    config: dict[str, Any] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "preserve_insertion_order": False,
+        "temp_directory": str(spill.path),
+    }
+    if memory_limit is not None:
+        config["memory_limit"] = memory_limit
+    if threads is not None:
+        config["threads"] = threads
+    try:
+        connection = duckdb.connect(":memory:", config=config)
+        connection.execute(f"SET perfect_ht_threshold={_FEW_BITS}")
+        connection.execute("SET enable_progress_bar=true")  # measured, not printed
+        connection.execute("SET enable_progress_bar_print=false")
+        connection.execute("SET python_enable_replacements=false")
+        connection.execute("SET TimeZone='UTC'")
+    except (duckdb.Error, ValueError, TypeError):
+        raise SourceError(
+            "memory_limit must read like '3GB' and threads be a positive integer."
+        ) from None
+    return connection
+
+
+def _open_path(
+    connection: duckdb.DuckDBPyConnection, path: str, table: str | None, *, is_text: bool
+) -> Source:
+    if re.match(r"^[a-z][a-z0-9+]+://", path):
+        raise SourceError(
+            "Only files of this machine can be read.", hint="export the table to Parquet first"
+        )
+    files = find_files(path)
+    suffix = Path(files[0]).suffix.lower()
+    label = Path(path).name
+    guard = _Guard(label)
+    if table is not None or suffix in _DUCKDB_SUFFIXES:
+        with guard:
+            attach(connection, files[0], table, _VIEW)
+        return Source(connection, files=files, label=label)
+    kinds = {file_format(file) for file in files}
+    if len(kinds) > 1:
+        raise SourceError("All files of a glob must have one format, Parquet or CSV.")
+    with guard:
+        if kinds == {"parquet"}:
+            connection.execute(
+                f"CREATE VIEW {_VIEW} AS SELECT * FROM read_parquet({file_list(files)}, "
+                "hive_partitioning=false, union_by_name=false)"
+            )
+            check_same_columns(connection, files)
+        else:
+            create_csv_view(connection, files, _VIEW, is_text=is_text)
+    source = Source(connection, files=files, label=label)
+    source.is_prepared = kinds == {"csv"}  # counting its records would take a scan
+    return source
+
+
+def _open_object(connection: duckdb.DuckDBPyConnection, data: object) -> Source:
+    table, orders = as_arrow(data)
+    label = type(data).__module__.split(".")[0] + " table"
+    with _Guard(label):
+        connection.register(_VIEW, table)
+    source = Source(connection, files=(), label=label)
+    source.orders.update(orders)
+    return source
+
+
+def _explain(error: BaseException, label: str) -> SourceError:
+    """Say what DuckDB could not do, without its text."""
+    text = str(error)
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return SourceError(
+            "The work does not fit into the memory and the disk space for spilling.",
+            hint="raise memory_limit, free disk space, or ask for fewer dimensions",
+        )
+    line = re.search(r"[Ll]ine:?\s*(\d+)", text)
+    where = f" (line {line.group(1)})" if line else ""
+    what = {
+        "InvalidInputException": f"is damaged or not of its format{where}",
+        "IOException": f"cannot be read from disk{where}",
+        "ConversionException": f"holds values that do not fit their column's type{where}",
+    }.get(type(error).__name__, f"cannot be read ({type(error).__name__}){where}")
+    return SourceError(
+        f"The source {label!r} {what}.", hint="check the file with another reader"
+    )

@@ -1,0 +1,1 @@
+"""Tabulation by Spark, where one machine is too small."""

@@ -1,0 +1,339 @@
+"""The gradients of records, against one record at a time."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from dpsgd import DPSGDError, UnsupportedLayerError
+from dpsgd.training.gradients import RecordGradients, check_model
+from dpsgd.training.layers import _KINDS
+
+ROWS = 6
+APART = {("recurrent", "books"), ("layers, in place", "opacus"), ("norm of places", "opacus")}
+
+
+class Words(nn.Module):
+    """An embedding, and a layer that is used twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(5, 4, padding_idx=0)
+        self.norm = nn.LayerNorm(4)
+        self.twice = nn.Linear(4, 4)
+        self.last = nn.Linear(4, 3)
+
+    def forward(self, x):
+        x = self.twice(self.norm(self.table(x)))
+        return self.last(torch.tanh(self.twice(x.mean(1))))
+
+
+def recurrent():
+    from opacus.layers import DPLSTM
+
+    class Recurrent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = DPLSTM(3, 4, batch_first=True)
+            self.last = nn.Linear(4, 3)
+
+        def forward(self, x):
+            return self.last(self.inner(x)[0][:, -1])
+
+    return Recurrent()
+
+
+def cases():
+    return {
+        "linear": (lambda: nn.Linear(4, 3), (4,)),
+        "layers, in place": (
+            lambda: nn.Sequential(nn.Linear(4, 5), nn.ReLU(inplace=True), nn.Linear(5, 3)),
+            (4,),
+        ),
+        "places, few": (
+            lambda: nn.Sequential(nn.Linear(9, 8), nn.Tanh(), nn.Flatten(), nn.Linear(16, 3)),
+            (2, 9),
+        ),
+        "places, many": (
+            lambda: nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Flatten(), nn.Linear(60, 3)),
+            (4, 5, 2),
+        ),
+        "images": (
+            lambda: nn.Sequential(
+                nn.Conv2d(2, 6, 3, stride=2, padding=1),
+                nn.GroupNorm(2, 6),
+                nn.ReLU(),
+                nn.Conv2d(6, 4, 3, groups=2, padding="same"),
+                nn.MaxPool2d(2),
+                nn.Flatten(),
+                nn.Linear(16, 3),
+            ),
+            (2, 9, 9),
+        ),
+        "few places of many channels": (
+            lambda: nn.Sequential(nn.Conv2d(8, 8, 3), nn.Flatten(), nn.Linear(32, 3)),
+            (8, 4, 4),
+        ),
+        "lines": (
+            lambda: nn.Sequential(
+                nn.Conv1d(2, 4, 3, dilation=2, padding="same", bias=False),
+                nn.Tanh(),
+                nn.Flatten(),
+                nn.Linear(28, 3),
+            ),
+            (2, 7),
+        ),
+        "sums over places": (
+            lambda: nn.Sequential(
+                nn.Conv1d(2, 4, 3, stride=2),
+                nn.GroupNorm(4, 4),
+                nn.Tanh(),
+                nn.Flatten(),
+                nn.LayerNorm(12),
+                nn.Linear(12, 3, bias=False),
+            ),
+            (2, 7),
+        ),
+        "norm of two axes": (
+            lambda: nn.Sequential(nn.LayerNorm((3, 4)), nn.Flatten(), nn.Linear(12, 3)),
+            (3, 4),
+        ),
+        "norm of places": (
+            lambda: nn.Sequential(
+                nn.Linear(4, 6), nn.LayerNorm(6, bias=False), nn.Flatten(), nn.Linear(18, 3)
+            ),
+            (3, 4),
+        ),
+        "words": (Words, "words"),
+        "recurrent": (recurrent, (5, 3)),
+    }
+
+
+def made(name):
+    build, shape = cases()[name]
+    torch.manual_seed(3)
+    model = build().double()
+    if shape == "words":
+        x = torch.tensor([[1, 1, 0, 2], [2, 3, 4, 1], [0, 0, 0, 3]] * 2)
+    else:
+        x = torch.randn(ROWS, *shape, dtype=torch.float64)
+    y = torch.arange(ROWS) % 3
+    return model, x, y
+
+
+def losses(model, x, y):
+    return nn.functional.cross_entropy(model(x), y, reduction="none")
+
+
+def one_by_one(model, x, y):
+    found = []
+    for row in range(len(x)):
+        model.zero_grad()
+        losses(model, x[row : row + 1], y[row : row + 1]).sum().backward()
+        found.append(
+            {n: p.grad.clone() for n, p in model.named_parameters() if p.requires_grad}
+        )
+    model.zero_grad(set_to_none=True)
+    return found
+
+
+def length(gradient):
+    return math.sqrt(sum(float(g.square().sum()) for g in gradient.values()))
+
+
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    [(name, engine) for name in cases() for engine in ("books", "opacus")
+     if (name, engine) not in APART],
+)  # fmt: skip
+def test_clipped_sums_equal_those_of_one_record_at_a_time(name, engine, monkeypatch):
+    model, x, y = made(name)
+    each = one_by_one(model, x, y)
+    norms = sorted(map(length, each))
+    if engine == "opacus":
+        monkeypatch.setattr("dpsgd.training.gradients.supported", lambda _: False)
+    books = RecordGradients(model)
+    assert books.engine == engine
+    for norm in (math.inf, (norms[1] + norms[2]) / 2, norms[0] / 2):
+        found = books.clipped_sum(losses(model, x, y), norm=norm)
+        for key in each[0]:
+            wanted = sum(g[key] * min(1, norm / length(g)) for g in each)
+            assert torch.allclose(found.gradients[key], wanted, rtol=0, atol=1e-6), key
+        assert found.within.tolist() == [length(g) <= norm for g in each]
+
+
+@pytest.mark.parametrize("name", cases())
+def test_no_record_contributes_more_than_the_norm(name):
+    model, x, y = made(name)
+    model.float()
+    books = RecordGradients(model)
+    for row in range(ROWS):
+        one = x[row : row + 1]
+        one = one.float() if one.is_floating_point() else one
+        found = books.clipped_sum(losses(model, one, y[row : row + 1]), norm=1e-4)
+        exact = sum(float(g.double().square().sum()) for g in found.gradients.values())
+        assert 0.99e-4 < math.sqrt(exact) <= 1e-4 * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("name", [n for n in cases() if n != "words"])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e30])
+def test_a_record_that_is_not_finite_contributes_nothing_and_spoils_nothing(name, bad):
+    model, x, y = made(name)
+    model, x = model.float(), x.float()
+    books = RecordGradients(model)
+    without = books.clipped_sum(losses(model, x[1:], y[1:]), norm=1.0)
+    x[0] = bad
+    found = books.clipped_sum(losses(model, x, y), norm=1.0)
+    extra = [found.gradients[n] - without.gradients[n] for n in found.gradients]
+    assert all(bool(torch.isfinite(g).all()) for g in extra)
+    moved = math.sqrt(sum(float(g.double().square().sum()) for g in extra))
+    assert moved <= 1 + 1e-5
+    if math.isnan(bad):
+        assert moved <= 1e-5
+
+
+@pytest.mark.parametrize("name", cases())
+def test_copies_of_a_record_count_once_with_their_mean(name):
+    model, x, y = made(name)
+    each = one_by_one(model, x, y)
+    found = RecordGradients(model).clipped_sum(losses(model, x, y), norm=0.1, copies=3)
+    means = [{k: sum(g[k] for g in each[i : i + 3]) / 3 for k in each[0]} for i in (0, 3)]
+    for key in each[0]:
+        wanted = sum(g[key] * min(1, 0.1 / length(g)) for g in means)
+        assert torch.allclose(found.gradients[key], wanted, rtol=0, atol=1e-6), key
+
+
+def test_frozen_layers_are_neither_clipped_nor_summed():
+    model, x, y = made("images")
+    for parameter in model[0].parameters():
+        parameter.requires_grad_(requires_grad=False)
+    model[3].bias.requires_grad_(requires_grad=False)
+    each = one_by_one(model, x, y)
+    found = RecordGradients(model).clipped_sum(losses(model, x, y), norm=math.inf)
+    assert set(found.gradients) == set(each[0])
+    assert not any(name.startswith("0.") for name in found.gradients)
+    for key in each[0]:
+        assert torch.allclose(found.gradients[key], sum(g[key] for g in each), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("layer", "words"),
+    [
+        (nn.BatchNorm1d(4), ["BatchNorm1d", "GroupNorm"]),
+        (nn.BatchNorm2d(4, affine=False), ["BatchNorm2d", "GroupNorm"]),
+        (nn.InstanceNorm1d(4, track_running_stats=True), ["InstanceNorm1d", "track_running"]),
+        (nn.LSTM(4, 4), ["LSTM", "DPLSTM"]),
+        (nn.GRU(4, 4), ["GRU", "DPGRU"]),
+        (nn.MultiheadAttention(4, 2), ["MultiheadAttention", "DPMultiheadAttention"]),
+    ],
+)
+def test_layers_that_mix_records_are_refused_with_what_to_use_instead(layer, words):
+    with pytest.raises(UnsupportedLayerError) as error:
+        check_model(nn.Sequential(nn.Linear(4, 4), layer))
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_a_batch_norm_that_wakes_up_in_training_is_refused():
+    norm = nn.BatchNorm1d(4, affine=False).eval()
+    model = nn.Sequential(norm, nn.Linear(4, 2))
+    norm.eval()
+    books = RecordGradients(model)
+    model.train()
+    with pytest.raises(UnsupportedLayerError, match="BatchNorm1d"):
+        books.clipped_sum(losses(model, torch.randn(3, 4), torch.zeros(3).long()), norm=1.0)
+
+
+def test_shared_parameters_and_models_with_nothing_to_train_are_refused():
+    first, second = nn.Linear(4, 4), nn.Linear(4, 4)
+    second.weight = first.weight
+    with pytest.raises(UnsupportedLayerError, match="one parameter"):
+        check_model(nn.Sequential(first, second))
+    with pytest.raises(UnsupportedLayerError, match="nothing to train"):
+        check_model(nn.ReLU())
+
+
+def test_records_that_leave_the_first_axis_are_refused():
+    class Folded(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(2, 3)
+
+        def forward(self, x):
+            return self.inner(x.flatten(0, 1)).unflatten(0, x.shape[:2]).mean(1)
+
+    model = Folded()
+    books = RecordGradients(model)
+    found = losses(model, torch.randn(4, 5, 2), torch.zeros(4).long())
+    with pytest.raises(UnsupportedLayerError, match="one row for"):
+        books.clipped_sum(found, norm=1.0)
+
+
+def test_losses_of_another_pass_are_refused():
+    model = nn.Linear(2, 3)
+    found = losses(model, torch.randn(4, 2), torch.zeros(4).long())
+    with pytest.raises(DPSGDError, match="last pass"):
+        RecordGradients(model).clipped_sum(found, norm=1.0)
+
+
+def test_a_closed_book_leaves_the_model_as_it_was():
+    model = nn.Linear(2, 2)
+    books = RecordGradients(model)
+    books.close()
+    assert not model._forward_hooks
+
+
+def test_every_layer_kept_in_books_is_among_the_cases():
+    seen = {type(layer) for name in cases() for layer in made(name)[0].modules()}
+    assert set(_KINDS) <= seen
+
+
+@pytest.mark.parametrize("name", cases())
+def test_the_length_of_each_record_is_that_of_its_own_gradient(name):
+    model, x, y = made(name)
+    wanted = [length(gradient) for gradient in one_by_one(model, x, y)]
+    books = RecordGradients(model)
+    for row, own in enumerate(wanted):
+        norm = own / 2
+        cut = books.clipped_sum(losses(model, x[row : row + 1], y[row : row + 1]), norm=norm)
+        whole = books.clipped_sum(
+            losses(model, x[row : row + 1], y[row : row + 1]), norm=own * (1 + 1e-6)
+        )
+        assert length(cut.gradients) == pytest.approx(norm, rel=1e-6)
+        assert length(whole.gradients) == pytest.approx(own, rel=1e-6)
+        assert (bool(cut.within), bool(whole.within)) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("layers, in place", "inplace=False"), ("norm of places", "bias=True")]
+)
+def test_what_opacus_cannot_take_is_refused_by_name(name, words, monkeypatch):
+    monkeypatch.setattr("dpsgd.training.gradients.supported", lambda _: False)
+    with pytest.raises(UnsupportedLayerError, match=words):
+        RecordGradients(made(name)[0])
+
+
+@pytest.mark.parametrize("layer", ["linear", "embedding"])
+@pytest.mark.parametrize("gap", [0.0, 1e-7, 1e-5, 1e-3])
+def test_parts_of_a_record_that_cancel_do_not_hide_its_length(layer, gap):
+    generator = torch.Generator().manual_seed(4)
+    worst = 0.0
+    for _ in range(20):
+        first, pull, bend = (torch.randn(64, generator=generator) for _ in range(3))
+        if layer == "linear":
+            model = nn.Linear(64, 64, bias=False)
+            out = torch.stack([first, first * (1 + gap * bend)])[None]
+            books = RecordGradients(model)
+            seen = model(out)
+            found = 1e10 * ((seen[:, 0] - seen[:, 1]) @ pull)
+        else:
+            model = nn.Embedding(3, 64)
+            books = RecordGradients(model)
+            weights = 1e10 * torch.stack([pull, -pull * (1 + gap * bend)])
+            found = (model(torch.tensor([[1, 1]])) * weights).sum((1, 2))
+        clipped = books.clipped_sum(found, norm=1.0)
+        worst = max(worst, float(clipped.gradients["weight"].double().norm()))
+    assert worst <= 1 + 1e-5

@@ -1,0 +1,222 @@
+import itertools
+import logging
+import warnings
+from dataclasses import replace
+
+import cvxpy
+import numpy as np
+import pytest
+
+from ptable import (
+    InfeasibleError,
+    InternalError,
+    NoiseSpec,
+    PTableError,
+    PTableWarning,
+    feasible,
+    solve,
+)
+from ptable.solver.dual import maximise
+from ptable.solver.reach import variance_bounds
+
+
+def test_every_feasible_setting_of_a_grid_is_solved():
+    n_solved = 0
+    for max_noise, variance, small, monotone in itertools.product(
+        [1, 2, 3, 5, 10], [0.05, 0.5, 1, 2, 3, 7], [0, 1, 2, 3], ["none", "left"]
+    ):
+        if max_noise <= small or variance > max_noise**2:
+            continue
+        spec = NoiseSpec(max_noise=max_noise, variance=variance, small=small, monotone=monotone)
+        if feasible(spec).ok:
+            assert solve(spec).certificate.largest_bias == 0
+            n_solved += 1
+    assert n_solved == 77
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        NoiseSpec(max_noise=100, variance=0.05),
+        NoiseSpec(max_noise=100, variance=99.9, monotone="none"),
+        NoiseSpec(max_noise=60, variance=30.0, monotone="left", variance_rule="at-most"),
+        NoiseSpec(max_noise=31, variance=2.0001085, small=2, min_probability=1e-8),
+        NoiseSpec(max_noise=1, variance=0.00020000066646666667, min_probability=0.0001),
+        NoiseSpec(max_noise=50, variance=50 - 1e-9),
+    ],
+)
+def test_extreme_settings_are_solved_and_certified(spec):
+    proof = solve(spec).certificate
+    assert proof.largest_bias == 0
+    assert proof.largest_residual < 1e-9
+    assert proof.largest_gap < 1e-6
+
+
+SHAPES = ("none", "left", "both", "unimodal")
+RULES = ("exact", "at-most", "nearest")
+
+
+def drawn_spec(rng, *, most):
+    """Draw a specification whose variance is often at, beyond or a hair inside an end."""
+    largest = int(rng.integers(2, most + 1))
+    fields = {
+        "max_noise": largest,
+        "small": int(min(rng.choice([0, 0, 1, 2, 4]), largest - 1)),
+        "monotone": str(rng.choice(SHAPES)),
+        "variance_rule": str(rng.choice(RULES)),
+    }
+    row = NoiseSpec(**{**fields, "variance_rule": "nearest"}, variance=0.5).row(1)
+    low, high = (float(end.value) for end in variance_bounds(row))
+    variance = rng.choice(
+        [
+            2 ** rng.uniform(-2, 6),
+            high,
+            high * rng.uniform(1, 1.2),
+            high * (1 - 10 ** rng.uniform(-13, -2)),
+            low * (1 + 10 ** rng.uniform(-13, -2)) + 1e-3,
+        ]
+    )
+    return NoiseSpec(**{**fields, "variance_rule": "nearest"}, variance=variance), fields
+
+
+def solve_or_refuse(spec, fields):
+    """Solve under the rule that was drawn; a refusal names rows and never asks for a report."""
+    try:
+        asked = replace(spec, variance_rule=fields["variance_rule"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PTableWarning)
+            table = solve(asked)
+    except InfeasibleError:
+        return "refused"
+    table.certificate.check(table)
+    assert table.certificate.largest_bias == 0
+    return "solved"
+
+
+def test_a_few_drawn_specifications_are_solved_or_refused():
+    rng = np.random.default_rng(20261122)
+    ends = [solve_or_refuse(*drawn_spec(rng, most=12)) for _ in range(16)]
+    assert set(ends) == {"solved", "refused"}
+
+
+@pytest.mark.slow
+def test_many_drawn_specifications_are_solved_or_refused():
+    rng = np.random.default_rng(7)
+    ends = [solve_or_refuse(*drawn_spec(rng, most=24)) for _ in range(120)]
+    assert set(ends) == {"solved", "refused"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("largest", [42, 43])
+def test_the_nearest_variance_of_a_single_peak_is_solved(largest):
+    spec = NoiseSpec(
+        max_noise=largest, variance=28.98, monotone="unimodal", variance_rule="nearest"
+    )
+    with pytest.warns(PTableWarning, match="count 1: variance"):
+        table = solve(spec)
+    assert table.certificate.rows[0].shape_excess <= 8 / 2**32
+    assert table.certificate.largest_bias == 0
+
+
+def test_newton_needs_no_solver(monkeypatch):
+    spec = NoiseSpec(max_noise=7, variance=4.0, small=1, monotone="left")
+    expected = solve(spec)
+    monkeypatch.setattr(cvxpy.Problem, "solve", _fail)
+    again = solve(spec)
+    assert again == expected
+    assert again.certificate.solver_distance is None
+
+
+def _fail(*_, **__):
+    raise cvxpy.SolverError
+
+
+def test_a_bad_start_changes_nothing():
+    problem = NoiseSpec(max_noise=8, variance=3.0, small=1, min_probability=1e-8).row(2)
+    expected = maximise(problem).law
+    for start in [(50.0, 3.0), (-9.0, -40.0), (float("nan"), 0.0)]:
+        law = maximise(problem, start=start).law
+        assert max(abs(a - b) for a, b in zip(law, expected, strict=True)) < 1e-30
+
+
+def test_an_end_of_the_reach_is_solved_exactly():
+    row = solve(NoiseSpec(max_noise=2, variance=2.0)).transition[1]
+    assert np.abs(row - [2 / 3, 0, 0, 1 / 3, 0]).max() < 1e-9
+    spec = NoiseSpec(max_noise=3, variance=12 / 7, monotone="left")
+    proof = solve(spec).certificate
+    assert proof.rows[0].place == "greatest"
+    assert proof.rows[0].multipliers is None
+
+
+def test_infeasible_rows_are_named_with_reach_and_cure():
+    with pytest.raises(InfeasibleError) as caught:
+        solve(NoiseSpec(max_noise=5, variance=1.0, small=2))
+    assert caught.value.code == "ptable-infeasible"
+    assert [row.count for row in caught.value.rows] == [1, 2]
+    text = str(caught.value)
+    assert "count 1 reaches 2 to 5" in text
+    assert "use variance=2" in text
+    assert "variance_rule='nearest'" in text
+
+
+def test_the_message_stays_short_for_many_rows():
+    with pytest.raises(InfeasibleError) as caught:
+        solve(NoiseSpec(max_noise=50, variance=2400.0))
+    assert len(str(caught.value)) < 900
+    assert "more rows" in str(caught.value)
+
+
+def test_the_nearest_rule_relaxes_by_row_and_says_so():
+    spec = NoiseSpec(max_noise=5, variance=1.0, small=2, variance_rule="nearest")
+    with pytest.warns(PTableWarning, match="count 1: variance 2 instead of 1"):
+        table = solve(spec)
+    relaxed = table.certificate.relaxed
+    assert [row.count for row in relaxed] == [1, 2]
+    assert [row.requested_variance for row in relaxed] == [1.0, 1.0]
+    assert relaxed[0].variance == pytest.approx(2.0, abs=1e-8)
+    assert "2 rows differ" in table.certificate.summary()
+
+
+def test_no_rule_helps_a_row_without_any_law():
+    spec = NoiseSpec(max_noise=10, variance=1.0, min_probability=0.04, variance_rule="nearest")
+    with pytest.raises(PTableError, match="reaches no variance") as caught:
+        solve(spec)
+    assert "nearest'" not in str(caught.value)
+
+
+def test_progress_is_told_row_by_row(caplog):
+    seen = []
+    with caplog.at_level(logging.INFO, logger="ptable"):
+        solve(NoiseSpec(max_noise=3, variance=1.0), progress=lambda *step: seen.append(step))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert [r.rows for r in caplog.records if r.message == "p-table solved"] == [3]
+
+
+def test_variance_may_differ_by_row():
+    proof = solve(NoiseSpec(max_noise=3, variance=(0.5, 1.0, 2.0))).certificate
+    assert [round(row.variance, 9) for row in proof.rows] == [0.5, 1.0, 2.0]
+
+
+def test_at_most_keeps_the_variance_of_rows_where_it_does_not_bind():
+    spec = NoiseSpec(max_noise=5, variance=2.0, monotone="left", variance_rule="at-most")
+    variances = [row.variance for row in solve(spec).certificate.rows]
+    assert variances[0] == pytest.approx(1.30247, abs=1e-5)
+    assert max(variances) <= 2.0
+
+
+@pytest.mark.parametrize("above", [1e-11, 1e-10, 2e-9])
+def test_a_bound_that_no_integers_meet_is_passed_by_a_few_keys_only(above):
+    spec = NoiseSpec(
+        max_noise=6, variance=6 + above, small=4, variance_rule="at-most", monotone="left"
+    )
+    rows = solve(spec).certificate.rows
+    assert max(row.variance for row in rows) <= 6 + above + 1e-7
+    assert all(row.bias == 0 for row in rows)
+
+
+def test_integers_too_far_from_the_optimum_are_a_fault_of_ours(monkeypatch):
+    monkeypatch.setattr("ptable.proof.certificate._LARGEST_GAP", -1.0)
+    with pytest.raises(InternalError, match="No integers near enough") as caught:
+        solve(NoiseSpec(max_noise=2, variance=1.0))
+    assert "the entropy gap of count 1" in str(caught.value)
+    assert "was changed" not in str(caught.value)

@@ -1,0 +1,181 @@
+"""Sketches summarise exactly the records of each cell, and cost nothing when not asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tables import (
+    HashedKeys,
+    KeyQualityError,
+    Request,
+    RequestError,
+    Secret,
+    StoredKeys,
+    cube,
+    open_source,
+)
+from tables.prepared.sketch import PRIME
+
+KEYS = StoredKeys(column="key")
+
+
+def register(size=400, seed=1, **more):
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "a": rng.integers(0, 3, size),
+            "b": pa.array([None if x == 0 else f"x{x}" for x in rng.integers(0, 40, size)]),
+            "x": rng.choice([0.1, -0.0, 0.0, np.nan, 2.5], size),
+            "key": rng.integers(0, 2**64, size, dtype=np.uint64),
+            **more,
+        }
+    )
+
+
+def tabulate(data, requests, width, keys=KEYS, **options):
+    with open_source(data, threads=2) as source:
+        return cube(source, keys, requests, sketch=width, **options)
+
+
+def expected(keys, width, *, key_range=2**64):
+    """Sketch a list of keys by the definition."""
+    lanes, shift = [0] * (width + 1), max((key_range - 1).bit_length() - 31, 0)
+    starts = [lane * key_range // (width + 1) for lane in range(width + 1)]
+    for key in keys:
+        lanes[max(lane for lane in range(width + 1) if starts[lane] <= key)] ^= key
+    powers = [sum((key >> shift) ** i for key in keys) % PRIME for i in range(1, width + 2)]
+    return lanes, powers, sorted(keys)[: width + 1] if 0 in lanes else []
+
+
+def sketch_of(cells, number):
+    sketch = cells.sketch
+    mine = sketch.member_cell == number
+    return (
+        sketch.lanes[number].tolist(),
+        sketch.powers[number].tolist(),
+        sketch.member_key[mine].tolist(),
+    )
+
+
+def records_of(data, cells, number, keep=lambda _: True):
+    wanted = {
+        axis.columns[0]: axis.labels[0][ranks[number]]
+        for axis, ranks in zip(cells.axes, cells.ranks, strict=True)
+    }
+    rows = [row for row in data.to_pylist() if keep(row)]
+    return [
+        row["key"]
+        for row in rows
+        if all(label in {"Total", text(row[c])} for c, label in wanted.items())
+    ]
+
+
+def text(code):
+    if code is None or code != code:  # noqa: PLR0124  (missing or not a number)
+        return "(missing)"
+    return "0" if code == 0 else f"{code:g}" if isinstance(code, float) else str(code)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_every_cell_and_margin_has_the_sketch_of_its_records(width):
+    data = register()
+    wishes = [
+        Request(dimensions=["a", "b"]),
+        Request(dimensions=["b", "x"], where="a > 0"),
+        Request(dimensions=[]),
+        Request(dimensions=["a"], where="a < 2"),
+        Request(dimensions=["a"], margins="none"),
+    ]
+    tests = [lambda _: True, lambda r: r["a"] > 0, lambda _: True, lambda r: r["a"] < 2]
+    tests.append(tests[0])
+    small = 0
+    for cells, test in zip(tabulate(data, wishes, width), tests, strict=True):
+        for number in range(len(cells)):
+            keys = records_of(data, cells, number, test)
+            assert len(keys) == cells.count[number]
+            assert sketch_of(cells, number) == expected(keys, width)
+        small += int(cells.sketch.is_small.sum())
+    assert small > 20
+
+
+def test_a_width_of_nought_sketches_nothing():
+    (cells,) = tabulate(register(), [Request(dimensions=["a"])], 0)
+    assert cells.sketch is None
+
+
+def test_categories_that_came_in_an_order_are_joined_to_their_members():
+    names = pa.array(["low", "high", None] * 10).dictionary_encode()
+    data = register(30).append_column("level", names)
+    (cells,) = tabulate(data, [Request(dimensions=["level", "a"])], 2)
+    for number in range(len(cells)):
+        keys = records_of(data, cells, number)
+        assert sketch_of(cells, number) == expected(keys, 2)
+
+
+def test_columns_of_any_name_are_joined_to_their_members():
+    hostile = ['k" OR 1=1 --', "{beside}", "row", "x", "u", "k", "keys", "ckm_beside", "$f0"]
+    rng = np.random.default_rng(3)
+    columns = {name: rng.integers(0, 3, 12) for name in hostile}
+    data = pa.table({**columns, "key": rng.integers(0, 2**64, 12, dtype=np.uint64)})
+    for name in hostile:
+        (cells,) = tabulate(data, [Request(dimensions=[name], where=f"`{name}` < 2")], 3)
+        for number in range(len(cells)):
+            keys = records_of(data, cells, number, lambda row, n=name: row[n] < 2)
+            assert sketch_of(cells, number) == expected(keys, 3)
+
+
+def test_hashed_keys_give_the_same_sketches_in_any_order_and_with_any_threads():
+    data = pa.table({"id": list(range(500)), "a": [n % 7 for n in range(500)]})
+    keys = HashedKeys(column="id", secret=Secret(bytes(16)))
+    wish = [Request(dimensions=["a"])]
+    (first,) = tabulate(data, wish, 2, keys)
+    order = np.random.default_rng(2).permutation(500)
+    (second,) = tabulate(data.take(pa.array(order)), wish, 2, keys)
+    assert first.sketch.lanes.any()
+    assert (first.sketch.lanes == second.sketch.lanes).all()
+    assert (first.sketch.powers == second.sketch.powers).all()
+    assert (first.sketch.member_key == second.sketch.member_key).all()
+
+
+def test_keys_of_another_range_use_all_lanes():
+    data = register(key=pa.array(np.random.default_rng(4).integers(0, 2**40, 400)))
+    keys = StoredKeys(column="key", key_range=2**40)
+    (cells,) = tabulate(data, [Request(dimensions=["a"])], 2, keys)
+    for number in range(len(cells)):
+        members = records_of(data, cells, number)
+        assert sketch_of(cells, number) == expected(members, 2, key_range=2**40)
+    assert cells.sketch.lanes.all()
+
+
+def test_keys_that_cannot_tell_records_apart_are_refused():
+    data = pa.table({"a": [1, 2], "key": pa.array([1, 2], pa.uint8())})
+    with pytest.raises(RequestError, match=r"2\*\*32 or more, not 256"):
+        tabulate(data, [Request(dimensions=["a"])], 1)
+
+
+@pytest.mark.parametrize("width", [-1, 5])
+def test_a_width_out_of_range_is_refused(width):
+    with pytest.raises(RequestError, match="width from 1 to 4"):
+        tabulate(register(), [Request(dimensions=["a"])], width)
+
+
+def test_missing_keys_are_refused_even_when_tolerated_elsewhere():
+    data = pa.table({"a": [1, 2], "key": pa.array([1, None], pa.uint64())})
+    wish = [Request(dimensions=["a"])]
+    assert len(tabulate(data, wish, 0, tolerate_missing_keys=True)) == 1
+    with pytest.raises(KeyQualityError, match="have no 'key'"):
+        tabulate(data, wish, 1, tolerate_missing_keys=True)
+
+
+def test_no_records_give_no_sketches():
+    data = register().slice(0, 0)
+    for dimensions in ([], ["a"], ["a", "b"]):
+        (cells,) = tabulate(data, [Request(dimensions=dimensions)], 2)
+        assert len(cells.sketch) == len(cells) == 0
+
+
+def test_a_sketch_shows_nothing_of_itself():
+    (cells,) = tabulate(register(), [Request(dimensions=["a"])], 2)
+    assert repr(cells.sketch) == "Sketch(width 2)"

@@ -1,0 +1,165 @@
+"""One SQL text, two dialects: what is written, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("sqlglot", reason="SQLGlot is not installed")
+
+from tables import RequestError, parse_filter
+from tables.spark.sql import SECRETS, spark_sql
+
+HOSTILE = ["'; drop table x; --", "\\", "\\'", "${env:HOME}", "a\0b", "`", '"', "/* */", "é"]
+
+
+def filtered(where, **columns):
+    values = {}
+    condition = parse_filter(where).sql(columns, values)
+    return spark_sql(f"SELECT {condition} FROM t", values, columns=columns)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_text_enters_as_its_bytes_in_hexadecimal_digits(text):
+    quoted = text.replace('"', '""')
+    written = filtered(f'x = "{quoted}"', x="VARCHAR")
+    assert written == f"SELECT (`x` = CAST(X'{text.encode().hex()}' AS STRING)) FROM t"
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_column_of_any_name_stays_a_name(name):
+    quoted = '"' + name.replace('"', '""') + '"'
+    written = spark_sql(f"SELECT min({quoted}) FROM t", {}, columns={name: "BIGINT"})
+    assert written == f"SELECT MIN(`{name.replace('`', '``')}`) FROM t"
+
+
+def test_bytes_are_secrets_and_no_part_of_the_text():
+    pad = bytes(range(64))
+    written = spark_sql(
+        'SELECT sha256($pad || encode("x"::VARCHAR)) FROM t',
+        {"pad": pad},
+        columns={"x": "BIGINT"},
+    )
+    assert f"(SELECT pad FROM {SECRETS})" in written
+    assert pad[:4].hex() not in written.lower()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT median(x) FROM t",
+        "SELECT x / 2 FROM t",
+        "SELECT x FROM t ORDER BY x",
+        "SELECT avg(x) FROM t",
+        "SELECT round(x) FROM t",
+        "SELECT x & 5::HUGEINT FROM t",
+        "SELECT arg_max(x, y) FROM t",
+        "DELETE FROM t",
+        "SELECT ((",
+    ],
+)
+def test_what_is_not_known_to_mean_the_same_is_refused(sql):
+    with pytest.raises(RequestError, match="not known to give the same") as caught:
+        spark_sql(sql, {}, columns={})
+    assert "duckdb" in str(caught.value)
+
+
+def test_a_parameter_outside_of_a_comparison_with_a_column_is_refused():
+    with pytest.raises(RequestError, match="not known"):
+        spark_sql("SELECT $x FROM t", {"x": 5}, columns={})
+
+
+@pytest.mark.parametrize(
+    ("where", "kind", "written"),
+    [
+        ("x = 5", "BIGINT", "5"),
+        ("x = -5", "BIGINT", "-5"),
+        ("x = -0.5", "DOUBLE", "CAST('-0.5' AS DOUBLE)"),
+        ("x = 3", "DOUBLE", "CAST('3.0' AS DOUBLE)"),
+        ("x = 3", "FLOAT", "CAST(CAST('3.0' AS DOUBLE) AS FLOAT)"),
+        ("x = 0.1", "FLOAT", "CAST(CAST('0.10000000149011612' AS DOUBLE) AS FLOAT)"),
+        ("x = 'inf'", "DOUBLE", "CAST('Infinity' AS DOUBLE)"),
+        ("x = 9223372036854775808", "UBIGINT", "CAST('9223372036854775808' AS DECIMAL(19, 0))"),
+        ("x = 1.5", "DECIMAL(38,2)", "CAST('1.50' AS DECIMAL(38, 2))"),
+        ("x = true", "BOOLEAN", "TRUE"),
+        ("x = '2020-02-29'", "DATE", "CAST('2020-02-29' AS DATE)"),
+    ],
+)
+def test_a_value_has_the_type_of_the_column_it_is_compared_with(where, kind, written):
+    assert filtered(where, x=kind) == f"SELECT (`x` = {written}) FROM t"
+
+
+def test_a_list_holds_the_values_that_the_column_can_have():
+    assert filtered("x in (2, 0.5, 3e9)", x="INTEGER") == "SELECT (`x` IN (2)) FROM t"
+    assert filtered("x not in (0.5)", x="INTEGER") == "SELECT (`x` = `x`) FROM t"
+
+
+def test_a_filter_of_greatest_length_is_written():
+    where = " or ".join(["x=1"] * 2500)
+    assert filtered(where, x="BIGINT").count("`x` = 1") == 2500
+
+
+HALF = "CAST('9223372036854775808' AS DOUBLE)"
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ('abs("v")', "ABS(`v`)"),
+        ('isinf("v")', "(ABS(`v`) = CAST('Infinity' AS DOUBLE))"),
+        ('trunc("v")', "((`v`) - (`v`) % 1e0)"),
+        ('round("v" * 1e2) / 1e2', "ROUND(`v` * 1e2) / 1e2"),
+        ('round("v")::BIGINT', "CAST(ROUND(`v`) AS BIGINT)"),
+        ('"v" - 1e0 + 2e0', "`v` - 1e0 + 2e0"),
+        ("bool_and(x)", "BOOL_AND(x)"),
+        ("bool_or(x)", "BOOL_OR(x)"),
+        ('sum("v")', "SUM(`v`)"),
+        ("sum(x::BIGINT)", "SUM(CAST(x AS BIGINT))"),
+        ("sum(x) FILTER (x <> 0)", "SUM(CAST(x AS DECIMAL(38, 0))) FILTER(WHERE x <> 0)"),
+        ("max(x, 3)", "MAX_BY(x, x, 3)"),
+        ("min(x, 3)", "MIN_BY(x, x, 3)"),
+        ("CASE WHEN x > 0 THEN x ELSE 0 END", "CASE WHEN x > 0 THEN x ELSE 0 END"),
+        ("{'size': x, 'is_plus': x > 0}", "STRUCT(x AS size, x > 0 AS is_plus)"),
+    ],
+)
+def test_arithmetic_is_said_in_words_of_the_same_meaning(said, written):
+    found = spark_sql(f"SELECT {said} FROM t", {}, columns={"v": "DOUBLE"})
+    assert found == f"SELECT {written} FROM t"
+
+
+def test_decimals_that_no_double_holds_become_doubles_in_two_parts():
+    found = spark_sql('SELECT "d"::DOUBLE FROM t', {}, columns={"d": "DECIMAL(18,2)"})
+    assert "ABS(`d`) <= CAST('90071992547409.92' AS DECIMAL(16, 2))" in found
+
+
+def test_the_whole_part_of_a_double_becomes_a_decimal_in_parts_of_its_bits():
+    found = spark_sql('SELECT trunc("v")::HUGEINT FROM t', {}, columns={"v": "DOUBLE"})
+    assert f"ABS((`v`)) < {HALF}" in found
+    assert "CAST(CAST((`v`) AS BIGINT) AS DECIMAL(38, 0))" in found
+    assert "* 2048" in found
+
+
+def test_a_key_summed_twice_is_split_once():
+    sql = (
+        "SELECT sum(k), sum(k) FILTER (v <> 0) FROM "
+        "(SELECT ('0x' || left(sha256($p), 16))::UBIGINT AS k, \"v\" AS v FROM t)"
+    )
+    found = spark_sql(sql, {"p": b"pad"}, columns={"v": "DOUBLE"})
+    assert found.count("CONV(") == 1
+    assert "SUM(IF(v <> 0, SHIFTRIGHTUNSIGNED(k, 44) & 4194303, NULL))" in found
+    assert "FILTER" not in found
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        'SELECT round("n") FROM t',  # of integers and decimals it is another function
+        'SELECT abs("n") FROM t',
+        'SELECT trunc("n") FROM t',
+        'SELECT round("v", 2) FROM t',
+        'SELECT "v" / "v" FROM t',
+        'SELECT ("v" * 2e0)::HUGEINT FROM t',  # DuckDB rounds, Spark cuts off
+    ],
+)
+def test_arithmetic_of_other_types_is_refused(sql):
+    with pytest.raises(RequestError, match="not known to give the same"):
+        spark_sql(sql, {}, columns={"v": "DOUBLE", "n": "BIGINT"})
