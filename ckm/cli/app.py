@@ -6,27 +6,7 @@ import sys
 
 import click
 
-from ckm.cli.check import check
-from ckm.cli.compare.compare import compare
-from ckm.cli.completion import completion
-from ckm.cli.demo import demo
-from ckm.cli.dp.dp import dp
-from ckm.cli.dpsgd.dpsgd import dpsgd
-from ckm.cli.dpsgd.report import report as dpsgd_report
-from ckm.cli.job import job
-from ckm.cli.keys import keys
-from ckm.cli.ledger import ledger
-from ckm.cli.ptable import ptable
-from ckm.cli.rappor.decode import decode as rappor_decode
-from ckm.cli.rappor.decode import report as rappor_report
-from ckm.cli.rappor.location import location as rappor_location
-from ckm.cli.rappor.rappor import rappor
-from ckm.cli.release import release
-from ckm.cli.report import report
-from ckm.cli.serve import serve, token
-from ckm.cli.suppress import suppress
-from ckm.cli.swap import swap
-from ckm.cli.synth.synth import synth
+from ckm import __version__
 from ckm.cli.terminal.click_group import Root
 
 __all__ = ["app"]
@@ -35,14 +15,35 @@ __all__ = ["app"]
 def _show_version(ctx: click.Context, _parameter: click.Parameter, value: object) -> None:
     if not value or ctx.resilient_parsing:
         return
-    from ckm import __version__
-
     click.echo(f"ckm {__version__}, Python {sys.version.split()[0]}")
     ctx.exit()
 
 
+_VERBS = {
+    "release": "ckm.cli.release:release",
+    "check": "ckm.cli.check:check",
+    "report": "ckm.cli.report:report",
+    "compare": "ckm.cli.compare.compare:compare",
+    "swap": "ckm.cli.swap:swap",
+    "suppress": "ckm.cli.suppress:suppress",
+    "demo": "ckm.cli.demo:demo",
+    "serve": "ckm.cli.serve:serve",
+    "token": "ckm.cli.serve:token",
+    "ptable": "ckm.cli.ptable:ptable",
+    "keys": "ckm.cli.keys:keys",
+    "ledger": "ckm.cli.ledger:ledger",
+    "rappor": "ckm.cli.rappor.rappor:rappor",
+    "dp": "ckm.cli.dp.dp:dp",
+    "synth": "ckm.cli.synth.synth:synth",
+    "dpsgd": "ckm.cli.dpsgd.dpsgd:dpsgd",
+    "job": "ckm.cli.job:job",
+    "completion": "ckm.cli.completion:completion",
+}
+
+
 @click.group(
     cls=Root,
+    verbs=_VERBS,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="""\b
 Start here:
@@ -65,29 +66,3 @@ Exit codes: 0 done, 1 a check failed, 2 the command or the job is wrong,
 )
 def app() -> None:
     """Protected tables from microdata, by the cell key method."""
-
-
-for _command in (
-    release,
-    check,
-    report,
-    compare,
-    swap,
-    suppress,
-    demo,
-    serve,
-    token,
-    ptable,
-    keys,
-    ledger,
-    rappor,
-    dp,
-    synth,
-    dpsgd,
-    job,
-    completion,
-):
-    app.add_command(_command)
-for _command in (rappor_decode, rappor_report, rappor_location):
-    rappor.add_command(_command)
-dpsgd.add_command(dpsgd_report)

@@ -27,6 +27,7 @@ _PATH = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 @click.group(
     cls=Group,
+    verbs={"report": "ckm.cli.dpsgd.report:report"},
     epilog="""\b
 Examples:
   ckm dpsgd budget -s 60000 -b 64 -n 1.0 -e 15     what a training run costs

@@ -31,6 +31,11 @@ _HASHES = click.Choice(["mmh3", "md5", "index"])
 
 @click.group(
     cls=Group,
+    verbs={
+        "decode": "ckm.cli.rappor.decode:decode",
+        "report": "ckm.cli.rappor.decode:report",
+        "location": "ckm.cli.rappor.location:location",
+    },
     epilog="""\b
 From a design to counts:
   ckm rappor params --epsilon-one 1 --epsilon-permanent 4 --population 1000000 -o params.json

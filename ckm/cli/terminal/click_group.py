@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import traceback
+from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
@@ -19,7 +20,7 @@ from ckm.cli.terminal.console import Voice
 from ckm.cli.terminal.exit_codes import INTERNAL, INTERRUPTED, WRONG_REQUEST, Failure, explain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import FrameType
 
 __all__ = ["Group", "Root", "common_options"]
@@ -33,23 +34,32 @@ _SIGNAL = 128  # a program ended by signal n has exit code 128 + n
 class Group(click.Group):
     """A group that lists its verbs in the order they were added, and suggests the nearest."""
 
+    def __init__(
+        self, *args: Any, verbs: Mapping[str, str] | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._verbs = dict(verbs or {})  # imported when they are used: name -> "module:name"
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the verbs in order."""
         del ctx
-        return list(self.commands)
+        return [*(name for name in self.commands if name not in self._verbs), *self._verbs]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a verb, imported."""
+        if cmd_name in self._verbs and cmd_name not in self.commands:
+            module, _, name = self._verbs[cmd_name].partition(":")
+            self.add_command(getattr(import_module(module), name), cmd_name)
+        return super().get_command(ctx, cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb, or suggest one."""
-        name = args[0]
+        name, known = args[0], self.list_commands(ctx)
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            close = difflib.get_close_matches(name, self.commands, n=1, cutoff=0.5)
-            way = (
-                f"Did you mean {close[0]!r}?"
-                if close
-                else f"Known: {', '.join(self.commands)}."
-            )
+            close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+            way = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."
             ctx.fail(f"No such command {name!r}. {way}")
         return super().resolve_command(ctx, args)
 
