@@ -48,9 +48,9 @@ format: setup ## rewrite the code in the project's style
 # needs them is left out.
 LOWEST := .venv-lowest
 TOOLS := $(shell grep -E '^(hypothesis|httpx|lxml|openpyxl|polars|pytest|pytest-randomly|pytest-xdist)==' constraints.txt)
-LONG := %fuzz.py %_advice.py %_identify.py %_pictures.py %_scan.py %_quantise.py %_solve.py %_cube.py %_prepared.py %_spark.py %_spark_sql.py \
+LONG := %fuzz.py %_advice.py %_identify.py %_pictures.py %_scan.py %_quantise.py %_solve.py %_cube.py %_prepared.py tests/unit/tables/spark/% \
     %_suppress.py %_pld.py %_adjacency.py %_auditor.py %_sketch.py %_shuffle.py %_compare.py %/ptable/test_check.py %_evaluate.py %_inputs.py %_sweep.py
-LOWEST_TESTS := $(filter-out $(LONG),$(wildcard $(patsubst %,tests/unit/%/test_*.py,dp ptable tables))) \
+LOWEST_TESTS := $(filter-out $(LONG),$(foreach folder,dp ptable tables,$(wildcard tests/unit/$(folder)/test_*.py tests/unit/$(folder)/*/test_*.py))) \
     $(filter-out $(LONG) tests/unit/ckm/cli/dpsgd/%,$(wildcard tests/unit/ckm/cli/test_*.py tests/unit/ckm/cli/*/test_*.py)) \
     tests/unit/ckm/engine/test_engine.py tests/unit/ckm/engine/test_secrecy.py \
     $(patsubst %,tests/golden/test_%.py,cellkey dp_tables inverse magnitude_cells magnitude_engine magnitudes rappor_decode rappor_files worked_example)

@@ -368,7 +368,7 @@ def test_a_variance_between_what_two_peaks_reach_is_out_of_reach():
 @pytest.mark.slow
 def test_advice_loads_no_solver():
     code = (
-        "import sys; from ptable.advice import *; from ptable.advice.alternatives import *\n"
+        "import sys; from ptable import Goal, advise, alternatives\n"
         "advise(Goal(max_noise=3, p_stay=0.4))\n"
         "alternatives({'max_noise': 2, 'variance': 3.0})\n"
         "sys.exit(', '.join({'cvxpy', 'scipy', 'pandas', 'pyarrow'} & set(sys.modules)) or 0)"
