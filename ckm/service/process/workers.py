@@ -59,14 +59,9 @@ def run_workers(
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     living, alive = os.pipe()  # nothing is written: it ends when this process does
-    command = [
-        sys.executable,
-        "-m",
-        "ckm.service.process.workers",
-        str(service.job.path),
-        str(folder),
-    ]
-    command += [str(number) for number in (sock.fileno(), writing, living)]
+    command = [sys.executable, "-m", "ckm.service.process.workers"]
+    given = (service.job.path, folder, sock.fileno(), writing, living)
+    command += [str(value) for value in given]
     figures = folder / "figures"
     figures.mkdir(mode=0o700)
 
