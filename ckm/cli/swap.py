@@ -81,7 +81,7 @@ def swap(
     from ckm.release.swapped import swap as run
 
     job = read_swap(file)
-    voice.step("swap read", f"{file.name}: areas by {', '.join(job.plan.geography)}")
+    voice.step("swap read", f"{file.name}: areas by {', '.join(job.swap.plan.geography)}")
     with voice.progress() as tell:
         done = run(
             job,

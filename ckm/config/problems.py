@@ -148,7 +148,7 @@ def problem_from_pydantic(
     key = rest[0] if rest else ""
     union = section if section in _UNIONS else key
     union = f"{section}.{key}" if f"{section}.{key}" in _UNIONS else union
-    is_key = kind in {"extra_forbidden", "missing"} and union != section
+    is_key = kind in {"extra_forbidden", "missing"} and union != section and len(rest) == 1
     if union in _UNIONS and rest and not is_key:
         return Problem(where=where, text=f"{key} {_UNIONS[union]}")
     inner = ".".join([section, *rest[:-1]])

@@ -317,7 +317,7 @@ class _Run:
         inside: Sequence[FileRecord],
         measures: Sequence[Mapping[str, Any]],
     ) -> dict[str, Any]:
-        rules = asdict(_rules(self.job))
+        rules = dict(_rules(self.job))
         listed = sorted(public.iterdir())
         return {
             "kind": SUPPRESSION_KIND,

@@ -112,9 +112,9 @@ def swap(
     _require_output(job, path, beside, force=force)
     secret = _secret(job)
     with open_source(
-        str(job.data), table=job.table, memory_limit=memory_limit, threads=threads
+        str(job.data.path), table=job.data.table, memory_limit=memory_limit, threads=threads
     ) as source:
-        job.plan.require_fit(source)
+        job.swap.plan.require_fit(source)
         inputs = _record(job, tell)
         with _draft(path) as folder:
             records = folder / path.name
@@ -165,8 +165,8 @@ def rehearse_swap(
     done = step or (lambda _event, _message: None)
     limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
     _secret(job)
-    with open_source(str(job.data), table=job.table, **limits) as source:
-        job.plan.require_fit(source)
+    with open_source(str(job.data.path), table=job.data.table, **limits) as source:
+        job.swap.plan.require_fit(source)
     done("columns checked", "the data have every column")
     if quick:
         return
@@ -193,7 +193,7 @@ def _require_output(job: SwapJob, path: Path, beside: Path, *, force: bool) -> N
             f"The file {path.name!r} cannot be written: its folder does not exist.",
             hint="make the folder, or choose another",
         )
-    inputs = [*job.data_files(), job.path, *([job.secret] if job.secret else [])]
+    inputs = [*job.data.files(), job.path, *([job.keys.secret] if job.keys.secret else [])]
     for file in (path, beside):
         if file.is_dir():
             raise ReleaseError(f"{file.name!r} is a folder.", hint="choose another name")
@@ -208,7 +208,7 @@ def _require_output(job: SwapJob, path: Path, beside: Path, *, force: bool) -> N
                 f"The file {file.name!r} exists.",
                 hint="choose another, or replace it with --force",
             )
-    if is_matched(path, str(job.data)):
+    if is_matched(path, str(job.data.path)):
         raise ReleaseError(
             f"The output {path.name!r} would be read as data by the next swap.",
             hint="choose a name that the pattern of [data] path does not match",
@@ -217,16 +217,18 @@ def _require_output(job: SwapJob, path: Path, beside: Path, *, force: bool) -> N
 
 def _secret(job: SwapJob) -> Secret | None:
     """Return the secret; None where a seed decides."""
-    if job.seed is not None:
+    if job.swap.seed is not None:
         return None
-    if job.secret is None and not os.environ.get(SECRET_VARIABLE):
+    if job.keys.secret is None and not os.environ.get(SECRET_VARIABLE):
         raise ConfigError(
             "A swap needs a secret or a seed: [keys] names no file, CKM_SECRET is not set and "
             "[swap] has no seed.",
             hint="make one with: ckm keys secret secret.key",
         )
     try:
-        return Secret.from_env() if job.secret is None else Secret.from_file(job.secret)
+        return (
+            Secret.from_env() if job.keys.secret is None else Secret.from_file(job.keys.secret)
+        )
     except SourceError as error:
         raise ConfigError(error.problem, hint=error.hint) from None
 
@@ -234,7 +236,7 @@ def _secret(job: SwapJob) -> Secret | None:
 def _record(job: SwapJob, tell: Callable[[str, int, int], None]) -> tuple[FileRecord, ...]:
     """Hash the files of the records."""
     stage = "fingerprint of the input"
-    files = job.data_files()
+    files = job.data.files()
     try:
         total = sum(path.stat().st_size for path in files)
         done = 0
@@ -289,10 +291,10 @@ def _swapped(
     return swap_records(
         source,
         path=path,
-        seed=job.seed,
+        seed=job.swap.seed,
         secret=secret,
         progress=lambda share: tell("swapping", round(100 * share), 100),
-        **{name: getattr(job.plan, name) for name in _PLANNED},
+        **{name: getattr(job.swap.plan, name) for name in _PLANNED},
     )
 
 
@@ -308,13 +310,14 @@ def _told(
     started: dt.datetime,
 ) -> dict[str, Any]:
     """Return what the office needs to explain and repeat a swap."""
-    decided = "seed" if job.seed is not None else "secret"
+    decided = "seed" if job.swap.seed is not None else "secret"
     return {
         "kind": KIND,
         "schema": 1,
         "inside": "For inside use only: these are counts of records, and who knows how many "
         "moved looks for those that did not.",
-        "swap": {name: getattr(job.plan, name) for name in _PLANNED} | {"decided_by": decided},
+        "swap": {name: getattr(job.swap.plan, name) for name in _PLANNED}
+        | {"decided_by": decided},
         "share": report.share,
         "share_of_records": report.share_of_records,
         "moved": asdict(report),

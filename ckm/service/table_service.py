@@ -24,7 +24,7 @@ from ckm.service.process.metrics import Metrics
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ckm.config.service.build import Service
+    from ckm.config.service.service import Service
     from ckm.service.answering.answer import Answer, Answerer
     from ckm.service.answering.query import Query
     from ckm.service.answering.refusal import Refusal
@@ -408,7 +408,7 @@ class Desk:
         self._audit.close()
 
     def __repr__(self) -> str:
-        return f"Desk({self.service.id!r})"
+        return f"Desk({self.service.about.id!r})"
 
 
 def _outcome_of(answer: Answer) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckm.config.problems import JobError, Problem, did_you_mean
-from ckm.config.read import _parse, _read_text
+from ckm.config.read import open_settings
 from ptable.design.mechanisms import Mechanism
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from risk.risk_map.designs import MapDesign
 
@@ -40,6 +40,7 @@ def read_designs(path: Path | str) -> dict[str, MapDesign]:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> file = Path(tempfile.mkdtemp()) / "designs.toml"
     >>> _ = file.write_text('''
     ... [designs.rounded]
@@ -52,19 +53,18 @@ def read_designs(path: Path | str) -> dict[str, MapDesign]:
     >>> list(read_designs(file))
     ['rounded', 'D=3 V=1 js=0', 'D=5 V=1 js=0']
     """
-    path = Path(path).absolute()
-    document = _parse(path, _read_text(path, kind="design"))
+    reading, document = open_settings(path, kind="design")
     problems = [
         Problem(where="", text=f"Unknown key {key!r}.", hint=did_you_mean(key, _SECTIONS))
         for key in document
         if key not in _KNOWN
     ]
-    found, more = design_problems(document, path.parent)
+    found, more = design_problems(document, reading.path.parent)
     problems += more
     if not found and not problems:
         problems.append(Problem(where="", text="There is no [designs.<name>] and no [grid]."))
     if problems:
-        raise JobError(path.name, problems)
+        raise JobError(reading.path.name, problems)
     return found
 
 
@@ -82,6 +82,7 @@ def design_problems(
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> found, problems = design_problems({"grid": {"max_noise": 3, "variance": 1}}, Path())
     >>> list(found), problems
     (['D=3 V=1 js=0'], [])

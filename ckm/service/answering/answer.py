@@ -22,7 +22,7 @@ from tables import Deadline
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ckm.config.service.build import Service
+    from ckm.config.service.service import Service
     from ckm.engine.engine import Engine
     from ckm.engine.published_table import PublishedTable
     from ckm.service.answering.ledger_hook import Ledger
@@ -88,7 +88,7 @@ class Answerer:
         self._prepared = engine.prepare(names, sketch=0 if ledger is None else ledger.width)
         self.variables = offered_variables(service, engine, self._prepared)
         self.planner = Planner(self._prepared, self.variables, area=service.area)
-        self.settings = RuleSettings.of(service.rules)
+        self.settings = service.rules
         self.is_weighted = self._prepared.is_weighted
         self.kinds = self._prepared.kinds
         limits = service.limits

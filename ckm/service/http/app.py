@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from ckm import __version__
-from ckm.config.service.service import RECONSTRUCTION
+from ckm.config.service.sections import RECONSTRUCTION
 from ckm.service.answering.client_error import Mistake
 from ckm.service.http import openapi
 from ckm.service.http.middleware import Edge
@@ -52,7 +52,7 @@ def make_app(desk: Desk) -> ASGIApp:
     """
     service = desk.service
     app = FastAPI(
-        title=service.title[service.languages[0]],
+        title=service.about.title[service.about.languages[0]],
         version=__version__,
         summary=openapi.SUMMARY,
         docs_url=None,
@@ -92,7 +92,7 @@ def make_app(desk: Desk) -> ASGIApp:
         )
     return Edge(
         made,
-        languages=service.languages,
+        languages=service.about.languages,
         most_bytes=service.limits.request_bytes,
         seconds=service.limits.seconds,
         metrics=desk.metrics,

@@ -12,7 +12,7 @@ from ckm.service.http.response_schemas import ANSWERS, PROBLEM, SECURITY
 from ckm.service.http.routes.pxweb_metadata import CONTENTS
 
 if TYPE_CHECKING:
-    from ckm.config.service.build import Service
+    from ckm.config.service.service import Service
 
 __all__ = ["ROUTES", "SUMMARY", "Route", "details", "finished", "responses"]
 
@@ -307,7 +307,7 @@ def finished(document: dict[str, Any], service: Service) -> dict[str, Any]:
         for path, operations in document["paths"].items()
     }
     info = dict(document["info"])
-    if notice := notice_of(service, service.languages[0]):
+    if notice := notice_of(service, service.about.languages[0]):
         info["description"] = notice
     made = {"info": info, "paths": paths, "components": {"securitySchemes": SECURITY}}
     return {**document, **made}
@@ -321,7 +321,7 @@ def _ours(operation: dict[str, Any], service: Service) -> dict[str, Any]:
         if status != "422" or "application/problem+json" in answer["content"]
     }
     parameters = [
-        {**p, "schema": {"type": "string", "enum": [service.id]}}
+        {**p, "schema": {"type": "string", "enum": [service.about.id]}}
         if p["name"] == "table_id"
         else p
         for p in operation.get("parameters", ())
@@ -332,7 +332,7 @@ def _ours(operation: dict[str, Any], service: Service) -> dict[str, Any]:
 def _parameter(name: str, route: Route, service: Service) -> dict[str, Any]:
     told = {"name": name, "in": "query", "required": False, **_PARAMETERS[name]}
     if name == "lang":
-        told["schema"] = {"type": "string", "enum": list(service.languages)}
+        told["schema"] = {"type": "string", "enum": list(service.about.languages)}
     if name == "outputFormat" and not route.is_table:
         told["schema"] = {"type": "string", "enum": ["json-stat2"]}
     if told.get("style") == "deepObject":

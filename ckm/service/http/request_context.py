@@ -70,7 +70,7 @@ class Front:
             The name of the caller's session at the page.
         """
         desk = self.desk
-        language = language_wanted(request, desk.service.languages)
+        language = language_wanted(request, desk.service.about.languages)
         token, address = token_of(request), address_of(request)
         caller: Caller | None
         if token is None and session is None:
@@ -125,8 +125,8 @@ class Front:
         name
             The table's id.
         """
-        if name != self.desk.service.id:
-            raise Mistake("no_table", name=name, known=[self.desk.service.id])
+        if name != self.desk.service.about.id:
+            raise Mistake("no_table", name=name, known=[self.desk.service.about.id])
 
     async def work(self, request: Request, task: Callable[[Deadline], Made]) -> Made:
         """Do what takes time beside the others, as long as there is time and somebody waits.
@@ -194,7 +194,7 @@ class Front:
             The request, and what was raised.
         """
         mistake = error if isinstance(error, Mistake) else Mistake("internal")
-        language = language_of(request.scope, self.desk.service.languages)
+        language = language_of(request.scope, self.desk.service.about.languages)
         self.note_mistake(request, mistake)
         headers = self.budget_headers(request)
         return problem_of_mistake(mistake, language, headers=headers)
@@ -222,7 +222,7 @@ class Front:
         status = error.status_code if isinstance(error, HTTPException) else 500
         key = {404: "not_found", 405: "method_not_allowed"}.get(status, "bad_request")
         filled = {"detail": ""} if key == "bad_request" else {}
-        language = language_of(request.scope, self.desk.service.languages)
+        language = language_of(request.scope, self.desk.service.about.languages)
         headers = dict(getattr(error, "headers", None) or {})
         if status == 405:  # the framework names the methods of one route, not of the address
             headers["Allow"] = ", ".join(_methods_at(request))

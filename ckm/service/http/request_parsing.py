@@ -309,7 +309,7 @@ def _measures(desk: Desk, wish: Wish | None) -> tuple[str, ...]:
 
 def _first_look(desk: Desk) -> list[str]:
     """Return the variables of a table that nobody chose: the mandatory ones, or the first."""
-    mandatory: Any = desk.service.rules["mandatory"]
+    mandatory: Any = desk.service.rules.mandatory
     return list(mandatory) or list(desk.variables)[:1]
 
 

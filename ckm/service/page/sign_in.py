@@ -126,14 +126,14 @@ class Door:
 
     def _form(self, request: Request, back: str, mistake: Mistake | None = None) -> Response:
         service = self._desk.service
-        language = language_of(request.scope, service.languages)
+        language = language_of(request.scope, service.about.languages)
         nonce = new_name()
         facts = SignInFacts(
-            title=service.title[language],
+            title=service.about.title[language],
             proof=proof_of(nonce, purpose=_SIGN_IN),
             back=_safe(back),
             problem="" if mistake is None else mistake.words(language),
-            contact=service.contact,
+            contact=service.about.contact,
             notice=notice_of(service, language),
         )
         answer = Response(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckm.service.rules.settings import RuleSettings
+    from ckm.config.service.rules import RuleSettings
     from ckm.service.rules.slices import Slices
 
 __all__ = ["group_disclosure", "permille_dominant"]

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckm.service.rules.settings import RuleSettings
+    from ckm.config.service.rules import RuleSettings
     from ckm.service.rules.slices import Slices
 
 __all__ = ["mean_cell_size", "minimum_population"]

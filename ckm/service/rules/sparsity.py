@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ckm.service.rules.settings import RuleSettings
+    from ckm.config.service.rules import RuleSettings
     from ckm.service.rules.slices import Slices
 
 __all__ = ["empty", "permille_ones", "permille_zeros", "sparsity_a", "sparsity_b"]

@@ -16,7 +16,7 @@ from ckm.service.answering.words.error_messages import MISTAKES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckm.config.service.build import Service
+    from ckm.config.service.service import Service
 
 __all__ = ["LANGUAGES", "WORDS", "Phrase", "say", "typeset"]
 

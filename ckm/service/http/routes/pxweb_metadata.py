@@ -13,7 +13,7 @@ from ckm.service.answering.words.messages import notice_of, say
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckm.config.service.build import Service
+    from ckm.config.service.service import Service
     from ckm.service.answering.variables import Variable
 
 __all__ = ["CONTENTS", "codelist", "config", "metadata", "table", "table_list"]
@@ -47,22 +47,24 @@ def table(
         ``"en"`` or ``"fr"``.
     """
     links = _Links(language)
-    path = f"/tables/{service.id}"
+    path = f"/tables/{service.about.id}"
     labels = [variable.offer.labels[language] for variable in variables.values()]
-    said = service.description.get(language, "")
+    said = service.about.description.get(language, "")
     return {
         "type": "Table",
         "language": language,
-        "id": service.id,
-        "label": service.title[language],
+        "id": service.about.id,
+        "label": service.about.title[language],
         "description": " ".join(t for t in (said, notice_of(service, language)) if t),
-        "updated": None if service.updated is None else f"{service.updated}T00:00:00Z",
+        "updated": None
+        if service.about.updated is None
+        else f"{service.about.updated}T00:00:00Z",
         "firstPeriod": None,
         "lastPeriod": None,
         "category": "public" if service.access.mode == "open" else "private",
         "variableNames": [*labels, say("measure", language)],
         "discontinued": False,
-        "source": service.source.get(language, ""),
+        "source": service.about.source.get(language, ""),
         "links": [
             links.to("self", path),
             links.to("metadata", f"{path}/metadata"),
@@ -127,7 +129,7 @@ def codelist(
         "id": name,
         "label": _list_label(variable, level, language),
         "language": language,
-        "languages": list(service.languages),
+        "languages": list(service.about.languages),
         "type": "Valueset",
         "elimination": level is None,
         "values": [
@@ -166,9 +168,9 @@ def metadata(
         ``"count"``, and ``"weighted"`` where there are weights.
     """
     links = _Links(language)
-    path = f"/tables/{service.id}"
+    path = f"/tables/{service.about.id}"
     dimension = {
-        name: _dimension(variable, language, is_mandatory=name in service.rules["mandatory"])
+        name: _dimension(variable, language, is_mandatory=name in service.rules.mandatory)
         for name, variable in variables.items()
     }
     dimension[CONTENTS] = {
@@ -176,7 +178,7 @@ def metadata(
         "category": {
             **category_of({measure: say(measure, language) for measure in measures}),
             "unit": {
-                measure: {"base": service.unit.get(language, ""), "decimals": 0}
+                measure: {"base": service.about.unit.get(language, ""), "decimals": 0}
                 for measure in measures
             },
         },
@@ -187,17 +189,19 @@ def metadata(
     return {
         "version": "2.0",
         "class": "dataset",
-        "label": service.title[language],
-        "source": service.source.get(language, ""),
-        "updated": None if service.updated is None else f"{service.updated}T00:00:00Z",
+        "label": service.about.title[language],
+        "source": service.about.source.get(language, ""),
+        "updated": None
+        if service.about.updated is None
+        else f"{service.about.updated}T00:00:00Z",
         "note": notes,
         "role": {"metric": [CONTENTS], **({"geo": [area]} if area else {})},
         "id": list(dimension),
         "size": [len(d["category"]["index"]) for d in dimension.values()],
         "dimension": dimension,
         "extension": {
-            "px": {"tableid": service.id, "language": language, "aggregallowed": False},
-            "contact": [{"raw": service.contact}] if service.contact else [],
+            "px": {"tableid": service.about.id, "language": language, "aggregallowed": False},
+            "contact": [{"raw": service.about.contact}] if service.about.contact else [],
         },
         "link": {
             "self": [{"href": links.to("self", f"{path}/metadata")["href"]}],
@@ -247,22 +251,22 @@ def config(service: Service, *, version: str, most_cells: int | None) -> dict[st
     names = {"en": "English", "fr": "Français"}
     notices = [
         {"key": language, "value": notice}
-        for language in service.languages
+        for language in service.about.languages
         if (notice := notice_of(service, language))
     ]
     return {
         "apiVersion": "2.0.0",
         "appVersion": version,
-        "languages": [{"id": lang, "label": names[lang]} for lang in service.languages],
-        "defaultLanguage": service.languages[0],
+        "languages": [{"id": lang, "label": names[lang]} for lang in service.about.languages],
+        "defaultLanguage": service.about.languages[0],
         "maxDataCells": most_cells if most_cells is not None else 2**31 - 1,
         "maxCallsPerTimeWindow": service.limits.requests_per_hour,
         "timeWindow": 3600,
         "license": "",
         "sourceReferences": [
-            {"language": lang, "text": service.source[lang]}
-            for lang in service.languages
-            if service.source
+            {"language": lang, "text": service.about.source[lang]}
+            for lang in service.about.languages
+            if service.about.source
         ],
         "defaultDataFormat": "json-stat2",
         "dataFormats": list(FORMATS),
@@ -273,5 +277,9 @@ def config(service: Service, *, version: str, most_cells: int | None) -> dict[st
             },
             *([{"id": "reconstruction", "params": notices}] if notices else []),
         ],
-        "rules": {k: v for k, v in service.rules.items() if v is not False and v != []},
+        "rules": {
+            k: v
+            for k, v in dict(service.rules).items()
+            if v not in (None, ()) and v is not False
+        },
     }
