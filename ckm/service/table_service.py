@@ -5,7 +5,6 @@ Knows nothing of HTTP. The API and the page ask here, so both give the same answ
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -268,7 +267,7 @@ class Desk:
             most = max(most, limits.cells_researcher)
         if most is not None and is_job:
             most = max(most, limits.large_cells)
-        return replace(settings, maximum_cells=most)
+        return settings.changed(maximum_cells=most)
 
     def serve(
         self,

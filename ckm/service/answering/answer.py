@@ -5,7 +5,7 @@ Shape rules, cells, noise, rules on protected counts area by area, the ledger, t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ckm.service.answering.cells.cell_cache import Cubes
@@ -128,8 +128,8 @@ class Answerer:
         """
         deadline = deadline or Deadline()
         rules = settings or self.settings
-        rules = replace(
-            rules, maximum_cells=min(rules.maximum_cells or _MOST_CELLS, _MOST_CELLS)
+        rules = rules.changed(
+            maximum_cells=min(rules.maximum_cells or _MOST_CELLS, _MOST_CELLS)
         )
         if "weighted" in query.measures and not self.is_weighted:
             raise Mistake("no_weight")
