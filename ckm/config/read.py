@@ -19,7 +19,7 @@ from ckm.errors import ConfigError
 from ptable import NoiseSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = ["build", "job_schema", "keys_in", "open_settings", "read_job", "read_noise_spec"]
 
@@ -212,11 +212,8 @@ def build(
     try:
         found = model.model_validate(document, context=reading)
     except ValidationError as error:
-        known, names = sections or keys_of(model), _names(document)
-        formed = [
-            problem_from_pydantic(e, sections=known, names=names)
-            for e in error.errors(include_url=False, include_input=False)
-        ]
+        known = sections or keys_of(model)
+        formed = _worded(error, sections=known, names=_names(document))
         if "version" in model.model_fields:
             formed = _version_first(document, formed)
         reading.problems[:0] = formed
@@ -226,6 +223,56 @@ def build(
     if reading.infeasible is not None and len(problems) == 1:
         raise reading.infeasible  # alone, it has an exit code of its own
     raise JobError(reading.path.name, problems)
+
+
+def read_section(model: type[_S], given: Any, reading: Reading, *, section: str) -> _S | None:
+    """Read one section of a file; None where problems were noted.
+
+    Parameters
+    ----------
+    model
+        What it holds.
+    given
+        What the file says.
+    reading
+        The file.
+    section
+        What people call it.
+    """
+    try:
+        return model.model_validate(given, context=reading)
+    except ValidationError as error:
+        sections = {section: keys_of(model)[""]}
+        reading.problems += _worded(error, sections=sections, names={}, at=(section,))
+        return None
+
+
+def add_unknown(reading: Reading, found: Iterable[str], known: Sequence[str]) -> None:
+    """Note keys at the top of a file that are unknown.
+
+    Parameters
+    ----------
+    reading
+        The file.
+    found, known
+        Keys.
+    """
+    for key in found:
+        if key not in known:
+            reading.add("", f"Unknown key {key!r}.", did_you_mean(key, known))
+
+
+def _worded(
+    error: ValidationError,
+    *,
+    sections: dict[str, tuple[str, ...]],
+    names: Mapping[str, Sequence[str]],
+    at: tuple[str, ...] = (),
+) -> list[Problem]:
+    return [
+        problem_from_pydantic({**e, "loc": (*at, *e["loc"])}, sections=sections, names=names)
+        for e in error.errors(include_url=False, include_input=False)
+    ]
 
 
 def _read_text(path: Path, *, kind: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ckm.config.problems import JobError, Problem, did_you_mean
-from ckm.config.read import open_settings
+from ckm.config.problems import JobError, Problem
+from ckm.config.read import add_unknown, open_settings
 from ptable.design.mechanisms import Mechanism
 
 if TYPE_CHECKING:
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["design_problems", "read_designs"]
 
-_SECTIONS = ("designs", "grid")
-#: What else such a file may have, which is for `ckm.config.comparison.methods`.
-_KNOWN = (*_SECTIONS, "methods", "experiment")
+#: The last two are for `ckm.config.comparison.methods`.
+_KNOWN = ("designs", "grid", "methods", "experiment")
 
 
 def read_designs(path: Path | str) -> dict[str, MapDesign]:
@@ -54,17 +53,13 @@ def read_designs(path: Path | str) -> dict[str, MapDesign]:
     ['rounded', 'D=3 V=1 js=0', 'D=5 V=1 js=0']
     """
     reading, document = open_settings(path, kind="design")
-    problems = [
-        Problem(where="", text=f"Unknown key {key!r}.", hint=did_you_mean(key, _SECTIONS))
-        for key in document
-        if key not in _KNOWN
-    ]
-    found, more = design_problems(document, reading.path.parent)
-    problems += more
-    if not found and not problems:
-        problems.append(Problem(where="", text="There is no [designs.<name>] and no [grid]."))
-    if problems:
-        raise JobError(reading.path.name, problems)
+    add_unknown(reading, document, _KNOWN)
+    found, problems = design_problems(document, reading.path.parent)
+    reading.problems += problems
+    if not found and not reading.problems:
+        reading.add("", "There is no [designs.<name>] and no [grid].")
+    if reading.problems:
+        raise JobError(reading.path.name, reading.problems)
     return found
 
 
