@@ -11,15 +11,6 @@ from ckm.config.job.suppression import (
     PriorPosteriorSection,
 )
 from ckm.config.section import AsTuple, FilePath, Name, Section, Words
-from ckm.engine.magnitudes import (
-    Dominance,
-    FewContributors,
-    Flex,
-    MagnitudeNoise,
-    PPercent,
-    PriorPosterior,
-    Proportional,
-)
 from ckm.errors import ConfigError
 from ptable import NoiseSpec, PTable, PTableError
 
@@ -28,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.config.reading import Reading
-    from ckm.engine.magnitudes import Condition
+    from ckm.engine.magnitudes import Condition, Flex, MagnitudeNoise
 
 __all__ = ["JobMagnitude"]
 
@@ -59,6 +50,8 @@ class FlexSection(Section):
 
     def made(self) -> Flex:
         """Return the scale; a ConfigError says what it cannot be."""
+        from ckm.engine.magnitudes import Flex
+
         return Flex(**dict(self))
 
 
@@ -97,6 +90,8 @@ class SensitiveSection(Section):
 
     def made(self) -> tuple[Condition, ...]:
         """Return the conditions; a ConfigError says what one of them cannot be."""
+        from ckm.engine.magnitudes import Dominance, FewContributors, PPercent, PriorPosterior
+
         found: list[Condition] = []
         if self.few is not None:
             found.append(FewContributors(least=self.few))
@@ -194,6 +189,8 @@ class JobMagnitude(Section):
         >>> JobMagnitude(decimals=-3).noise({}).decimals
         -3
         """
+        from ckm.engine.magnitudes import MagnitudeNoise, Proportional
+
         given: dict[str, Any] = {name: getattr(self, name) for name in _ALIKE} | dict(ptables)
         if self.rules != "ckm":  # other tools have no rules unless the job says so
             given |= {"sensitive": (), "least_noise": 0.0}

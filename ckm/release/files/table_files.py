@@ -81,7 +81,7 @@ def files_of(table: str, output: JobOutput) -> Iterator[tuple[str, str, tuple[st
     Examples
     --------
     >>> from ckm.config.job.output import JobOutput
-    >>> found = files_of("jobs", JobOutput(formats=("csv", "px"), languages=("en", "fr")))
+    >>> found = files_of("jobs", JobOutput(formats=("csv", "px"), language=("en", "fr")))
     >>> [names for _, _, (names,) in found]
     ['jobs.csv', 'jobs.en.px', 'jobs.fr.px']
     """

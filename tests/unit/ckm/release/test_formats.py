@@ -427,7 +427,7 @@ def test_an_unknown_format_of_a_program_is_told_before_anything_is_read(folder):
 
 
 def test_the_schema_for_editors_lists_the_formats():
-    formats = job_schema()["$defs"]["OutputModel"]["properties"]["formats"]
+    formats = job_schema()["$defs"]["JobOutput"]["properties"]["formats"]
     assert formats["items"]["enum"] == list(FORMAT_NAMES)
 
 
@@ -859,7 +859,7 @@ def test_missing_categories_are_called_so_in_the_language_of_the_files(language,
         tables={},
         hierarchies={},
         variables={},
-        output=JobOutput(languages=(language,)),
+        output=JobOutput(language=(language,)),
     )
     words = TableWords(job)
     words._total["sex"] = "Total"
