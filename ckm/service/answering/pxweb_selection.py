@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
     from ckm.service.answering.variables import Variable
 
-__all__ = ["codelists_of", "most_patterns", "parts_of", "ranks_of", "split_codes"]
+__all__ = ["CONTENTS", "codelists_of", "most_patterns", "parts_of", "ranks_of", "split_codes"]
+
+#: The dimension of the measures.
+CONTENTS = "ContentsCode"
 
 _MOST_PATTERNS = 50
 _MOST_LOOKS = 1_000_000
