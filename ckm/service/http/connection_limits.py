@@ -3,26 +3,27 @@
 The web server waits for ever for the head of a first request, for a body that nobody reads,
 and for a caller who does not take the answer. Here each of these has its time. Nothing of the
 web server is used but what every `asyncio.Protocol` has; when a request begins and ends, the
-application tells.
+application tells its connection, which it finds in the state of the request.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from h11 import LocalProtocolError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["limited"]
 
 _KERNEL_BYTES = 262_144
 _SLOWEST = 16_384  # bytes that a caller takes in that time, at least
+_STATE = "ckm connection"
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\n"
 _SLOW = b"HTTP/1.1 408 Request Timeout\r\n"
 _END = b"content-length: 0\r\nconnection: close\r\n\r\n"
@@ -38,9 +39,10 @@ class _Connection(asyncio.Protocol):
         head_s: float,
         sending_s: float,
         connections: set[_Connection],
+        app_state: dict[str, Any],
         **server: Any,
     ) -> None:
-        self._http = H11Protocol(**server)
+        self._http = H11Protocol(app_state={**app_state, _STATE: self}, **server)
         self._loop = asyncio.get_running_loop()
         self._max_connections, self._connections = max_connections, connections
         self._head_s, self._sending_s = head_s, sending_s
@@ -48,6 +50,11 @@ class _Connection(asyncio.Protocol):
         self._is_more = False  # whether bytes came since it works
         self._arrival: asyncio.TimerHandle | None = None
         self._sending: asyncio.TimerHandle | None = None
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the connection is about to end."""
+        return self._transport.is_closing()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a connection, or turn it away where there are too many."""
@@ -73,7 +80,6 @@ class _Connection(asyncio.Protocol):
         self._is_more = True
         if not self._requests:
             self._expect()
-        _CONNECTION.set(self)  # for the tasks that begin here
         self._http.data_received(data)
 
     def request_begins(self) -> None:
@@ -114,7 +120,7 @@ class _Connection(asyncio.Protocol):
             self._arrival = self._loop.call_later(self._head_s, self._end)
 
     def _end(self) -> None:
-        if not self._transport.is_closing():
+        if not self.is_closing:
             self._transport.write(_SLOW + _END)
             self._transport.close()
 
@@ -125,10 +131,6 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
             return
         self._sending = self._loop.call_later(self._sending_s, self._watch, left)
-
-
-#: The connection that a task answers; tasks begin with what their connection has set.
-_CONNECTION: ContextVar[_Connection] = ContextVar("connection")
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:
@@ -161,10 +163,18 @@ def limited(
     """
 
     async def noting(scope: Scope, receive: Receive, send: Send) -> None:
-        connection = _CONNECTION.get()
+        connection = scope["state"].pop(_STATE)
         connection.request_begins()
+
+        async def sending(message: Message) -> None:
+            try:
+                await send(message)
+            except LocalProtocolError:  # what came was no HTTP, and is answered already
+                if not connection.is_closing:
+                    raise
+
         try:
-            await app(scope, receive, send)
+            await app(scope, receive, sending)
         finally:
             connection.request_ends()
 

@@ -6,13 +6,11 @@ import inspect
 import re
 from typing import TYPE_CHECKING, Any
 
-from pydantic.json_schema import models_json_schema
-
 from ckm import __version__
 from ckm.formats import FORMATS
 from ckm.service.answering.pxweb_selection import CONTENTS
 from ckm.service.answering.words.messages import notice_of
-from ckm.service.http.request_bodies import RequestBody, SelectionBody
+from ckm.service.http.request_bodies import RequestBody, SelectionBody, body_schemas
 from ckm.service.http.request_parsing import DEEP
 from ckm.service.http.response_schemas import ANSWERS, PROBLEM, SECURITY
 
@@ -112,10 +110,7 @@ def openapi(endpoints: Sequence[Endpoint], service: Service) -> dict[str, Any]:
     for endpoint in endpoints:
         operations = paths.setdefault(endpoint.path.replace(":path", ""), {})
         operations[endpoint.method.lower()] = _operation(endpoint, service)
-    _, bodies = models_json_schema(
-        [(model, "validation") for model in _BODIES], ref_template=_SCHEMA + "{model}"
-    )
-    schemas = {"Problem": PROBLEM, "Table": ANSWERS["table"], **bodies["$defs"]}
+    schemas = {"Problem": PROBLEM, "Table": ANSWERS["table"], **body_schemas(_SCHEMA)}
     return {
         "openapi": "3.1.0",
         "info": info,

@@ -138,6 +138,21 @@ def test_bytes_that_are_no_http_end_a_connection_whatever_it_answers(serve):
     assert not server.server_state.tasks
 
 
+def test_bytes_that_are_no_http_are_no_fault_of_the_service(serve, caplog):
+    guarded = Edge(app, languages=("en", "fr"), most_bytes=1000, seconds=60, metrics=Metrics())
+    server, address = serve(guarded)
+    with caplog.at_level("INFO", logger="ckm.service"):
+        with socket.create_connection(address) as connection:
+            head = b"GET / HTTP/1.1\r\nhost: it\r\ntransfer-encoding: chunked\r\n\r\n"
+            connection.sendall(head + b"no chunk\r\n")
+            assert ended(connection).startswith(b"HTTP/1.1 400")
+        end = time.monotonic() + 60
+        while server.server_state.tasks and time.monotonic() < end:
+            time.sleep(0.01)
+    said = [record.message for record in caplog.records if record.name == "ckm.service"]
+    assert said == ["request"]
+
+
 def test_a_body_that_nobody_reads_does_not_hold_a_connection_by_trickling(serve):
     _, address = serve(head_s=0.5)
     with socket.create_connection(address) as connection:
