@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
-from ckm.release.job_inputs import opened_job, silent_step
+from ckm.release.job_inputs import opened_job, silent
 from ckm.service.process.logs import quiet_others
 from footing import files
 
@@ -115,7 +115,7 @@ def _opened(
     ledger: Ledger | None = None,
     is_kept: bool = True,
     quick: bool = False,
-    step: Step = silent_step,
+    step: Step = silent,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Iterator[Callable[[], Answerer]]:
@@ -159,7 +159,7 @@ def rehearse_service(
     service: Service,
     *,
     quick: bool = False,
-    step: Step = silent_step,
+    step: Step = silent,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> None:
