@@ -12,6 +12,7 @@ from ckm.service.answering.client_error import Mistake
 from ckm.service.answering.pxweb_selection import (
     CONTENTS,
     codelists_of,
+    measures_of,
     ranks_of,
     split_codes,
 )
@@ -298,17 +299,7 @@ def query_of_wishes(
 def _measures(desk: Desk, wish: Wish | None) -> tuple[str, ...]:
     if wish is None or wish.codes is None:
         return desk.measures[:1] if wish is None else desk.measures
-    measures: dict[str, None] = {}
-    for code in wish.codes:
-        if code == "*":
-            measures |= dict.fromkeys(desk.measures)
-        elif code in desk.measures:
-            measures[code] = None
-        else:
-            raise Mistake("no_category", variable=CONTENTS, name=code, known=desk.measures)
-    if not measures:
-        raise Mistake("nothing_selected", variable=CONTENTS)
-    return tuple(measures)
+    return measures_of(wish.codes, desk.measures)
 
 
 def _first_look(desk: Desk) -> list[str]:

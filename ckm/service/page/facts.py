@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from ckm.formats import FORMATS
@@ -18,7 +18,6 @@ from ckm.service.page.form import (
     measure_choices,
 )
 from ckm.service.page.grid import grid_of
-from ckm.service.page.page_state import query_of
 from ckm.service.page.suggested_tables import starts_of
 from reports.service import Download, PageFacts, Problem, Reader, Unpublished, Withheld
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from ckm.service.answering.refusal import Refusal
     from ckm.service.page.page_state import Asked
     from ckm.service.table_service import Desk
-    from reports.service import Choice, Try
 
 __all__ = ["Outcome", "Visitor", "page_facts"]
 
@@ -154,12 +152,20 @@ def page_facts(
         reader=_reader(desk, visitor, language),
     )
     if outcome.refused is not None:
-        return replace(facts, unpublished=_unpublished(outcome.refused, desk, asked, language))
+        why = _why(outcome.refused, desk, asked, language)
+        return replace(facts, unpublished=Unpublished(**why))
     if outcome.answer is None:
-        return (
-            facts if outcome.mistakes else replace(facts, starts=_starts(desk, asked, language))
-        )
-    return _with_table(facts, outcome.answer, desk, asked, language)
+        if outcome.mistakes:
+            return facts
+        starts = starts_of(desk, language=language, is_given=bool(asked.language))
+        return replace(facts, starts=starts)
+    return replace(
+        facts,
+        grid=grid_of(outcome.answer, asked, desk.variables, language=language),
+        withheld=_withheld(outcome.answer, desk, asked, language),
+        restrictions=_restrictions(outcome.answer, desk, language),
+        downloads=_downloads(outcome.answer, desk, asked),
+    )
 
 
 def _sign_in(visitor: Visitor, language: str) -> str:
@@ -179,29 +185,6 @@ def _reader(desk: Desk, visitor: Visitor, language: str) -> Reader | None:
         most_cells=desk.rules(visitor.caller).maximum_cells,
         proof=visitor.leaving,
         back=visitor.address,
-    )
-
-
-def _with_table(
-    facts: PageFacts, answer: Answer, desk: Desk, asked: Asked, language: str
-) -> PageFacts:
-    return replace(
-        facts,
-        grid=grid_of(answer, asked, desk.variables, language=language),
-        withheld=_withheld(answer, desk, asked, language),
-        restrictions=_restrictions(answer, desk, language),
-        downloads=_downloads(answer, desk, asked),
-    )
-
-
-def _starts(desk: Desk, asked: Asked, language: str) -> tuple[Choice, ...]:
-    return starts_of(
-        desk.variables,
-        area=desk.service.area,
-        mandatory=desk.service.rules["mandatory"],
-        language=language,
-        is_given=bool(asked.language),
-        is_fine=lambda other: _is_fine(desk, other),
     )
 
 
@@ -226,31 +209,14 @@ def _problem(
     return Problem(text=text, field=field_id, suggestion=mistake.suggestion)
 
 
-def _unpublished(refusal: Refusal, desk: Desk, asked: Asked, language: str) -> Unpublished:
-    return Unpublished(
-        rule=refusal.reason,
-        detail=refusal.detail[language],
-        advice=refusal.tries[language],
-        tries=_tries(refusal, desk, asked, language),
-    )
-
-
-def _tries(refusal: Refusal, desk: Desk, asked: Asked, language: str) -> tuple[Try, ...]:
-    return tries_of(
-        refusal,
-        asked,
-        desk.variables,
-        area=desk.service.area,
-        mandatory=desk.service.rules["mandatory"],
-        language=language,
-        is_fine=lambda other: _is_fine(desk, other),
-    )
-
-
-def _is_fine(desk: Desk, asked: Asked) -> bool:
-    """Return whether no rule speaks against the shape of a table."""
-    query, wrong = query_of(asked, desk.variables, measures=desk.measures)
-    return not wrong and not desk.answerer.refuses_shape(query)
+def _why(refusal: Refusal, desk: Desk, asked: Asked, language: str) -> dict[str, Any]:
+    """Say why something is not published, and what to try."""
+    return {
+        "rule": refusal.reason,
+        "detail": refusal.detail[language],
+        "advice": refusal.tries[language],
+        "tries": tries_of(refusal, asked, desk, language=language),
+    }
 
 
 def _withheld(answer: Answer, desk: Desk, asked: Asked, language: str) -> tuple[Withheld, ...]:
@@ -266,15 +232,8 @@ def _withheld(answer: Answer, desk: Desk, asked: Asked, language: str) -> tuple[
     found = []
     for refusal, codes in sorted(by_reason.values(), key=lambda pair: -len(pair[1])):
         names = [variable.label(ranks[code], language) for code in codes]
-        found.append(
-            Withheld(
-                rule=refusal.reason,
-                detail=refusal.detail[language],
-                advice=refusal.tries[language],
-                areas=tuple(names),
-                tries=_tries(refusal, desk, asked, language),
-            )
-        )
+        why = _why(refusal, desk, asked, language)
+        found.append(Withheld(areas=tuple(names), **why))
     return tuple(found)
 
 

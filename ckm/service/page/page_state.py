@@ -16,6 +16,7 @@ from ckm.service.answering.client_error import Mistake
 from ckm.service.answering.pxweb_selection import (
     CONTENTS,
     codelists_of,
+    measures_of,
     most_patterns,
     parts_of,
     ranks_of,
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ckm.service.answering.variables import Variable
+    from ckm.service.table_service import Desk
 
-__all__ = ["Asked", "Wanted", "asked_of", "query_of"]
+__all__ = ["Asked", "Wanted", "asked_of", "is_fine", "query_of"]
 
 _DEEP = re.compile(r"(valuecodes|codelist|find)\[([^\[\]]{1,2000})\]")
 _PLAIN = {"lang", "filter", "heading", "sort", "rows", "outputFormat"}
@@ -210,18 +212,27 @@ def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
     )
 
 
-def query_of(
-    asked: Asked, variables: Mapping[str, Variable], *, measures: tuple[str, ...]
-) -> tuple[Query, list[Mistake]]:
+def is_fine(asked: Asked, desk: Desk) -> bool:
+    """Return whether no rule speaks against the shape of a table.
+
+    Parameters
+    ----------
+    asked, desk
+        The address of the table, and where it would be answered.
+    """
+    query, wrong = query_of(asked, desk)
+    return not wrong and not desk.answerer.refuses_shape(query)
+
+
+def query_of(asked: Asked, desk: Desk) -> tuple[Query, list[Mistake]]:
     """Return the query of an address, and all that is wrong with it.
 
     Parameters
     ----------
-    asked
-        The address.
-    variables, measures
-        What there is.
+    asked, desk
+        The address, and where it is answered.
     """
+    variables, measures = desk.variables, desk.measures
     mistakes: list[Mistake] = []
     shown, within = [], []
     for name, wanted in asked.wanted.items():
@@ -236,14 +247,19 @@ def query_of(
             mistakes.append(mistake)
     if asked.heading and asked.heading not in variables:
         mistakes.append(Mistake("no_variable", name=asked.heading, known=list(variables)))
-    chosen, wrong = _measures(asked.measures, measures)
+    chosen = measures[:1]
+    if asked.measures:
+        try:
+            chosen = measures_of(asked.measures, measures)
+        except Mistake as mistake:
+            mistakes.append(mistake)
     query = Query(
         selections=tuple(shown),
         where=asked.where or None,
         measures=chosen,
         within=tuple(within),
     )
-    return query, [*mistakes, *wrong]
+    return query, mistakes
 
 
 def _shown_ranks(variable: Variable, wanted: Wanted) -> tuple[int, ...]:
@@ -286,20 +302,3 @@ def _parts(variable: Variable, ranks: Iterable[int], level: int) -> set[int]:
     if not found:
         raise Mistake("nothing_selected", variable=variable.name)
     return found
-
-
-def _measures(
-    given: tuple[str, ...], known: tuple[str, ...]
-) -> tuple[tuple[str, ...], list[Mistake]]:
-    if not given:
-        return known[:1], []
-    chosen: dict[str, None] = {}
-    for code in given:
-        if code == "*":
-            chosen |= dict.fromkeys(known)
-        elif code in known:
-            chosen[code] = None
-        else:
-            mistake = Mistake("no_category", variable=CONTENTS, name=code, known=known)
-            return known[:1], [mistake]
-    return tuple(chosen), []

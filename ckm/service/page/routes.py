@@ -145,7 +145,7 @@ class Page:
         language: str,
         deadline: Deadline,
     ) -> Outcome | Rendered:
-        query, wrong = query_of(asked, self._desk.variables, measures=self._desk.measures)
+        query, wrong = query_of(asked, self._desk)
         self._desk.require_filters(query, caller)  # before any work for the filter
         wrong += self._wrong_filter(query)
         if wrong:
