@@ -56,7 +56,7 @@ _OUTPUT_VALUES = ("aggregated", "single")
 class Wish:
     """What is wanted of one variable."""
 
-    codes: Sequence[str] | None = None
+    codes: Sequence[str] = ("*",)
     codelist: str | None = None
     is_single: bool = False
 
@@ -233,7 +233,7 @@ def wishes_of_body(body: SelectionBody, parameters: Parameters) -> dict[str, Wis
         The parameters beside it: pxweb of R names code lists there.
     """
     beside = wishes_of_parameters(parameters)
-    if any(wish.codes is not None for wish in beside.values()):
+    if any(word == "valuecodes" for word, _, _ in parameters.deep):
         raise Mistake("bad_parameter", name="valueCodes")
     wishes: dict[str, Wish] = {}
     for part in body.selection:
@@ -279,7 +279,8 @@ def query_of_wishes(
     for name in [*wishes, *order]:
         if name not in variables and name != CONTENTS:
             raise Mistake("no_variable", name=name, known=[*variables, CONTENTS])
-    measures = _measures(desk, wishes.get(CONTENTS))
+    chosen = wishes.get(CONTENTS)
+    measures = desk.measures[:1] if chosen is None else measures_of(chosen.codes, desk.measures)
     asked: dict[str, Wish] = {n: w for n, w in wishes.items() if n != CONTENTS}
     if not wishes:
         asked = {name: Wish() for name in _first_look(desk)}
@@ -294,12 +295,6 @@ def query_of_wishes(
         )
         selections.append(Selection(variable=name, ranks=ranks))
     return Query(selections=tuple(selections), where=where, measures=measures)
-
-
-def _measures(desk: Desk, wish: Wish | None) -> tuple[str, ...]:
-    if wish is None or wish.codes is None:
-        return desk.measures[:1] if wish is None else desk.measures
-    return measures_of(wish.codes, desk.measures)
 
 
 def _first_look(desk: Desk) -> list[str]:

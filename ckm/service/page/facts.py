@@ -54,20 +54,19 @@ class Outcome:
 
     mistakes: Sequence[Mistake] = ()
     answer: Answer | None = None
-    refusal: Refusal | None = None
     may_filter: bool = True
 
     @property
-    def refused(self) -> Refusal | None:
+    def refusal(self) -> Refusal | None:
         """Why there is no table."""
-        return self.answer.refusal if self.answer is not None else self.refusal
+        return None if self.answer is None else self.answer.refusal
 
     @property
     def status(self) -> int:
         """The status code of HTTP."""
         if self.mistakes:
             return self.mistakes[0].status
-        return 200 if self.refused is None else 403
+        return 200 if self.refusal is None else 403
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +91,7 @@ class Visitor:
 
 
 def page_facts(
-    desk: Desk, asked: Asked, outcome: Outcome, *, language: str, visitor: Visitor | None = None
+    desk: Desk, asked: Asked, outcome: Outcome, *, language: str, visitor: Visitor
 ) -> PageFacts:
     """Gather all that the page shows.
 
@@ -107,7 +106,6 @@ def page_facts(
     visitor
         Who looks at it.
     """
-    visitor = visitor or Visitor()
     service, variables = desk.service, desk.variables
     notice = notice_of(service, language)
     labels = {name: v.offer.labels[language] for name, v in variables.items()}
@@ -151,8 +149,8 @@ def page_facts(
         sign_in=_sign_in(visitor, language),
         reader=_reader(desk, visitor, language),
     )
-    if outcome.refused is not None:
-        why = _why(outcome.refused, desk, asked, language)
+    if outcome.refusal is not None:
+        why = _why(outcome.refusal, desk, asked, language)
         return replace(facts, unpublished=Unpublished(**why))
     if outcome.answer is None:
         if outcome.mistakes:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ckm.service.answering.answer import Answer
 from ckm.service.answering.client_error import Mistake
 from ckm.service.answering.refusal import Refusal
 from ckm.service.answering.render import Rendered, etag_of
@@ -160,7 +161,7 @@ class Page:
             deadline=deadline,
         )
         if isinstance(made, Refusal):
-            return Outcome(refusal=made)
+            return Outcome(answer=Answer(query=query, refusal=made))
         return made
 
     def _wrong_filter(self, query: Query) -> list[Mistake]:
