@@ -12,18 +12,18 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from ckm.config.service.service import RECONSTRUCTION
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.http.endpoints import ENDPOINTS
-from ckm.service.http.middleware import Edge
+from ckm.service.http.middleware import RequestLimits
 from ckm.service.http.openapi import openapi
-from ckm.service.http.request_context import Front
+from ckm.service.http.request_context import RequestContext
 from ckm.service.page import Page
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
-    from ckm.service.table_service import Desk
+    from ckm.service.table_service import TableService
 
 __all__ = ["make_app"]
 
@@ -40,16 +40,16 @@ _EXPOSED = [
 ]
 
 
-def make_app(desk: Desk) -> ASGIApp:
+def make_app(table_service: TableService) -> ASGIApp:
     """Make the application of a service.
 
     Parameters
     ----------
-    desk
+    table_service
         Where requests are answered.
     """
-    service = desk.service
-    front = Front(desk)
+    service = table_service.service
+    context = RequestContext(table_service)
     description = openapi(ENDPOINTS, service)
 
     async def describe(_: Request) -> JSONResponse:
@@ -58,12 +58,12 @@ def make_app(desk: Desk) -> ASGIApp:
     app = Starlette(
         routes=[
             Route("/openapi.json", describe),
-            *(endpoint.route(front) for endpoint in ENDPOINTS),
-            *Page(front).routes(),
+            *(endpoint.route(context) for endpoint in ENDPOINTS),
+            *Page(context).routes(),
         ],
         exception_handlers={
-            HTTPException: front.not_served,
-            **dict.fromkeys((Mistake, ClientDisconnect, Exception), front.mistaken),
+            HTTPException: context.not_served,
+            **dict.fromkeys((ClientError, ClientDisconnect, Exception), context.mistaken),
         },
     )
     app.router.redirect_slashes = False
@@ -76,11 +76,11 @@ def make_app(desk: Desk) -> ASGIApp:
             allow_headers=["Authorization", "Content-Type", "If-None-Match"],
             expose_headers=_EXPOSED,
         )
-    return Edge(
+    return RequestLimits(
         made,
         languages=service.languages,
-        most_bytes=service.limits.request_bytes,
+        max_bytes=service.limits.request_bytes,
         seconds=service.limits.seconds,
-        metrics=desk.metrics,
+        metrics=table_service.metrics,
         notice=RECONSTRUCTION if service.access.accepts_reconstruction else "",
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from ckm.service.http.request_context import Front
+    from ckm.service.http.request_context import RequestContext
 
 __all__ = ["ENDPOINTS", "Endpoint"]
 
@@ -68,12 +68,12 @@ class Endpoint:
         """The path, with names in braces for its parameters."""
         return self.address.partition(" ")[2]
 
-    def route(self, front: Front) -> Route:
+    def route(self, context: RequestContext) -> Route:
         """Return the route of an application.
 
         Parameters
         ----------
-        front
+        context
             Who lets callers in.
         """
 
@@ -82,11 +82,11 @@ class Endpoint:
             parameters = parameters_of(request, self.parameters)
             caller, language = Caller(id=""), ""
             if self.cost is not None:
-                caller, language = await front.enter(request, cost=self.cost)
+                caller, language = await context.enter(request, cost=self.cost)
             if "table_id" in request.path_params:
-                front.require_table(request.path_params["table_id"])
+                context.require_table(request.path_params["table_id"])
             body = None if self.body is None else parse_body(await request.body(), self.body)
-            call = Call(request, front, caller, language, parameters, body)
+            call = Call(request, context, caller, language, parameters, body)
             return await self.answer(call)
 
         route = Route(self.path, serve)

@@ -15,18 +15,20 @@ if TYPE_CHECKING:
 
     from ckm.service.answering.refusal import Refusal
     from ckm.service.answering.variables import Variable
-    from ckm.service.page.page_state import Asked, Wanted
-    from ckm.service.table_service import Desk
+    from ckm.service.page.page_state import PageState, Wanted
+    from ckm.service.table_service import TableService
     from reports.facts.service import Kind
 
-    Step = tuple[Asked, Try]
+    Step = tuple[PageState, Try]
 
 __all__ = ["tries_of"]
 
 _MOST = 6
 
 
-def tries_of(refusal: Refusal, asked: Asked, desk: Desk, *, language: str) -> tuple[Try, ...]:
+def tries_of(
+    refusal: Refusal, asked: PageState, table_service: TableService, *, language: str
+) -> tuple[Try, ...]:
     """Return tables that follow what a rule advises.
 
     Those whose shape breaks no rule; where all do, all are returned.
@@ -35,13 +37,15 @@ def tries_of(refusal: Refusal, asked: Asked, desk: Desk, *, language: str) -> tu
     ----------
     refusal, asked
         Why a table is not published, and its address.
-    desk
+    table_service
         What there is.
     language
         ``"en"`` or ``"fr"``.
     """
-    steps = _Steps(asked, desk.variables, desk.service.rules["mandatory"], language)
-    one, area = refusal.dimension, desk.service.area
+    steps = _Steps(
+        asked, table_service.variables, table_service.service.rules["mandatory"], language
+    )
+    one, area = refusal.dimension, table_service.service.area
     reason = refusal.reason
     if reason == "mandatory":
         made = steps.add(one)
@@ -58,7 +62,7 @@ def tries_of(refusal: Refusal, asked: Asked, desk: Desk, *, language: str) -> tu
     else:
         made = chain(steps.coarser(one), steps.coarser(area), steps.leave_out(one))
     found = list(made)
-    fine = [step for step in found if is_fine(step[0], desk)]
+    fine = [step for step in found if is_fine(step[0], table_service)]
     return tuple({made.href: made for _, made in fine or found}.values())[:_MOST]
 
 
@@ -67,7 +71,7 @@ class _Steps:
 
     def __init__(
         self,
-        asked: Asked,
+        asked: PageState,
         variables: Mapping[str, Variable],
         mandatory: Sequence[str],
         language: str,
@@ -135,7 +139,7 @@ class _Steps:
             return len(variable.level_names) - 2
         return level or 0
 
-    def _try(self, kind: Kind, asked: Asked, name: str = "", level: str = "") -> Step:
+    def _try(self, kind: Kind, asked: PageState, name: str = "", level: str = "") -> Step:
         label = self._variables[name].offer.labels[self._language] if name else ""
         plain = replace(asked, sort=0, first=0)
         return plain, Try(kind=kind, href=plain.href(), variable=label, level=level)

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.pxweb_selection import (
     CONTENTS,
     codelists_of,
     measures_of,
-    most_patterns,
+    max_patterns,
     parts_of,
     ranks_of,
     split_codes,
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ckm.service.answering.variables import Variable
-    from ckm.service.table_service import Desk
+    from ckm.service.table_service import TableService
 
-__all__ = ["Asked", "Wanted", "asked_of", "is_fine", "query_of"]
+__all__ = ["PageState", "Wanted", "asked_of", "is_fine", "query_of"]
 
 _DEEP = re.compile(r"(valuecodes|codelist|find)\[([^\[\]]{1,2000})\]")
 _PLAIN = {"lang", "filter", "heading", "sort", "rows", "outputFormat"}
@@ -64,7 +64,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PageState:
     """An address of the page.
 
     Parameters
@@ -100,7 +100,7 @@ class Asked:
         """Whether a table is asked for."""
         return any(w.is_shown or w.codes for w in self.wanted.values()) or bool(self.where)
 
-    def put(self, name: str, wanted: Wanted) -> Asked:
+    def put(self, name: str, wanted: Wanted) -> PageState:
         """Return the address with something else wanted of a variable.
 
         Parameters
@@ -120,7 +120,7 @@ class Asked:
 
         Examples
         --------
-        >>> Asked(wanted={"sex": Wanted(codelist="sex")}, language="fr").href()
+        >>> PageState(wanted={"sex": Wanted(codelist="sex")}, language="fr").href()
         './?codelist%5Bsex%5D=sex&lang=fr'
         """
         pairs: list[tuple[str, str]] = []
@@ -143,7 +143,7 @@ class Asked:
 
 def asked_of(
     items: Sequence[tuple[str, str]], variables: Mapping[str, Variable]
-) -> tuple[Asked, list[Mistake]]:
+) -> tuple[PageState, list[ClientError]]:
     """Read the parameters of an address; say what is wrong and keep the rest.
 
     Parameters
@@ -155,14 +155,14 @@ def asked_of(
 
     Raises
     ------
-    Mistake
+    ClientError
         If there are too many, or too many patterns among them.
     """
     if len(items) > _MOST:
-        raise Mistake(
+        raise ClientError(
             "bad_request", detail=Phrase(key="many_parameters", filled={"limit": _MOST})
         )
-    mistakes: list[Mistake] = []
+    mistakes: list[ClientError] = []
     deep: dict[str, dict[str, list[str]]] = {}
     plain: dict[str, str] = {}
     for name, text in items:
@@ -170,9 +170,9 @@ def asked_of(
         if match is not None and match[2] in {*variables, CONTENTS}:
             deep.setdefault(match[2], {}).setdefault(match[1], []).append(text)
         elif match is not None:
-            mistakes.append(Mistake("no_variable", name=match[2], known=list(variables)))
+            mistakes.append(ClientError("no_variable", name=match[2], known=list(variables)))
         elif "[" in name:
-            mistakes.append(Mistake("bad_parameter", name=name))
+            mistakes.append(ClientError("bad_parameter", name=name))
         elif name in _PLAIN:
             plain[name] = text
     contents = deep.pop(CONTENTS, {})
@@ -183,7 +183,7 @@ def asked_of(
     }
     rows = plain.get("rows", "")
     sort = plain.get("sort", "")
-    asked = Asked(
+    asked = PageState(
         wanted=wanted,
         where=plain.get("filter", "").strip(),
         heading=plain.get("heading", ""),
@@ -201,9 +201,9 @@ def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
         is_code = variable.chosen(text) is not None
         codes |= dict.fromkeys([text] if is_code else split_codes(text))
     others = sum(variable.chosen(code) is None for code in codes)
-    most = most_patterns(variable)
+    most = max_patterns(variable)
     if others > most:
-        raise Mistake("too_many_patterns", variable=variable.name, limit=most)
+        raise ClientError("too_many_patterns", variable=variable.name, limit=most)
     lists = given.get("codelist")
     return Wanted(
         codes=tuple(codes),
@@ -212,28 +212,28 @@ def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
     )
 
 
-def is_fine(asked: Asked, desk: Desk) -> bool:
+def is_fine(asked: PageState, table_service: TableService) -> bool:
     """Return whether no rule speaks against the shape of a table.
 
     Parameters
     ----------
-    asked, desk
+    asked, table_service
         The address of the table, and where it would be answered.
     """
-    query, wrong = query_of(asked, desk)
-    return not wrong and not desk.answerer.refuses_shape(query)
+    query, wrong = query_of(asked, table_service)
+    return not wrong and not table_service.answerer.refuses_shape(query)
 
 
-def query_of(asked: Asked, desk: Desk) -> tuple[Query, list[Mistake]]:
+def query_of(asked: PageState, table_service: TableService) -> tuple[Query, list[ClientError]]:
     """Return the query of an address, and all that is wrong with it.
 
     Parameters
     ----------
-    asked, desk
+    asked, table_service
         The address, and where it is answered.
     """
-    variables, measures = desk.variables, desk.measures
-    mistakes: list[Mistake] = []
+    variables, measures = table_service.variables, table_service.measures
+    mistakes: list[ClientError] = []
     shown, within = [], []
     for name, wanted in asked.wanted.items():
         try:
@@ -243,16 +243,16 @@ def query_of(asked: Asked, desk: Desk) -> tuple[Query, list[Mistake]]:
             elif wanted.codes:
                 ranks = ranks_of(variables[name], codes=wanted.codes)
                 within.append(Selection(variable=name, ranks=tuple(sorted(ranks))))
-        except Mistake as mistake:
-            mistakes.append(mistake)
+        except ClientError as client_error:
+            mistakes.append(client_error)
     if asked.heading and asked.heading not in variables:
-        mistakes.append(Mistake("no_variable", name=asked.heading, known=list(variables)))
+        mistakes.append(ClientError("no_variable", name=asked.heading, known=list(variables)))
     chosen = measures[:1]
     if asked.measures:
         try:
             chosen = measures_of(asked.measures, measures)
-        except Mistake as mistake:
-            mistakes.append(mistake)
+        except ClientError as client_error:
+            mistakes.append(client_error)
     query = Query(
         selections=tuple(shown),
         where=asked.where or None,
@@ -300,5 +300,5 @@ def _parts(variable: Variable, ranks: Iterable[int], level: int) -> set[int]:
     }
     found |= set(parts_of(variable, [*(set(ranks) - found)], level))
     if not found:
-        raise Mistake("nothing_selected", variable=variable.name)
+        raise ClientError("nothing_selected", variable=variable.name)
     return found

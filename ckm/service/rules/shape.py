@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Shape", "judge_shape"]
 
-_MOST_COMBINATIONS = 10_000
-_MOST_COUNTED = 20_000_000  # cells of all combinations of levels together
-_MOST_OF_ONE = 1_000_000  # more categories do not make more cells: persons do
+_MAX_COMBINATIONS = 10_000
+_MAX_COUNTED = 20_000_000  # cells of all combinations of levels together
+_MAX_OF_ONE = 1_000_000  # more categories do not make more cells: persons do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ def _findings(shape: Shape, settings: RuleSettings) -> Iterator[Finding]:
         yield from _above("maximum_categories", found, settings, dimension=name)
     yield from _above("maximum_cells", shape.cells, settings)
     found = math.prod(len(sizes) for sizes in shape.sizes)
-    if found > _MOST_COMBINATIONS or _cells(shape) > _MOST_COUNTED:
+    if found > _MAX_COMBINATIONS or _cells(shape) > _MAX_COUNTED:
         tries = ("maximum_levels_try", "maximum_variables_try")
         yield Finding(rule="maximum_levels", tries=tries, filled={"found": found})
 
@@ -118,4 +118,4 @@ def _cells(shape: Shape) -> float:
     products = np.ones(1)
     for sizes in shape.sizes:
         products = np.outer(products, np.array(sizes, float)).ravel()
-    return float(np.minimum(products, _MOST_OF_ONE).sum())
+    return float(np.minimum(products, _MAX_OF_ONE).sum())

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from ckm.service.http.request_parsing import (
     format_of,
     query_of_wishes,
-    wishes_of_body,
-    wishes_of_parameters,
+    criteria_of_body,
+    criteria_of_parameters,
 )
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ckm.service.answering.refusal import Refusal
     from ckm.service.answering.render import Rendered
     from ckm.service.http.request_context import Call
-    from ckm.service.http.request_parsing import Wish
+    from ckm.service.http.request_parsing import Criterion
     from tables import Deadline
 
 __all__ = ["get_data", "post_data"]
@@ -34,22 +34,24 @@ async def get_data(call: Call) -> Response:
         for name in plain.get(word, "").split(",")
         if name.strip()
     ]
-    return await _answer(call, wishes_of_parameters(call.parameters), order)
+    return await _answer(call, criteria_of_parameters(call.parameters), order)
 
 
 async def post_data(call: Call) -> Response:
     """Select from a table, by body."""
     placed = call.body.placement
     order = [] if placed is None else [*placed.stub, *placed.heading]
-    return await _answer(call, wishes_of_body(call.body, call.parameters), order)
+    return await _answer(call, criteria_of_body(call.body, call.parameters), order)
 
 
-async def _answer(call: Call, wishes: dict[str, Wish], order: Sequence[str]) -> Response:
+async def _answer(call: Call, criteria: dict[str, Criterion], order: Sequence[str]) -> Response:
     plain = call.parameters.plain
     form = format_of(plain.get("outputformat"))
 
     def serve(deadline: Deadline) -> Rendered | Refusal:
-        query = query_of_wishes(call.desk, wishes, where=plain.get("filter"), order=order)
+        query = query_of_wishes(
+            call.table_service, criteria, where=plain.get("filter"), order=order
+        )
         return call.serve(query, form, deadline)
 
-    return call.told(await call.front.work(call.request, serve))
+    return call.response(await call.context.work(call.request, serve))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.query import query_of_request
 from ckm.service.answering.words.messages import say
 from ckm.service.http.request_parsing import format_of
@@ -27,25 +27,29 @@ _PLAIN = ("too_slow", "internal", "busy", "no_weight", "stopping", "ledger_full"
 
 async def post_request(call: Call) -> Response:
     """Ask for a table in the words of a job file; a large one becomes a job."""
-    made = await call.front.work(call.request, partial(_ask, call))
+    made = await call.context.work(call.request, partial(_ask, call))
     if not isinstance(made, Job):
-        return call.told(made)
-    budget = call.front.budget_headers(call.request)
+        return call.response(made)
+    budget = call.context.budget_headers(call.request)
     headers = {"Location": f"/requests/{made.id}", **budget}
     return JSONResponse(_job_json(made, call.language), 202, headers)
 
 
 def _ask(call: Call, deadline: Deadline) -> Rendered | Refusal | Job:
-    desk, body = call.desk, call.body
+    table_service, body = call.table_service, call.body
     form = format_of(body.format)
-    query = query_of_request(desk.variables, **body.model_dump(exclude={"format", "wait"}))
-    desk.require_filters(query, call.caller)
-    most = desk.rules(call.caller).maximum_cells
+    query = query_of_request(
+        table_service.variables, **body.model_dump(exclude={"format", "wait"})
+    )
+    table_service.require_filters(query, call.caller)
+    most = table_service.rules(call.caller).maximum_cells
     is_large = most is not None and query.cells * len(query.measures) > most
     if body.wait and not is_large:
         return call.serve(query, form, deadline)
-    desk.answerer.planner.filter_variables(query.where)  # a wrong filter is told at once
-    return desk.submit(query, format=form, language=call.language, caller=call.caller)
+    table_service.answerer.planner.filter_variables(
+        query.where
+    )  # a wrong filter is told at once
+    return table_service.submit(query, format=form, language=call.language, caller=call.caller)
 
 
 async def get_request(call: Call) -> Response:
@@ -58,18 +62,20 @@ async def get_result(call: Call) -> Response:
     """Fetch the table of a job."""
     job = _job_of(call)
     if job.status != "done":
-        raise Mistake("no_job")
-    return answered(call.request, call.desk.jobs.result(job))
+        raise ClientError("no_job")
+    return answered(call.request, call.table_service.jobs.result(job))
 
 
 async def delete_request(call: Call) -> Response:
     """Give a job up."""
-    call.desk.jobs.cancel(_job_of(call))
+    call.table_service.jobs.cancel(_job_of(call))
     return Response(status_code=204)
 
 
 def _job_of(call: Call) -> Job:
-    return call.desk.jobs.find(call.request.path_params["request_id"], owner=call.caller.id)
+    return call.table_service.jobs.find(
+        call.request.path_params["request_id"], owner=call.caller.id
+    )
 
 
 def _job_json(job: Job, language: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse, Response
 
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.http.request_parsing import is_local
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ async def get_health(_: Call) -> Response:
 async def get_metrics(call: Call) -> Response:
     """Figures about the service, for Prometheus."""
     if not is_local(call.request):
-        caller, _ = await call.front.enter(call.request, cost=0)
+        caller, _ = await call.context.enter(call.request, cost=0)
         if caller.role != "officer":
-            raise Mistake("not_allowed")
-    return Response(call.desk.figures(), media_type="text/plain; version=0.0.4")
+            raise ClientError("not_allowed")
+    return Response(call.table_service.figures(), media_type="text/plain; version=0.0.4")

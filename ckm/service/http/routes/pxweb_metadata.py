@@ -13,7 +13,7 @@ from ckm.service.answering.words.messages import notice_of, say
 
 if TYPE_CHECKING:
     from ckm.service.answering.variables import Variable
-    from ckm.service.table_service import Desk
+    from ckm.service.table_service import TableService
 
 __all__ = ["codelist", "config", "metadata", "table", "table_list"]
 
@@ -22,19 +22,19 @@ def _link(rel: str, path: str, language: str) -> dict[str, str]:
     return {"rel": rel, "hreflang": language, "href": f"{path}?lang={language}"}
 
 
-def table(desk: Desk, *, language: str) -> dict[str, Any]:
+def table(table_service: TableService, *, language: str) -> dict[str, Any]:
     """Describe the table of a service in a few lines.
 
     Parameters
     ----------
-    desk
+    table_service
         The service and what it offers.
     language
         ``"en"`` or ``"fr"``.
     """
-    service = desk.service
+    service = table_service.service
     path = f"/tables/{service.id}"
-    labels = [variable.offer.labels[language] for variable in desk.variables.values()]
+    labels = [variable.offer.labels[language] for variable in table_service.variables.values()]
     said = service.description.get(language, "")
     return {
         "type": "Table",
@@ -58,20 +58,25 @@ def table(desk: Desk, *, language: str) -> dict[str, Any]:
 
 
 def table_list(
-    desk: Desk, *, language: str, query: str = "", page: int = 1, size: int = 20
+    table_service: TableService,
+    *,
+    language: str,
+    query: str = "",
+    page: int = 1,
+    size: int = 20,
 ) -> dict[str, Any]:
     """List the tables of a service, of which there is one.
 
     Parameters
     ----------
-    desk, language
+    table_service, language
         As for `table`.
     query
         Words that the label must hold.
     page, size
         Which part of the list.
     """
-    found = [table(desk, language=language)]
+    found = [table(table_service, language=language)]
     found = [t for t in found if all(w in t["label"].lower() for w in query.lower().split())]
     return {
         "language": language,
@@ -87,12 +92,14 @@ def table_list(
     }
 
 
-def codelist(desk: Desk, variable: Variable, *, name: str, language: str) -> dict[str, Any]:
+def codelist(
+    table_service: TableService, variable: Variable, *, name: str, language: str
+) -> dict[str, Any]:
     """Describe a code list.
 
     Parameters
     ----------
-    desk, variable
+    table_service, variable
         The service, and the variable whose list it is.
     name
         The list.
@@ -104,7 +111,7 @@ def codelist(desk: Desk, variable: Variable, *, name: str, language: str) -> dic
         "id": name,
         "label": _list_label(variable, level, language),
         "language": language,
-        "languages": list(desk.service.languages),
+        "languages": list(table_service.service.languages),
         "type": "Valueset",
         "elimination": level is None,
         "values": [
@@ -126,19 +133,19 @@ def _list_label(variable: Variable, level: int | None, language: str) -> str:
     return f"{label}: {variable.level_label(level, language)}"
 
 
-def metadata(desk: Desk, *, language: str) -> dict[str, Any]:
+def metadata(table_service: TableService, *, language: str) -> dict[str, Any]:
     """Describe all variables of a table as a JSON-stat dataset without values.
 
     Parameters
     ----------
-    desk, language
+    table_service, language
         As for `table`.
     """
-    service, measures = desk.service, desk.measures
+    service, measures = table_service.service, table_service.measures
     path = f"/tables/{service.id}"
     dimension = {
         name: _dimension(variable, language, is_mandatory=name in service.rules["mandatory"])
-        for name, variable in desk.variables.items()
+        for name, variable in table_service.variables.items()
     }
     dimension[CONTENTS] = {
         "label": say("measure", language),
@@ -201,16 +208,16 @@ def _dimension(variable: Variable, language: str, *, is_mandatory: bool) -> dict
     }
 
 
-def config(desk: Desk) -> dict[str, Any]:
+def config(table_service: TableService) -> dict[str, Any]:
     """Describe the service's limits and abilities.
 
     Parameters
     ----------
-    desk
+    table_service
         The service.
     """
-    service = desk.service
-    most_cells = desk.answerer.settings.maximum_cells
+    service = table_service.service
+    most_cells = table_service.answerer.settings.maximum_cells
     names = {"en": "English", "fr": "Français"}
     notices = [
         {"key": language, "value": notice}
