@@ -18,7 +18,7 @@ from rappor.client.simulate import population, simulate_counts
 from rappor.counts import Counts
 from rappor.decoding.candidates import Candidates
 from rappor.decoding.decode import decode
-from rappor.decoding.diagnostics import Suspicion, suspicions
+from rappor.decoding.diagnostics import Diagnostic, diagnostics
 from rappor.decoding.joint import Joint, joint
 from rappor.decoding.ngrams import Discovery, discover, draw_pairs, pieces
 from rappor.decoding.result import Amount, Decoding
@@ -43,6 +43,7 @@ __all__ = [
     "Counts",
     "Decoding",
     "Design",
+    "Diagnostic",
     "Discovery",
     "Goal",
     "Joint",
@@ -52,11 +53,11 @@ __all__ = [
     "RapporInfeasibleError",
     "ReportFileError",
     "Reports",
-    "Suspicion",
     "ValueLedger",
     "as_drawn",
     "bit_losses",
     "decode",
+    "diagnostics",
     "discover",
     "draw_pairs",
     "encode",
@@ -74,6 +75,5 @@ __all__ = [
     "solve",
     "sum_files",
     "sum_reports",
-    "suspicions",
     "write_reports",
 ]
