@@ -169,7 +169,7 @@ labels = { en = "Sex", fr = "Sexe" }
 
 @pytest.fixture
 def guarded(served, tmp_path, monkeypatch):
-    """Open a table service with tokens; give it, a right token, and a list of what was verified."""
+    """Open a table service with tokens; give it, a token, and a list of what was verified."""
     from ckm.service.access import tokens as access
     from ckm.service.table_service import TableService
 
