@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CONTENTS",
     "codelists_of",
-    "measures_of",
     "max_patterns",
+    "measures_of",
     "parts_of",
     "ranks_of",
     "split_codes",

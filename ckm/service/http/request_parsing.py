@@ -1,4 +1,4 @@
-"""One request over HTTP as the desk sees it: who asks, in which language, for what."""
+"""One request over HTTP as the table service sees it: who asks, in which language, for what."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEEP",
-    "Parameters",
     "Criterion",
+    "Parameters",
     "address_of",
+    "criteria_of_body",
+    "criteria_of_parameters",
     "format_of",
     "is_local",
     "language_wanted",
     "parameters_of",
     "query_of_wishes",
     "token_of",
-    "criteria_of_body",
-    "criteria_of_parameters",
 ]
 
 #: Parameters that are given for each variable.
@@ -264,7 +264,7 @@ def query_of_wishes(
     Parameters
     ----------
     table_service
-        The desk.
+        The table service.
     criteria
         Variable → what is wanted; with nothing wanted, a first look at the table.
     where

@@ -16,8 +16,8 @@ from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.pxweb_selection import (
     CONTENTS,
     codelists_of,
-    measures_of,
     max_patterns,
+    measures_of,
     parts_of,
     ranks_of,
     split_codes,

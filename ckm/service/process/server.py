@@ -77,7 +77,7 @@ def require_private(service: Service) -> None:
 def open_table_service(
     service: Service, *, folder: Path | None = None, ledger: Ledger | None = None
 ) -> Iterator[TableService]:
-    """Open the data of a service and the desk that answers about them.
+    """Open the data of a service and the table service that answers about them.
 
     Parameters
     ----------

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckm.service.http.request_parsing import (
-    format_of,
-    query_of_wishes,
     criteria_of_body,
     criteria_of_parameters,
+    format_of,
+    query_of_wishes,
 )
 
 if TYPE_CHECKING:
