@@ -168,7 +168,7 @@ labels = { en = "Sex", fr = "Sexe" }
 
 @pytest.fixture
 def guarded(served, tmp_path, monkeypatch):
-    """Open a desk with tokens; give it, a right token, and a list of what was verified."""
+    """Open a table service with tokens; give it, a token, and a list of what was verified."""
     from ckm.service.access import tokens as access
     from ckm.service.table_service import TableService
 
@@ -177,7 +177,7 @@ def guarded(served, tmp_path, monkeypatch):
     limits = served.service.limits.changed(requests_per_hour=30)
     settings = served.service.access.changed(tokens=file.path)
     service = served.service.changed(access=settings, limits=limits)
-    table_service = TableService(service, served.answerer, folder=tmp_path / "desk")
+    table_service = TableService(service, served.answerer, folder=tmp_path / "service")
     verified, is_right = [], access._is_right
 
     def counted(hashed, secret):
