@@ -192,7 +192,7 @@ class _Run(ReleaseRun["Originals"]):
             },
             job={"file": self.job.path.name},
             method={
-                "suppression": asdict(self.rules),
+                "suppression": dict(self.rules),
                 "measures": [dict(measure) for measure in self.measures],
             },
             inside={"inside": [asdict(file) for file in audited]},

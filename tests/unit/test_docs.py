@@ -44,7 +44,7 @@ def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
         file = tmp_path / f"job{number}.toml"
         file.write_text(block, encoding="utf-8")
         if is_swap_file(file):
-            assert read_swap(file).plan.columns
+            assert read_swap(file).swap.plan.columns
             continue
         if "[[ways]]" in block:
             assert read_sweep(file).ways
