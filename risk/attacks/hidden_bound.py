@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from footing.checks import require_number
 from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.laws import noise_law
 from risk.attacks.oracle.oracle import Questioner
 from risk.attacks.oracle.result import AttackResult
 from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available
 from risk.errors import RiskError
-from risk.wellformed import is_between
 
 if TYPE_CHECKING:
     import numpy as np
@@ -169,8 +169,7 @@ class HiddenBound:
         >>> f"{HiddenBound(n_pairs=1, rounds_up=False).queries_needed(table):.1e}"
         '2.1e+05'
         """
-        if not is_between(confidence, strictly=True):
-            raise RiskError(f"confidence must lie between 0 and 1, not {confidence!r}.")
+        require_number(confidence, "confidence", error=RiskError, above=0, below=1)
         return 2 * math.log1p(-confidence) / math.log1p(-self._p_wide(ptable))
 
     def _p_wide(self, ptable: PTable) -> float:

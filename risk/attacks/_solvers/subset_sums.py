@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from footing.checks import is_integer, is_number, problems_of
 from risk.attacks._solvers.linear import least_squares, read_sums
 from risk.errors import RiskError
-from risk.wellformed import is_between, is_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,18 +130,11 @@ def rebuild_bits(
     1.0
     """
     problems = [
-        f"{name} must be a whole number of at least 1, not {number!r}"
-        for name, number in (
-            ("n_people", n_people),
-            ("n_queries", n_queries),
-            ("n_repetitions", n_repetitions),
-        )
-        if not is_whole(number, least=1)
-    ]
-    problems += [
-        f"{name} must lie between 0 and 1, not {number!r}"
-        for name, number in (("share_asked", share_asked), ("share_ones", share_ones))
-        if not is_between(number, strictly=True)
+        *problems_of(n_people, "n_people", is_whole=True, minimum=1),
+        *problems_of(n_queries, "n_queries", is_whole=True, minimum=1),
+        *problems_of(n_repetitions, "n_repetitions", is_whole=True, minimum=1),
+        *problems_of(share_asked, "share_asked", above=0, below=1),
+        *problems_of(share_ones, "share_ones", above=0, below=1),
     ]
     if problems:
         raise RiskError("The attack cannot run: " + "; ".join(problems) + ".")
@@ -235,9 +228,9 @@ def expected_share_right(
     >>> round(expected_share_right(n_people=100, n_queries=200, variance=3.0), 3)
     0.925
     """
-    fits = is_whole(n_people, least=1) and is_whole(n_queries, least=n_people + 2)
-    is_noise = is_between(variance, most=math.inf, strictly=True)
-    if not fits or not is_noise or not is_between(share_asked, strictly=True):
+    fits = is_integer(n_people, minimum=1) and is_integer(n_queries, minimum=n_people + 2)
+    is_noise = is_number(variance, above=0)
+    if not fits or not is_noise or not is_number(share_asked, above=0, below=1):
         raise RiskError(
             "The approximation needs n_queries above n_people + 1, a positive variance and "
             "share_asked between 0 and 1."

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Protocol
 
+from footing.checks import is_integer
 from risk.errors import RiskError
-from risk.wellformed import is_whole, require_whole
+from risk.wellformed import require_whole
 
 __all__ = ["Answers", "CountRequest", "Oracle", "Questioner"]
 
@@ -44,7 +45,7 @@ class CountRequest:
             group
             for group in self.groups
             if not group
-            or not all(is_whole(place) for place in group)
+            or not all(is_integer(place, minimum=0) for place in group)
             or len(set(group)) < len(group)
         ]
         if not self.groups or wrong:
