@@ -9,7 +9,6 @@ from footing.checks import problems_of
 from risk.attacks.oracle.checks import truth_of
 from risk.attacks.oracle.laws import noise_law
 from risk.attacks.oracle.oracle import CountRequest, Questioner
-from risk.attacks.oracle.result import AttackResult
 from risk.errors import RiskError
 from risk.wellformed import require_between, require_whole
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from ptable import PTable
     from risk.attacks.oracle.oracle import Oracle
+    from risk.attacks.oracle.result import AttackResult
 
 __all__ = ["Differencing", "DifferencingFigures"]
 
@@ -152,12 +152,10 @@ class Differencing:
             else:
                 successes += truly == (inner != outer or not says_empty_if_equal)
         is_detection = self.measure == "detection"
-        return AttackResult(
-            name=f"same-contributor differencing, {self.measure}",
-            successes=successes,
+        return questioner.result(
+            f"same-contributor differencing, {self.measure}",
+            successes,
             trials=int(is_there.sum()) if is_detection else len(is_there),
-            queries=questioner.queries,
-            refused=questioner.refused,
             closed_form=closed_form,
         )
 

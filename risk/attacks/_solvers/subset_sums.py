@@ -3,156 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from footing.checks import is_integer, is_number, problems_of
+from footing.checks import is_integer, is_number
 from risk.attacks._solvers.linear import least_squares, read_sums
 from risk.errors import RiskError
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import ArrayLike, NDArray
-
-    from ptable import PTable
 
     Method = Literal["least-squares", "linear-program"]
 
-__all__ = ["BitsRebuilt", "decode_bits", "expected_share_right", "rebuild_bits"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BitsRebuilt:
-    """Hold how many bits an intruder got right.
-
-    Parameters
-    ----------
-    n_people, n_queries, n_repetitions
-        The size of the attack.
-    shares
-        The share of bits that were right, per repetition.
-
-    Examples
-    --------
-    >>> BitsRebuilt(n_people=4, n_queries=8, n_repetitions=2, shares=(1.0, 0.5)).share
-    0.75
-    """
-
-    n_people: int
-    n_queries: int
-    n_repetitions: int
-    shares: tuple[float, ...]
-
-    @property
-    def share(self) -> float:
-        """The mean share of bits that were right; guessing gives a half.
-
-        Examples
-        --------
-        >>> BitsRebuilt(n_people=4, n_queries=8, n_repetitions=1, shares=(1.0,)).share
-        1.0
-        """
-        return math.fsum(self.shares) / len(self.shares)
-
-    @property
-    def standard_error(self) -> float:
-        """The standard error of the mean share; infinite for a single repetition.
-
-        Examples
-        --------
-        >>> BitsRebuilt(
-        ...     n_people=4, n_queries=8, n_repetitions=2, shares=(1.0, 0.5)
-        ... ).standard_error
-        0.25
-        """
-        n = len(self.shares)
-        if n < 2:
-            return math.inf
-        return math.sqrt(math.fsum((s - self.share) ** 2 for s in self.shares) / (n - 1) / n)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Give one line per repetition.
-
-        Examples
-        --------
-        >>> BitsRebuilt(
-        ...     n_people=4, n_queries=8, n_repetitions=1, shares=(1.0,)
-        ... ).to_frame().values.tolist()
-        [[0.0, 1.0]]
-        """
-        import pandas as pd
-
-        return pd.DataFrame({"repetition": range(len(self.shares)), "share": self.shares})
-
-
-def rebuild_bits(
-    ptable: PTable,
-    *,
-    n_people: int,
-    n_queries: int,
-    rng: np.random.Generator,
-    n_repetitions: int = 1,
-    share_asked: float = 0.5,
-    share_ones: float = 0.5,
-    method: Method = "least-squares",
-) -> BitsRebuilt:
-    """Simulate the attack on people drawn anew in every repetition.
-
-    Parameters
-    ----------
-    ptable
-        The p-table; subsets that differ get independent uniform cell keys.
-    n_people, n_queries
-        How many people there are, and how many random subsets are counted.
-    rng
-        Where people, subsets and keys come from.
-    n_repetitions
-        How often the attack is run.
-    share_asked
-        The probability that a person is in a subset.
-    share_ones
-        The probability that a bit is 1.
-    method
-        As for `decode_bits`.
-
-    References
-    ----------
-    I. Dinur, K. Nissim (2003), Revealing information while preserving privacy, PODS.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec, solve
-    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
-    >>> rng = np.random.default_rng(1)
-    >>> rebuild_bits(table, n_people=50, n_queries=200, rng=rng).share
-    1.0
-    """
-    problems = [
-        *problems_of(n_people, "n_people", is_whole=True, minimum=1),
-        *problems_of(n_queries, "n_queries", is_whole=True, minimum=1),
-        *problems_of(n_repetitions, "n_repetitions", is_whole=True, minimum=1),
-        *problems_of(share_asked, "share_asked", above=0, below=1),
-        *problems_of(share_ones, "share_ones", above=0, below=1),
-    ]
-    if problems:
-        raise RiskError("The attack cannot run: " + "; ".join(problems) + ".")
-    shares = []
-    for _ in range(n_repetitions):
-        bits = rng.random(n_people) < share_ones
-        queries = rng.random((n_queries, n_people)) < share_asked
-        counts = (queries & bits).sum(axis=1)
-        keys = rng.integers(0, 2**32, n_queries, dtype=np.uint64)
-        answers = counts + ptable.lookup(counts, keys)
-        found = decode_bits(queries, answers, method=method)
-        shares.append(float((found == bits).mean()))
-    return BitsRebuilt(
-        n_people=n_people,
-        n_queries=n_queries,
-        n_repetitions=n_repetitions,
-        shares=tuple(shares),
-    )
+__all__ = ["decode_bits", "expected_share_right"]
 
 
 def decode_bits(

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Protocol
 
 from footing.checks import is_integer
+from risk.attacks.oracle.result import AttackResult
 from risk.errors import RiskError
 from risk.wellformed import require_whole
 
@@ -146,3 +147,16 @@ class Questioner:
         counts = [None if answer is None else int(answer) for answer in answers]
         self.refused += counts.count(None)
         return counts
+
+    def result(
+        self, name: str, successes: int, *, trials: int, closed_form: float | None
+    ) -> AttackResult:
+        """Return what an attack with these questions came to."""
+        return AttackResult(
+            name=name,
+            successes=successes,
+            trials=trials,
+            queries=self.queries,
+            refused=self.refused,
+            closed_form=closed_form,
+        )

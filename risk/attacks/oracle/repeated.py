@@ -10,7 +10,6 @@ from footing.checks import is_number
 from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.laws import noise_law, p_mean_rounds_to_zero
 from risk.attacks.oracle.oracle import CountRequest, Questioner
-from risk.attacks.oracle.result import AttackResult
 from risk.attacks.pairs import rounded_mean
 from risk.distributions.distribution import Law
 from risk.errors import RiskError
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from ptable import PTable
     from risk.attacks.oracle.oracle import Oracle
+    from risk.attacks.oracle.result import AttackResult
 
 __all__ = ["RepeatedAnswers", "repeats_needed"]
 
@@ -103,13 +103,8 @@ class RepeatedAnswers:
             answers = [questioner.ask(request)[0] for _ in range(self.n_repeats)]
             known = [answer for answer in answers if answer is not None]
             successes += bool(known) and rounded_mean(known) == count
-        return AttackResult(
-            name="repeated answers",
-            successes=successes,
-            trials=len(counts),
-            queries=questioner.queries,
-            refused=questioner.refused,
-            closed_form=closed_form,
+        return questioner.result(
+            "repeated answers", successes, trials=len(counts), closed_form=closed_form
         )
 
     def closed_form(
