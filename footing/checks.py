@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, TypedDict
+from operator import ge, gt, le, lt
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from footing.errors import ExplainedError
 
@@ -22,6 +23,21 @@ __all__ = [
 ]
 
 
+_Error: TypeAlias = type[ExplainedError]
+_FITS = {"above": gt, "minimum": ge, "below": lt, "maximum": le}
+_WORDS = {
+    (): "",
+    ("above",): " above {}",
+    ("minimum",): " of at least {}",
+    ("below",): " below {}",
+    ("maximum",): " of at most {}",
+    ("above", "below"): " above {} and below {}",
+    ("above", "maximum"): " above {} and at most {}",
+    ("minimum", "below"): " from {} to below {}",
+    ("minimum", "maximum"): " from {} to {}",
+}
+
+
 class Limits(TypedDict, total=False):
     """The ends of an interval, which belong to it or not; None for none."""
 
@@ -32,17 +48,15 @@ class Limits(TypedDict, total=False):
     may_be_infinite: bool
 
 
-def is_integer(
-    value: object, *, minimum: float | None = None, maximum: float | None = None
-) -> bool:
+def is_integer(value: object, **limits: Unpack[Limits]) -> bool:
     """Tell whether something is an integer from an interval; truth values are none.
 
     Parameters
     ----------
     value
         Anything.
-    minimum, maximum
-        The ends, which belong to it; None leaves it open.
+    limits
+        The ends.
 
     Examples
     --------
@@ -51,8 +65,7 @@ def is_integer(
     """
     if type(value) is not int and (isinstance(value, bool) or not isinstance(value, Integral)):
         return False
-    found = int(value)
-    return (minimum is None or minimum <= found) and (maximum is None or found <= maximum)
+    return _is_within(int(value), limits)
 
 
 def is_number(value: object, **limits: Unpack[Limits]) -> bool:
@@ -78,14 +91,17 @@ def is_number(value: object, **limits: Unpack[Limits]) -> bool:
         return False
     if math.isnan(found) or (math.isinf(found) and not limits.get("may_be_infinite")):
         return False
-    above, minimum = limits.get("above"), limits.get("minimum")
-    below, maximum = limits.get("below"), limits.get("maximum")
-    return (
-        (above is None or above < found)
-        and (minimum is None or minimum <= found)
-        and (below is None or found < below)
-        and (maximum is None or found <= maximum)
-    )
+    return _is_within(found, limits)
+
+
+def _is_within(found: float, limits: Limits) -> bool:
+    ends = _ends(limits)
+    return all(_FITS[name](found, end) for name, end in ends.items())
+
+
+def _ends(limits: Limits) -> dict[str, Any]:
+    given = ((name, limits.get(name)) for name in _FITS)
+    return {name: end for name, end in given if end is not None}
 
 
 def problems_of(
@@ -111,19 +127,20 @@ def problems_of(
     >>> problems_of(float("nan"), "epsilon", above=0), problems_of(0.5, "share", maximum=1)
     (['epsilon must be a finite number above 0, not nan'], [])
     """
-    if is_whole:
-        ends = {"minimum": limits.get("minimum"), "maximum": limits.get("maximum")}
-        fits = is_integer(value, **ends)
-    else:
-        fits = is_number(value, **limits)
-    return [] if fits else [f"{name} must be {_wanted(limits, is_whole)}, not {value!r}"]
+    if is_integer(value, **limits) if is_whole else is_number(value, **limits):
+        return []
+    ends = _ends(limits)
+    is_open = not ends.keys() & {"below", "maximum"} and not limits.get("may_be_infinite")
+    kind = "an integer" if is_whole else "a finite number" if is_open else "a number"
+    words = _WORDS[tuple(ends)].format(*map(_shown, ends.values()))
+    return [f"{name} must be {kind}{words}, not {value!r:.80}"]
 
 
 def require_number(
     value: Any,
     name: str,
     *,
-    error: type[ExplainedError] = ExplainedError,
+    error: _Error = ExplainedError,
     hint: str | None = None,
     **limits: Unpack[Limits],
 ) -> float:
@@ -154,10 +171,9 @@ def require_integer(
     value: Any,
     name: str,
     *,
-    error: type[ExplainedError] = ExplainedError,
+    error: _Error = ExplainedError,
     hint: str | None = None,
-    minimum: float | None = None,
-    maximum: float | None = None,
+    **limits: Unpack[Limits],
 ) -> int:
     """Return an integer, or refuse what is none or lies outside an interval.
 
@@ -169,42 +185,19 @@ def require_integer(
         What it is.
     error, hint
         What to raise.
-    minimum, maximum
-        The ends, which belong to it; None leaves it open.
+    limits
+        As for `is_number`.
 
     Examples
     --------
     >>> require_integer(3, "times", minimum=1)
     3
     """
-    for problem in problems_of(value, name, is_whole=True, minimum=minimum, maximum=maximum):
+    for problem in problems_of(value, name, is_whole=True, **limits):
         raise error(f"{problem}.", hint=hint)
     return int(value)
 
 
-def _wanted(limits: Limits, is_whole: bool) -> str:  # noqa: FBT001
-    above, minimum = limits.get("above"), limits.get("minimum")
-    below, maximum = limits.get("below"), limits.get("maximum")
-    ends = [f"above {_shown(above)}"] if above is not None else []
-    if below is not None:
-        ends.append(f"below {_shown(below)}")
-    if maximum is not None:
-        ends.append(f"at most {_shown(maximum)}" if ends else f"of at most {_shown(maximum)}")
-    words = " and ".join(ends)
-    if minimum is not None:
-        words = f"of at least {_shown(minimum)}"
-        if maximum is not None:
-            words = f"from {_shown(minimum)} to {_shown(maximum)}"
-        elif below is not None:
-            words = f"from {_shown(minimum)} to below {_shown(below)}"
-    is_open = below is None and maximum is None and not limits.get("may_be_infinite")
-    kind = "an integer" if is_whole else "a finite number" if is_open else "a number"
-    return f"{kind} {words}".rstrip()
-
-
 def _shown(end: float) -> str:
-    if isinstance(end, int):
-        return (
-            f"2**{end.bit_length() - 1}" if end >= 2**16 and not end & (end - 1) else str(end)
-        )
-    return f"{end:g}"
+    is_power = isinstance(end, int) and end >= 2**16 and not end & (end - 1)
+    return f"2**{int(end).bit_length() - 1}" if is_power else f"{end:.15g}"
