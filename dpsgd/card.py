@@ -29,7 +29,7 @@ _DEMONSTRATION = "a seed: a demonstration, not a release"
 _FORMAT = 1
 _LONGEST = 1000
 _LARGEST_TEXT = 100_000
-_MOST_TRIALS = 10_000
+_MAX_TRIALS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +204,7 @@ def card_of(
     >>> round(one.epsilon, 2), round(ten.epsilon, 2), ten.tuning
     (1.97, 7.28, 'all trials count')
     """
-    require_integer(trials, "trials", error=DPSGDError, minimum=1, maximum=_MOST_TRIALS)
+    require_integer(trials, "trials", error=DPSGDError, minimum=1, maximum=_MAX_TRIALS)
     cost = plan.cost(trials * plan.steps)
     if not math.isfinite(cost.epsilon):
         raise DPSGDError(

@@ -10,7 +10,7 @@ from ckm.cli.release import carry_out, release_options
 from ckm.cli.terminal.output import printable
 
 if TYPE_CHECKING:
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from ckm.release.run import Release
 
 __all__ = ["suppress"]
@@ -35,17 +35,17 @@ What is not hidden is the original number: publish the same data with noise nowh
 )
 @release_options
 @click.pass_obj
-def suppress(voice: Voice, /, **options: Any) -> None:
+def suppress(terminal: Terminal, /, **options: Any) -> None:
     """Release tables by suppression: original numbers, or none.
 
     Nothing appears under the name of the folder before all of it is there.
     """
     from ckm.release.suppressed import release_true_numbers
 
-    carry_out(voice, release_true_numbers, "suppressed", show=_show, **options)
+    carry_out(terminal, release_true_numbers, "suppressed", show=_show, **options)
 
 
-def _show(voice: Voice, done: Release) -> None:
+def _show(terminal: Terminal, done: Release) -> None:
     """Show what was hidden for each measure; for inside use."""
     from rich.table import Table
     from rich.text import Text
@@ -66,4 +66,4 @@ def _show(voice: Voice, done: Release) -> None:
             "unknown" if gap is None else f"{gap:.2g}",
             f"{told['seconds']:.1f}",
         )
-    voice.out.print(table)
+    terminal.out.print(table)

@@ -18,7 +18,7 @@ from ckm.additivity.release_step import Restorer
 from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings, release_facts
 from ckm.formats.about import to_plain
-from ckm.ledger.release_gate import Gate
+from ckm.ledger.release_check import ReleaseCheck
 from ckm.release.files.magnitude_ptables import write_amount_ptables
 from ckm.release.files.manifest import KIND, METHOD, FileRecord, record_file, write_manifest
 from ckm.release.files.output_folder import resolve_target
@@ -27,7 +27,7 @@ from ckm.release.pages.leak_check import hidden_texts, require_clean_texts
 from ckm.release.pages.report_pages import write_report
 from ckm.release.run import ReleaseRun
 from ckm.release.verdict import judge
-from ckm.release.warnings_log import warnings_heard
+from ckm.release.warnings_log import captured_warnings
 from ckm.versions import versions
 from reports.facts.release import FileFact, ReproductionFacts
 from tables.secret import SECRET_VARIABLE
@@ -164,7 +164,7 @@ class _Run(ReleaseRun["OpenedJob"]):
     kind, event = KIND, "release complete"
     command = ""
     quality: KeyQuality
-    gate: Gate
+    release_check: ReleaseCheck
     warnings: list[str]
     designs: dict[str, MapDesign]
     restorer: Restorer | None = None
@@ -175,7 +175,7 @@ class _Run(ReleaseRun["OpenedJob"]):
         self, *, step: Step, memory_limit: str | None, threads: int | None
     ) -> Iterator[OpenedJob]:
         """Open the data with the keys, the p-tables and the ledger; keep what is warned of."""
-        with warnings_heard() as self.warnings:
+        with captured_warnings() as self.warnings:
             self.designs = _designs(self.job)
             self._note(self.job.warnings)
             with opened_job(
@@ -192,7 +192,7 @@ class _Run(ReleaseRun["OpenedJob"]):
         """Write the tables, the reports and the manifests."""
         engine, ptable = opened.engine, opened.ptable
         self.seconds: dict[str, float] = {}
-        self.gate = Gate(opened.ledger, self.job.ledger)
+        self.release_check = ReleaseCheck(opened.ledger, self.job.ledger)
         with self._timed("inputs"):
             inputs = self.inputs.record(self.progress)
         self.quality = engine.check_keys()
@@ -214,7 +214,7 @@ class _Run(ReleaseRun["OpenedJob"]):
         ptable.write(internal / "pt.parquet")
         amounts = write_amount_ptables(internal, opened.noises)
         found = self._assess(assessor)
-        for text in self.gate.compare():
+        for text in self.release_check.compare():
             self._warn(text, event="thin difference")
         if self.restorer is not None:
             self._note(self.restorer.warnings())
@@ -228,7 +228,7 @@ class _Run(ReleaseRun["OpenedJob"]):
         )
         ids = [table["id"] for each in amounts for table in each["ptables"].values()]
         pages = self._write_report(public.parent, facts, tables, ids=ids)
-        additive = {} if self.restorer is None else {"additivity": self.restorer.told()}
+        additive = {} if self.restorer is None else {"additivity": self.restorer.as_dict()}
         self.manifest = self.write_internal_manifest(
             internal,
             tables,
@@ -249,7 +249,7 @@ class _Run(ReleaseRun["OpenedJob"]):
             },
             inside={
                 "report": [asdict(file) for file in pages.internal],
-                "ledger": self.gate.record,
+                "ledger": self.release_check.record,
             },
             last={
                 "repeat": "The same job, input, secret and versions give the same files in "
@@ -261,9 +261,9 @@ class _Run(ReleaseRun["OpenedJob"]):
 
     def publish(self, internal: Path) -> None:
         """Record the tables in the ledger; its entries have their numbers then."""
-        self.gate.pass_through()
-        if self.gate.record is not None:
-            self.manifest["ledger"] = self.gate.record
+        self.release_check.publish()
+        if self.release_check.record is not None:
+            self.manifest["ledger"] = self.release_check.record
             write_manifest(internal / "manifest.json", self.manifest)
 
     def tell_keys(self, step: Step) -> None:
@@ -287,7 +287,7 @@ class _Run(ReleaseRun["OpenedJob"]):
         with self._timed("tables"):
             published = engine.tabulate_all(
                 requests,
-                watch=self.gate.watch,
+                watch=self.release_check.watch,
                 progress=self.progress,
                 observe=self._observer(assessor),
                 observe_sums=assessor.observe_sums,

@@ -104,7 +104,7 @@ def swap(
     >>> from ckm.config.swap import read_swap
     >>> swap(read_swap("swap.toml"), "swapped.parquet")  # doctest: +SKIP
     """
-    tell = progress or silent
+    report_progress = progress or silent
     started, started_at = time.monotonic(), dt.datetime.now(dt.UTC)
     path = Path(os.path.abspath(out))  # noqa: PTH100 (a link is replaced, not followed)
     beside = path.with_suffix(".report.json")
@@ -118,9 +118,9 @@ def swap(
         draft_folder(path, what="file", mode=0o700) as folder,
     ):
         job.plan.require_fit(source)
-        files = inputs.record(tell)
+        files = inputs.record(report_progress)
         records = folder / path.name
-        report = _swapped(job, source, records, secret=secret, tell=tell)
+        report = _swapped(job, source, records, secret=secret, report_progress=report_progress)
         inputs.require_rest()
         written = record_file(records, name=path.name)
         told = _told(job, report, inputs=files, output=written, started=started_at)
@@ -229,7 +229,7 @@ def _swapped(
     path: Path,
     *,
     secret: Secret | None,
-    tell: Callable[[str, int, int], None],
+    report_progress: Callable[[str, int, int], None],
 ) -> SwapReport:
     from tables.swapping import swap_records
 
@@ -238,7 +238,7 @@ def _swapped(
         path=path,
         seed=job.seed,
         secret=secret,
-        progress=lambda share: tell("swapping", round(100 * share), 100),
+        progress=lambda share: report_progress("swapping", round(100 * share), 100),
         **{name: getattr(job.plan, name) for name in _PLANNED},
     )
 

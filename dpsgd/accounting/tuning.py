@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["best_of_random", "draw_trials", "sum_of_trials"]
 
 _ROUNDS = 64
-_MOST_TRIALS = 10**6
+_MAX_TRIALS = 10**6
 
 
 def best_of_random(trial: RenyiCurve, *, mean_trials: float, shape: float = 1.0) -> RenyiCurve:
@@ -120,7 +120,7 @@ def draw_trials(
     else:
         share = shape * (1 - gamma) / (gamma**-shape - 1)
     below, number = share, 1
-    while below < chance and number < _MOST_TRIALS:
+    while below < chance and number < _MAX_TRIALS:
         share *= (1 - gamma) * (number + shape) / (number + 1)
         number += 1
         below += share
@@ -131,7 +131,7 @@ def _gamma(mean_trials: float, shape: float) -> float:
     """Return the parameter of the law with this mean."""
     way = "a single trial costs what it costs"
     mean = require_number(
-        mean_trials, "mean_trials", error=DPError, hint=way, above=1, maximum=_MOST_TRIALS
+        mean_trials, "mean_trials", error=DPError, hint=way, above=1, maximum=_MAX_TRIALS
     )
     require_number(shape, "shape", error=DPError, hint="0 or 1 is usual", above=-1)
     low, high = math.log(1e-300), 0.0

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["checked_parameters", "parameters_of"]
 
-_MOST_ROWS = 10_000
-_MOST_NOISE = 1000
+_MAX_ROWS = 10_000
+_MAX_NOISE = 1000
 _NEEDED = object()
 _NOISE = {"max_noise": _NEEDED, "edge": "clamp", "zeros": "noise"}
 #: The parameters of each mechanism, with what it takes by itself.
@@ -110,12 +110,12 @@ def _word_check(*words: str) -> _Check:
 
 _POSITIVE = partial(problems_of, above=0)
 _CHECKS: dict[str, tuple[_Check, Callable[[Any], Any]]] = {
-    "base": (_integer_check(2, _MOST_ROWS), int),
+    "base": (_integer_check(2, _MAX_ROWS), int),
     "ties": (_word_check("up", "down", "even"), str),
-    "threshold": (_integer_check(0, _MOST_ROWS), int),
+    "threshold": (_integer_check(0, _MAX_ROWS), int),
     "epsilon": (_POSITIVE, float),
     "variance": (_POSITIVE, float),
-    "max_noise": (_integer_check(1, _MOST_NOISE), int),
+    "max_noise": (_integer_check(1, _MAX_NOISE), int),
     "edge": (_word_check("clamp", "fold", "truncate"), str),
     "zeros": (_word_check("noise", "keep"), str),
 }

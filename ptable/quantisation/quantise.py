@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Quantisation", "RowQuantisation", "quantise", "warning_of"]
 
-_MOST_KEYS = 2**24
-_MOST_NAMED = 6
+_MAX_KEYS = 2**24
+_MAX_NAMED = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +232,7 @@ def quantise(
         error=PTableError,
         hint="a solved table of 2**32 keys has exact means, and variances close to exact",
         minimum=2,
-        maximum=_MOST_KEYS,
+        maximum=_MAX_KEYS,
     )
     known: dict[object, RowKeys] = {}
     units: list[dict[int, int]] = []
@@ -272,8 +272,8 @@ def warning_of(answer: Quantisation) -> str:
     rows = answer.drifting
     if not rows:
         return ""
-    more = f"; and {len(rows) - _MOST_NAMED} more rows" if len(rows) > _MOST_NAMED else ""
-    named = "; ".join(map(str, rows[:_MOST_NAMED]))
+    more = f"; and {len(rows) - _MAX_NAMED} more rows" if len(rows) > _MAX_NAMED else ""
+    named = "; ".join(map(str, rows[:_MAX_NAMED]))
     return f"{answer.table.key_range} keys cannot hold every row: {named}{more}."
 
 

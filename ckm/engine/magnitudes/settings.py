@@ -29,8 +29,8 @@ __all__ = ["MagnitudeNoise", "Rules"]
 
 Rules: TypeAlias = Literal["ckm", "cellkey", "tauargus"]
 
-_MOST_COMPONENTS = 6
-_MOST_DECIMALS = 15
+_MAX_COMPONENTS = 6
+_MAX_DECIMALS = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,17 +262,17 @@ class MagnitudeNoise:
 
     def _range_problems(self) -> Iterator[str]:
         values: Any = self.factors
-        is_list = isinstance(values, tuple) and 1 <= len(values) <= _MOST_COMPONENTS
+        is_list = isinstance(values, tuple) and 1 <= len(values) <= _MAX_COMPONENTS
         if not is_list or not all(is_number(v, above=0, maximum=1) for v in values):
-            yield f"factors must be a tuple of 1 to {_MOST_COMPONENTS} numbers in (0, 1]"
+            yield f"factors must be a tuple of 1 to {_MAX_COMPONENTS} numbers in (0, 1]"
         elif values[0] != 1:
             yield f"the first of the factors must be 1, not {values[0]!r}"
         yield from problems_of(self.least_noise, "least_noise", minimum=0)
-        for name, least in (("decimals", -_MOST_DECIMALS), ("key_decimals", 1)):
+        for name, least in (("decimals", -_MAX_DECIMALS), ("key_decimals", 1)):
             value = getattr(self, name)
             if name != "decimals" or value is not None:
                 yield from problems_of(
-                    value, name, is_whole=True, minimum=least, maximum=_MOST_DECIMALS
+                    value, name, is_whole=True, minimum=least, maximum=_MAX_DECIMALS
                 )
 
     def _joint_problems(self) -> Iterator[str]:
