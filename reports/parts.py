@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
 from reports.catalogues.wording import written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from reports.catalogues.wording import Kind
     from reports.facts.release import Outcome
@@ -30,6 +31,7 @@ __all__ = [
 #: What stands where there is no number.
 NOTHING = "–"
 _Item = TypeVar("_Item")
+_Key = TypeVar("_Key")
 
 #: Whether a figure is the best that can be, the worst, or between.
 Rating: TypeAlias = Literal["best", "part", "worst"]
@@ -201,15 +203,32 @@ class Lines(Generic[_Item]):
         **values: str,
     ) -> Lines[_Item]:
         """Add a column of numbers, each written as the kind says."""
+        heading = self.words.say(heading, **values)
+        return self.column(Column(heading, is_number=True), self._written(entry, kind))
 
+    def _written(
+        self, entry: Callable[[_Item], Entry | float | None], kind: Kind
+    ) -> Callable[[_Item], Entry]:
         def said(item: _Item) -> Entry:
             value = entry(item)
             if isinstance(value, Cell):
                 return value
             return NOTHING if value is None else written(self.words, value, kind)
 
-        heading = self.words.say(heading, **values)
-        return self.column(Column(heading, is_number=True), said)
+        return said
+
+    def numbers(
+        self,
+        headings: Mapping[_Key, str],
+        entry: Callable[[_Item, _Key], Entry | float | None],
+        kind: Kind = "plain",
+    ) -> Lines[_Item]:
+        """Add a column of numbers per key, under its heading in the language of the page."""
+        lines = self
+        for key, heading in headings.items():
+            said = self._written(partial(_of_key, entry, key), kind)
+            lines = lines.column(Column(heading, is_number=True), said)
+        return lines
 
     def table(
         self, ident: str, caption: str, *, n_heads: int = 1, notes: Iterable[str] = ()
@@ -235,3 +254,9 @@ class Lines(Generic[_Item]):
             data=self.table(f"{ident}-data", caption or title),
             notes=tuple(notes),
         )
+
+
+def _of_key(
+    entry: Callable[[_Item, _Key], Entry | float | None], key: _Key, item: _Item
+) -> Entry | float | None:
+    return entry(item, key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.training import ATTACKS, INVERSIONS
@@ -278,24 +277,27 @@ def _attacks(words: Words, facts: AuditFacts) -> Table:
         for rate in attack.rates
     )
 
-    def found_at(place: float, line: tuple[ModelFact, MembershipFact]) -> Entry:
+    def found_at(line: tuple[ModelFact, MembershipFact], place: float) -> Entry:
         rates = [rate for rate in line[1].rates if rate.false_positive_rate == place]
         return _rate(words, rates[-1]) if rates else NOTHING
 
-    lines = (
+    say, share = words.say, words.numbers.share
+    return (
         Lines(words, [(model, attack) for model in facts.models for attack in model.attacks])
         .text("Attack", lambda line: _name(words, line[1]))
         .text("Model", lambda line: line[0].name)
         .number("area under the curve", lambda line: line[1].auc, "probability")
         .number("advantage", lambda line: _advantage(words, line[1]))
-    )
-    for place in places:
-        share = words.numbers.share(place)
-        lines = lines.number("members found at %(rate)s", partial(found_at, place), rate=share)
-    return lines.text("Outcome", lambda line: _attack_outcome(words, line[1])).table(
-        "attacks",
-        words.say("What each attack reached, and the most that the promise allows"),
-        n_heads=2,
+        .numbers(
+            {place: say("members found at %(rate)s", rate=share(place)) for place in places},
+            found_at,
+        )
+        .text("Outcome", lambda line: _attack_outcome(words, line[1]))
+        .table(
+            "attacks",
+            words.say("What each attack reached, and the most that the promise allows"),
+            n_heads=2,
+        )
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from reports.pages.training.private import (
     scheme,
     unit_of,
 )
-from reports.parts import NOTHING, Cell, Column, Figure, Lines
+from reports.parts import NOTHING, Cell, Figure, Lines
 
 if TYPE_CHECKING:
     from reports.downloads import Download
@@ -335,14 +334,15 @@ def _surface(words: Words, facts: StudyFacts) -> Figure:
         if is_there
         else None,
     )
-    lines = Lines(words, tuple(zip(rows, facts.surface, strict=True))).number(
-        "batch size", itemgetter(0)
-    )
-    for place, noise in enumerate(columns):
-        lines = lines.column(
-            Column(f"σ = {noise}", is_number=True),
-            partial(lambda at, line: words.numbers.amount(line[1][at]), place),
+    lines = (
+        Lines(words, list(zip(rows, facts.surface, strict=True)))
+        .number("batch size", itemgetter(0))
+        .numbers(
+            {place: f"σ = {noise}" for place, noise in enumerate(columns)},
+            lambda line, place: line[1][place],
+            "amount",
         )
+    )
     return Figure(
         id=data.id,
         title=title,
