@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.comparison import FINDINGS
+from reports.catalogues.pages import headings
 from reports.pages.definitions import definitions
 from reports.pages.methods import method_parts
 from reports.pages.release.risk import posterior_table
@@ -84,20 +85,10 @@ def _title(words: Words, facts: ComparisonFacts) -> str:
 
 def _headings(words: Words, facts: ComparisonFacts) -> dict[str, str]:
     """Name the parts of the page: those of methods, those of designs, or both."""
-    headings = {}
-    if facts.methods is not None:
-        headings["methods"] = words.say("Methods, by what was measured")
-        if not facts.scenarios.designs:
-            return headings
-    return headings | {
-        "conclusion": words.say("Conclusion"),
-        "compared": words.say("What was compared"),
-        "scenarios": words.say("Risk and utility"),
-        "sets": words.say("What may become of a count"),
-        "posteriors": words.say("What a published count tells"),
-        "utility": words.say("Utility by variable"),
-        "definitions": words.say("Definitions and references"),
-    }
+    found = headings(words, "comparison", without=("methods",) if facts.methods is None else ())
+    if facts.methods is None or facts.scenarios.designs:
+        return found
+    return {"methods": found["methods"]}
 
 
 def _tables(words: Words, facts: ComparisonFacts) -> Table:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.decoding import CORRECTIONS, PARAMETERS, SUSPICIONS
+from reports.catalogues.pages import headings
 from reports.charts.intervals import Interval, Intervals, interval_bars, interval_lines
 from reports.pages.common import outcome_cell
 from reports.parts import Cell, Figure, Table, numbers, texts
@@ -49,7 +50,7 @@ def decoding_page(words: Words, facts: DecodingFacts) -> tuple[str, dict[str, An
         "title": facts.title or words.say("Decoded reports"),
         "id": "",
         "facts": facts,
-        "headings": _headings(words),
+        "headings": headings(words, "decoding"),
         "verdict": _verdict(words, facts, len(found)),
         "correction": words.say(
             CORRECTIONS[facts.correction], alpha=words.numbers.plain(facts.alpha)
@@ -73,18 +74,6 @@ def decoding_page(words: Words, facts: DecodingFacts) -> tuple[str, dict[str, An
         "limit": None if facts.limit is None else _reports(words, facts, facts.limit),
         "confidence": words.numbers.plain(100 * facts.confidence),
         "parameters": _parameters(words, facts),
-    }
-
-
-def _headings(words: Words) -> dict[str, str]:
-    return {
-        "verdict": words.say("What was found"),
-        "checks": words.say("Do the reports fit?"),
-        "estimates": words.say("Estimates"),
-        "unknown": words.say("What has no name"),
-        "privacy": words.say("What a report tells of a person"),
-        "method": words.say("Method in plain words"),
-        "reproduction": words.say("How to reproduce"),
     }
 
 

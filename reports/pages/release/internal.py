@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.pages import headings
 from reports.catalogues.release import CHECKS
 from reports.pages.common import file_entries, has_failed, outcome_cell, page_title, verdict
 from reports.pages.definitions import definitions
@@ -45,7 +46,7 @@ def internal_page(words: Words, facts: ReleaseFacts) -> tuple[str, dict[str, Any
         "title": page_title(words, words.text(facts.title), facts.id),
         "id": facts.id,
         "facts": facts,
-        "headings": _headings(words),
+        "headings": headings(words, "internal"),
         "verdict": verdict(words, outcomes),
         "has_failed": has_failed(outcomes),
         "checks": _checks(words, facts),
@@ -63,21 +64,6 @@ def internal_page(words: Words, facts: ReleaseFacts) -> tuple[str, dict[str, Any
         "versions": _versions(words, facts),
         "seconds": _seconds(words, facts),
         "definitions": definitions(words, facts.utility, facts.scenarios, facts.risk),
-    }
-
-
-def _headings(words: Words) -> dict[str, str]:
-    return {
-        "verdict": words.say("Verdict and checks"),
-        "released": words.say("What was released"),
-        "protection": words.say("How the counts are protected"),
-        "noise": words.say("Noise, designed and drawn"),
-        "utility": words.say("Utility"),
-        "risk": words.say("Risk"),
-        "scenarios": words.say("Scenarios"),
-        "exceptions": words.say("Warnings and exceptions"),
-        "reproduction": words.say("How to reproduce the release"),
-        "definitions": words.say("Definitions and references"),
     }
 
 

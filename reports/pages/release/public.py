@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.pages import headings
 from reports.catalogues.release import CHECKS
 from reports.pages.common import file_entries, has_failed, outcome_cell, page_title, verdict
 from reports.parts import Table, numbers, texts
@@ -47,25 +48,12 @@ def public_page(words: Words, facts: PublicFacts) -> tuple[str, dict[str, Any]]:
         "title": page_title(words, words.text(facts.title), facts.id),
         "id": facts.id,
         "facts": facts,
-        "headings": _headings(words),
+        "headings": headings(words, "public"),
         "verdict": verdict(words, outcomes),
         "has_failed": has_failed(outcomes),
         "checks": _checks(words, facts),
         "tables": _tables(words, facts),
         "files": _files(words, facts),
-    }
-
-
-def _headings(words: Words) -> dict[str, str]:
-    return {
-        "verdict": words.say("Verdict and checks"),
-        "released": words.say("What was released"),
-        "protection": words.say("How the counts are protected"),
-        "effect": words.say("What the protection does to the counts"),
-        "risk": words.say("What risk remains"),
-        "reproduction": words.say("How to check what you have"),
-        "definitions": words.say("Definitions"),
-        "contact": words.say("Contact"),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.pages import headings
 from reports.catalogues.training import ATTACKS, INVERSIONS
 from reports.charts.curves import Curve, Curves, Spot, curves
 from reports.charts.marked import Marked, MarkedLine, marked_bars
@@ -39,25 +40,11 @@ def audits_page(words: Words, facts: AuditFacts) -> tuple[str, dict[str, Any]]:
     >>> audits_page.__name__  # see `audits_report`
     'audits_page'
     """
-    has_attacks = any(model.attacks for model in facts.models)
-    has_bounds = any(model.one_run for model in facts.models)
-    has_inversions = any(model.inversions for model in facts.models)
     return "audits.html", {
         "title": facts.title or words.say("Attacks on trained models"),
         "id": "",
         "facts": facts,
-        "headings": {
-            "verdict": words.say("Verdict"),
-            **({"membership": words.say("Who was in the data?")} if has_attacks else {}),
-            **({"bounds": words.say("What one run proves")} if has_bounds else {}),
-            **(
-                {"inversions": words.say("What was guessed or rebuilt")}
-                if has_inversions
-                else {}
-            ),
-            "reading": words.say("How to read it"),
-            "numbers": words.say("The numbers as files"),
-        },
+        "headings": headings(words, "audits", without=_missing(facts)),
         "verdict": _verdict(words, facts),
         "is_broken": any(_is_broken(model) for model in facts.models),
         "models": _models(words, facts),
@@ -79,6 +66,16 @@ def audits_page(words: Words, facts: AuditFacts) -> tuple[str, dict[str, Any]]:
         ),
         "downloads": _downloads(facts),
     }
+
+
+def _missing(facts: AuditFacts) -> list[str]:
+    """Name the parts of the page that no model has anything for."""
+    parts = {"membership": "attacks", "bounds": "one_run", "inversions": "inversions"}
+    return [
+        part
+        for part, field in parts.items()
+        if not any(getattr(model, field) for model in facts.models)
+    ]
 
 
 def _is_broken(model: ModelFact) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.pages import headings
 from reports.catalogues.training import CARD_TEXTS, DOUBTS, NEIGHBOURS
 from reports.downloads import as_csv, as_json, download
 from reports.i18n.languages import mark
@@ -38,14 +39,7 @@ def card_page(words: Words, facts: CardFacts) -> tuple[str, dict[str, Any]]:
         "title": facts.title or words.say("Privacy card of a model"),
         "id": "",
         "facts": facts,
-        "headings": {
-            "promise": words.say("Promise"),
-            "meaning": words.say("What that means"),
-            "protected": words.say("Who is protected"),
-            "training": words.say("How it was trained"),
-            "uses": words.say("Data and choices"),
-            "limits": words.say("Limits"),
-        },
+        "headings": headings(words, "card"),
         "is_demonstration": "seed" in facts.doubts,
         "verdict": _verdict(words, facts),
         "doubts": [words.say(DOUBTS[name]) for name in facts.doubts],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.pages import headings
 from reports.catalogues.training import CHOICES, ERRATA, NEIGHBOURS, WAYS, WORTHS
 from reports.catalogues.wording import written
 from reports.charts.curves import Curve, Curves, Spot, curves
@@ -62,15 +63,7 @@ def study_page(words: Words, facts: StudyFacts) -> tuple[str, dict[str, Any]]:
         "title": facts.title or words.say("What private training costs"),
         "id": "",
         "facts": facts,
-        "headings": {
-            "result": words.say("Result"),
-            "schemes": words.say("Other ways to draw batches, other neighbours"),
-            "choices": words.say("One choice at a time"),
-            "surface": words.say("Batch size and noise together"),
-            "formula": words.say("Where the formula comes from"),
-            **({"published": words.say("Published runs")} if facts.published else {}),
-            "reproduction": words.say("Reproduction"),
-        },
+        "headings": headings(words, "study", without=() if facts.published else ("published",)),
         "verdict": _verdict(words, facts),
         "warnings": _warnings(words, facts),
         "scheme": scheme(words, *_HOLDS),

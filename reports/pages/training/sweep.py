@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.pages import headings
 from reports.catalogues.training import CHOICES, TUNING
 from reports.catalogues.wording import written
 from reports.charts.curves import Curve, Curves, Spot, curves
@@ -41,14 +42,7 @@ def sweep_page(words: Words, facts: SweepFacts) -> tuple[str, dict[str, Any]]:
         "title": facts.title or words.say("Training runs compared"),
         "id": "",
         "facts": facts,
-        "headings": {
-            "result": words.say("Result"),
-            "frontier": words.say("Accuracy by ε"),
-            "settings": words.say("Every setting"),
-            "tuning": words.say("What choosing costs"),
-            "reading": words.say("How to read it"),
-            "numbers": words.say("The numbers as files"),
-        },
+        "headings": headings(words, "sweep"),
         "verdict": _verdict(words, facts),
         "remarks": _remarks(words, facts),
         "scheme": _holds(words, facts),
