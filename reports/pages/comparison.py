@@ -11,7 +11,7 @@ from reports.pages.methods import method_parts
 from reports.pages.release.risk import posterior_table
 from reports.pages.release.utility import by_variable
 from reports.pages.scenarios import figure_table, scenario_parts
-from reports.parts import Table, numbers, texts
+from reports.parts import Lines, Table, numbers, texts
 
 if TYPE_CHECKING:
     from reports.facts.release import ComparisonFacts, SetFact
@@ -139,25 +139,22 @@ def _sets(
 def _certainty(words: Words, facts: ComparisonFacts) -> Table:
     """Arrange P(sensitive | published) with designs down and published counts across."""
     published = sorted({f.published for some in facts.posteriors.values() for f in some})
-    rows = []
-    for design, some in facts.posteriors.items():
-        known = {fact.published: fact.sensitive for fact in some}
-        rows.append(
-            (
-                design,
-                *(
-                    words.numbers.probability(known[n]) if n in known else words.say("never")
-                    for n in published
-                ),
-            )
+    known = {
+        (design, fact.published): fact.sensitive
+        for design, some in facts.posteriors.items()
+        for fact in some
+    }
+    return (
+        Lines(words, facts.posteriors)
+        .text("Design", str)
+        .numbers(
+            {n: words.numbers.count(n) for n in published},
+            lambda design, n: known.get((design, n), words.say("never")),
+            "probability",
         )
-    return Table(
-        id="certainty",
-        caption=words.say("Probability that the original is sensitive, by published count"),
-        columns=(
-            *texts(words.say("Design")),
-            *numbers(*(words.numbers.count(n) for n in published)),
-        ),
-        rows=tuple(rows),
-        notes=(words.say("Never: the design never publishes this count."),),
+        .table(
+            "certainty",
+            words.say("Probability that the original is sensitive, by published count"),
+            notes=(words.say("Never: the design never publishes this count."),),
+        )
     )
