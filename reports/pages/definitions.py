@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 from reports.catalogues.measures import figure_name, measure_name
 from reports.catalogues.pages import TERMS
 from reports.catalogues.release import ATTACKS, REFERENCES
-from reports.parts import Cell, Table, texts
+from reports.parts import Cell, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reports.facts.release import MeasureFact, RiskFacts, ScenarioFacts
     from reports.i18n.languages import Words
+    from reports.parts import Table
 
 __all__ = ["definitions"]
 
@@ -82,16 +83,13 @@ def _figures(words: Words, scenarios: ScenarioFacts | None) -> Table:
 def _defined(
     words: Words, *, ident: str, caption: str, lines: Sequence[tuple[str, str, str, str]]
 ) -> Table:
-    return Table(
-        id=ident,
-        caption=caption,
-        columns=texts(
-            words.say("Name"), words.say("In words"), words.say("Unit"), words.say("Definition")
-        ),
-        rows=tuple(
-            (Cell(text=name, is_code=True), called, words.say(unit), words.say(definition))
-            for name, called, unit, definition in lines
-        ),
+    return (
+        Lines(words, lines)
+        .text("Name", lambda line: Cell(text=line[0], is_code=True))
+        .text("In words", lambda line: line[1])
+        .text("Unit", lambda line: words.say(line[2]))
+        .text("Definition", lambda line: words.say(line[3]))
+        .table(ident, caption)
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from reports.catalogues.measures import measure_name
 from reports.charts.spread import Spread, SpreadLine, spread
 from reports.pages.release.measures import class_words, measure_entry
-from reports.parts import Figure, Table, numbers, texts
+from reports.parts import Figure, Lines, Table, numbers, texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,33 +130,25 @@ def spread_picture(words: Words, overall: Sequence[MeasureFact]) -> list[Figure]
         ),
         across=words.say("counts"),
     )
-    write = words.numbers.amount
+    table = (
+        Lines(words, lines)
+        .text("Cells", lambda line: line.name)
+        .number("least", lambda line: line.least, "amount")
+        .numbers({0.1: words.numbers.plain(0.1)}, lambda line, _: line.q10, "amount")
+        .number("median", lambda line: line.median, "amount")
+        .numbers({0.9: words.numbers.plain(0.9)}, lambda line, _: line.q90, "amount")
+        .number("largest", lambda line: line.most, "amount")
+        .table(
+            "spread-data",
+            words.say("Absolute deviation of a cell, by class of original counts"),
+        )
+    )
     return [
         Figure(
             id="spread",
             title=title,
             svg=spread(words, data, lines),
-            data=Table(
-                id="spread-data",
-                caption=words.say("Absolute deviation of a cell, by class of original counts"),
-                columns=(
-                    *texts(words.say("Cells")),
-                    *numbers(
-                        words.say("least"),
-                        words.numbers.plain(0.1),
-                        words.say("median"),
-                        words.numbers.plain(0.9),
-                        words.say("largest"),
-                    ),
-                ),
-                rows=tuple(
-                    (
-                        line.name,
-                        *map(write, (line.least, line.q10, line.median, line.q90, line.most)),
-                    )
-                    for line in lines
-                ),
-            ),
+            data=table,
             notes=(words.say("Box: the middle 80 percent of the cells; bar: the median."),),
         )
     ]
