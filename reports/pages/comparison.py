@@ -11,7 +11,7 @@ from reports.pages.methods import method_parts
 from reports.pages.release.risk import posterior_table
 from reports.pages.release.utility import by_variable
 from reports.pages.scenarios import figure_table, scenario_parts
-from reports.parts import Lines, Table, numbers, texts
+from reports.parts import Lines, Table, texts
 
 if TYPE_CHECKING:
     from reports.facts.release import ComparisonFacts, SetFact
@@ -92,11 +92,11 @@ def _headings(words: Words, facts: ComparisonFacts) -> dict[str, str]:
 
 
 def _tables(words: Words, facts: ComparisonFacts) -> Table:
-    return Table(
-        id="tables",
-        caption=words.say("Tables, with their cells, empty ones included"),
-        columns=(*texts(words.say("Table")), *numbers(words.say("Cells"))),
-        rows=tuple((name, words.numbers.count(cells)) for name, cells in facts.tables.items()),
+    return (
+        Lines(words, facts.tables.items())
+        .text("Table", lambda line: line[0])
+        .number("Cells", lambda line: line[1], "count")
+        .table("tables", words.say("Tables, with their cells, empty ones included"))
     )
 
 
@@ -125,7 +125,7 @@ def _sets(
     return Table(
         id=ident,
         caption=caption,
-        columns=(*texts(words.say("Design"), *(words.numbers.count(n) for n in counts)),),
+        columns=texts(words.say("Design"), *(words.numbers.count(n) for n in counts)),
         rows=tuple(
             (
                 design,
