@@ -61,9 +61,9 @@ def decoding_facts(found: Decoding, *, title: str = "") -> DecodingFacts:
         unknown=_amount(found, found.unknown),
         rest=_amount(found, found.rest),
         mass=_amount(found, found.mass),
-        suspicions=tuple(
+        diagnostics=tuple(
             fact_of(SuspicionFact, own, cohort=own.example[0], bit=own.example[1])
-            for own in found.suspicions
+            for own in found.diagnostics
         ),
     )
 

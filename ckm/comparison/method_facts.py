@@ -38,17 +38,19 @@ def method_facts(found: MethodComparison) -> MethodFacts:
     >>> method_facts(compare_methods(read_job("job.toml"))).drawn  # doctest: +SKIP
     'areas'
     """
-    bench = found.bench
+    testbed = found.testbed
     return fact_of(
         MethodFacts,
         found.experiment,
-        bench,
+        testbed,
         methods=tuple(_method(result) for result in found.results),
-        tables=tuple(tuple(bench.names[place] for place in table) for table in bench.tables),
-        geography=bench.names[bench.geography],
-        target=bench.names[bench.target],
-        records=len(bench.records),
-        all_records=bench.n_records,
+        tables=tuple(
+            tuple(testbed.names[place] for place in table) for table in testbed.tables
+        ),
+        geography=testbed.names[testbed.geography],
+        target=testbed.names[testbed.target],
+        records=len(testbed.records),
+        all_records=testbed.n_records,
     )
 
 

@@ -51,7 +51,7 @@ Facts: TypeAlias = (
 _OUTCOMES = get_args(release.Outcome)
 #: Facts about how batches are drawn, and about neighbours.
 _SCHEMES = (ClaimFact, PlanFact, SweepFacts, ModelFact, CardFacts)
-_MOST_PROBLEMS = 10
+_MAX_PROBLEMS = 10
 _LARGEST = 10**30 - 1
 _BROKEN = re.compile("[\ud800-\udfff]")
 
@@ -117,8 +117,8 @@ def require_sound(facts: Facts) -> None:
     """
     problems = list(dict.fromkeys((*_bad_values(facts), *_unknown_names(facts))))
     if problems:
-        shown = "; ".join(problems[:_MOST_PROBLEMS])
-        more = len(problems) - _MOST_PROBLEMS
+        shown = "; ".join(problems[:_MAX_PROBLEMS])
+        more = len(problems) - _MAX_PROBLEMS
         raise ReportError(
             f"There is no page of these facts: {shown}{f'; and {more} more' * (more > 0)}.",
             hint="reports.catalogues has the names that pages know"

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["class_name", "noise_parts"]
 
 #: A table of more cells than this is not repeated on the page; report.json has it.
-_MOST_CELLS = 3000
+_MAX_CELLS = 3000
 #: A picture with more rows or columns than this shows the first ones.
-_MOST_LINES = 60
+_MAX_LINES = 60
 
 
 def noise_parts(words: Words, noise: NoiseFacts) -> dict[str, Any]:
@@ -112,8 +112,8 @@ def _classes(words: Words, noise: NoiseFacts) -> Table:
             "probability",
         )
         .number("Share unchanged, drawn", lambda f: or_absent(f, f.stay_drawn), "probability")
-        .number("Range, designed", lambda f: span(f, f.least_designed, f.most_designed))
-        .number("Range, drawn", lambda f: span(f, f.least_drawn, f.most_drawn))
+        .number("Range, designed", lambda f: span(f, f.least_designed, f.max_designed))
+        .number("Range, drawn", lambda f: span(f, f.least_drawn, f.max_drawn))
         .table(
             "classes",
             words.say("Noise by class of original counts"),
@@ -168,8 +168,8 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
     law = noise.transition
     if not law or not law[0]:
         return []
-    rows = min(len(law), _MOST_LINES)
-    columns = min(max(map(len, law)), _MOST_LINES)
+    rows = min(len(law), _MAX_LINES)
+    columns = min(max(map(len, law)), _MAX_LINES)
     last = len(law) - 1
     count = words.numbers.count
     names = [_row_name(words, i, last=last, cycle=noise.cycle) for i in range(rows)]
@@ -208,10 +208,10 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
         notes.append(
             words.say(
                 "The picture shows the first %(n)s rows and columns; report.json has all.",
-                n=count(_MOST_LINES),
+                n=count(_MAX_LINES),
             )
         )
-    shown = law[: max(1, min(rows, _MOST_CELLS // columns))]
+    shown = law[: max(1, min(rows, _MAX_CELLS // columns))]
     figure = (
         Lines(words, list(zip(names, shown, strict=False)))
         .number("Original", lambda line: line[0])

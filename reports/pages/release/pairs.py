@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["pair_picture"]
 
 #: A picture with more bins than this shows the first ones; so does its table of pairs.
-_MOST_BINS = 60
-_MOST_PAIRS = 3000
+_MAX_BINS = 60
+_MAX_PAIRS = 3000
 
 
 def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
@@ -42,7 +42,7 @@ def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
         return []
     count = words.numbers.count
     every = sorted({n for pair in pairs for n in (pair.original, pair.published)})
-    bins = every[:_MOST_BINS]
+    bins = every[:_MAX_BINS]
     place = {n: position for position, n in enumerate(bins)}
     most = max(pair.cells for pair in pairs)
     title = words.say("Published against original counts")
@@ -68,7 +68,7 @@ def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
         if pair.original in place and pair.published in place
     }
     table = (
-        Lines(words, pairs[:_MOST_PAIRS])
+        Lines(words, pairs[:_MAX_PAIRS])
         .number("Original", lambda pair: pair.original, "count")
         .number("Published", lambda pair: pair.published, "count")
         .number("Cells", lambda pair: pair.cells, "count")
@@ -88,12 +88,12 @@ def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
 
 
 def _cut(words: Words, n_bins: int) -> tuple[str, ...]:
-    if n_bins <= _MOST_BINS:
+    if n_bins <= _MAX_BINS:
         return ()
     return (
         words.say(
             "The picture shows the first %(n)s rows and columns; report.json has all.",
-            n=words.numbers.count(_MOST_BINS),
+            n=words.numbers.count(_MAX_BINS),
         ),
     )
 
