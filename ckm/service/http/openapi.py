@@ -24,6 +24,7 @@ __all__ = ["openapi"]
 
 _SCHEMA = "#/components/schemas/"
 _TEXT = {"type": "string"}
+_WHOLE = {"type": "integer"}
 _PROBLEMS = {
     400: "The request is wrong.",
     401: "A valid token is needed.",
@@ -37,12 +38,12 @@ _PROBLEMS = {
     503: "The service is busy, or the table took too long.",
 }
 _ALWAYS = {400, 413, 500, 503}
-_RATE = {
-    **{name: {"schema": _TEXT} for name in ("RateLimit-Policy", "RateLimit")},
-    **{
-        name: {"schema": {"type": "integer"}}
-        for name in ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
-    },
+_RATE: dict[str, Any] = {
+    "RateLimit-Policy": {"schema": _TEXT},
+    "RateLimit": {"schema": _TEXT},
+    "RateLimit-Limit": {"schema": _WHOLE},
+    "RateLimit-Remaining": {"schema": _WHOLE},
+    "RateLimit-Reset": {"schema": _WHOLE},
 }
 _LANGUAGE = {
     "Content-Language": {"schema": {"type": "string", "enum": ["en", "fr"]}, "required": True}
@@ -50,7 +51,7 @@ _LANGUAGE = {
 _ETAG = {"ETag": {"schema": _TEXT, "required": True}}
 _OF_STATUS: dict[int, dict[str, Any]] = {
     401: {"WWW-Authenticate": {"schema": _TEXT, "required": True}},
-    429: {"Retry-After": {"schema": {"type": "integer"}, "required": True}},
+    429: {"Retry-After": {"schema": _WHOLE, "required": True}},
 }
 _PARAMETERS: dict[str, dict[str, Any]] = {
     "lang": {"schema": _TEXT, "description": "Language."},

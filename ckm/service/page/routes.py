@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ckm.service.answering.answer import Answer
 from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.refusal import Refusal
 from ckm.service.answering.render import Rendered, etag_of
@@ -145,9 +146,7 @@ class Page:
         language: str,
         deadline: Deadline,
     ) -> Outcome | Rendered:
-        query, wrong = query_of(
-            asked, self._table_service.variables, measures=self._table_service.measures
-        )
+        query, wrong = query_of(asked, self._table_service)
         self._table_service.require_filters(query, caller)  # before any work for the filter
         wrong += self._wrong_filter(query)
         if wrong:
@@ -164,7 +163,7 @@ class Page:
             deadline=deadline,
         )
         if isinstance(made, Refusal):
-            return Outcome(refusal=made)
+            return Outcome(answer=Answer(query=query, refusal=made))
         return made
 
     def _wrong_filter(self, query: Query) -> list[ClientError]:
