@@ -7,7 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
+from starlette.routing import Route
 
+from ckm.service.answering.answer import Answer
 from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.refusal import Refusal
 from ckm.service.answering.render import Rendered, etag_of
@@ -20,7 +22,6 @@ from ckm.service.page.sign_in import SignIn, session_of
 from reports.service import ASSETS, asset, service_page
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
     from starlette.requests import Request
 
     from ckm.service.access.tokens import Caller
@@ -57,17 +58,13 @@ class Page:
         self._context = context
         self._table_service = context.table_service
 
-    def add_to(self, app: FastAPI) -> None:
-        """Add the routes to an application.
-
-        Parameters
-        ----------
-        app
-            The application.
-        """
-        app.add_route("/", self.get_page, include_in_schema=False)
-        SignIn(self._context, policy=_POLICY).add_to(app)
-        app.add_route("/static/{name}", self.get_asset, include_in_schema=False)
+    def routes(self) -> list[Route]:
+        """Return the routes of the page."""
+        return [
+            Route("/", self.get_page),
+            *SignIn(self._context, policy=_POLICY).routes(),
+            Route("/static/{name}", self.get_asset),
+        ]
 
     async def get_asset(self, request: Request) -> Response:
         """Send the style sheet or the script."""
@@ -149,9 +146,7 @@ class Page:
         language: str,
         deadline: Deadline,
     ) -> Outcome | Rendered:
-        query, wrong = query_of(
-            asked, self._table_service.variables, measures=self._table_service.measures
-        )
+        query, wrong = query_of(asked, self._table_service)
         self._table_service.require_filters(query, caller)  # before any work for the filter
         wrong += self._wrong_filter(query)
         if wrong:
@@ -168,7 +163,7 @@ class Page:
             deadline=deadline,
         )
         if isinstance(made, Refusal):
-            return Outcome(refusal=made)
+            return Outcome(answer=Answer(query=query, refusal=made))
         return made
 
     def _wrong_filter(self, query: Query) -> list[ClientError]:
