@@ -162,8 +162,8 @@ def attack(world: World, service: Service, *, seed: int, number: int) -> Report:
 def _leave_out_what_is_published(world: World, service: Service) -> None:
     """Keep as secrets the counts that noise changed, and the categories that are not listed."""
     token = world.words.tokens[0]
-    for wish in ("valuecodes[sex]=*&valuecodes[category]=*", "valuecodes[age_tree]=*"):
-        status, shown = service.get(f"{DATA}?{wish}", token)
+    for criterion in ("valuecodes[sex]=*&valuecodes[category]=*", "valuecodes[age_tree]=*"):
+        status, shown = service.get(f"{DATA}?{criterion}", token)
         world.originals -= set(_NUMBER.findall(shown))
         if status != 200:
             raise SystemExit(f"a good request got {status}: {shown!r}")

@@ -347,7 +347,7 @@ def _noise(rng: random.Random, words: Words) -> Shot:
     return Shot(kind="noise", raw=bytes(text))
 
 
-def _wish(rng: random.Random, words: Words) -> Shot:
+def _criterion(rng: random.Random, words: Words) -> Shot:
     """Make a sound selection of anything."""
     chosen = rng.sample(NAMES[:5], rng.randint(1, 3))
     codes = ("*", "Total", "top(2)", "bottom(1)", "?", "F,M", "A,[range(B,D)]", "0*")
@@ -360,6 +360,6 @@ def _wish(rng: random.Random, words: Words) -> Shot:
 
 
 _WEIGHTS = {
-    _good: 22, _wish: 8, _filter: 8, _injected: 22, _body: 14, _huge: 2, _method: 4, _path: 7,
+    _good: 22, _criterion: 8, _filter: 8, _injected: 22, _body: 14, _huge: 2, _method: 4, _path: 7,
     _header: 5, _stranger: 4, _poor: 1, _raw: 2, _noise: 2,
 }  # fmt: skip

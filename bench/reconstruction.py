@@ -25,7 +25,7 @@ from bench.measure import arguments
 from ckm.config.service.build import read_service
 from ckm.config.service.service import RECONSTRUCTION
 from ckm.service.http.app import make_app
-from ckm.service.process.server import open_desk
+from ckm.service.process.server import open_table_service
 from tables import Secret
 
 if TYPE_CHECKING:
@@ -269,8 +269,8 @@ def main() -> None:
             Secret(np.random.default_rng(sizes.seed).bytes(32)).write(folder / "secret.key")
             (folder / "job.toml").write_text(JOB)
             (folder / "service.toml").write_text(SERVICE + more)
-            with open_desk(read_service(folder / "service.toml")) as desk:
-                caller = Caller(make_app(desk))
+            with open_table_service(read_service(folder / "service.toml")) as table_service:
+                caller = Caller(make_app(table_service))
                 rng = np.random.default_rng(sizes.seed)
                 print(f"\n{kind}")
                 if not more:

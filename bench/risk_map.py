@@ -21,7 +21,7 @@ from risk.risk_map.designs import MapDesign, build_designs, noise_grid
 from risk.risk_map.map import risk_utility_map
 
 if TYPE_CHECKING:
-    from ckm.engine.cell_histogram import Tally
+    from ckm.engine.cell_histogram import CountHistogram
 
 
 def designs() -> dict[str, MapDesign]:
@@ -40,7 +40,7 @@ def designs() -> dict[str, MapDesign]:
     return grid | others
 
 
-def tables(persons: int) -> Tally:
+def tables(persons: int) -> CountHistogram:
     """Make up the register and tabulate it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -48,7 +48,7 @@ def tables(persons: int) -> Tally:
         (folder / "job.toml").write_text(JOB, encoding="utf-8")
         job = read_job(folder / "job.toml")
         with open_engine(job, load_ptable(job)) as engine:
-            return engine.tally(job.tables)
+            return engine.count_histogram(job.tables)
 
 
 def measured(persons: int, kind: str) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def memory_mb(pid: int, line: str) -> float:
     return int(re.search(rf"{line}:\s+(\d+)", status)[1]) * 1024 / 1e6
 
 
-def wish(**codes: str) -> str:
+def criterion(**codes: str) -> str:
     return "&".join(
         f"valuecodes[{name}]={quote(code, safe='')}" for name, code in codes.items()
     )
@@ -126,9 +126,9 @@ def level(name: str, rest: str) -> str:
 
 
 FIRST = {
-    "department,age,category": level("department", wish(age="*", category="*")),
-    "age,category": wish(age="*", category="*"),
-    "region,age": level("region", wish(age="*")),
+    "department,age,category": level("department", criterion(age="*", category="*")),
+    "age,category": criterion(age="*", category="*"),
+    "region,age": level("region", criterion(age="*")),
 }
 
 
@@ -186,14 +186,14 @@ def mixed(rng: np.random.Generator, size: int) -> list[str]:
         category = "ABCDE"[int(rng.integers(5))]
         made[
             (
-                level("region", wish(age=age, category="*")),
-                level("department", wish(age=age)),
-                wish(geo=area, age=age, category="*"),
-                wish(age=age, category=category + ",Total"),
-                level("region", wish(category="*"))
+                level("region", criterion(age=age, category="*")),
+                level("department", criterion(age=age)),
+                criterion(geo=area, age=age, category="*"),
+                criterion(age=age, category=category + ",Total"),
+                level("region", criterion(category="*"))
                 + "&filter="
                 + quote(f"age > {rng.integers(15, 69)}"),
-                level("department", wish(category="*"))
+                level("department", criterion(category="*"))
                 + "&filter="
                 + quote(f"age < {rng.integers(20, 69)} and category <> '{category}'"),
             )[kind]
@@ -267,11 +267,11 @@ def measure(port: int, pid: int, data: Path) -> dict[str, str]:
     client = Client(port)
     told = {"start": f"CPU {cpu_s(pid):.1f} s, resident {memory_mb(pid, 'VmRSS'):.0f} MB"}
     told |= first_tables(client, pid, data)
-    client.get(level("department", wish(age="*", category="*")))
+    client.get(level("department", criterion(age="*", category="*")))
     plain = [q for q in mixed(np.random.default_rng(7), 200) if "filter" not in q][:100]
     told |= many(client, pid, "rolled up", plain)
     told |= many(client, pid, "repeated exactly", plain)
-    ten = level("department", wish(age="[range(15,40)]", category="*"))
+    ten = level("department", criterion(age="[range(15,40)]", category="*"))
     filtered = [f"{ten}&filter=" + quote(f"age <= {age}") for age in range(60, 70)]
     told |= many(client, pid, "13,000 cells", filtered)
     told |= clients(port, pid, mixed(np.random.default_rng(8), 200), number=8)

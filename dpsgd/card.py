@@ -28,7 +28,7 @@ _DEMONSTRATION = "a seed: a demonstration, not a release"
 _FORMAT = 1
 _LONGEST = 1000
 _LARGEST_TEXT = 100_000
-_MOST_TRIALS = 10_000
+_MAX_TRIALS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,8 +203,8 @@ def card_of(
     >>> round(one.epsilon, 2), round(ten.epsilon, 2), ten.tuning
     (1.97, 7.28, 'all trials count')
     """
-    if not 1 <= trials <= _MOST_TRIALS:
-        raise DPSGDError(f"trials must lie between 1 and {_MOST_TRIALS:,}, not {trials!r}.")
+    if not 1 <= trials <= _MAX_TRIALS:
+        raise DPSGDError(f"trials must lie between 1 and {_MAX_TRIALS:,}, not {trials!r}.")
     cost = plan.cost(trials * plan.steps)
     if not math.isfinite(cost.epsilon):
         raise DPSGDError(

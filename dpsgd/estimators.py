@@ -17,7 +17,7 @@ from dpsgd.errors import DPSGDError, PlanError, TrainingDataError
 from dpsgd.files.model_file import read_model, write_model
 from dpsgd.networks import image_network, linear_network, started
 from dpsgd.schema import Category, Number
-from dpsgd.training.callbacks import Course
+from dpsgd.training.callbacks import Callbacks
 from dpsgd.training.sampler import check_size
 from dpsgd.training.training import PrivateTraining
 
@@ -120,7 +120,7 @@ class _Estimator:
         dp.BudgetSpentError
             If the ledger has less left than the plan costs; then no step is taken.
         """
-        course = Course(
+        callbacks = Callbacks(
             ledger=ledger,
             who=who,
             what=what,
@@ -134,7 +134,7 @@ class _Estimator:
         if len(x) != len(goal):
             raise TrainingDataError("Records and targets must be equally many.")
         check_size(self.plan, len(x))
-        self._fit(x, torch.from_numpy(goal), course=course)
+        self._fit(x, torch.from_numpy(goal), callbacks=callbacks)
         return self
 
     def card(
@@ -188,7 +188,7 @@ class _Estimator:
             )
         return found
 
-    def _fit(self, x: Tensor, y: Tensor, *, course: Course) -> None:
+    def _fit(self, x: Tensor, y: Tensor, *, callbacks: Callbacks) -> None:
         self.inputs_ = int(x.shape[1])
         network = started(lambda: self._build(self.inputs_), self.plan.seed).to(self.device)
         optimizer = torch.optim.SGD(
@@ -197,11 +197,11 @@ class _Estimator:
         training = PrivateTraining(
             self.plan, model=network, optimizer=optimizer, average=self.average
         )
-        course.take(training, x, y, criterion=self._losses, settings=self._settings())
+        callbacks.take(training, x, y, criterion=self._losses, settings=self._settings())
         if self.average:
             training.use_average()
         training.close()
-        self.checkpoint_ = None if course.checkpoint is None else Path(course.checkpoint)
+        self.checkpoint_ = None if callbacks.checkpoint is None else Path(callbacks.checkpoint)
         if not all(bool(torch.isfinite(p).all()) for p in network.parameters()):
             if self.checkpoint_ is not None:
                 self.checkpoint_.unlink(missing_ok=True)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["KeyIndex", "cycle_length", "look_up", "serving_row"]
 
 _CHUNK = 1 << 17
-_MOST_BUCKETS = 4096
-_MOST_CELLS = 1 << 21
+_MAX_BUCKETS = 4096
+_MAX_CELLS = 1 << 21
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -99,7 +99,7 @@ class KeyIndex:
         ends = [
             [-(-upper * keys // table.key_range) for upper in uppers] for uppers in table.upper
         ]
-        n_buckets = min(_MOST_BUCKETS, keys, max(1, _MOST_CELLS // table.n_rows))
+        n_buckets = min(_MAX_BUCKETS, keys, max(1, _MAX_CELLS // table.n_rows))
         width = 1 << (-(-keys // n_buckets) - 1).bit_length()
         n_buckets = -(-keys // width)
         largest = table.max_noise

@@ -18,7 +18,7 @@ from rappor.client.simulate import population, simulate_counts
 from rappor.counts import Counts
 from rappor.decoding.candidates import Candidates
 from rappor.decoding.decode import decode
-from rappor.decoding.diagnostics import Suspicion, suspicions
+from rappor.decoding.diagnostics import Diagnostic, diagnostics
 from rappor.decoding.joint import Joint, joint
 from rappor.decoding.ngrams import Discovery, discover, draw_pairs, pieces
 from rappor.decoding.result import Amount, Decoding
@@ -52,7 +52,7 @@ __all__ = [
     "RapporInfeasibleError",
     "ReportFileError",
     "Reports",
-    "Suspicion",
+    "Diagnostic",
     "ValueLedger",
     "as_drawn",
     "bit_losses",
@@ -74,6 +74,6 @@ __all__ = [
     "solve",
     "sum_files",
     "sum_reports",
-    "suspicions",
+    "diagnostics",
     "write_reports",
 ]

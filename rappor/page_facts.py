@@ -66,11 +66,11 @@ def decoding_facts(found: Decoding, *, title: str = "") -> DecodingFacts:
         dispersion=found.dispersion,
         misfit=found.misfit,
         mass_misfit=found.mass_misfit,
-        suspicions=tuple(
+        diagnostics=tuple(
             SuspicionFact(
                 name=own.name, found=own.found, cohort=own.example[0], bit=own.example[1]
             )
-            for own in found.suspicions
+            for own in found.diagnostics
         ),
     )
 

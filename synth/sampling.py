@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Drawn", "draw_kept"]
 
 _CHUNK = 250_000
-_MOST_TRIES = 50
+_MAX_TRIES = 50
 _AT_LEAST = 20_000
 
 
@@ -104,7 +104,7 @@ def draw_kept(
     Every record that is returned was kept. After ``50 * number + 20000`` draws the rest are
     copies of kept ones, and a warning says so.
     """
-    pile, limit = _Pile(), _MOST_TRIES * number + _AT_LEAST
+    pile, limit = _Pile(), _MAX_TRIES * number + _AT_LEAST
     if number == 0:
         return draw(0)
     while pile.size < number and pile.tries < limit:

@@ -139,20 +139,22 @@ class Synthesizer:
         ...
         synth.errors.UndeclaredError: The domains of 'age' are not declared; ...
         """
-        tell = progress or _quiet
+        report_progress = progress or _quiet
         noise = noise or SecureNoise()
         if isinstance(budget, Claim) or is_unprotected(self.method):
             claim = self._claim(budget, discovery=discovery, priors=priors)
-            return self._without_protection(frame, claim, noise=noise, tell=tell)
+            return self._without_protection(
+                frame, claim, noise=noise, report_progress=report_progress
+            )
         if discovery is None:
             self.schema.require_declared()
-        tell("encode", 0, 3)
+        report_progress("encode", 0, 3)
         neighbours = self._neighbours(budget.adjacency)
         records, container = self._taken(frame)
         schema, found, aside = self._declared(records, budget, discovery, neighbours, noise)
         schema = schema.cut_at_rules()
         codes = encode(records, schema)
-        tell("fit", 1, 3)
+        report_progress("fit", 1, 3)
         present = [column.domain_size for column in schema.columns]
         rho = budget.concentrated(aside=aside) - sum(call.rho for call in found)
         constraints = constraints_of(schema)
@@ -171,7 +173,7 @@ class Synthesizer:
             **({} if self.method == "tables" else {"present": present}),
         )
         calls = (*found, *calls_of(engine.spends, schema.names))
-        tell("fit", 3, 3)
+        report_progress("fit", 3, 3)
         logger.info("model fitted", extra={"columns": len(schema.columns), "calls": len(calls)})
         return Model(
             schema=schema,
@@ -217,15 +219,15 @@ class Synthesizer:
         claim: Claim,
         *,
         noise: NoiseSource,
-        tell: Callable[[str, int, int], None],
+        report_progress: Callable[[str, int, int], None],
     ) -> Model:
         """Fit a method that spends more than it claims."""
         self.schema.require_declared()
-        tell("encode", 0, 3)
+        report_progress("encode", 0, 3)
         records, container = self._taken(frame)
         schema = self.schema.cut_at_rules()
         codes = encode(records, schema)
-        tell("fit", 1, 3)
+        report_progress("fit", 1, 3)
         engine = fitter_of(self.method)(
             codes,
             sizes=[column.size for column in schema.columns],
@@ -237,7 +239,7 @@ class Synthesizer:
             label=None if self.label is None else schema.names.index(self.label),
             settings=self.settings,
         )
-        tell("fit", 3, 3)
+        report_progress("fit", 3, 3)
         logger.info("model fitted", extra={"columns": len(schema.columns), "calls": 0})
         return Model(
             schema=schema,

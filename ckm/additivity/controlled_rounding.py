@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["round_additive", "round_exactly"]
 
-_MOST_SWEEPS = 20
+_MAX_SWEEPS = 20
 _FEW = 1e-4  # moves per inner cell that are not worth another sweep
 _LONGEST_LINE = 60
-_MOST_CELLS = 2_000
+_MAX_CELLS = 2_000
 
 
 def round_additive(
@@ -61,7 +61,7 @@ def round_additive(
     running = np.rint(np.cumsum(start[sums.inner]) / base)
     inner = np.maximum(np.diff(running, prepend=0.0), 0.0) * base
     search = _Search(sums, inner, published, base=float(base))
-    for _ in range(_MOST_SWEEPS):
+    for _ in range(_MAX_SWEEPS):
         n_moved = search.move_cells() + search.move_pairs()
         if n_moved <= _FEW * len(inner):
             break
@@ -206,9 +206,9 @@ def round_exactly(
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     n_cells, n_inner = sums.matrix.shape
-    if n_cells > _MOST_CELLS:
+    if n_cells > _MAX_CELLS:
         raise ReleaseError(
-            f"A program in whole numbers takes at most {_MOST_CELLS:,} cells.",
+            f"A program in whole numbers takes at most {_MAX_CELLS:,} cells.",
             hint="leave out exact=True for larger tables",
         )
     adds = sums.matrix * base

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RestorationEffect", "measure_restoration"]
 
-_MOST_INNER = 200
+_MAX_INNER = 200
 _SLACK = 1e-4
 
 
@@ -129,7 +129,7 @@ def measure_restoration(
         free, published, lower=np.zeros_like(published), upper=np.full_like(published, np.inf)
     )
     width = pinned = None
-    if len(sums.inner) <= _MOST_INNER:
+    if len(sums.inner) <= _MAX_INNER:
         before = _widths(sums, published, max_noise=max_noise)
         after = _Intruder(sums, published == 0, restored, max_noise=max_noise).widths()
         width = (float(before.mean()), float(after.mean()))

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["nearest_additive"]
 
-_MOST_TURNS = 1_000
-_MOST_PIVOTS = 50
-_MOST_STEPS = 1_000
+_MAX_TURNS = 1_000
+_MAX_PIVOTS = 50
+_MAX_STEPS = 1_000
 _CLOSE = 1e-6
 _RESIDUAL = 1e-10
 
@@ -107,7 +107,7 @@ def _within(
     """Alternate projections on the tables that add up and on the bounds."""
     target = np.clip(plane.sums.matrix @ inner, lower, upper)
     multiplier = np.zeros_like(target)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         aim = (published + target - multiplier) / 2
         inner = plane.project(aim, start=inner)
         table = plane.sums.matrix @ inner
@@ -130,7 +130,7 @@ class _Plane:
         inner = table[self.sums.inner]
         is_free = np.ones(len(inner))
         slack = 1e-7 * max(1.0, float(np.abs(table).max(initial=0)))
-        for _ in range(_MOST_PIVOTS):
+        for _ in range(_MAX_PIVOTS):
             inner = self.project(table, start=inner * is_free, is_free=is_free)
             pull = self._adds @ (table - self.sums.matrix @ inner)
             is_below = (is_free > 0) & (inner < -_CLOSE)
@@ -149,7 +149,7 @@ class _Plane:
         way, size = rest, float(rest @ rest)
         whole = adds @ table
         enough = _RESIDUAL**2 * max(1.0, float(whole @ whole))
-        for _ in range(_MOST_TURNS):
+        for _ in range(_MAX_TURNS):
             if size <= enough:
                 break
             step = matrix @ way

@@ -190,7 +190,7 @@ class Restorer:
         """Put into words, for the internal report, what was changed."""
         return tuple(_words(name, change) for name, change in self.changes.items())
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """Return what was changed as JSON values, for the internal manifest."""
         return {name: asdict(change) for name, change in self.changes.items()}
 

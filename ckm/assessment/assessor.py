@@ -12,7 +12,7 @@ from ckm.assessment.noise.applied import Design, applied_table
 from ckm.assessment.noise.sample import drawn_places
 from ckm.assessment.observed import ObservedCells, ObservedTable
 from ckm.assessment.utility import all_measures, table_measures
-from ckm.engine.cell_histogram import TallyCounter
+from ckm.engine.cell_histogram import CountHistogramBuilder
 from ckm.engine.published_table import grid_size, shows_grid
 from risk.utility.pairs import Pairs
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckm.engine.cell_histogram import Tally
+    from ckm.engine.cell_histogram import CountHistogram
     from ckm.engine.magnitudes import MagnitudeNoise
     from ckm.engine.published_table import PublishedTable
     from ckm.engine.request import TableRequest
@@ -82,7 +82,7 @@ class Assessor:
         self.sensitive = tuple(sensitive)
         self.tables: dict[str, ObservedTable] = {}
         self._total_label = total_label
-        self._counter = TallyCounter()
+        self._counter = CountHistogramBuilder()
         self._design: Design | None = None
 
     def observe(
@@ -175,7 +175,7 @@ class Assessor:
         return ObservedCells.together([table.cells.take(table.is_new) for table in tables])
 
     @property
-    def tally(self) -> Tally:
+    def count_histogram(self) -> CountHistogram:
         """How many cells have each original count, by table and for all together."""
         return self._counter.result()
 
@@ -185,7 +185,7 @@ class Assessor:
         if len(self.tables) > 1:
             parts = [table.cells.take(table.is_new) for table in self.tables.values()]
             cells = ObservedCells.together(parts)
-            listed = self.tally.together.as_listed()
+            listed = self.count_histogram.together.as_listed()
             found += all_measures(
                 "",
                 Pairs(original=cells.count, published=cells.published),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.assessment.observed import ObservedTable
-    from ckm.engine.cell_histogram import Tally
+    from ckm.engine.cell_histogram import CountHistogram
     from ptable import PTable
     from risk.distributions.histogram import Histogram
     from risk.inference.prior import Prior
@@ -37,7 +37,11 @@ _ADDED = 0.5
 
 
 def posteriors(
-    table: PTable, tally: Tally, tables: Iterable[ObservedTable], *, sensitive: Sequence[int]
+    table: PTable,
+    count_histogram: CountHistogram,
+    tables: Iterable[ObservedTable],
+    *,
+    sensitive: Sequence[int],
 ) -> tuple[str, tuple[PosteriorFact, ...]]:
     """Give what each small published count tells of the original one, and the prior's name.
 
@@ -45,7 +49,7 @@ def posteriors(
     ----------
     table
         The p-table as it was applied.
-    tally
+    count_histogram
         How many cells have each original count, empty ones included.
     tables
         What was published.
@@ -57,7 +61,7 @@ def posteriors(
     The prior is the share of each original count among the cells themselves. Originals of
     less than half a percent are left out.
     """
-    together = tally.together
+    together = count_histogram.together
     up_to = max(_SHOWN, *sensitive)
     reach = up_to - min(Band.of(table).lowest, 0)
     shares = together.prior(reach)
@@ -90,7 +94,11 @@ def posteriors(
 
 
 def worst(
-    table: PTable, tally: Tally, tables: Iterable[ObservedTable], *, sensitive: Sequence[int]
+    table: PTable,
+    count_histogram: CountHistogram,
+    tables: Iterable[ObservedTable],
+    *,
+    sensitive: Sequence[int],
 ) -> tuple[WorstFact, ...]:
     """Give the most that a published count of each table tells, the worst table first.
 
@@ -101,7 +109,7 @@ def worst(
     ----------
     table
         The p-table as it was applied.
-    tally
+    count_histogram
         How many cells have each original count, empty ones included.
     tables
         What was published.
@@ -111,14 +119,16 @@ def worst(
     suspects = np.array(sorted(set(sensitive)))
     band = Band.of(table)
     reach = int(suspects.max()) + max(band.highest, 0) - min(band.lowest, 0)
-    cases = [(one.name, tally.tables.get(one.name), _published([one])) for one in tables]
+    cases = [
+        (one.name, count_histogram.tables.get(one.name), _published([one])) for one in tables
+    ]
     if len(cases) > 1:
-        cases.insert(0, ("", tally.together, _published(tables)))
+        cases.insert(0, ("", count_histogram.together, _published(tables)))
     found = []
     for name, histogram, seen in cases:
         if histogram is None:
             continue
-        kind, prior = _prior(histogram, tally.together, reach)
+        kind, prior = _prior(histogram, count_histogram.together, reach)
         if prior is None or not prior.at(suspects).any():
             continue
         inverse = Inverse(table=table, prior=prior)

@@ -99,7 +99,7 @@ def findings(
     if designs and assessor.tables:
         scenarios = map_scenarios(
             designs,
-            assessor.tally,
+            assessor.count_histogram,
             own=design.table,
             name=job.report.ptable_label or "release",
             sensitive=assessor.sensitive,
@@ -118,13 +118,13 @@ def _drawn(assessor: Assessor, quality: KeyQuality | None) -> ObservedCells:
 
 def _risk(assessor: Assessor, limits: Mapping[str, float]) -> RiskFacts:
     table, sensitive = assessor.design.table, assessor.sensitive
-    tally, tables = assessor.tally, list(assessor.tables.values())
-    prior, small = posteriors(table, tally, tables, sensitive=sensitive)
+    count_histogram, tables = assessor.count_histogram, list(assessor.tables.values())
+    prior, small = posteriors(table, count_histogram, tables, sensitive=sensitive)
     return RiskFacts(
         sensitive=sensitive,
         prior=prior,
         posteriors=small,
-        worst=worst(table, tally, tables, sensitive=sensitive),
+        worst=worst(table, count_histogram, tables, sensitive=sensitive),
         attacks=attack_facts(table, is_mixed=assessor.is_mixed, limits=limits),
     )
 

@@ -21,7 +21,7 @@ __all__ = ["Margins", "categories", "margins_of", "parents"]
 _NONE = np.int32(-1)
 _DENSE = 16  # places per cell up to which a list of all combinations is faster than sorting
 _SOME = 1 << 22
-_MOST_CODES = 2**62
+_MAX_CODES = 2**62
 
 
 class Margins:
@@ -238,7 +238,7 @@ class _Finder:
         sizes = [axis.size for axis in cells.axes]
         total = float(np.prod(sizes, dtype=float)) if sizes else 1.0
         self.ranks = cells.ranks
-        if total < _MOST_CODES:
+        if total < _MAX_CODES:
             steps = [
                 int(np.prod(sizes[place + 1 :], dtype=np.int64)) for place in range(len(sizes))
             ]

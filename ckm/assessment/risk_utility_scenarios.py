@@ -14,7 +14,7 @@ from risk.risk_map.result import EVERY_TABLE
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ckm.engine.cell_histogram import Tally
+    from ckm.engine.cell_histogram import CountHistogram
     from ptable import PTable
     from risk.risk_map.designs import MapDesign
     from risk.risk_map.result import RiskUtilityMap
@@ -40,16 +40,16 @@ class Scenarios:
 
     Examples
     --------
-    >>> from ckm.engine.cell_histogram import Tally
+    >>> from ckm.engine.cell_histogram import CountHistogram
     >>> from ptable.design.mechanisms import Mechanism
     >>> from risk.distributions.histogram import Histogram
     >>> some = Histogram.of([1, 2, 9])
-    >>> tally = Tally(
+    >>> count_histogram = CountHistogram(
     ...     tables={"t": some}, together=some, variables={}, listed=3, distinct=3, record_sets=3
     ... )
     >>> found = map_scenarios(
     ...     {"r5": Mechanism.rounding(5)},
-    ...     tally,
+    ...     count_histogram,
     ...     own=Mechanism.rounding(3).build(),
     ...     name="ours",
     ...     sensitive=[1],
@@ -106,7 +106,7 @@ class Scenarios:
 
 def map_scenarios(
     designs: Mapping[str, MapDesign],
-    tally: Tally,
+    count_histogram: CountHistogram,
     *,
     own: PTable,
     name: str,
@@ -124,7 +124,7 @@ def map_scenarios(
     ----------
     designs
         Name → design, see `risk.risk_map.map.risk_utility_map`.
-    tally
+    count_histogram
         The cells.
     own
         The p-table of the job; where a design has the same probabilities, it is that one.
@@ -152,8 +152,8 @@ def map_scenarios(
     ptables, chosen = _chosen(kept, own=name)
     found = risk_utility_map(
         ptables,
-        tally.tables,
-        together=tally.together,
+        count_histogram.tables,
+        together=count_histogram.together,
         rng=np.random.default_rng(seed),
         sensitive=sensitive,
         n_draws=n_draws,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from risk.utility.pairs import Pairs
     from tables import Cells
 
-__all__ = ["CORE", "MOST_MARGINS", "MOST_VALUES", "all_measures", "table_measures"]
+__all__ = ["CORE", "MAX_MARGINS", "MAX_VALUES", "all_measures", "table_measures"]
 
 #: What is measured of every class, margin and category.
 CORE = (
@@ -50,8 +50,8 @@ CORE = (
     "hellinger_probability",
 )
 #: Levels with more categories, and combinations of levels beyond the first, are left out.
-MOST_VALUES = 20
-MOST_MARGINS = 24
+MAX_VALUES = 20
+MAX_MARGINS = 24
 _ZEROS = ("zeros_original", "zeros_published", "true_zeros_pct")
 
 
@@ -92,9 +92,9 @@ def table_measures(
         all_measures(name, pairs, ptable=ptable, drawn=drawn, empty=empty, threshold=threshold)
     )
     names = [shown or total_label for shown in margins.names]
-    number = np.where(margins.place < MOST_MARGINS, margins.place, -1).astype(np.int64)
-    groups = [("margin", number, names[:MOST_MARGINS])] if len(names) > 1 else []
-    groups += categories(cells, at_most=MOST_VALUES)
+    number = np.where(margins.place < MAX_MARGINS, margins.place, -1).astype(np.int64)
+    groups = [("margin", number, names[:MAX_MARGINS])] if len(names) > 1 else []
+    groups += categories(cells, at_most=MAX_VALUES)
     for group, inside, values in groups:
         for value, taken in _by_value(pairs, inside, values):
             found += _facts(name, _core(taken, threshold), group=group, value=value)

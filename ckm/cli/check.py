@@ -12,7 +12,7 @@ from ckm.cli.release import limit_options
 from ckm.cli.terminal.click_group import common_options
 
 if TYPE_CHECKING:
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from ckm.config import Job
     from ckm.config.service.build import Service
     from ptable import Certificate, Feasibility, NoiseSpec
@@ -40,7 +40,12 @@ It reads the data once and computes the tables, as a release does, so it takes a
 @common_options
 @click.pass_obj
 def check(
-    voice: Voice, *, file: Path, quick: bool, memory_limit: str | None, threads: int | None
+    terminal: Terminal,
+    *,
+    file: Path,
+    quick: bool,
+    memory_limit: str | None,
+    threads: int | None,
 ) -> None:
     """Check a job, a swap or a service: what stops a release, stops this.
 
@@ -51,14 +56,14 @@ def check(
 
     limits = {"memory_limit": memory_limit, "threads": threads}
     if is_service_file(file):
-        _check_service(voice, file, quick=quick, **limits)
+        _check_service(terminal, file, quick=quick, **limits)
     elif is_swap_file(file):
-        _check_swap(voice, file, quick=quick, **limits)
+        _check_swap(terminal, file, quick=quick, **limits)
     else:
-        _check_job(voice, file, quick=quick, **limits)
+        _check_job(terminal, file, quick=quick, **limits)
 
 
-def _check_job(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> None:
+def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) -> None:
     from ckm.config import read_job
     from ckm.config.job.output import common_texts
     from ckm.release.files.table_files import TableFiles
@@ -67,43 +72,43 @@ def _check_job(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> None:
     from ptable import NoiseSpec, feasible
 
     plan = read_job(file)
-    voice.step("job read", f"{file.name} is a sound job; {_names(plan)}")
+    terminal.step("job read", f"{file.name} is a sound job; {_names(plan)}")
     for name, text in _margins(plan).items():
-        voice.step("margins", text, table=name)
+        terminal.step("margins", text, table=name)
     if isinstance(plan.ptable, NoiseSpec):
-        show_feasibility(voice, feasible(plan.ptable))
+        show_feasibility(terminal, feasible(plan.ptable))
     if len(plan.output.languages) > 1:
         several = " and ".join(plan.output.languages)
         alike = "; ".join(common_texts(plan)) or "nothing"
         text = f"files in {several}; not given in each language: {alike}"
-        voice.step("languages checked", text)
+        terminal.step("languages checked", text)
     if quick:  # else all categories of the tables are looked at
         for caution in TableFiles(plan).cautions():
-            voice.warn("caution", caution)
+            terminal.warn("caution", caution)
     run = rehearse if plan.suppression is None else rehearse_true_numbers
-    with voice.progress() as tell:
-        run(plan, quick=quick, step=voice.step, progress=tell, **limits)
+    with terminal.progress() as report_progress:
+        run(plan, quick=quick, step=terminal.step, progress=report_progress, **limits)
 
 
-def _check_swap(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> None:
+def _check_swap(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) -> None:
     from ckm.config.swap import read_swap
     from ckm.release.swapped import rehearse_swap
 
     job = read_swap(file)
-    voice.step("swap read", f"{file.name}: areas by {', '.join(job.plan.geography)}")
-    with voice.progress() as tell:
-        rehearse_swap(job, quick=quick, step=voice.step, progress=tell, **limits)
+    terminal.step("swap read", f"{file.name}: areas by {', '.join(job.plan.geography)}")
+    with terminal.progress() as report_progress:
+        rehearse_swap(job, quick=quick, step=terminal.step, progress=report_progress, **limits)
 
 
-def _check_service(voice: Voice, file: Path, *, quick: bool, **limits: Any) -> None:
+def _check_service(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) -> None:
     from ckm.config.service.build import read_service
     from ckm.service.process.server import rehearse_service
 
     service = read_service(file)
-    voice.step("service read", f"{file.name} is a sound service; {_offered(service)}")
+    terminal.step("service read", f"{file.name} is a sound service; {_offered(service)}")
     for caution in (*service.cautions, *_formulas(service)):
-        voice.warn("caution", caution)
-    rehearse_service(service, quick=quick, step=voice.step, **limits)
+        terminal.warn("caution", caution)
+    rehearse_service(service, quick=quick, step=terminal.step, **limits)
 
 
 def _formulas(service: Service) -> tuple[str, ...]:
@@ -143,16 +148,16 @@ def _margins(plan: Job) -> dict[str, str]:
 
 
 def tell_few_outcomes(
-    voice: Voice, spec: NoiseSpec | StackedSpec, *, proof: Certificate | None = None
+    terminal: Terminal, spec: NoiseSpec | StackedSpec, *, proof: Certificate | None = None
 ) -> None:
     """Warn of rows whose noise is nearly a law on two points."""
     from ptable.advice.figures import name_few_outcomes
 
     if text := name_few_outcomes(spec, proof=proof):
-        voice.warn("few outcomes", text)
+        terminal.warn("few outcomes", text)
 
 
-def show_feasibility(voice: Voice, answer: Feasibility) -> None:
+def show_feasibility(terminal: Terminal, answer: Feasibility) -> None:
     """Draw which variances each row of a p-table can reach."""
     from rich.table import Table
 
@@ -169,7 +174,7 @@ def show_feasibility(voice: Voice, answer: Feasibility) -> None:
             *(_number(v) for v in (row.variance_min, row.variance_max, row.requested)),
             "yes" if row.is_feasible else f"no: {row.binding}",
         )
-    voice.out.print(table)
+    terminal.out.print(table)
 
 
 def _number(value: float | None) -> str:

@@ -15,7 +15,7 @@ from ckm.cli.terminal.click_group import common_options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from ckm.demo.demo import Demo, ZonePair
 
 __all__ = ["demo"]
@@ -73,19 +73,24 @@ Examples:
 @common_options
 @click.pass_obj
 def demo(
-    voice: Voice, *, out: Path, persons: int, seed: int, force: bool, dry_run: bool
+    terminal: Terminal, *, out: Path, persons: int, seed: int, force: bool, dry_run: bool
 ) -> None:
     """Make up a register, release six tables and compare ways to protect them."""
     from ckm.demo.demo import compare_zones, make_demo
 
-    with voice.progress() as tell:
+    with terminal.progress() as report_progress:
         made = make_demo(
-            out, persons=persons, seed=seed, force=force, dry_run=dry_run, progress=tell
+            out,
+            persons=persons,
+            seed=seed,
+            force=force,
+            dry_run=dry_run,
+            progress=report_progress,
         )
     if made is None:
-        voice.step("dry run complete", f"dry run: a demonstration would go to {out}")
+        terminal.step("dry run complete", f"dry run: a demonstration would go to {out}")
         return
-    voice.step(
+    terminal.step(
         "released",
         f"{len(made.release.tables)} tables, {made.release.cells:,} cells, "
         f"{made.release.seconds:.1f} s",
@@ -93,20 +98,20 @@ def demo(
         cells=made.release.cells,
         seconds=round(made.release.seconds, 3),
     )
-    if not voice.is_quiet:
-        _show_files(voice, made)
-        _show_sample(voice, made)
-        _show_zones(voice, compare_zones(made.release.folder, made.moved_zones))
-        _show_comparison(voice, made)
-        _show_next(voice, made)
+    if not terminal.is_quiet:
+        _show_files(terminal, made)
+        _show_sample(terminal, made)
+        _show_zones(terminal, compare_zones(made.release.folder, made.moved_zones))
+        _show_comparison(terminal, made)
+        _show_next(terminal, made)
 
 
-def _heading(voice: Voice, text: str) -> None:
-    voice.out.print()
-    voice.out.print(text, style="bold")
+def _heading(terminal: Terminal, text: str) -> None:
+    terminal.out.print()
+    terminal.out.print(text, style="bold")
 
 
-def _show_files(voice: Voice, made: Demo) -> None:
+def _show_files(terminal: Terminal, made: Demo) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -122,11 +127,11 @@ def _show_files(voice: Voice, made: Demo) -> None:
         ("comparison/", "all of these compared, to be kept inside"),
     ):
         table.add_row(Text(f"  {made.folder}/{name}", "bold"), words)
-    voice.out.print()
-    voice.out.print(table)
+    terminal.out.print()
+    terminal.out.print(table)
 
 
-def _show_sample(voice: Voice, made: Demo) -> None:
+def _show_sample(terminal: Terminal, made: Demo) -> None:
     from rich.table import Table
 
     from ckm.demo.demo import sample_table
@@ -149,12 +154,12 @@ def _show_sample(voice: Voice, made: Demo) -> None:
     for row in rows:
         # A cell that was not published is not told apart from a published zero.
         table.add_row(row, *(str(counts.get((row, column), 0)) for column in columns))
-    _heading(voice, "Job seekers of commune 01001, as published")
-    voice.out.print(table)
-    voice.out.print("Parts need not add up to their total: each cell has noise of its own.")
+    _heading(terminal, "Job seekers of commune 01001, as published")
+    terminal.out.print(table)
+    terminal.out.print("Parts need not add up to their total: each cell has noise of its own.")
 
 
-def _show_zones(voice: Voice, pairs: Sequence[ZonePair]) -> None:
+def _show_zones(terminal: Terminal, pairs: Sequence[ZonePair]) -> None:
     """Tell what a reader learns by subtracting the old zones from the new ones: nothing."""
     from rich.table import Table
 
@@ -166,23 +171,23 @@ def _show_zones(voice: Voice, pairs: Sequence[ZonePair]) -> None:
         table.add_column(name, justify="left" if name == "zone" else "right")
     for pair in moved[:_SHOWN_ZONES]:
         table.add_row(pair.zone, str(pair.before), str(pair.after), _signed(pair.difference))
-    tally = {
+    count_histogram = {
         words: sum(low <= pair.difference <= high for pair in moved)
         for words, low, high in _BINS
     }
     bars = Table.grid(padding=(0, 1))
-    for words, cases in tally.items():
-        width = round(_BAR * cases / max(1, *tally.values()))
+    for words, cases in count_histogram.items():
+        width = round(_BAR * cases / max(1, *count_histogram.values()))
         bars.add_row(f"  {words:>10}", "█" * width, str(cases))
-    _heading(voice, "Zones whose boundary moved, as published")
-    voice.out.print(table)
-    voice.out.print(
+    _heading(terminal, "Zones whose boundary moved, as published")
+    terminal.out.print(table)
+    terminal.out.print(
         f"From 2015 to 2024 the boundaries of {len(moved)} zones moved by one to four people.\n"
         "Exact counts would single them out by subtraction. The published differences:",
         soft_wrap=True,
     )
-    voice.out.print(bars)
-    voice.out.print(
+    terminal.out.print(bars)
+    terminal.out.print(
         f"Where no boundary moved, the people are the same and so is the noise:\n"
         f"{same} of {len(stayed)} such zones have one published count in both tables.",
         soft_wrap=True,
@@ -193,7 +198,7 @@ def _signed(number: int) -> str:
     return f"{number:+d}" if number else "0"
 
 
-def _show_comparison(voice: Voice, made: Demo) -> None:
+def _show_comparison(terminal: Terminal, made: Demo) -> None:
     """Show how the rules of an office lead to a design, in the numbers of the demonstration."""
     from rich import box
     from rich.table import Table
@@ -212,12 +217,12 @@ def _show_comparison(voice: Voice, made: Demo) -> None:
         loss = "" if row[1] is None else f"{row[1]:.0f}"
         table.add_row(words.format(**numbers), str(row[0]), loss)
     n_designs = len(facts.scenarios.designs)
-    cells = made.comparison.tally.distinct
-    _heading(voice, f"{n_designs} ways to protect {cells:,} cells, compared")
-    voice.out.print(table)
+    cells = made.comparison.count_histogram.distinct
+    _heading(terminal, f"{n_designs} ways to protect {cells:,} cells, compared")
+    terminal.out.print(table)
     price = found.get("price-of-forbidding")
     if price is not None and "cost_pct" in price:
-        voice.out.print(
+        terminal.out.print(
             f"Never to publish a count of 1 to {max(facts.sensitive)} costs "
             f"{price['cost_pct']:.0f} % more loss at the same noise,\nand the most that a "
             f"published count tells falls from {price['other_risk']:.2f} to "
@@ -225,11 +230,11 @@ def _show_comparison(voice: Voice, made: Demo) -> None:
             soft_wrap=True,
         )
     page = f"{made.folder}/comparison/comparison.en.html"
-    voice.out.print(f"More in {page}", soft_wrap=True, markup=False)
+    terminal.out.print(f"More in {page}", soft_wrap=True, markup=False)
 
 
-def _show_next(voice: Voice, made: Demo) -> None:
-    _heading(voice, "Try next")
+def _show_next(terminal: Terminal, made: Demo) -> None:
+    _heading(terminal, "Try next")
     ckm, job = _own_name(), f"{made.folder}/job.toml"
     for command in (
         (ckm, "ptable", "show", f"{made.release.folder}/internal/pt.parquet"),
@@ -237,7 +242,7 @@ def _show_next(voice: Voice, made: Demo) -> None:
         (ckm, "release", job, "-o", f"{made.folder}-again"),
         (ckm, "serve", f"{made.folder}/service.toml"),
     ):
-        voice.out.print(f"  {shlex.join(command)}", soft_wrap=True, markup=False)
+        terminal.out.print(f"  {shlex.join(command)}", soft_wrap=True, markup=False)
 
 
 def _own_name() -> str:

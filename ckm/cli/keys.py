@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ckm.cli.terminal.click_group import Group, common_options
-from ckm.cli.terminal.console import Voice
+from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ Keep the file: with another secret every cell gets other noise. It is never over
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 @common_options
 @click.pass_obj
-def secret(voice: Voice, *, file: Path, dry_run: bool) -> None:
+def secret(terminal: Terminal, *, file: Path, dry_run: bool) -> None:
     """Make a secret that only you can read."""
     from ckm.errors import ConfigError
     from tables import Secret, SourceError
@@ -68,14 +68,16 @@ def secret(voice: Voice, *, file: Path, dry_run: bool) -> None:
             "lost, it cannot be made again."
         )
     if dry_run:
-        voice.step("dry run complete", f"dry run: a secret would go to {file}")
+        terminal.step("dry run complete", f"dry run: a secret would go to {file}")
         return
     try:
         Secret.generate().write(file)
     except SourceError as error:
         # A secret is part of the command, not of the data.
         raise ConfigError(error.problem, hint=error.hint) from None
-    voice.step("secret made", "keep this file safe, and a copy of it: it cannot be made again")
+    terminal.step(
+        "secret made", "keep this file safe, and a copy of it: it cannot be made again"
+    )
     click.echo(str(file))
 
 
@@ -92,7 +94,7 @@ Example:
 @common_options
 @click.pass_obj
 def attach(
-    voice: Voice,
+    terminal: Terminal,
     *,
     data: str,
     table: str | None,
@@ -113,9 +115,9 @@ def attach(
     with _open(data, table, output, force=force) as source:
         source.require(identifier)
         if dry_run:
-            voice.step("dry run complete", f"dry run: {output} would be written")
+            terminal.step("dry run complete", f"dry run: {output} would be written")
             return
-        with voice.progress() as tell:
+        with terminal.progress() as report_progress:
             attach_keys(
                 source,
                 id=identifier,
@@ -123,9 +125,9 @@ def attach(
                 path=output,
                 column=column,
                 overwrite=force,
-                progress=_share(tell),
+                progress=_share(report_progress),
             )
-    voice.step("keys attached", f"column {column!r} holds the keys")
+    terminal.step("keys attached", f"column {column!r} holds the keys")
     click.echo(str(output))
 
 
@@ -142,7 +144,7 @@ Keep the file: drawn again, all keys and so all noise are others.
 @common_options
 @click.pass_obj
 def draw(
-    voice: Voice,
+    terminal: Terminal,
     *,
     data: str,
     table: str | None,
@@ -156,13 +158,17 @@ def draw(
 
     with _open(data, table, output, force=force) as source:
         if dry_run:
-            voice.step("dry run complete", f"dry run: {output} would be written")
+            terminal.step("dry run complete", f"dry run: {output} would be written")
             return
-        with voice.progress() as tell:
+        with terminal.progress() as report_progress:
             draw_keys(
-                source, path=output, column=column, overwrite=force, progress=_share(tell)
+                source,
+                path=output,
+                column=column,
+                overwrite=force,
+                progress=_share(report_progress),
             )
-    voice.step("keys drawn", f"column {column!r} holds the keys")
+    terminal.step("keys drawn", f"column {column!r} holds the keys")
     click.echo(str(output))
 
 
@@ -196,7 +202,7 @@ def check(
     """
     from tables import HashedKeys, StoredKeys, check_keys, open_source
 
-    voice = ctx.ensure_object(Voice)
+    terminal = ctx.ensure_object(Terminal)
     if (record_key is None) == (identifier is None):
         raise click.UsageError("Give one of --record-key and --id.", ctx)
     chosen: HashedKeys | StoredKeys
@@ -206,7 +212,7 @@ def check(
         chosen = HashedKeys(column=str(identifier), secret=_secret(secret_file))
     with open_source(data, table=table) as source:
         quality = check_keys(source, chosen, action="stop")
-    voice.step("keys checked", quality.summary())
+    terminal.step("keys checked", quality.summary())
 
 
 @contextlib.contextmanager
@@ -230,6 +236,6 @@ def _secret(file: Path | None) -> Secret:
         raise ConfigError(error.problem, hint=error.hint) from None
 
 
-def _share(tell: Callable[[str, int, int], None]) -> Callable[[float], None]:
+def _share(report_progress: Callable[[str, int, int], None]) -> Callable[[float], None]:
     """Tell a share in [0, 1] as so many of a hundred."""
-    return lambda share: tell("writing", round(100 * share), 100)
+    return lambda share: report_progress("writing", round(100 * share), 100)

@@ -18,7 +18,7 @@ from footing.files import write_whole
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from ckm.ledger import CellName, Published, ThinPair
     from tables import Secret
 
@@ -58,7 +58,7 @@ def _output_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--history", help="Only the tables of this history.")
 @common_options
 @click.pass_obj
-def list_entries(voice: Voice, *, target: str, history: str | None) -> None:
+def list_entries(terminal: Terminal, *, target: str, history: str | None) -> None:
     """List the recorded tables; needs no secret."""
     from rich.table import Table
     from rich.text import Text
@@ -68,7 +68,7 @@ def list_entries(voice: Voice, *, target: str, history: str | None) -> None:
         table.add_column(column, justify="right" if column == "entry" else "left")
     for entry in _entries(target, history):
         table.add_row(*(Text(_visible(text)) for text in _entry_row(entry)))
-    voice.out.print(table)
+    terminal.out.print(table)
 
 
 @ledger.command()
@@ -78,11 +78,11 @@ def list_entries(voice: Voice, *, target: str, history: str | None) -> None:
 @common_options
 @click.pass_obj
 def export(
-    voice: Voice, *, target: str, history: str | None, output: Path | None, force: bool
+    terminal: Terminal, *, target: str, history: str | None, output: Path | None, force: bool
 ) -> None:
     """Write the recorded tables as CSV; needs no secret."""
     rows = (_entry_row(entry) for entry in _entries(target, history))
-    _write(voice, _ENTRY, rows, output, force=force)
+    _write(terminal, _ENTRY, rows, output, force=force)
 
 
 @ledger.command()
@@ -105,7 +105,7 @@ def export(
 @common_options
 @click.pass_obj
 def audit(
-    voice: Voice,
+    terminal: Terminal,
     *,
     target: str,
     secret: Path | None,
@@ -130,12 +130,12 @@ def audit(
     found: list[ThinPair] = []
     with Ledger.open(target, secret=_secret(secret, job), create=False) as opened:
         end = opened.require_whole(head=head)
-        voice.step("ledger whole", f"no entry is missing or altered; its head is {end}")
+        terminal.step("ledger whole", f"no entry is missing or altered; its head is {end}")
         found = list(opened.audit(history=history, threshold=threshold))
     count = "no thin difference" if not found else f"{len(found):,} thin differences"
-    voice.step("ledger audited", count if len(found) != 1 else "1 thin difference")
+    terminal.step("ledger audited", count if len(found) != 1 else "1 thin difference")
     if output is not None:
-        _write(voice, _PAIR, map(_pair_row, found), output, force=force)
+        _write(terminal, _PAIR, map(_pair_row, found), output, force=force)
     else:
         for pair in found[:_SHOWN]:
             click.echo(_visible(str(pair)))
@@ -188,7 +188,7 @@ def _cell_row(cell: CellName) -> tuple[str, ...]:
 
 
 def _write(
-    voice: Voice,
+    terminal: Terminal,
     columns: tuple[str, ...],
     rows: Iterable[tuple[str, ...]],
     output: Path | None,
@@ -204,7 +204,7 @@ def _write(
         return
     check_output(output, force=force)
     write_whole(output, text.getvalue(), overwrite=force)
-    voice.step("list written", f"written to {output.name}")
+    terminal.step("list written", f"written to {output.name}")
 
 
 def _visible(text: str) -> str:

@@ -14,7 +14,7 @@ from ckm.formats.names import FORMAT_NAMES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from ckm.release.perturbed import Release
     from ckm.release.suppressed import SuppressedRelease
 
@@ -82,14 +82,14 @@ def release_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def carry_out(
-    voice: Voice,
+    terminal: Terminal,
     run: Callable[..., _Done],
     event: str,
     *,
     job: Path,
     output: Path,
     dry_run: bool,
-    show: Callable[[Voice, _Done], None] | None = None,
+    show: Callable[[Terminal, _Done], None] | None = None,
     **options: Any,
 ) -> None:
     """Run a release of the tables of a job, and say what it did."""
@@ -99,23 +99,23 @@ def carry_out(
     count = f"{len(plan.tables)} table{'s' if len(plan.tables) > 1 else ''}"
     if len(plan.output.languages) > 1:
         count += f" in {' and '.join(plan.output.languages)}"
-    voice.step("job read", f"{job.name}: {count}", tables=len(plan.tables))
-    with voice.progress() as tell:
-        done = run(plan, output, dry_run=dry_run, progress=tell, **options)
+    terminal.step("job read", f"{job.name}: {count}", tables=len(plan.tables))
+    with terminal.progress() as report_progress:
+        done = run(plan, output, dry_run=dry_run, progress=report_progress, **options)
     if dry_run:
-        voice.step(
+        terminal.step(
             "dry run complete", f"dry run: {count} would go to {output}; nothing written"
         )
         return
-    voice.step(
+    terminal.step(
         event,
         f"{count}, {done.cells:,} cells, {done.seconds:.1f} s",
         tables=len(done.tables),
         cells=done.cells,
         seconds=round(done.seconds, 3),
     )
-    if show is not None and not voice.is_quiet:
-        show(voice, done)
+    if show is not None and not terminal.is_quiet:
+        show(terminal, done)
     click.echo(str(output))
 
 
@@ -135,11 +135,11 @@ The folder holds public/, which may be published, and internal/, which may not.
 )
 @release_options
 @click.pass_obj
-def release(voice: Voice, /, **options: Any) -> None:
+def release(terminal: Terminal, /, **options: Any) -> None:
     """Release the tables of a job.
 
     Nothing appears under the name of the folder before all of it is there.
     """
     from ckm.release.perturbed import release as run
 
-    carry_out(voice, run, "released", command=voice.command, **options)
+    carry_out(terminal, run, "released", command=terminal.command, **options)

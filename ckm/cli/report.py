@@ -10,7 +10,7 @@ import click
 from ckm.cli.terminal.click_group import common_options
 
 if TYPE_CHECKING:
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
 
 __all__ = ["report"]
 
@@ -56,7 +56,7 @@ The public edition may be published; the internal one may not.
 @common_options
 @click.pass_obj
 def report(
-    voice: Voice,
+    terminal: Terminal,
     *,
     folder: Path,
     edition: Literal["public", "internal"],
@@ -76,9 +76,11 @@ def report(
         force=force,
         dry_run=dry_run,
     )
-    voice.step("release verified", "the files are those that were released")
+    terminal.step("release verified", "the files are those that were released")
     for page in pages:
-        voice.step(f"page {page.state}", f"{page.path.name}: {page.state}", file=page.path.name)
+        terminal.step(
+            f"page {page.state}", f"{page.path.name}: {page.state}", file=page.path.name
+        )
     if not dry_run:
         for page in pages:
             click.echo(str(page.path))

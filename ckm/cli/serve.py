@@ -11,7 +11,7 @@ import click
 from ckm.cli.terminal.click_group import Group, common_options
 
 if TYPE_CHECKING:
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from ckm.service.access.tokens import TokenFile
 
 __all__ = ["require_web", "serve", "token"]
@@ -59,7 +59,7 @@ Stop it with Ctrl-C or SIGTERM: answers under way are finished first.
 @common_options
 @click.pass_obj
 def serve(
-    voice: Voice, *, service: Path, listen: str | None, port: int | None, dry_run: bool
+    terminal: Terminal, *, service: Path, listen: str | None, port: int | None, dry_run: bool
 ) -> None:
     """Open protected microdata to table requests over HTTP."""
     from dataclasses import replace
@@ -70,18 +70,18 @@ def serve(
     plan = read_service(service)
     plan = plan if listen is None else replace(plan, listen=listen)
     plan = plan if port is None else replace(plan, port=port)
-    voice.step("service read", f"{service.name}: {len(plan.variables)} variables")
+    terminal.step("service read", f"{service.name}: {len(plan.variables)} variables")
     for caution in plan.cautions:
-        voice.warn("caution", caution)
+        terminal.warn("caution", caution)
     from ckm.service.process.server import rehearse_service, run
 
     if dry_run:
         rehearse_service(plan)
-        voice.step("dry run complete", "dry run: the service can start; nobody was answered")
+        terminal.step("dry run complete", "dry run: the service can start; nobody was answered")
         return
 
-    run(plan, ready=lambda address: voice.step("serving", f"serving at {address}"))
-    voice.step("stopped", "stopped; all that was asked has been answered")
+    run(plan, ready=lambda address: terminal.step("serving", f"serving at {address}"))
+    terminal.step("stopped", "stopped; all that was asked has been answered")
 
 
 @click.group(cls=Group)
@@ -125,7 +125,7 @@ The token is shown once and kept as a hash only.
 @common_options
 @click.pass_obj
 def add(
-    voice: Voice,
+    terminal: Terminal,
     *,
     service: Path,
     role: str,
@@ -137,10 +137,10 @@ def add(
     file = _file_of(service)
     file.read()
     if dry_run:
-        voice.step("dry run complete", "dry run: a token would be made")
+        terminal.step("dry run complete", "dry run: a token would be made")
         return
     made = file.add(role=role, label=label, requests_per_hour=requests_per_hour)  # type: ignore[arg-type]
-    voice.step("token made", "give it to its owner; it cannot be shown again")
+    terminal.step("token made", "give it to its owner; it cannot be shown again")
     click.echo(made)
 
 
@@ -148,7 +148,7 @@ def add(
 @click.argument("service", type=_PATH, metavar="SERVICE.toml")
 @common_options
 @click.pass_obj
-def list_tokens(voice: Voice, *, service: Path) -> None:
+def list_tokens(terminal: Terminal, *, service: Path) -> None:
     """List the tokens, without what would let anybody use them."""
     from rich.table import Table
 
@@ -159,7 +159,7 @@ def list_tokens(voice: Voice, *, service: Path) -> None:
         budget = "" if entry.requests_per_hour is None else str(entry.requests_per_hour)
         state = "revoked" if entry.is_revoked else "valid"
         shown.add_row(entry.id, entry.role, entry.label, entry.created, budget, state)
-    voice.out.print(shown)
+    terminal.out.print(shown)
 
 
 @token.command()
@@ -168,7 +168,7 @@ def list_tokens(voice: Voice, *, service: Path) -> None:
 @click.option("--dry-run", is_flag=True, help="Look for the token, leave it valid.")
 @common_options
 @click.pass_obj
-def revoke(voice: Voice, *, service: Path, id: str, dry_run: bool) -> None:  # noqa: A002
+def revoke(terminal: Terminal, *, service: Path, id: str, dry_run: bool) -> None:  # noqa: A002
     """Take a token back; a service that runs notices at once."""
     from ckm.errors import ConfigError
 
@@ -177,7 +177,7 @@ def revoke(voice: Voice, *, service: Path, id: str, dry_run: bool) -> None:  # n
     if not is_there:
         raise ConfigError(f"There is no valid token {id!r}.", hint="see: ckm token list")
     if dry_run:
-        voice.step("dry run complete", "dry run: the token would be revoked")
+        terminal.step("dry run complete", "dry run: the token would be revoked")
         return
     file.revoke(id)
-    voice.step("token revoked", f"the token {id} is valid no longer")
+    terminal.step("token revoked", f"the token {id} is valid no longer")

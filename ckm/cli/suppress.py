@@ -9,7 +9,7 @@ import click
 from ckm.cli.release import carry_out, release_options
 
 if TYPE_CHECKING:
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from ckm.release.suppressed import SuppressedRelease
 
 __all__ = ["suppress"]
@@ -34,17 +34,17 @@ What is not hidden is the original number: publish the same data with noise nowh
 )
 @release_options
 @click.pass_obj
-def suppress(voice: Voice, /, **options: Any) -> None:
+def suppress(terminal: Terminal, /, **options: Any) -> None:
     """Release tables by suppression: original numbers, or none.
 
     Nothing appears under the name of the folder before all of it is there.
     """
     from ckm.release.suppressed import release_true_numbers
 
-    carry_out(voice, release_true_numbers, "suppressed", show=_show, **options)
+    carry_out(terminal, release_true_numbers, "suppressed", show=_show, **options)
 
 
-def _show(voice: Voice, done: SuppressedRelease) -> None:
+def _show(terminal: Terminal, done: SuppressedRelease) -> None:
     """Show what was hidden for each measure; for inside use."""
     from rich.table import Table
     from rich.text import Text
@@ -65,7 +65,7 @@ def _show(voice: Voice, done: SuppressedRelease) -> None:
             "unknown" if gap is None else f"{gap:.2g}",
             f"{told['seconds']:.1f}",
         )
-    voice.out.print(table)
+    terminal.out.print(table)
 
 
 def _printable(text: str) -> str:

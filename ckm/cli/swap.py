@@ -11,7 +11,7 @@ from ckm.cli.release import limit_options
 from ckm.cli.terminal.click_group import common_options
 
 if TYPE_CHECKING:
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from tables.swapping import SwapReport
 
 __all__ = ["swap"]
@@ -64,7 +64,7 @@ The report of what moved lies beside the records: swapped.report.json. Both stay
 @common_options
 @click.pass_obj
 def swap(
-    voice: Voice,
+    terminal: Terminal,
     *,
     file: Path,
     output: Path,
@@ -81,33 +81,33 @@ def swap(
     from ckm.release.swapped import swap as run
 
     job = read_swap(file)
-    voice.step("swap read", f"{file.name}: areas by {', '.join(job.plan.geography)}")
-    with voice.progress() as tell:
+    terminal.step("swap read", f"{file.name}: areas by {', '.join(job.plan.geography)}")
+    with terminal.progress() as report_progress:
         done = run(
             job,
             output,
             force=force,
             dry_run=dry_run,
-            progress=tell,
+            progress=report_progress,
             memory_limit=memory_limit,
             threads=threads,
         )
     if done.report is None:
-        voice.step("dry run complete", f"dry run: {output} would be written")
+        terminal.step("dry run complete", f"dry run: {output} would be written")
         return
     if sum(done.report.not_moved):
-        voice.warn(
+        terminal.warn(
             "households at risk not moved",
             "Some households at risk found nobody to change places with; a profile with fewer "
             "columns, or any_size = true, finds more.",
         )
-    voice.step("swapped", f"{done.seconds:.1f} s", seconds=round(done.seconds, 3))
-    if not voice.is_quiet:
-        _show(voice, done.report)
+    terminal.step("swapped", f"{done.seconds:.1f} s", seconds=round(done.seconds, 3))
+    if not terminal.is_quiet:
+        _show(terminal, done.report)
     click.echo(str(output))
 
 
-def _show(voice: Voice, report: SwapReport) -> None:
+def _show(terminal: Terminal, report: SwapReport) -> None:
     """Show what moved, in households and in percent of all of them; for inside use."""
     from rich.table import Table
     from rich.text import Text
@@ -120,8 +120,8 @@ def _show(voice: Voice, report: SwapReport) -> None:
         numbers = [getattr(report, name)[place] for name in _COLUMNS]
         shown = (f"{n:,} ({n / report.households:.2%})" for n in numbers)
         table.add_row(Text(_printable(level)), *shown)
-    voice.out.print(table)
-    voice.out.print(
+    terminal.out.print(table)
+    terminal.out.print(
         f"moved in all: {report.share:.2%} of the households,"
         f" {report.share_of_records:.2%} of the records",
         highlight=False,

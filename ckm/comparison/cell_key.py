@@ -14,7 +14,7 @@ from tables import Cells
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ckm.comparison.testbed import Bench
+    from ckm.comparison.testbed import Testbed
     from ptable import PTable
     from risk.criteria.coded import CubeRequest
     from risk.criteria.methods import CountingMethod
@@ -34,7 +34,7 @@ class KeyedMethod:
 
     Parameters
     ----------
-    bench
+    testbed
         The records with their keys.
     ptable
         The p-table.
@@ -43,26 +43,26 @@ class KeyedMethod:
 
     Examples
     --------
-    >>> from ckm.comparison.testbed import open_bench
-    >>> bench = open_bench(job, Experiment(), secret=secret)  # doctest: +SKIP
-    >>> KeyedMethod(bench, ptable, secret=secret).publish(request)  # doctest: +SKIP
+    >>> from ckm.comparison.testbed import open_testbed
+    >>> testbed = open_testbed(job, Experiment(), secret=secret)  # doctest: +SKIP
+    >>> KeyedMethod(testbed, ptable, secret=secret).publish(request)  # doctest: +SKIP
     """
 
-    def __init__(self, bench: Bench, ptable: PTable, *, secret: Secret | None) -> None:
-        self._bench = bench
+    def __init__(self, testbed: Testbed, ptable: PTable, *, secret: Secret | None) -> None:
+        self._testbed = testbed
         self._ptable = ptable
         self._secret = secret
 
     def publish(self, request: CubeRequest, /) -> Numbers | None:
         """Publish the counts with their noise; empty cells stay empty."""
-        count = self._bench.records.counts(request)
+        count = self._testbed.records.counts(request)
         held = count > 0
         cells = Cells(
             axes=(),
             ranks=(),
             count=count[held],
             cell_key=self._cell_keys(request)[held],
-            key_range=self._bench.key_range,
+            key_range=self._testbed.key_range,
             weight=None,
             weighted_count=None,
             level_sets=(),
@@ -72,8 +72,8 @@ class KeyedMethod:
         return published
 
     def _cell_keys(self, request: CubeRequest) -> NDArray[np.uint64]:
-        records, keys = self._bench.records, self._bench.record_keys
-        key_range = self._bench.key_range
+        records, keys = self._testbed.records, self._testbed.record_keys
+        key_range = self._testbed.key_range
         if key_range == _WORD:  # sums wrap around by themselves
             return records.sums(request, keys)
         if key_range * max(1, len(records)) < _WORD:
@@ -89,7 +89,7 @@ class AdditiveMethod:
 
     Parameters
     ----------
-    bench
+    testbed
         The records, which tell which cells are listed.
     method
         The method before.
@@ -98,19 +98,21 @@ class AdditiveMethod:
 
     Examples
     --------
-    >>> keyed = KeyedMethod(bench, ptable, secret=secret)  # doctest: +SKIP
-    >>> AdditiveMethod(bench, keyed, bound=None).publish(request)  # doctest: +SKIP
+    >>> keyed = KeyedMethod(testbed, ptable, secret=secret)  # doctest: +SKIP
+    >>> AdditiveMethod(testbed, keyed, bound=None).publish(request)  # doctest: +SKIP
     """
 
-    def __init__(self, bench: Bench, method: CountingMethod, *, bound: float | None) -> None:
-        self._bench = bench
+    def __init__(
+        self, testbed: Testbed, method: CountingMethod, *, bound: float | None
+    ) -> None:
+        self._testbed = testbed
         self._method = method
         self._bound = bound
 
     def publish(self, request: CubeRequest, /) -> Numbers | None:
         """Publish the nearest whole numbers that add up."""
         published = self._method.publish(request)
-        listed = self._bench.records.counts(request) > 0
+        listed = self._testbed.records.counts(request) > 0
         if published is None or not request.dimensions or not listed.any():
             return published
         table = PublishedTable(

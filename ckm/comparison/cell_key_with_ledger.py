@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckm.comparison.testbed import Bench
+    from ckm.comparison.testbed import Testbed
     from ckm.engine.published_table import PublishedTable
     from ckm.ledger.ledger import Policy
     from ptable import PTable
@@ -41,7 +41,7 @@ class LedgerMethod:
 
     Parameters
     ----------
-    bench
+    testbed
         The records with their keys.
     ptable
         The p-table.
@@ -64,14 +64,14 @@ class LedgerMethod:
     Examples
     --------
     >>> with LedgerMethod(
-    ...     bench, ptable, secret=secret, mix=True, planned=[], threshold=2, smallest=10
+    ...     testbed, ptable, secret=secret, mix=True, planned=[], threshold=2, smallest=10
     ... ) as method:  # doctest: +SKIP
     ...     method.publish(request)
     """
 
     def __init__(
         self,
-        bench: Bench,
+        testbed: Testbed,
         ptable: PTable,
         *,
         secret: Secret,
@@ -82,25 +82,25 @@ class LedgerMethod:
     ) -> None:
         import pyarrow as pa
 
-        if bench.key_range < _LEAST_RANGE:
+        if testbed.key_range < _LEAST_RANGE:
             raise ConfigError(
                 "A ledger needs record keys that tell records apart, of a range of 2**32 or "
                 "more.",
                 hint="name an identifier with id",
             )
-        self._sizes = bench.records.sizes
-        self._shape = bench.records.shape
-        codes = bench.records.codes
+        self._sizes = testbed.records.sizes
+        self._shape = testbed.records.shape
+        codes = testbed.records.codes
         columns = {f"a{place}": codes[:, place] for place in range(codes.shape[1])}
         columns[_ROW] = np.arange(len(codes))
-        records = pa.table({**columns, _KEY: pa.array(bench.record_keys, pa.uint64())})
+        records = pa.table({**columns, _KEY: pa.array(testbed.record_keys, pa.uint64())})
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             self._engine = stack.enter_context(
                 Engine(
                     records,
                     record_key=_KEY,
-                    key_range=bench.key_range,
+                    key_range=testbed.key_range,
                     secret=secret,
                     ptable=ptable,
                     mix=mix,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ckm.assessment.risk_utility_scenarios import Scenarios
     from ckm.config.job.job import Job
-    from ckm.engine.cell_histogram import Tally
+    from ckm.engine.cell_histogram import CountHistogram
     from reports import Report
     from reports.facts.release import ComparisonFacts, LevelFact, Text
     from risk.risk_map.designs import MapDesign
@@ -36,7 +36,7 @@ class Comparison:
         Of the job; empty for none.
     scenarios
         The designs on their map.
-    tally
+    count_histogram
         The cells.
     rules
         The limits behind the conclusion.
@@ -52,7 +52,7 @@ class Comparison:
 
     title: Text
     scenarios: Scenarios
-    tally: Tally
+    count_histogram: CountHistogram
     rules: Rules
     levels: Mapping[str, LevelFact] = field(default_factory=dict)
 
@@ -166,13 +166,13 @@ def compare(
 
     no_noise = PTable(noise=[[0]], upper=[[8]], key_range=8)  # type: ignore[arg-type]
     with open_engine(job, no_noise, memory_limit=memory_limit, threads=threads) as engine:
-        tally = engine.tally(job.tables, progress=progress)
+        count_histogram = engine.count_histogram(job.tables, progress=progress)
     limit = job.report.limits.posterior_set
     return Comparison(
         title=job.title_of(),
         scenarios=map_scenarios(
             designs,
-            tally,
+            count_histogram,
             own=load_ptable(job),
             name=_JOB,
             sensitive=range(1, job.report.sensitive + 1) if sensitive is None else sensitive,
@@ -180,9 +180,9 @@ def compare(
             seed=seed,
             progress=progress,
         ),
-        tally=tally,
+        count_histogram=count_histogram,
         rules=Rules() if limit is None else Rules(posterior=limit),
-        levels=level_facts(job, tally.variables),
+        levels=level_facts(job, count_histogram.variables),
     )
 
 

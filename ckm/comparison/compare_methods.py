@@ -13,7 +13,7 @@ import numpy as np
 from ckm.comparison.cell_key import AdditiveMethod, KeyedMethod
 from ckm.comparison.suppression import SuppressionMethod
 from ckm.comparison.swapped_or_synthetic import SyntheticMethod, read_synthetic, swapped_records
-from ckm.comparison.testbed import open_bench
+from ckm.comparison.testbed import open_testbed
 from ckm.config.comparison.method_settings import DEFAULTS, Experiment
 from ckm.errors import CkmError, ConfigError
 from ptable.design.mechanisms import Mechanism
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckm.comparison.testbed import Bench
+    from ckm.comparison.testbed import Testbed
     from ckm.config.comparison.method_settings import MethodChoice
     from ckm.config.job.job import Job
     from ptable import PTable
@@ -94,7 +94,7 @@ class MethodComparison:
 
     Parameters
     ----------
-    bench
+    testbed
         The records and tables.
     experiment
         What was asked of them.
@@ -109,7 +109,7 @@ class MethodComparison:
     0.52
     """
 
-    bench: Bench
+    testbed: Testbed
     experiment: Experiment
     results: tuple[MethodResult, ...]
 
@@ -185,13 +185,13 @@ def compare_methods(
     """
     from ckm.release.job_inputs import load_ptable, load_secret
 
-    tell = progress or (lambda _stage, _done, _total: None)
+    report_progress = progress or (lambda _stage, _done, _total: None)
     asked = experiment or Experiment()
     secret = load_secret(job)
     ptable = load_ptable(job)
-    tell("scan", 0, 1)
+    report_progress("scan", 0, 1)
     homes = [c.parameters["household"] for c in methods.values() if "household" in c.parameters]
-    bench = open_bench(
+    testbed = open_testbed(
         job,
         asked,
         secret=secret,
@@ -199,14 +199,14 @@ def compare_methods(
         memory_limit=memory_limit,
         threads=threads,
     )
-    tell("scan", 1, 1)
-    builder = _Builder(job, bench, ptable, secret, asked)
+    report_progress("scan", 1, 1)
+    builder = _Builder(job, testbed, ptable, secret, asked)
     results = []
     for done, choice in enumerate(methods.values()):
-        tell("methods", done, len(methods))
+        report_progress("methods", done, len(methods))
         results.append(_tried(builder, choice))
-    tell("methods", len(methods), len(methods))
-    return MethodComparison(bench=bench, experiment=asked, results=tuple(results))
+    report_progress("methods", len(methods), len(methods))
+    return MethodComparison(testbed=testbed, experiment=asked, results=tuple(results))
 
 
 def _tried(builder: _Builder, choice: MethodChoice) -> MethodResult:
@@ -216,14 +216,14 @@ def _tried(builder: _Builder, choice: MethodChoice) -> MethodResult:
     with ExitStack() as stack:
         try:
             choice = builder.completed(choice)
-            bench = builder.bench_of(choice)
-            watched = _Watched(builder.maker(choice, bench, stack), bench)
+            testbed = builder.bench_of(choice)
+            watched = _Watched(builder.maker(choice, testbed, stack), testbed)
             criteria = measure_criteria(
                 watched.make,
-                bench.records,
-                tables=bench.tables,
-                geography=bench.geography,
-                sensitive=bench.target,
+                testbed.records,
+                tables=testbed.tables,
+                geography=testbed.geography,
+                sensitive=testbed.target,
                 rng=np.random.default_rng(asked.seed),
                 method=choice.name,
                 simple=choice.simple or "",
@@ -237,7 +237,7 @@ def _tried(builder: _Builder, choice: MethodChoice) -> MethodResult:
     return MethodResult(
         choice=choice,
         criteria=criteria,
-        n_records=len(bench.records),
+        n_records=len(testbed.records),
         mean_change=watched.mean_change(),
         facts=facts,
         guarantee=promised,
@@ -257,11 +257,11 @@ def _promised(choice: MethodChoice) -> Guarantee | None:
 class _Watched:
     """Keep the first answers to the planned tables, which tell how far numbers moved."""
 
-    def __init__(self, make: MakeMethod, bench: Bench) -> None:
+    def __init__(self, make: MakeMethod, testbed: Testbed) -> None:
         self._make = make
-        self._bench = bench
+        self._testbed = testbed
         self.first: CountingMethod | None = None
-        self._sum, self._cells, self._open = 0.0, 0, len(bench.tables)
+        self._sum, self._cells, self._open = 0.0, 0, len(testbed.tables)
 
     def make(self, office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
         method = self._make(office, planned)
@@ -274,7 +274,7 @@ class _Watched:
         assert self.first is not None  # noqa: S101  (made by `make` alone)
         answer = self.first.publish(request)
         if self._open and answer is not None:
-            count = self._bench.records.counts(request)
+            count = self._testbed.records.counts(request)
             shown = (count > 0) & ~np.isnan(answer)
             self._sum += float(np.abs(answer - count)[shown].sum())
             self._cells += int(shown.sum())
@@ -291,30 +291,30 @@ class _Builder:
     def __init__(
         self,
         job: Job,
-        bench: Bench,
+        testbed: Testbed,
         ptable: PTable,
         secret: Secret | None,
         experiment: Experiment,
     ) -> None:
         self.job = job
-        self.bench = bench
+        self.testbed = testbed
         self.ptable = ptable
         self.secret = secret
         self.experiment = experiment
         self._facts: Mapping[str, float | None] = {}
 
-    def bench_of(self, choice: MethodChoice) -> Bench:
+    def bench_of(self, choice: MethodChoice) -> Testbed:
         """Return the records that a method is tried on: fewer where it takes long."""
         if choice.kind != "suppression":
-            return self.bench
+            return self.testbed
         most = choice.parameters["most_cells"]
-        return self.bench.narrowed(most, seed=self.experiment.seed)
+        return self.testbed.narrowed(most, seed=self.experiment.seed)
 
-    def maker(self, choice: MethodChoice, bench: Bench, stack: ExitStack) -> MakeMethod:
+    def maker(self, choice: MethodChoice, testbed: Testbed, stack: ExitStack) -> MakeMethod:
         """Return what makes a method; the stack closes what it opens."""
         self._facts = {}
         if choice.kind == "suppression":
-            return self._suppression(choice, bench)
+            return self._suppression(choice, testbed)
         makers: dict[str, Callable[[MethodChoice, ExitStack], MakeMethod]] = {
             "exact": self._exact,
             "swapping": self._swapping,
@@ -345,7 +345,7 @@ class _Builder:
         return replace(choice, parameters={**rest, **choice.parameters})
 
     def _exact(self, _choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
-        return lambda _office, _planned: RecordMethod(self.bench.records)
+        return lambda _office, _planned: RecordMethod(self.testbed.records)
 
     def _looked_up(self, choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
         given = {"name": choice.kind, **choice.parameters}
@@ -355,12 +355,15 @@ class _Builder:
             return self._keyed(ptable)
         seed = self.experiment.seed
         return lambda office, _planned: LookedUpMethod(
-            self.bench.records, ptable, keys="fresh", rng=np.random.default_rng([seed, office])
+            self.testbed.records,
+            ptable,
+            keys="fresh",
+            rng=np.random.default_rng([seed, office]),
         )
 
     def _keyed(self, ptable: PTable) -> MakeMethod:
         method = KeyedMethod(
-            self.bench, ptable, secret=self.secret if self.job.keys.mix else None
+            self.testbed, ptable, secret=self.secret if self.job.keys.mix else None
         )
 
         def make(_office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
@@ -377,7 +380,7 @@ class _Builder:
         make = self._keyed(self.ptable)
         bound = choice.parameters.get("bound")
         return lambda office, planned: AdditiveMethod(
-            self.bench, make(office, planned), bound=bound
+            self.testbed, make(office, planned), bound=bound
         )
 
     def _behind_ledger(self, choice: MethodChoice, stack: ExitStack) -> MakeMethod:
@@ -390,7 +393,7 @@ class _Builder:
         def make(_office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
             return stack.enter_context(
                 LedgerMethod(
-                    self.bench,
+                    self.testbed,
                     self.ptable,
                     secret=secret,
                     mix=self.job.keys.mix,
@@ -403,14 +406,14 @@ class _Builder:
 
     def _swapping(self, choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
         swapped, self._facts = swapped_records(
-            self.bench, **choice.parameters, seed=self.experiment.seed
+            self.testbed, **choice.parameters, seed=self.experiment.seed
         )
         return lambda _office, _planned: RecordMethod(swapped)
 
     def _synthetic(self, choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
-        made, self._facts = read_synthetic(choice.parameters["path"], self.job, self.bench)
+        made, self._facts = read_synthetic(choice.parameters["path"], self.job, self.testbed)
         return lambda _office, _planned: SyntheticMethod(made)
 
-    def _suppression(self, choice: MethodChoice, bench: Bench) -> MakeMethod:
+    def _suppression(self, choice: MethodChoice, testbed: Testbed) -> MakeMethod:
         taken = {n: v for n, v in choice.parameters.items() if n != "most_cells"}
-        return lambda _office, planned: SuppressionMethod(bench.records, planned, **taken)
+        return lambda _office, planned: SuppressionMethod(testbed.records, planned, **taken)

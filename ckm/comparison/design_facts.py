@@ -34,7 +34,7 @@ __all__ = ["comparison_facts"]
 #: Expected measures by variable; the catalogue of utility defines them.
 _MEASURES = ("aad", "rmse", "rmad_pct", "changed_pct", "false_zeros", "hellinger_raw")
 #: Larger counts are not listed one by one.
-_MOST_LISTED = 40
+_MAX_LISTED = 40
 #: An original less likely than this is left out, unless it is sensitive.
 _LIKELY = 0.01
 
@@ -62,14 +62,14 @@ def comparison_facts(found: Comparison, *, rules: Rules) -> ComparisonFacts:
     >>> comparison_facts(found, rules=found.rules).conclusion  # doctest: +SKIP
     """
     inverses = _inverses(found)
-    tally = found.tally
+    count_histogram = found.count_histogram
     return ComparisonFacts(
         title=found.title,
         version=__version__,
-        tables={name: histogram.n_cells for name, histogram in tally.tables.items()},
+        tables={name: histogram.n_cells for name, histogram in count_histogram.tables.items()},
         sensitive=found.map.sensitive,
         scenarios=found.scenarios.facts(),
-        by_table={name: found.scenarios.designs(name) for name in tally.tables},
+        by_table={name: found.scenarios.designs(name) for name in count_histogram.tables},
         sets=tuple(_sets(found)),
         posteriors={
             name: tuple(_posteriors(found, inverse)) for name, inverse in inverses.items()
@@ -82,7 +82,7 @@ def comparison_facts(found: Comparison, *, rules: Rules) -> ComparisonFacts:
 
 def _small(found: Comparison) -> NDArray[np.int64]:
     """Give the counts that sets and posteriors are listed for: up to twice the threshold."""
-    return np.arange(min(2 * (max(found.map.sensitive) + 1), _MOST_LISTED) + 1)
+    return np.arange(min(2 * (max(found.map.sensitive) + 1), _MAX_LISTED) + 1)
 
 
 def _sets(found: Comparison) -> Iterator[SetFact]:
@@ -110,7 +110,7 @@ def _inverses(found: Comparison) -> dict[str, Inverse]:
 
     largest = max(int(_small(found)[-1]), *found.map.sensitive)
     largest += 2 * max(table.max_noise for table in found.ptables.values())
-    prior = found.tally.together.prior(largest)
+    prior = found.count_histogram.together.prior(largest)
     if prior is None:
         return {}
     return {name: Inverse(table=table, prior=prior) for name, table in found.ptables.items()}
@@ -118,7 +118,7 @@ def _inverses(found: Comparison) -> dict[str, Inverse]:
 
 def _posteriors(found: Comparison, inverse: Inverse) -> Iterator[PosteriorFact]:
     sensitive = found.map.sensitive
-    together = found.tally.together
+    together = found.count_histogram.together
     near = together.within(0, len(inverse.prior.probabilities) - 1).n_cells / together.n_cells
     seen = inverse.possible(int(_small(found)[-1]))
     for published, share in zip(seen.tolist(), inverse.weight(seen).tolist(), strict=True):
@@ -157,10 +157,10 @@ def _measures(found: Comparison, design: str) -> Iterator[MeasureFact]:
 
 
 def _groups(found: Comparison) -> Iterator[tuple[str, str, Histogram]]:
-    everybody = found.tally.together.within(1, None)
+    everybody = found.count_histogram.together.within(1, None)
     if everybody.n_cells:
         yield "all", "all", everybody
-    for variable, categories in found.tally.variables.items():
+    for variable, categories in found.count_histogram.variables.items():
         for category, histogram in categories.items():
             yield variable, category, histogram
 
@@ -172,13 +172,13 @@ def _conclusion(
 
     base: dict[str, dict[str, float | str]] = {
         "cells": {
-            "tables": len(found.tally.tables),
-            "listed": found.tally.listed,
-            "distinct": found.tally.distinct,
+            "tables": len(found.count_histogram.tables),
+            "listed": found.count_histogram.listed,
+            "distinct": found.count_histogram.distinct,
         }
     }
-    if found.tally.record_sets is not None:
-        base["record-sets"] = {"record_sets": found.tally.record_sets}
+    if found.count_histogram.record_sets is not None:
+        base["record-sets"] = {"record_sets": found.count_histogram.record_sets}
     sensitive = np.array(found.map.sensitive)
     if not any(inverse.prior.at(sensitive).any() for inverse in inverses.values()):
         return base  # nothing is sensitive here, and no rule binds
@@ -200,7 +200,7 @@ def _case(found: Comparison, name: str, inverse: Inverse) -> Case:
         loss=figures[LOSS] or 0.0,
         given_away=certain_with_one_more(table, inverse.prior, sensitive),
         seen_share=figures["q_set"],
-        differing=differing_answers(table, found.tally.together.within(1, None)),
+        differing=differing_answers(table, found.count_histogram.together.within(1, None)),
         difference=figures["differencing"] or 0.0,
         without=_without(found, table),
     )

@@ -37,21 +37,23 @@ def method_facts(found: MethodComparison) -> MethodFacts:
     >>> method_facts(compare_methods(read_job("job.toml"))).drawn  # doctest: +SKIP
     'areas'
     """
-    bench = found.bench
+    testbed = found.testbed
     return MethodFacts(
         methods=tuple(_method(result) for result in found.results),
-        tables=tuple(tuple(bench.names[place] for place in table) for table in bench.tables),
-        geography=bench.names[bench.geography],
-        target=bench.names[bench.target],
-        records=len(bench.records),
-        all_records=bench.n_records,
-        drawn=bench.drawn,
+        tables=tuple(
+            tuple(testbed.names[place] for place in table) for table in testbed.tables
+        ),
+        geography=testbed.names[testbed.geography],
+        target=testbed.names[testbed.target],
+        records=len(testbed.records),
+        all_records=testbed.n_records,
+        drawn=testbed.drawn,
         persons=found.experiment.persons,
         seed=found.experiment.seed,
-        levels=dict(bench.levels),
-        left_out=bench.left_out,
-        filtered=bench.filtered,
-        summed=bench.summed,
+        levels=dict(testbed.levels),
+        left_out=testbed.left_out,
+        filtered=testbed.filtered,
+        summed=testbed.summed,
     )
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SuppressionMethod"]
 
 #: An audit solves a program or two for every hidden cell.
-_MOST_AUDITED = 3_000
+_MAX_AUDITED = 3_000
 
 
 class SuppressionMethod:
@@ -98,7 +98,7 @@ class SuppressionMethod:
             "primary": float((status == 1).sum()),
             "secondary": float((status == 2).sum()),
         }
-        if int(self._together.hidden.sum()) > _MOST_AUDITED:
+        if int(self._together.hidden.sum()) > _MAX_AUDITED:
             return found
         audit = self._together.audit()
         found["exact"] = float(audit.is_exact.sum())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckm.comparison.testbed import Bench
+    from ckm.comparison.testbed import Testbed
     from ckm.config.job.job import Job
     from risk.criteria.coded import CubeRequest
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["SyntheticMethod", "read_synthetic", "swapped_records"]
 
 _PLACE, _HOME = "place", "home"
-_MOST_SYNTHETIC = 5_000_000
+_MAX_SYNTHETIC = 5_000_000
 
 
 def swapped_records(
-    bench: Bench,
+    testbed: Testbed,
     *,
     k: int,
     rate: float,
@@ -43,7 +43,7 @@ def swapped_records(
 
     Parameters
     ----------
-    bench
+    testbed
         The records.
     k
         The least number of alike records in an area.
@@ -63,7 +63,7 @@ def swapped_records(
 
     Examples
     --------
-    >>> swapped_records(bench, k=3, rate=0.05, seed=1)[1]  # doctest: +SKIP
+    >>> swapped_records(testbed, k=3, rate=0.05, seed=1)[1]  # doctest: +SKIP
     {'moved_households': 0.06, 'moved_records': 0.06, 'at_risk': 0.02, 'not_moved': 0.0}
     """
     import pyarrow as pa
@@ -72,18 +72,18 @@ def swapped_records(
     from tables import open_source
     from tables.swapping import swap_records
 
-    codes = bench.records.codes
-    fixed = {bench.geography, *bench.moving}
+    codes = testbed.records.codes
+    fixed = {testbed.geography, *testbed.moving}
     rest = [place for place in range(codes.shape[1]) if place not in fixed]
-    wanted = rest if risk is None else [bench.place(name) for name in risk]
+    wanted = rest if risk is None else [testbed.place(name) for name in risk]
     if fixed & set(wanted):
         raise ConfigError(
             "risk names dimensions of areas, which cannot say what is alike.",
             hint="name others",
         )
-    areas = {f"g{n}": code for n, code in enumerate(bench.coarser)}
-    areas |= {f"a{place}": codes[:, place] for place in (bench.geography, *bench.moving)}
-    home = np.arange(len(codes)) if household is None else bench.households[household]
+    areas = {f"g{n}": code for n, code in enumerate(testbed.coarser)}
+    areas |= {f"a{place}": codes[:, place] for place in (testbed.geography, *testbed.moving)}
+    home = np.arange(len(codes)) if household is None else testbed.households[household]
     records = pa.table(
         {
             _PLACE: np.arange(len(codes)),
@@ -110,7 +110,7 @@ def swapped_records(
     for place in fixed:
         swapped[order, place] = moved[f"a{place}"].to_numpy()
     n = max(1, report.households)
-    return CodedRecords(swapped, sizes=bench.records.sizes), {
+    return CodedRecords(swapped, sizes=testbed.records.sizes), {
         "moved_households": report.share,
         "moved_records": report.share_of_records,
         "at_risk": sum(report.needed) / n,
@@ -143,7 +143,7 @@ class SyntheticMethod:
 
 
 def read_synthetic(
-    path: Path, job: Job, bench: Bench
+    path: Path, job: Job, testbed: Testbed
 ) -> tuple[CodedRecords, Mapping[str, float | None]]:
     """Read synthetic records of the same columns, those that the bench has categories for.
 
@@ -153,7 +153,7 @@ def read_synthetic(
         The file.
     job
         The job, which says what its dimensions are.
-    bench
+    testbed
         The records that the synthetic ones stand for.
 
     Raises
@@ -163,7 +163,7 @@ def read_synthetic(
 
     Examples
     --------
-    >>> read_synthetic(Path("made.parquet"), job, bench)  # doctest: +SKIP
+    >>> read_synthetic(Path("made.parquet"), job, testbed)  # doctest: +SKIP
     """
     from tables import open_source
     from tables.sample import read_sample
@@ -172,13 +172,13 @@ def read_synthetic(
         name: replace(request, categories={}) for name, request in dimensions_of(job).items()
     }
     with open_source(str(path)) as source:
-        found = read_sample(source, None, requests=requests, most_records=_MOST_SYNTHETIC)
-    codes = np.zeros((len(found), len(bench.names)), np.int64)
-    for place, name in enumerate(bench.names):
+        found = read_sample(source, None, requests=requests, most_records=_MAX_SYNTHETIC)
+    codes = np.zeros((len(found), len(testbed.names)), np.int64)
+    for place, name in enumerate(testbed.names):
         if name:
-            level = bench.depths[place]
+            level = testbed.depths[place]
             dimension = found.dimensions[name]
-            numbers = {label: number for number, label in enumerate(bench.labels[place])}
+            numbers = {label: number for number, label in enumerate(testbed.labels[place])}
             known = [numbers.get(label, -1) for label in dimension.labels[level]]
             codes[:, place] = np.array(known, np.int64)[dimension.codes[level]]
     fits = np.asarray((codes >= 0).all(axis=1))
@@ -188,5 +188,5 @@ def read_synthetic(
             hint="codes must be written as in the data of the job",
         )
     share = float(np.count_nonzero(~fits)) / len(fits)
-    kept = CodedRecords(codes[fits], sizes=bench.records.sizes)
-    return kept, {"left_out": share, "size": len(kept) / len(bench.records)}
+    kept = CodedRecords(codes[fits], sizes=testbed.records.sizes)
+    return kept, {"left_out": share, "size": len(kept) / len(testbed.records)}

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
     Codes = NDArray[np.int64]
 
-__all__ = ["Bench", "dimensions_of", "open_bench"]
+__all__ = ["Testbed", "dimensions_of", "open_testbed"]
 
 #: A coarser level of a hierarchy is taken where a finer one has more categories.
-_MOST_CATEGORIES = 100
+_MAX_CATEGORIES = 100
 #: Larger tables, margins included, are left out.
-_MOST_CELLS = 50_000
+_MAX_CELLS = 50_000
 _EVERYWHERE = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Bench:
+class Testbed:
     """Records as codes, and the tables that are planned of them. Disclosive.
 
     Parameters
@@ -113,7 +113,7 @@ class Bench:
         sizes = self.records.sizes
         return sum(int(np.prod([sizes[place] + 1 for place in t])) for t in self.tables)
 
-    def narrowed(self, most_cells: int, *, seed: int) -> Bench:
+    def narrowed(self, most_cells: int, *, seed: int) -> Testbed:
         """Return the records of fewer areas, so that the tables have no more cells than that.
 
         Parameters
@@ -141,7 +141,7 @@ class Bench:
             found = self._of_areas(order[:n_areas])
         return found
 
-    def _of_areas(self, areas: Codes) -> Bench:
+    def _of_areas(self, areas: Codes) -> Testbed:
         kept = np.isin(self.records.codes[:, self.geography], areas)
         codes, labels = [], []
         for column, known in zip(self.records.codes[kept].T, self.labels, strict=True):
@@ -160,10 +160,10 @@ class Bench:
         )
 
     def __repr__(self) -> str:
-        return f"Bench({len(self.names)} attributes, {len(self.tables)} tables)"
+        return f"Testbed({len(self.names)} attributes, {len(self.tables)} tables)"
 
 
-def open_bench(
+def open_testbed(
     job: Job,
     experiment: Experiment,
     *,
@@ -171,7 +171,7 @@ def open_bench(
     households: Sequence[str] = (),
     memory_limit: str | None = None,
     threads: int | None = None,
-) -> Bench:
+) -> Testbed:
     """Read the records of a job, a sample where there are many, and plan its tables.
 
     Filters and sums are left out: all tables count all records. Every other dimension is
@@ -201,7 +201,7 @@ def open_bench(
     >>> from ckm.release.job_inputs import load_secret
     >>> from ckm.config.comparison.method_settings import Experiment
     >>> job = read_job("job.toml")  # doctest: +SKIP
-    >>> open_bench(job, Experiment(), secret=load_secret(job))  # doctest: +SKIP
+    >>> open_testbed(job, Experiment(), secret=load_secret(job))  # doctest: +SKIP
     """
     from tables import open_source
     from tables.sample import read_sample
@@ -222,7 +222,7 @@ def open_bench(
             seed=experiment.seed,
             tolerate_missing_keys=job.keys.checks != "stop",
         )
-    return _bench(job, experiment, requests, sample, (geography, target))
+    return _testbed(job, experiment, requests, sample, (geography, target))
 
 
 def _record_keys(job: Job, secret: Secret | None) -> HashedKeys | StoredKeys:
@@ -318,13 +318,13 @@ def _target(job: Job, geography: str, areas: set[str], names: tuple[str, ...]) -
     raise ConfigError("No dimension is left that an intruder could want to know.")
 
 
-def _bench(
+def _testbed(
     job: Job,
     experiment: Experiment,
     requests: Mapping[str, Request],
     sample: RecordSample,
     roles: tuple[str | None, str],
-) -> Bench:
+) -> Testbed:
     geography, target = roles
     names, codes, labels, depths, levels = [], [], [], [], {}
     for name, dimension in sample.dimensions.items():
@@ -348,7 +348,7 @@ def _bench(
         coarser = tuple(code for code in reversed(above))
     sizes = tuple(len(used) for used in labels)
     kept, left_out = _plan(job, names, sizes)
-    return Bench(
+    return Testbed(
         records=CodedRecords(np.column_stack(codes), sizes=sizes),
         names=tuple(names),
         labels=tuple(labels),
@@ -375,7 +375,7 @@ def _level(dimension: SampledDimension, *, is_geography: bool) -> int:
     if is_geography:
         return 0
     sizes = [len(np.unique(codes)) for codes in dimension.codes]
-    fitting = [level for level, size in enumerate(sizes) if size <= _MOST_CATEGORIES]
+    fitting = [level for level, size in enumerate(sizes) if size <= _MAX_CATEGORIES]
     return fitting[0] if fitting else len(sizes) - 1
 
 
@@ -395,13 +395,13 @@ def _plan(
     for name, table in job.tables.items():
         places = tuple(names.index(dimension) for dimension in table.dimensions)
         cells = np.prod([float(sizes[place] + 1) for place in places])
-        if not places or cells > _MOST_CELLS:
+        if not places or cells > _MAX_CELLS:
             too_large.append(name)
         else:
             kept.setdefault(frozenset(places), places)
     if not kept:
         raise ConfigError(
-            f"Every table has more than {_MOST_CELLS:,} cells, or no dimension.",
+            f"Every table has more than {_MAX_CELLS:,} cells, or no dimension.",
             hint="compare on a job with a smaller table, or take fewer areas",
         )
     return tuple(kept.values()), tuple(too_large)

@@ -129,8 +129,8 @@ def make_demo(
     check_target(target, may_replace)
     if dry_run:
         return None
-    tell = progress or (lambda _stage, _done, _total: None)
-    tell("making up the register", 0, 1)
+    report_progress = progress or (lambda _stage, _done, _total: None)
+    report_progress("making up the register", 0, 1)
     with new_folder(target, may_replace=may_replace) as folder:
         register = write_register(folder, persons=persons, seed=seed)
         (folder / "job.toml").write_text(JOB, encoding="utf-8")
@@ -138,8 +138,8 @@ def make_demo(
         (folder / "service.toml").write_text(SERVICE, encoding="utf-8")
         (folder / "README.md").write_text(README, encoding="utf-8")
     job = read_job(target / "job.toml")
-    done = release(job, target / "out", progress=tell)
-    compared = compare(job, read_designs(target / "designs.toml"), progress=tell)
+    done = release(job, target / "out", progress=report_progress)
+    compared = compare(job, read_designs(target / "designs.toml"), progress=report_progress)
     write_comparison(compared, target / _COMPARED)
     shown = dataclasses.replace(done, folder=Path(out) / "out")
     return Demo(

@@ -28,12 +28,12 @@ OUTSIDE = "outside"
 
 _REGIONS = 13
 _DEPARTMENTS = 96
-_FEWEST_COMMUNES, _MOST_COMMUNES = 22, 52
+_FEWEST_COMMUNES, _MAX_COMMUNES = 22, 52
 _ZONES = 1290
 _FULL_SIZE = 100_000  # smaller registers have fewer communes and zones
 _FIRST_AGE, _LAST_AGE = 15, 70
 _GROUP_STARTS = (25, 35, 45, 55, 65)
-_FEWEST_MOVED, _MOST_MOVED = 1, 4
+_FEWEST_MOVED, _MAX_MOVED = 1, 4
 # Out of 1000, by age group: categories A to E.
 _CATEGORY_WEIGHTS = (
     (520, 120, 150, 130, 80),
@@ -144,7 +144,7 @@ def job_seekers(rng: np.random.Generator, *, persons: int = 400_000) -> Register
 
 def _places(rng: np.random.Generator, share: int) -> tuple[Codes, list[str], Codes]:
     """Return the department, the code and the size of every commune."""
-    spread = _MOST_COMMUNES - _FEWEST_COMMUNES + 1
+    spread = _MAX_COMMUNES - _FEWEST_COMMUNES + 1
     n_communes = _FEWEST_COMMUNES + _draw(rng, _DEPARTMENTS, np.ones(spread, np.int64))
     n_communes = np.maximum(1, n_communes * share // _FULL_SIZE)
     department_sizes = 40 + _draw(rng, _DEPARTMENTS, np.ones(200, np.int64))
@@ -188,7 +188,7 @@ def _moved(
     outside = len(hosts)
     n_zones = len(hosts)
     is_moved = _raw(rng, n_zones) % np.uint64(5) < 2
-    spread = _MOST_MOVED - _FEWEST_MOVED + 1
+    spread = _MAX_MOVED - _FEWEST_MOVED + 1
     n_people = _FEWEST_MOVED + _draw(rng, n_zones, np.ones(spread, np.int64))
     shrinks = _draw(rng, n_zones, (1, 1)) == 0
     moved = []

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from ckm.engine.request import EmptyCells
     from tables import Cells, Filter, Request
 
-__all__ = ["Tally", "TallyCounter", "tally"]
+__all__ = ["CountHistogram", "CountHistogramBuilder", "count_histogram"]
 
 #: A variable with more categories is not looked at category by category.
-_MOST_CATEGORIES = 20
+_MAX_CATEGORIES = 20
 #: Below this, different sets of records share a key by chance.
 _WIDE_KEYS = 2**60
 #: More empty cells than this change no figure, and many such blocks still add up.
-_MOST_CELLS = 2**50
+_MAX_CELLS = 2**50
 _NOTHING = Histogram(counts=np.zeros(0, np.int64), cells=np.zeros(0, np.int64))
 
 #: The columns that describe the cells of a block, with their depth; and the filter too.
@@ -35,7 +35,7 @@ _Block: TypeAlias = "tuple[_Columns, str | Filter | None]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Tally:
+class CountHistogram:
     """The cells of several tables, counted by their original count; never publish these.
 
     Two cells of two tables are the same *distinct* cell when the same categories and the same
@@ -62,8 +62,10 @@ class Tally:
     Examples
     --------
     >>> some = Histogram.of([4, 1, 1])
-    >>> Tally(tables={}, together=some, variables={}, listed=3, distinct=3, record_sets=2)
-    Tally(…)
+    >>> CountHistogram(
+    ...     tables={}, together=some, variables={}, listed=3, distinct=3, record_sets=2
+    ... )
+    CountHistogram(…)
     """
 
     tables: Mapping[str, Histogram]
@@ -74,15 +76,15 @@ class Tally:
     record_sets: int | None
 
     def __repr__(self) -> str:
-        return "Tally(…)"
+        return "CountHistogram(…)"
 
 
-def tally(
+def count_histogram(
     requests: Mapping[str, Request],
     cells: Mapping[str, Cells],
     *,
     empty_cells: Mapping[str, EmptyCells],
-) -> Tally:
+) -> CountHistogram:
     """Count the cells of several tables, each distinct one once.
 
     Parameters
@@ -102,13 +104,13 @@ def tally(
     >>> wanted = {"a": Request(dimensions=["sex"]), "b": Request(dimensions=["sex"])}
     >>> with open_source(records) as source:
     ...     found = cube(source, StoredKeys(column="key"), list(wanted.values()))
-    >>> result = tally(
+    >>> result = count_histogram(
     ...     wanted, dict(zip("ab", found, strict=True)), empty_cells={"a": "auto", "b": "auto"}
     ... )
     >>> result.listed, result.distinct, result.record_sets
     (6, 3, 3)
     """
-    counter = TallyCounter()
+    counter = CountHistogramBuilder()
     for name, request in requests.items():
         counter.add(name, cells[name], where=request.where, empty_cells=empty_cells[name])
         if not len(cells[name]) and not shows_grid(cells[name], empty_cells[name]):
@@ -119,12 +121,12 @@ def tally(
     return counter.result()
 
 
-class TallyCounter:
+class CountHistogramBuilder:
     """Count the cells of tables one after the other.
 
     Examples
     --------
-    >>> TallyCounter().result().listed
+    >>> CountHistogramBuilder().result().listed
     0
     """
 
@@ -157,7 +159,7 @@ class TallyCounter:
             Whether it lists its empty cells, see `ckm.engine.request.TableRequest`.
         """
         lists_grid = shows_grid(cells, empty_cells)
-        size = min(grid_size(cells), _MOST_CELLS)
+        size = min(grid_size(cells), _MAX_CELLS)
         if size:
             self.tables[name] = Histogram.of(cells.count, grid_size=size, lists_grid=lists_grid)
         is_new = np.zeros(len(cells), bool)
@@ -167,7 +169,7 @@ class TallyCounter:
             if known is None:
                 is_new[places] = True
                 _add_variables(self._parts, cells, places, levels)
-            size = min(_block_size(cells, levels), _MOST_CELLS)
+            size = min(_block_size(cells, levels), _MAX_CELLS)
             if size:
                 here = Histogram.of(cells.count[places], grid_size=size, lists_grid=lists_grid)
                 self._blocks[block] = here if known is None else _better(known, here)
@@ -175,16 +177,16 @@ class TallyCounter:
         self._has_wide_keys &= cells.key_range >= _WIDE_KEYS
         return is_new
 
-    def result(self) -> Tally:
+    def result(self) -> CountHistogram:
         """Give what was counted so far.
 
         Examples
         --------
-        >>> TallyCounter().result().together.n_cells
+        >>> CountHistogramBuilder().result().together.n_cells
         0
         """
         blocks = self._blocks.values()
-        return Tally(
+        return CountHistogram(
             tables=dict(self.tables),
             together=Histogram.together([_NOTHING, *blocks]),
             variables={
@@ -256,7 +258,7 @@ def _add_variables(
     for axis, rank, level in zip(cells.axes, cells.ranks, levels, strict=True):
         is_plain = len(axis.columns) == 1 and len(axis.levels) == 2
         categories = axis.levels[0].ranks
-        if not is_plain or level or len(categories) > _MOST_CATEGORIES:
+        if not is_plain or level or len(categories) > _MAX_CATEGORIES:
             continue
         found = parts.setdefault(axis.columns[0], {})
         for category in categories:

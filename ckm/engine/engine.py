@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckm.engine.cell_histogram import Tally
+    from ckm.engine.cell_histogram import CountHistogram
     from ckm.engine.magnitudes import MagnitudeNoise
     from ckm.engine.published_table import PublishedTable
     from ckm.ledger.watch import Watch
@@ -339,12 +339,12 @@ class Engine:
         )
         return dict(zip(requests, answers, strict=True))
 
-    def tally(
+    def count_histogram(
         self,
         requests: Mapping[str, TableRequest],
         *,
         progress: Callable[[str, int, int], None] | None = None,
-    ) -> Tally:
+    ) -> CountHistogram:
         """Count the cells of each original count, for figures of risk; never publish these.
 
         Parameters
@@ -356,7 +356,7 @@ class Engine:
 
         Returns
         -------
-        ckm.engine.cell_histogram.Tally
+        ckm.engine.cell_histogram.CountHistogram
             Histograms by table, of the distinct cells of all, and by category.
 
         Raises
@@ -364,11 +364,11 @@ class Engine:
         tables.TablesError, ConfigError
             If a request is wrong, or the data do not fit it.
         """
-        from ckm.engine.cell_histogram import tally
+        from ckm.engine.cell_histogram import count_histogram
 
         built = self._requests(requests)
         found = self._cells(list(built.values()), progress)
-        return tally(
+        return count_histogram(
             built,
             dict(zip(built, found, strict=True)),
             empty_cells={name: request.empty_cells for name, request in requests.items()},
@@ -406,34 +406,34 @@ class Engine:
         protection = self._protection
         secret = protection.sums_secret(requests.values())
         named = self._named_requests(requests)
-        tell = progress or (lambda _stage, _done, _total: None)
-        tell("keys", 0, 1)
+        report_progress = progress or (lambda _stage, _done, _total: None)
+        report_progress("keys", 0, 1)
         protection.require_keys(requests.values(), quality=self.check_keys())
-        tell("keys", 1, 1)
+        report_progress("keys", 1, 1)
         if watch is not None:
-            watch.hear(protection.noise_identities(requests.values()))
+            watch.add_noise_identity(protection.noise_identities(requests.values()))
         width = 0 if watch is None else watch.width(built)
         wanted = [*built.values(), *(fitted for _, fitted in named)]
         found = self._cells(wanted, progress, sketch=width)
         looked_up = zip((request for request, _ in named), found[len(built) :], strict=True)
         named_keys = NamedKeys.of(looked_up, protection.noises)
         protection.require_amounts(requests.values(), source=self._source)
-        tell("scan", 100, 100)
+        report_progress("scan", 100, 100)
         started = time.perf_counter()
         answers = []
         for done, (name, request) in enumerate(requests.items()):
-            tell("protect", done, len(requests))
+            report_progress("protect", done, len(requests))
             # Released table by table: cells may fill the memory.
             cells = named_keys.flag(found.pop(0))
             if watch is not None:
-                watch.see(name, built[name], cells, where=request.where)
+                watch.add_table(name, built[name], cells, where=request.where)
             protected = protection.protect(cells, request, secret=secret)
             if observe is not None:
                 observe(name, request, cells, protected.counts, protected.table)
             if observe_sums is not None and protected.sums:
                 observe_sums(name, cells, protected.sums)
             answers.append(protected.table)
-        tell("protect", len(requests), len(requests))
+        report_progress("protect", len(requests), len(requests))
         logger.info(
             "protected",
             extra={

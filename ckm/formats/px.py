@@ -41,7 +41,7 @@ NO_UNIT = "-"
 _WIDTH = 256
 _SHORT = 20
 _DECIMALS = 15
-_MOST_SHOWN = 6
+_MAX_SHOWN = 6
 _PERIOD = re.compile(r"(\d{4})(?:([HQMW])(\d{1,2}))?")
 
 
@@ -159,7 +159,7 @@ class _Header:
         told = self._about.decimals
         kinds = [0 if self._is_whole[name] else decimals for name in self._measures]
         wanted = [told.get(name, n) for name, n in zip(self._measures, kinds, strict=True)]
-        return min(min(wanted) if told else decimals, _MOST_SHOWN)
+        return min(min(wanted) if told else decimals, _MAX_SHOWN)
 
     def _precision(self) -> list[str]:
         """Return the decimals of measures that show more than others."""
@@ -168,9 +168,9 @@ class _Header:
             return []
         least = self._shown(_DECIMALS)
         return [
-            f'PRECISION("{name}","{value}")={min(told[measure], _MOST_SHOWN)};'
+            f'PRECISION("{name}","{value}")={min(told[measure], _MAX_SHOWN)};'
             for measure, value in zip(self._measures, self._values[-1], strict=True)
-            if min(told.get(measure, 0), _MOST_SHOWN) > least
+            if min(told.get(measure, 0), _MAX_SHOWN) > least
         ]
 
     def _time(self, axis: Axis, key: str) -> list[str]:

@@ -35,7 +35,7 @@ __all__ = ["Ledger", "Policy"]
 
 logger = logging.getLogger(__name__)
 
-_MOST_NAMED = 10_000  # more thin differences of one table tell nobody anything more
+_MAX_NAMED = 10_000  # more thin differences of one table tell nobody anything more
 
 Policy = Literal["refuse", "flag"]
 
@@ -287,7 +287,7 @@ class Ledger:
         found = Histories(self._store, seal=self._seal, width=self.width).standing(
             again, history=history, last=last, threshold=self.threshold
         )
-        return tuple(itertools.islice(found, _MOST_NAMED))
+        return tuple(itertools.islice(found, _MAX_NAMED))
 
     def require_amounts(
         self, noises: Mapping[str, str], *, beside: Mapping[str, str] | None = None
@@ -349,7 +349,7 @@ class Ledger:
         history: str = "public",
         also: Sequence[str] = (),
         allowed: Collection[ThinPair] = (),
-        most: int = _MOST_NAMED,
+        most: int = _MAX_NAMED,
         noises: Mapping[str, str] | None = None,
     ) -> tuple[ThinPair, ...]:
         """Check tables and record them, all or none, before anybody sees them.
@@ -501,7 +501,7 @@ class Ledger:
             history=history,
             also=also,
             allowed=None,
-            most=_MOST_NAMED,
+            most=_MAX_NAMED,
         )
 
     def _row(self, record: Record, history: str) -> Row:

@@ -81,7 +81,7 @@ class Watch:
         is_known = (self._ledger.is_known(d, history=self._history) for d in definitions)
         return 0 if all(is_known) else self._ledger.width
 
-    def hear(self, noises: Mapping[str, str]) -> None:
+    def add_noise_identity(self, noises: Mapping[str, str]) -> None:
         """Take note of the noise of sums before they are made; see `Ledger.publish`.
 
         Parameters
@@ -96,12 +96,14 @@ class Watch:
 
         Examples
         --------
-        >>> watch.hear({})  # doctest: +SKIP
+        >>> watch.add_noise_identity({})  # doctest: +SKIP
         """
         self._ledger.require_amounts(noises, beside=self._noises)
         self._noises |= noises
 
-    def see(self, name: str, request: Request, cells: Cells, *, where: str | None) -> None:
+    def add_table(
+        self, name: str, request: Request, cells: Cells, *, where: str | None
+    ) -> None:
         """Digest the cells of a table before they are protected.
 
         Parameters
@@ -117,7 +119,7 @@ class Watch:
 
         Examples
         --------
-        >>> watch.see("t", request, cells, where=None)  # doctest: +SKIP
+        >>> watch.add_table("t", request, cells, where=None)  # doctest: +SKIP
         """
         if cells.sketch is None:
             return

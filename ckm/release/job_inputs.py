@@ -431,10 +431,10 @@ def opened_job(
     from ckm.ledger.storage.store import has_ledger
     from ptable import InfeasibleError, NoiseSpec, solve
 
-    tell = progress or (lambda _stage, _done, _total: None)
+    report_progress = progress or (lambda _stage, _done, _total: None)
     tables, ledger = tables or job.tables, ledger or job.ledger
     infeasible: InfeasibleError | None = None
-    tell("p-table", 0, 1)
+    report_progress("p-table", 0, 1)
     try:
         ptable, noises = load_ptable(job), load_noises(job)
     except InfeasibleError as error:  # the columns are looked at all the same
@@ -444,7 +444,7 @@ def opened_job(
         step("p-table ready", "the p-table exists and its certificate holds")
         if noises:
             step("noise of sums ready", f"p-tables are there for {', '.join(noises)}")
-    tell("p-table", 1, 1)
+    report_progress("p-table", 1, 1)
     with contextlib.ExitStack() as stack:
         try:
             engine = stack.enter_context(

@@ -21,7 +21,7 @@ from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings, release_facts
 from ckm.errors import ReleaseError
 from ckm.formats.about import to_plain
-from ckm.ledger.release_gate import Gate
+from ckm.ledger.release_check import ReleaseCheck
 from ckm.release.files.magnitude_ptables import write_amount_ptables
 from ckm.release.files.manifest import (
     METHOD,
@@ -40,7 +40,7 @@ from ckm.release.job_inputs import opened_job, silent_step, zero_sums_caution
 from ckm.release.pages.leak_check import hidden_texts, require_clean_texts
 from ckm.release.pages.report_pages import write_report
 from ckm.release.verdict import judge
-from ckm.release.warnings_log import warnings_heard
+from ckm.release.warnings_log import captured_warnings
 from ckm.versions import versions
 from reports.facts.release import FileFact, ReproductionFacts
 from tables import Secret
@@ -139,9 +139,14 @@ def release(
     files.require_fit()
     refuse_overlap(job, target)
     check_target(target, may_replace)
-    with warnings_heard() as heard:
+    with captured_warnings() as captured:
         run = _Run(
-            job, files, target=target, tell=progress, warnings=heard, is_kept=not dry_run
+            job,
+            files,
+            target=target,
+            report_progress=progress,
+            warnings=captured,
+            is_kept=not dry_run,
         )
         run.options = "".join(f" --format {name}" for name in formats)
         words = ["ckm", "release", job.path.name, "-o", target.name]
@@ -206,8 +211,15 @@ def rehearse(
     place = SpillFolder()
     try:
         target = place.path / "release"
-        with warnings_heard() as heard:
-            run = _Run(job, files, target=target, tell=progress, warnings=heard, is_kept=False)
+        with captured_warnings() as captured:
+            run = _Run(
+                job,
+                files,
+                target=target,
+                report_progress=progress,
+                warnings=captured,
+                is_kept=False,
+            )
             with run.opened(step=done, memory_limit=memory_limit, threads=threads) as opened:
                 if quick:
                     return
@@ -264,7 +276,7 @@ class _Run:
         files: TableFiles,
         *,
         target: Path,
-        tell: Callable[[str, int, int], None] | None,
+        report_progress: Callable[[str, int, int], None] | None,
         warnings: list[str],
         is_kept: bool,
     ) -> None:
@@ -272,7 +284,7 @@ class _Run:
         self.files = files
         self.options = self.command = ""
         self.target = target
-        self.tell = tell or _silent
+        self.report_progress = report_progress or _silent
         self.is_kept = is_kept
         self.quality: KeyQuality | None = None
         self.started_at = dt.datetime.now(dt.UTC)
@@ -280,7 +292,7 @@ class _Run:
         self.designs = _designs(job)
         self.seconds: dict[str, float] = {}
         self.warnings = warnings
-        self.gate = Gate(None, None)
+        self.release_check = ReleaseCheck(None, None)
         self.restorer: Restorer | None = None
         self.noises: Mapping[str, MagnitudeNoise] = {}
         self.amounts: list[dict[str, Any]] = []
@@ -294,7 +306,7 @@ class _Run:
             self.job,
             is_kept=self.is_kept,
             step=step,
-            progress=self.tell,
+            progress=self.report_progress,
             memory_limit=memory_limit,
             threads=threads,
         )
@@ -302,7 +314,10 @@ class _Run:
     def write(self, folder: Path, opened: OpenedJob) -> int:
         """Fill the folder; return the number of published cells."""
         engine, ptable = opened.engine, opened.ptable
-        self.noises, self.gate = opened.noises, Gate(opened.ledger, self.job.ledger)
+        self.noises, self.release_check = (
+            opened.noises,
+            ReleaseCheck(opened.ledger, self.job.ledger),
+        )
         public, internal = folder / "public", folder / "internal"
         internal.mkdir(parents=True, mode=0o700)
         with self._timed("inputs"):
@@ -327,7 +342,7 @@ class _Run:
         ptable.write(internal / "pt.parquet")
         self.amounts = write_amount_ptables(internal, self.noises)
         found = self._assess(assessor, quality)
-        for text in self.gate.compare():
+        for text in self.release_check.compare():
             self._warn(text, event="thin difference")
         if self.restorer is not None:
             self._note(self.restorer.warnings())
@@ -342,15 +357,15 @@ class _Run:
         pages = self._write_report(folder, facts, tables)
         manifest = self._internal_manifest(folder, tables, inputs, ptable, pages)
         if self.restorer is not None:
-            manifest["additivity"] = self.restorer.told()
+            manifest["additivity"] = self.restorer.as_dict()
         write_manifest(internal / "manifest.json", manifest)
         for path in internal.iterdir():
             path.chmod(0o600)
         if not self.is_kept:
             return sum(table.rows for table in tables)
-        self.gate.pass_through()
-        if self.gate.record is not None:  # its entries have their numbers now
-            manifest["ledger"] = self.gate.record
+        self.release_check.publish()
+        if self.release_check.record is not None:  # its entries have their numbers now
+            manifest["ledger"] = self.release_check.record
             write_manifest(internal / "manifest.json", manifest)
         return sum(table.rows for table in tables)
 
@@ -377,7 +392,7 @@ class _Run:
             def add(size: int) -> None:
                 nonlocal done
                 done += size
-                self.tell("fingerprint of the input", done // 1024, total // 1024)
+                self.report_progress("fingerprint of the input", done // 1024, total // 1024)
 
             return [record_file(p, name=self.job.shown(p), progress=add) for p in files]
 
@@ -390,15 +405,15 @@ class _Run:
         with self._timed("tables"):
             published = engine.tabulate_all(
                 requests,
-                watch=self.gate.watch,
-                progress=self.tell,
+                watch=self.release_check.watch,
+                progress=self.report_progress,
                 observe=self._observer(assessor),
                 observe_sums=assessor.observe_sums,
             )
         share = self.seconds["tables"] / len(requests)
         started = time.monotonic()
         for number, (name, table) in enumerate(published.items()):
-            self.tell("writing", number, len(published))
+            self.report_progress("writing", number, len(published))
             if self.restorer is not None:
                 table = self.restorer.restore(name, table)  # noqa: PLW2901
             record = self._write_table(public, name, table, scan_s=share)
@@ -418,7 +433,7 @@ class _Run:
                     "seconds": round(record.seconds, 3),
                 },
             )
-        self.tell("writing", len(published), len(published))
+        self.report_progress("writing", len(published), len(published))
         self.seconds["writing"] = round(time.monotonic() - started, 3)
         return records
 
@@ -465,7 +480,7 @@ class _Run:
 
     def _assess(self, assessor: Assessor, quality: KeyQuality) -> Findings:
         """Compute the numbers of the reports, and stop where a check failed."""
-        self.tell("checks", 0, 1)
+        self.report_progress("checks", 0, 1)
         with self._timed("checks"):
             was_checked = self.job.keys.checks != "skip"
             found = findings(
@@ -474,7 +489,7 @@ class _Run:
                 quality=quality if was_checked else None,
                 designs=self.designs,
             )
-        self.tell("checks", 1, 1)
+        self.report_progress("checks", 1, 1)
         for text in judge(found.checks, self.job):
             self._warn(text, event="check failed")
         return found
@@ -564,7 +579,7 @@ class _Run:
             amounts=self.amounts,
             public=[record_file(p, name=p.name) for p in sorted(public.iterdir())],
             report=pages.internal,
-            ledger=self.gate.record,
+            ledger=self.release_check.record,
             times={
                 "started": self.started_at.isoformat(timespec="seconds"),
                 "finished": finished.isoformat(timespec="seconds"),

@@ -229,8 +229,8 @@ def _silent(_stage: str, _done: int, _total: int) -> None:
 class _Run:
     """One run of a job, from its records to the files of the draft folder."""
 
-    def __init__(self, job: Job, files: TableFiles, tell: Tell) -> None:
-        self.job, self.files, self.tell = job, files, tell
+    def __init__(self, job: Job, files: TableFiles, report_progress: Tell) -> None:
+        self.job, self.files, self.report_progress = job, files, report_progress
         self.started = dt.datetime.now(dt.UTC)
 
     def write(
@@ -242,14 +242,14 @@ class _Run:
         public.mkdir()
         inputs = self._inputs()
         choice = choose_hidden(
-            originals.cells(progress=self.tell),
+            originals.cells(progress=self.report_progress),
             self.job.tables,
             rules=_rules(self.job),
             groups=originals.groups(),
             whole=originals.whole(),
-            progress=self.tell,
+            progress=self.report_progress,
         )
-        audits = choice.audits(progress=self.tell) if _rules(self.job).audit else {}
+        audits = choice.audits(progress=self.report_progress) if _rules(self.job).audit else {}
         _require_safe(choice, audits)
         tables = [self._write_table(public, name, choice) for name in self.job.tables]
         if self._inputs() != inputs:
@@ -286,7 +286,7 @@ class _Run:
 
     def _write_table(self, public: Path, name: str, choice: Choice) -> TableRecord:
         started = time.monotonic()
-        self.tell("writing", list(self.job.tables).index(name), len(self.job.tables))
+        self.report_progress("writing", list(self.job.tables).index(name), len(self.job.tables))
         table = choice.publish(name)
         paths = self.files.write(public, name, table)
         nested = {

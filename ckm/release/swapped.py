@@ -105,7 +105,7 @@ def swap(
     >>> from ckm.config.swap import read_swap
     >>> swap(read_swap("swap.toml"), "swapped.parquet")  # doctest: +SKIP
     """
-    tell = progress or _silent
+    report_progress = progress or _silent
     started, started_at = time.monotonic(), dt.datetime.now(dt.UTC)
     path = Path(os.path.abspath(out))  # noqa: PTH100 (a link is replaced, not followed)
     beside = path.with_suffix(".report.json")
@@ -115,10 +115,12 @@ def swap(
         str(job.data), table=job.table, memory_limit=memory_limit, threads=threads
     ) as source:
         job.plan.require_fit(source)
-        inputs = _record(job, tell)
+        inputs = _record(job, report_progress)
         with _draft(path) as folder:
             records = folder / path.name
-            report = _swapped(job, source, records, secret=secret, tell=tell)
+            report = _swapped(
+                job, source, records, secret=secret, report_progress=report_progress
+            )
             _require_rest(job, inputs)
             written = record_file(records, name=path.name)
             told = _told(job, report, inputs=inputs, output=written, started=started_at)
@@ -231,7 +233,9 @@ def _secret(job: SwapJob) -> Secret | None:
         raise ConfigError(error.problem, hint=error.hint) from None
 
 
-def _record(job: SwapJob, tell: Callable[[str, int, int], None]) -> tuple[FileRecord, ...]:
+def _record(
+    job: SwapJob, report_progress: Callable[[str, int, int], None]
+) -> tuple[FileRecord, ...]:
     """Hash the files of the records."""
     stage = "fingerprint of the input"
     files = job.data_files()
@@ -242,7 +246,7 @@ def _record(job: SwapJob, tell: Callable[[str, int, int], None]) -> tuple[FileRe
         def add(size: int) -> None:
             nonlocal done
             done += size
-            tell(stage, done // 1024, total // 1024)
+            report_progress(stage, done // 1024, total // 1024)
 
         return tuple(record_file(path, name=path.name, progress=add) for path in files)
     except OSError as error:
@@ -282,7 +286,7 @@ def _swapped(
     path: Path,
     *,
     secret: Secret | None,
-    tell: Callable[[str, int, int], None],
+    report_progress: Callable[[str, int, int], None],
 ) -> SwapReport:
     from tables.swapping import swap_records
 
@@ -291,7 +295,7 @@ def _swapped(
         path=path,
         seed=job.seed,
         secret=secret,
-        progress=lambda share: tell("swapping", round(100 * share), 100),
+        progress=lambda share: report_progress("swapping", round(100 * share), 100),
         **{name: getattr(job.plan, name) for name in _PLANNED},
     )
 

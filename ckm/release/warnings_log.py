@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["warnings_heard"]
+__all__ = ["captured_warnings"]
 
 _PACKAGES = ("ckm", "ptable", "reports", "risk", "tables")
 
 
 @contextlib.contextmanager
-def warnings_heard() -> Iterator[list[str]]:
+def captured_warnings() -> Iterator[list[str]]:
     """Collect our own warnings, each once; whoever else listens hears them as well.
 
     Warnings of other libraries are left out: they speak to programmers, and may quote data.
@@ -29,13 +29,13 @@ def warnings_heard() -> Iterator[list[str]]:
 
     Examples
     --------
-    >>> with warnings_heard() as heard:
+    >>> with captured_warnings() as captured:
     ...     logging.getLogger("ckm.example").warning("Look at %s.", "this")
-    >>> heard
+    >>> captured
     ['Look at this.']
     """
-    heard: list[str] = []
-    handler = _Listener(heard)
+    captured: list[str] = []
+    handler = _Listener(captured)
     loggers = [logging.getLogger(name) for name in _PACKAGES]
     with warnings.catch_warnings():
         # After all other filters: once per run instead of once per process.
@@ -45,14 +45,14 @@ def warnings_heard() -> Iterator[list[str]]:
 
         def listen(message: Warning | str, category: type[Warning], *rest: Any) -> None:
             if category.__module__.partition(".")[0] in _PACKAGES:
-                _add(heard, str(message))
+                _add(captured, str(message))
             show(message, category, *rest)
 
         warnings.showwarning = listen  # type: ignore[assignment]
         for logger in loggers:
             logger.addHandler(handler)
         try:
-            yield heard
+            yield captured
         finally:
             for logger in loggers:
                 logger.removeHandler(handler)
@@ -61,14 +61,14 @@ def warnings_heard() -> Iterator[list[str]]:
 class _Listener(logging.Handler):
     """Keep the warnings that its own thread logs: another may make another release."""
 
-    def __init__(self, heard: list[str]) -> None:
+    def __init__(self, captured: list[str]) -> None:
         super().__init__(logging.WARNING)
-        self.heard = heard
+        self.captured = captured
         self.thread = threading.get_ident()
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.thread == self.thread:
-            _add(self.heard, record.getMessage())
+            _add(self.captured, record.getMessage())
 
 
 def _categories() -> tuple[type[Warning], ...]:
@@ -78,6 +78,6 @@ def _categories() -> tuple[type[Warning], ...]:
     return (PTableWarning, DataWarning)
 
 
-def _add(heard: list[str], text: str) -> None:
-    if text not in heard:
-        heard.append(text)
+def _add(captured: list[str], text: str) -> None:
+    if text not in captured:
+        captured.append(text)

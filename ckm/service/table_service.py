@@ -15,7 +15,7 @@ from ckm.service.access.rate_limits import Budget, Rates
 from ckm.service.access.sessions import Sessions
 from ckm.service.access.tokens import ROLES, Caller, TokenFile, Tokens
 from ckm.service.answering.cells.lru_cache import Cache
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.render import Rendered, render
 from ckm.service.answering.words.messages import Phrase
 from ckm.service.jobs.jobs import Jobs
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from ckm.service.rules import RuleSettings
     from tables import Deadline
 
-__all__ = ["Desk"]
+__all__ = ["TableService"]
 
 
 _THIN = "thin_difference"
 
 # Wrong tokens in an hour: of one address where people sign in, of one token from anywhere.
-_MOST_ATTEMPTS = 20
+_MAX_ATTEMPTS = 20
 
 
-class Desk:
+class TableService:
     """Where callers are answered.
 
     Parameters
@@ -62,8 +62,8 @@ class Desk:
             folder,
             most=limits.jobs,
             seconds=limits.job_seconds,
-            most_bytes=limits.job_bytes,
-            most_s=3600 * limits.job_hours,
+            max_bytes=limits.job_bytes,
+            max_s=3600 * limits.job_hours,
         )
         self.rendered: Cache[Rendered] = Cache(
             limits.cache_bytes // 2, size=lambda r: len(r.body) + 1000
@@ -131,7 +131,7 @@ class Desk:
 
         Raises
         ------
-        Mistake
+        ClientError
             If one is needed.
         """
         if token is not None and self._tokens is not None:
@@ -143,7 +143,7 @@ class Desk:
             if caller is not None:
                 return caller
         if self.service.access.mode == "tokens":
-            raise Mistake("no_token")
+            raise ClientError("no_token")
         return Caller(id=f"address {address}")
 
     def verify(self, token: str, *, address: str, is_sign_in: bool = False) -> Caller:
@@ -158,7 +158,7 @@ class Desk:
 
         Raises
         ------
-        Mistake
+        ClientError
             If the token is wrong, or too many were.
         """
         known = None if self._tokens is None else self._tokens.recognise(token)
@@ -166,28 +166,28 @@ class Desk:
             return known
         attempts = [self._attempts(address, is_sign_in=is_sign_in)]
         if known is not None:
-            attempts.append((f"wrong secret {known}", _MOST_ATTEMPTS))
+            attempts.append((f"wrong secret {known}", _MAX_ATTEMPTS))
         left = [self._rates.take(who, limit=limit, cost=0) for who, limit in attempts]
         # Who was never wrong is let through, so that nobody can lock a token's owner out.
         if not left[0].remaining or (
             not left[-1].remaining and left[0].remaining < left[0].limit
         ):
             if is_sign_in:
-                raise Mistake("too_many_attempts", wait=left[-1].reset_s)
+                raise ClientError("too_many_attempts", wait=left[-1].reset_s)
             last = next(budget for budget in left if not budget.remaining)
-            raise Mistake("too_many_requests", limit=last.limit, wait=last.reset_s)
+            raise ClientError("too_many_requests", limit=last.limit, wait=last.reset_s)
         caller = None if known is None or self._tokens is None else self._tokens.caller(token)
         if caller is not None:
             return caller
         for who, limit in attempts:
             self._rates.take(who, limit=limit)
         self._audit.note(who=f"address {address}", outcome="wrong token")
-        raise Mistake("wrong_token" if is_sign_in else "no_token")
+        raise ClientError("wrong_token" if is_sign_in else "no_token")
 
     def _attempts(self, address: str, *, is_sign_in: bool) -> tuple[str, int]:
         """Return what wrong tokens of an address are counted under, and how many it has."""
         if is_sign_in:
-            return f"sign-in {address}", _MOST_ATTEMPTS
+            return f"sign-in {address}", _MAX_ATTEMPTS
         # Guessing has the budget of a stranger.
         return f"wrong token {address}", self.service.limits.per_hour("public")
 
@@ -217,11 +217,11 @@ class Desk:
 
         Raises
         ------
-        Mistake
+        ClientError
             With the requests of the window that is used up, and how long to wait.
         """
         if not budget.is_allowed:
-            raise Mistake("too_many_requests", limit=budget.limit, wait=budget.reset_s)
+            raise ClientError("too_many_requests", limit=budget.limit, wait=budget.reset_s)
 
     def may_filter(self, caller: Caller) -> bool:
         """Return whether a caller may say who is counted.
@@ -245,11 +245,13 @@ class Desk:
 
         Raises
         ------
-        Mistake
+        ClientError
             If the query counts some persons alone, and the caller may not ask so.
         """
         if (query.where is not None or query.within) and not self.may_filter(caller):
-            raise Mistake("no_filters", role=Phrase(key=f"role_{self.service.access.filters}"))
+            raise ClientError(
+                "no_filters", role=Phrase(key=f"role_{self.service.access.filters}")
+            )
 
     def rules(self, caller: Caller, *, is_job: bool = False) -> RuleSettings:
         """Return the rules for a caller.
@@ -314,7 +316,7 @@ class Desk:
                         language=language,
                     )
                 except FormatError:
-                    raise Mistake("unfit_format", name=format) from None
+                    raise ClientError("unfit_format", name=format) from None
                 outcome = _outcome_of(answer)
                 self.rendered.put(key, made)
         self._note(query, caller, form=format, outcome=outcome)
@@ -408,7 +410,7 @@ class Desk:
         self._audit.close()
 
     def __repr__(self) -> str:
-        return f"Desk({self.service.id!r})"
+        return f"TableService({self.service.id!r})"
 
 
 def _outcome_of(answer: Answer) -> str:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Choice", "System", "choose_hidden"]
 
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 
 _NO_MEAN = "\0 without a mean"
 
@@ -153,14 +153,14 @@ class Choice:
         """
         from ckm.suppression import audit
 
-        tell = progress or (lambda _stage, _done, _total: None)
+        report_progress = progress or (lambda _stage, _done, _total: None)
         found = {}
         for done, system in enumerate(self.systems):
-            tell("audit", done, len(self.systems))
+            report_progress("audit", done, len(self.systems))
             hidden = self.hidden[system.cells] & system.is_shown
             hidden |= system.problem.primary.is_primary  # remainders are in no table
             found[system.measure] = audit(system.problem, hidden)
-        tell("audit", len(self.systems), len(self.systems))
+        report_progress("audit", len(self.systems), len(self.systems))
         return found
 
     def publish(self, name: str) -> PublishedTable:
@@ -288,7 +288,7 @@ def choose_hidden(
     >>> choice.names(np.array([0, 1]))
     "'areas' (area A) and 'areas' (area B)"
     """
-    tell = progress or (lambda _stage, _done, _total: None)
+    report_progress = progress or (lambda _stage, _done, _total: None)
     every = [*tables.values(), *(cells for _, cells in whole)]
     of_table = dict(zip(tables, groups, strict=True)) if groups else {}
     links = _Links(every, [*groups, *(of_table[name] for name, _ in whole)])
@@ -298,7 +298,7 @@ def choose_hidden(
     above = [list(tables).index(name) for name, _ in whole]
     systems = []
     for done, (measure, members) in enumerate(wanted.items()):
-        tell("suppression", done, len(wanted))
+        report_progress("suppression", done, len(wanted))
         system = _solved(
             measure,
             (*members, *(len(tables) + i for i, m in enumerate(above) if m in members)),
@@ -312,7 +312,7 @@ def choose_hidden(
         systems.append(system)
     for system in systems:  # unsafe for one measure is unsafe
         status[system.cells[system.problem.primary.is_primary & system.is_shown]] = PRIMARY
-    tell("suppression", len(wanted), len(wanted))
+    report_progress("suppression", len(wanted), len(wanted))
     return Choice(
         tables=tables,
         requests=requests,
@@ -497,7 +497,7 @@ def _names(tables: Mapping[str, Cells], relations: Relations, cells: Places) -> 
                 for column, texts in zip(axis.columns, axis.labels, strict=True)
             )
             named.setdefault(int(number[row]), f"{name!r} ({labels or 'total'})")
-    shown = list(named.values())[:_MOST_NAMED]
+    shown = list(named.values())[:_MAX_NAMED]
     if len(named) > len(shown):
         shown.append(f"{len(named) - len(shown):,} more")
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

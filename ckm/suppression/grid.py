@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Grid"]
 
-_MOST_PLACES = 2**62
+_MAX_PLACES = 2**62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -68,7 +68,7 @@ class Grid:
     def _require(parents: tuple[Places, ...], ranks: tuple[Places, ...]) -> None:
         if not parents or len(parents) != len(ranks) or len({len(r) for r in ranks}) != 1:
             raise ConfigError("A table needs an axis or more, and every cell a place on each.")
-        if np.prod([float(len(tree)) for tree in parents]) >= _MOST_PLACES:
+        if np.prod([float(len(tree)) for tree in parents]) >= _MAX_PLACES:
             raise ConfigError(
                 "The table has too many combinations of categories to number.",
                 hint="leave out a dimension",

@@ -28,9 +28,9 @@ __all__ = ["remainders", "roll_up", "same_cells", "sums_between"]
 
 #: Sums of 2**15 products stay below 2**63.
 _PRIME = 2**24 - 3
-_MOST_DENSE = 3_000
-_MOST_FILL = 300_000_000
-_MOST_WEIGHT, _MOST_DIVISOR = 10_000, 60
+_MAX_DENSE = 3_000
+_MAX_FILL = 300_000_000
+_MAX_WEIGHT, _MAX_DIVISOR = 10_000, 60
 _TRIES = 3
 
 
@@ -358,7 +358,7 @@ def _modular_null_space(matrix: Any) -> Any:
         is_linked = sizes > 0
         out = _apart(matrix)
         if len(out) < max(1, int(0.05 * is_linked.sum())) or (
-            int((sizes[out].astype(np.int64) ** 2).sum()) > _MOST_FILL
+            int((sizes[out].astype(np.int64) ** 2).sum()) > _MAX_FILL
         ):
             break
         keep = np.setdiff1d(np.arange(matrix.shape[0]), out)
@@ -369,7 +369,7 @@ def _modular_null_space(matrix: Any) -> Any:
         matrix = _reduced(matrix[keep][:, keep] - matrix[out][:, keep].T @ across)
         alive = alive[keep]
     linked = np.flatnonzero(np.diff(matrix.indptr) > 0)
-    if len(linked) > _MOST_DENSE:
+    if len(linked) > _MAX_DENSE:
         raise CheckFailedError(_UNSETTLED, hint=_HINT)
     solved = _dense_null_space(matrix[linked][:, linked].toarray())
     free = np.setdiff1d(np.arange(len(alive)), linked)
@@ -435,11 +435,11 @@ def _whole(found: Any) -> Any:
     owner = np.repeat(np.arange(vectors.shape[0]), np.diff(vectors.indptr))
     is_open = np.ones(vectors.shape[0], bool)
     data = vectors.data.copy()
-    for divisor in range(1, _MOST_DIVISOR + 1):
+    for divisor in range(1, _MAX_DIVISOR + 1):
         tried = vectors.data * divisor % _PRIME
         tried = np.where(tried > _PRIME // 2, tried - _PRIME, tried)
         is_small = np.ones(vectors.shape[0], bool)
-        is_small[owner[np.abs(tried) > _MOST_WEIGHT]] = False
+        is_small[owner[np.abs(tried) > _MAX_WEIGHT]] = False
         now = (is_open & is_small)[owner]
         data[now] = tried[now]
         is_open &= ~is_small

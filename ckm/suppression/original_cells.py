@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Originals", "open_originals"]
 
 _KEPT_LARGEST = 2
-_MOST_GROUPS = 2_000_000
+_MAX_GROUPS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -87,18 +87,18 @@ class Originals:
         ...     found.cells()
         {'people': Cells(1 dimensions, 2 margins)}
         """
-        tell = progress or (lambda _stage, _done, _total: None)
-        tell("keys", 0, 1)
+        report_progress = progress or (lambda _stage, _done, _total: None)
+        report_progress("keys", 0, 1)
         check_keys(self.source, self.keys, action=self.job.keys.checks)
-        tell("keys", 1, 1)
+        report_progress("keys", 1, 1)
         found = cube(
             self.source,
             self.keys,
             list(self.requests.values()),
             tolerate_missing_keys=self.job.keys.checks == "warn",
-            progress=lambda share: tell("scan", int(100 * share), 100),
+            progress=lambda share: report_progress("scan", int(100 * share), 100),
         )
-        tell("scan", 100, 100)
+        report_progress("scan", 100, 100)
         return dict(zip(self.requests, found, strict=True))
 
     def groups(self) -> list[Groups]:
@@ -121,12 +121,12 @@ class Originals:
         requests = list(self.requests.values())
         if len(requests) == 1 and requests[0].margins == "all":
             return []
-        found = record_groups(self.source, requests, most=_MOST_GROUPS)
+        found = record_groups(self.source, requests, most=_MAX_GROUPS)
         if found is None:
             names = " and ".join(map(repr, self.requests))
             raise CheckFailedError(
                 f"How the tables {names} are linked cannot be settled: their columns and "
-                f"filters tell more than {_MOST_GROUPS:,} groups of records apart.",
+                f"filters tell more than {_MAX_GROUPS:,} groups of records apart.",
                 hint="release fewer tables together, or tables of fewer categories",
             )
         return found

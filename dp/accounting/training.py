@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["TrainingCost", "noise_for_training", "training_cost", "weak_points"]
 
 _DIGITS = 1e-6
-_MOST_NOISE = 1e6
+_MAX_NOISE = 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +223,7 @@ def noise_for_training(
     high = 1.0
     while not is_kept(high):
         high *= 2
-        if high > _MOST_NOISE:
+        if high > _MAX_NOISE:
             raise DPError(
                 f"No noise brings this run to epsilon {epsilon:g}.",
                 hint="allow higher orders, a larger delta or fewer steps",

@@ -12,7 +12,7 @@ from dpsgd.errors import PlanError
 __all__ = ["epsilon_of_run", "guessed_noise"]
 
 _PARTS = 50  # of a step's typical loss: with fewer the epsilon rises in the fourth digit
-_MOST_POINTS = 5e4
+_MAX_POINTS = 5e4
 _COARSEST = 1e-2
 _FAR = 10.0  # standard deviations
 _LARGEST = 700.0
@@ -123,5 +123,5 @@ def _grid(rate: float, sigma: float) -> float:
     typical = rate * math.sqrt(math.expm1(min(_LARGEST, sigma**-2)))
     most = _FAR / sigma + sigma**-2 / 2
     largest = math.log1p(rate * math.expm1(most)) if most < _LARGEST else most
-    points = largest / _MOST_POINTS
+    points = largest / _MAX_POINTS
     return max(points, min(typical / _PARTS, _COARSEST))

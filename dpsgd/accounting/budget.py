@@ -20,7 +20,7 @@ __all__ = [
     "steps_of",
 ]
 
-_MOST_EPOCHS = 1 << 40
+_MAX_EPOCHS = 1 << 40
 
 
 def steps_of(dataset_size: int, *, batch_size: int, epochs: int) -> int:
@@ -58,7 +58,7 @@ def compute_dp_sgd_privacy(
     epochs: int,
     delta: float = 1e-5,
     alphas: Sequence[float] = CLASSIC_ORDERS,
-    tell: Callable[[str], None] | None = None,
+    report_progress: Callable[[str], None] | None = None,
 ) -> tuple[float, float]:
     """Return epsilon by the classic formula, and the order that gave it.
 
@@ -79,7 +79,7 @@ def compute_dp_sgd_privacy(
         The delta.
     alphas
         Rényi orders.
-    tell
+    report_progress
         What to do with each line of the account, `print` for instance; nothing by default.
 
     Examples
@@ -105,7 +105,7 @@ def compute_dp_sgd_privacy(
         steps=cost.steps,
         delta=delta,
         alphas=alphas,
-        tell=tell,
+        report_progress=report_progress,
     )
 
 
@@ -116,7 +116,7 @@ def apply_dp_sgd_analysis(
     steps: int,
     delta: float = 1e-5,
     alphas: Sequence[float] = CLASSIC_ORDERS,
-    tell: Callable[[str], None] | None = None,
+    report_progress: Callable[[str], None] | None = None,
 ) -> tuple[float, float]:
     """Return epsilon by the classic formula for a number of steps, and the order that gave it.
 
@@ -124,7 +124,7 @@ def apply_dp_sgd_analysis(
     ----------
     sample_rate
         Chance of a record to be in a batch.
-    noise_multiplier, delta, alphas, tell
+    noise_multiplier, delta, alphas, report_progress
         As for `compute_dp_sgd_privacy`.
     steps
         How many batches.
@@ -132,7 +132,7 @@ def apply_dp_sgd_analysis(
     Examples
     --------
     >>> found = apply_dp_sgd_analysis(
-    ...     64 / 60_000, noise_multiplier=1.0, steps=14_070, tell=print
+    ...     64 / 60_000, noise_multiplier=1.0, steps=14_070, report_progress=print
     ... )
     sampling rate 0.107 %, noise multiplier 1, 14,070 steps
     epsilon 1.17 at delta 1e-05, order 13 (Poisson batches, add-remove)
@@ -141,12 +141,12 @@ def apply_dp_sgd_analysis(
         sampling_rate=sample_rate, noise_multiplier=noise_multiplier, orders=alphas
     )
     spent = (curve * steps).epsilon(delta, conversion="classic")
-    if tell is not None:
-        tell(
+    if report_progress is not None:
+        report_progress(
             f"sampling rate {100 * sample_rate:.3g} %, noise multiplier {noise_multiplier:g}, "
             f"{steps:,} steps"
         )
-        tell(
+        report_progress(
             f"epsilon {spent.epsilon:.3g} at delta {delta:g}, order {spent.order:g} "
             "(Poisson batches, add-remove)"
         )
@@ -201,7 +201,7 @@ def epochs_for_budget(
     high = 1
     while is_kept(high):
         high *= 2
-        if high > _MOST_EPOCHS:
+        if high > _MAX_EPOCHS:
             raise DPError(
                 "This budget never ends.", hint="the noise is infinite, or nothing is sampled"
             )

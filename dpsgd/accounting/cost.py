@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Cost", "Sampling", "cost_of", "noise_for"]
 
 _SLACK = 1e-4
-_MOST_NOISE = 1e6
+_MAX_NOISE = 1e6
 _FIRST = 1.1
 
 
@@ -246,7 +246,7 @@ def _least(spent: Callable[[float], float], epsilon: float, guess: float) -> flo
     factor = _FIRST
     while spent(high) > epsilon:
         low, high, factor = high, high * factor, factor**2
-        if high > _MOST_NOISE:
+        if high > _MAX_NOISE:
             raise PlanError(
                 f"No noise brings this run to epsilon {epsilon:g}.",
                 hint="take fewer steps, smaller batches or a larger delta",

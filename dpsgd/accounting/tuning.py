@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["best_of_random", "draw_trials", "sum_of_trials"]
 
 _ROUNDS = 64
-_MOST_TRIALS = 10**6
+_MAX_TRIALS = 10**6
 
 
 def best_of_random(trial: RenyiCurve, *, mean_trials: float, shape: float = 1.0) -> RenyiCurve:
@@ -119,7 +119,7 @@ def draw_trials(
     else:
         share = shape * (1 - gamma) / (gamma**-shape - 1)
     below, number = share, 1
-    while below < chance and number < _MOST_TRIALS:
+    while below < chance and number < _MAX_TRIALS:
         share *= (1 - gamma) * (number + shape) / (number + 1)
         number += 1
         below += share
@@ -129,9 +129,9 @@ def draw_trials(
 def _gamma(mean_trials: float, shape: float) -> float:
     """Return the parameter of the law with this mean."""
     mean = checked_positive(mean_trials, "mean_trials")
-    if not 1 < mean <= _MOST_TRIALS:
+    if not 1 < mean <= _MAX_TRIALS:
         raise DPError(
-            f"mean_trials must lie between 1 and {_MOST_TRIALS:,}, not {mean:g}.",
+            f"mean_trials must lie between 1 and {_MAX_TRIALS:,}, not {mean:g}.",
             hint="a single trial costs what it costs",
         )
     if not (math.isfinite(shape) and shape > -1):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ModelFacts", "read_facts", "read_model", "write_model"]
 
 _ENCODING = 1  # how a schema becomes numbers, see dpsgd.encoding
-_MOST_LAYERS, _WIDEST = 64, 10**7
+_MAX_LAYERS, _WIDEST = 64, 10**7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +177,7 @@ def _network(model: Any, inputs: int) -> nn.Module:
 
     hidden = [*model.hidden]
     widths = [inputs, *hidden]
-    if len(hidden) > _MOST_LAYERS or not all(_is_whole(w, most=_WIDEST) for w in widths):
+    if len(hidden) > _MAX_LAYERS or not all(_is_whole(w, most=_WIDEST) for w in widths):
         raise CheckpointError("The network of this file is too large.")
     with torch.device("meta"):
         network: nn.Module = model._build(inputs)  # noqa: SLF001

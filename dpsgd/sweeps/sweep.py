@@ -39,7 +39,7 @@ CHOICES = (
 )
 _COLUMNS = (*CHOICES, "is_private", "repetition", "epoch", "accuracy", "epsilon")
 _WHOLE = {"batch_size", "epochs", "hidden_units", "image_factor"}
-_MOST_RUNS = 100_000
+_MAX_RUNS = 100_000
 
 #: Given the choices, whether the run is private, and a seed: yield accuracy and epsilon after
 #: each epoch; epsilon None where the run is plain.
@@ -93,7 +93,7 @@ class Sweep:
         if self.repetitions < 1 or isinstance(self.repetitions, bool):
             raise DPSGDError("repetitions must be a whole number from 1.")
         number = math.prod(len(several) for several in self.values.values())
-        if number * self.repetitions > _MOST_RUNS:
+        if number * self.repetitions > _MAX_RUNS:
             raise DPSGDError(
                 f"{number * self.repetitions:,} runs are too many.",
                 hint="vary one choice at a time",
@@ -148,7 +148,7 @@ def run_sweep(
     train: Train,
     *,
     file: str | os.PathLike[str],
-    tell: Callable[[int, int], None] | None = None,
+    report_progress: Callable[[int, int], None] | None = None,
 ) -> int:
     """Run what is not in the file yet, and return how many runs that were.
 
@@ -161,7 +161,7 @@ def run_sweep(
     file
         A CSV file with a line an epoch. A file of the same sweep is gone on with; each run
         replaces it whole, so that an interruption loses the run it interrupts and no other.
-    tell
+    report_progress
         What to call with runs done and all runs.
 
     Examples
@@ -190,8 +190,8 @@ def run_sweep(
             lines += _epochs(train(choices, is_private, sweep.seed + again), head)
             _write(target, lines)
             number += 1
-        if tell is not None:
-            tell(place + 1, len(runs))
+        if report_progress is not None:
+            report_progress(place + 1, len(runs))
     return number
 
 

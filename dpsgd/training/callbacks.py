@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from dpsgd.plan import Plan
     from dpsgd.training.training import PrivateTraining
 
-__all__ = ["Course"]
+__all__ = ["Callbacks"]
 
 _TELLS = 100
 _PAUSE_S = 5.0  # between two saves: as much work an interruption may lose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class Callbacks:
     """How a run is paid for, kept and told about.
 
     Parameters
@@ -50,7 +50,7 @@ class Course:
 
     Examples
     --------
-    >>> Course(who="Ada").checkpoint is None
+    >>> Callbacks(who="Ada").checkpoint is None
     True
     """
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Alternative", "alternatives"]
 
 _Request: TypeAlias = "NoiseSpec | StackedSpec"
-_MOST_TRIED = 8
+_MAX_TRIED = 8
 _FREE: dict[str, Any] = {
     "p_stay": None,
     "monotone": "none",
@@ -123,7 +123,7 @@ def _noise_and_variance(case: Case) -> Iterator[Alternative]:
     n_tried = 0
     for largest in range(max(asked, case.get("small")) + 1, farthest(case)):
         free = _changed(case, **_FREE, max_noise=largest)
-        if n_tried >= _MOST_TRIED or not any(variance_changes(free, per_row=False)):
+        if n_tried >= _MAX_TRIED or not any(variance_changes(free, per_row=False)):
             continue  # what no shape at all allows need not be looked at
         n_tried += 1
         for one in variance_changes(_changed(case, max_noise=largest), per_row=False):

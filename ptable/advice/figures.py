@@ -36,8 +36,8 @@ __all__ = [
 ]
 
 _Law: TypeAlias = "Mapping[int, float]"
-_MOST_COUNTS = 10
-_MOST_NAMED = 3
+_MAX_COUNTS = 10
+_MAX_NAMED = 3
 _SHOWN = 0.005
 _BISECTIONS, _FEW_BISECTIONS = 12, 5
 #: What share of the outcomes that some smaller variance gives is enough.
@@ -168,7 +168,7 @@ def figures_of(rows: Mapping[int, _Law], *, last_count: int, prior: float = 1.0)
     last = rows[last_count]
     staying = [law[0] for count, law in rows.items() if count and 0 in law]
     blocked = max((count for count, law in rows.items() if 0 not in law), default=0)
-    small = range(1, min(blocked + 2, _MOST_COUNTS) + 1)
+    small = range(1, min(blocked + 2, _MAX_COUNTS) + 1)
     return Figures(
         variance=math.fsum(v * v * p for v, p in last.items()),
         p_stay=last.get(0, 0.0),
@@ -329,8 +329,8 @@ def name_few_outcomes(
     rows = few_outcomes(spec, proof=proof)
     if not rows:
         return ""
-    named = "; ".join(map(str, rows[:_MOST_NAMED]))
-    more = f"; and {len(rows) - _MOST_NAMED} more rows" if len(rows) > _MOST_NAMED else ""
+    named = "; ".join(map(str, rows[:_MAX_NAMED]))
+    more = f"; and {len(rows) - _MAX_NAMED} more rows" if len(rows) > _MAX_NAMED else ""
     way = "Take a smaller variance in these rows."
     other = None if isinstance(spec, StackedSpec) else smaller_variance(spec)
     smaller = None if other is None else other.variance

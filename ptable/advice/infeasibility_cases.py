@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Alternative", "Case", "can", "name_counts"]
 
 _Request: TypeAlias = "NoiseSpec | StackedSpec"
-_MOST_NAMED = 4
+_MAX_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,8 +159,8 @@ def name_counts(counts: list[int]) -> str:
     >>> name_counts([1, 2, 3, 4, 5])
     'counts 1, 2, 3, 4 and 1 more'
     """
-    named = ", ".join(map(str, counts[:_MOST_NAMED]))
-    more = f" and {len(counts) - _MOST_NAMED} more" if len(counts) > _MOST_NAMED else ""
+    named = ", ".join(map(str, counts[:_MAX_NAMED]))
+    more = f" and {len(counts) - _MAX_NAMED} more" if len(counts) > _MAX_NAMED else ""
     return f"count{'s' if len(counts) > 1 else ''} {named}{more}"
 
 

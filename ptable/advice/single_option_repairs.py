@@ -20,8 +20,8 @@ __all__ = ["RULE", "farthest", "single_changes", "variance_changes"]
 _WEAKER = {"both": ("left", "unimodal", "none"), "left": ("none",), "unimodal": ("none",)}
 #: How far giving a rule up counts, beside changes of numbers relative to what they were.
 RULE = 1.0
-_MOST_NOISE = 1000
-_MOST_STEPS = 12
+_MAX_NOISE = 1000
+_MAX_STEPS = 12
 
 
 def single_changes(case: Case, *, sizes: bool = True) -> Iterator[Alternative]:
@@ -115,7 +115,7 @@ def _max_noise(case: Case) -> Iterator[Alternative]:
     limit = farthest(case)
     above: int | None
     if floor:  # more values each with a least probability: reach need not grow
-        limit = min(limit, asked + _MOST_STEPS)
+        limit = min(limit, asked + _MAX_STEPS)
         above = next((n for n in range(asked + 1, limit) if case.works(max_noise=n)), None)
     else:
         above = _least_working(case, asked, limit)
@@ -140,7 +140,7 @@ def farthest(case: Case) -> int:
     >>> farthest(Case(fields={"max_noise": 5, "variance": 1.0}))
     20
     """
-    return min(_MOST_NOISE, 2 * int(case.get("max_noise")) + 2 * int(case.get("small")) + 10)
+    return min(_MAX_NOISE, 2 * int(case.get("max_noise")) + 2 * int(case.get("small")) + 10)
 
 
 def _least_working(case: Case, failing: int, limit: int) -> int | None:

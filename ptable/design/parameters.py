@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["checked_parameters", "parameters_of"]
 
-_MOST_ROWS = 10_000
-_MOST_NOISE = 1000
+_MAX_ROWS = 10_000
+_MAX_NOISE = 1000
 _NEEDED = object()
 _NOISE = {"max_noise": _NEEDED, "edge": "clamp", "zeros": "noise"}
 #: The parameters of each mechanism, with what it takes by itself.
@@ -123,12 +123,12 @@ def _positive(value: Any) -> str | None:
 
 
 _CHECKS: dict[str, tuple[Callable[[Any], str | None], Callable[[Any], Any]]] = {
-    "base": (_whole_check(2, _MOST_ROWS), int),
+    "base": (_whole_check(2, _MAX_ROWS), int),
     "ties": (_word_check("up", "down", "even"), str),
-    "threshold": (_whole_check(0, _MOST_ROWS), int),
+    "threshold": (_whole_check(0, _MAX_ROWS), int),
     "epsilon": (_positive, float),
     "variance": (_positive, float),
-    "max_noise": (_whole_check(1, _MOST_NOISE), int),
+    "max_noise": (_whole_check(1, _MAX_NOISE), int),
     "edge": (_word_check("clamp", "fold", "truncate"), str),
     "zeros": (_word_check("noise", "keep"), str),
 }

@@ -31,7 +31,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
 }
 #: The probability of a single key: what integer thresholds can hold at least.
 _ONE_KEY = 2.0**-32
-_MOST_STEPS = 100_000
+_MAX_STEPS = 100_000
 _LARGEST_ANCHOR = 10**12
 
 
@@ -147,10 +147,8 @@ class NoiseSpec:
             return problems
         for name in ("small", "step"):
             object.__setattr__(self, name, int(getattr(self, name)))
-        if max(max(map(int, noises)) * self.step, self.small) > _MOST_STEPS:
-            problems.append(
-                f"max_noise times step must be at most {_MOST_STEPS}, and small too"
-            )
+        if max(max(map(int, noises)) * self.step, self.small) > _MAX_STEPS:
+            problems.append(f"max_noise times step must be at most {_MAX_STEPS}, and small too")
             return problems
         if self.step > 1 and self.small:
             problems.append("small must be 0 where step is above 1: magnitudes are not counts")

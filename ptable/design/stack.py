@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StackedSpec"]
 
-_MOST_ROWS = 100_000
+_MAX_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +57,9 @@ class StackedSpec:
             isinstance(first, Integral) and not isinstance(first, bool) for first in firsts
         )
         rises = is_whole and all(a < b for a, b in pairwise(firsts))
-        if not rises or firsts[:1] != [0] or firsts[-1] > _MOST_ROWS:
+        if not rises or firsts[:1] != [0] or firsts[-1] > _MAX_ROWS:
             raise PTableError(
-                f"parts must start at counts that rise from 0 to at most {_MOST_ROWS}, not "
+                f"parts must start at counts that rise from 0 to at most {_MAX_ROWS}, not "
                 f"{firsts}.",
                 hint="for example ((0, NoiseSpec(…)), (100, NoiseSpec(…)))",
             )

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from ptable.dialects.numbers import (
-    MOST_DIGITS,
-    MOST_NOISE,
+    MAX_DIGITS,
+    MAX_NOISE,
     as_noise,
     choose_scale,
     parse_decimal,
@@ -174,11 +174,11 @@ class _Parser:
 
     def _line(self, number: int, cells: list[str], *, is_decimal: bool) -> _Line | None:
         count = parse_whole(cells[self.place["i"]])
-        if count is None or not 0 <= count <= MOST_NOISE:
+        if count is None or not 0 <= count <= MAX_NOISE:
             shown = cells[self.place["i"]]
             what = f"'{shown}'" if shown else "an empty cell"
             self.problems.add(
-                f"column 'i' must hold counts from 0 to {MOST_NOISE}, not {what}", line=number
+                f"column 'i' must hold counts from 0 to {MAX_NOISE}, not {what}", line=number
             )
             return None
         upper = self._threshold("upper", cells, number, count, is_decimal=is_decimal)
@@ -260,7 +260,7 @@ class _Parser:
         noise = None if printed is None else as_noise(printed)
         if noise is None:
             self.problems.add(
-                f"the noise {printed} must lie within {MOST_NOISE} and be a multiple of 1/s "
+                f"the noise {printed} must lie within {MAX_NOISE} and be a multiple of 1/s "
                 "for an s of at most 1000",
                 line=line,
                 count=count,
@@ -283,7 +283,7 @@ def _is_sum(printed: Decimal, count: int, noise: Fraction) -> bool:
 
 def _printed_places(number: Decimal) -> int:
     """Give the number of digits behind the point, trailing zeros included; at most 12."""
-    return min(MOST_DIGITS, max(0, -int(number.as_tuple().exponent)))
+    return min(MAX_DIGITS, max(0, -int(number.as_tuple().exponent)))
 
 
 def _print_error(number: Decimal) -> Fraction:

@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ptable.dialects.numbers import MOST_NOISE, parse_whole
+from ptable.dialects.numbers import MAX_NOISE, parse_whole
 from ptable.dialects.text import Problems
 from ptable.errors import PTableError
 from ptable.table import PTable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["in_keys", "read_key_lines", "whole_noise", "write_cantabular", "write_ons"]
 
 #: More keys than any such tool has; lists name every one of them.
-MOST_KEYS = 2**16
+MAX_KEYS = 2**16
 _CANTABULAR_KEYS = 256
 _ONS_LAST, _ONS_CYCLE = 750, 250
 _NAMES = {"cell_value": "pcv", "cell_key": "ckey", "perturbation": "pvalue"}
@@ -49,8 +49,8 @@ def read_key_lines(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
     rows = _parse(sheet, problems)
     problems.stop()
     total = reading.key_range or max(last for row in rows.values() for _, last, *_ in row) + 1
-    if not 2 <= total <= MOST_KEYS:
-        problems.fail(f"the number of keys must lie between 2 and {MOST_KEYS}, not {total}")
+    if not 2 <= total <= MAX_KEYS:
+        problems.fail(f"the number of keys must lie between 2 and {MAX_KEYS}, not {total}")
     first, last_count = min(rows), max(rows)
     for before, count in pairwise(sorted({min(first, 1), *rows} - ({0} - {first}))):
         if count != before + 1:
@@ -123,9 +123,9 @@ def _whole(
 ) -> int | None:
     cell = cells[place]
     number = parse_whole(cell)
-    if number is None or abs(number) > MOST_NOISE:
+    if number is None or abs(number) > MAX_NOISE:
         what = f"'{cell}'" if cell else "an empty cell"
-        limit = "" if number is None else f" within {MOST_NOISE}"
+        limit = "" if number is None else f" within {MAX_NOISE}"
         problems.add(
             f"column '{sheet.cells[0][place]}' must hold integers only{limit}, not {what}",
             line=line,
@@ -277,7 +277,7 @@ def write_ons(table: PTable, writing: Writing) -> str:
             f"The layout 'ons' holds counts to {_ONS_LAST}, and this p-table has rows to "
             f"{table.n_rows - 1}."
         )
-    n_keys = table.key_range if table.key_range <= MOST_KEYS // 16 else _CANTABULAR_KEYS
+    n_keys = table.key_range if table.key_range <= MAX_KEYS // 16 else _CANTABULAR_KEYS
     rows = in_keys(table, n_keys)
     counts = range(int(rows[0] == [(0, n_keys - 1, 0)]), _ONS_LAST + 1)
     lines = ["pcv,ckey,pvalue"]

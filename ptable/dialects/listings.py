@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["write_frame", "write_r_ptable", "write_sas", "write_tau_argus"]
 
 _EXPORT_DIGITS = 8
-_MOST_NOISE_DIGITS = 8
+_MAX_NOISE_DIGITS = 8
 _SMALL = "small_cells"
 
 
@@ -154,10 +154,10 @@ def _export(tables: Mapping[str, PTable], writing: Writing, *, has_lower: bool) 
 
 def _noise_digits(table: PTable) -> int:
     """Give the digits that write noise exactly, or enough to recognise it."""
-    for digits in range(_MOST_NOISE_DIGITS):
+    for digits in range(_MAX_NOISE_DIGITS):
         if all(v * 10**digits % table.step == 0 for row in table.noise for v in row):
             return digits
-    return _MOST_NOISE_DIGITS
+    return _MAX_NOISE_DIGITS
 
 
 def write_frame(tables: Mapping[str, PTable], writing: Writing) -> str:

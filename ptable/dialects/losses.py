@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["losses_between", "row_number"]
 
-_MOST_COMPARED = 20_000
+_MAX_COMPARED = 20_000
 
 
 def row_number(table: PTable, count: int) -> int:
@@ -198,7 +198,7 @@ def _large_counts(table: PTable, again: PTable) -> list[str]:
     start = table.n_rows
     stop = max(table.n_rows, again.n_rows) + math.lcm(*cycles)
     compared: dict[tuple[int, int], bool] = {}
-    for count in range(start, min(stop, start + _MOST_COMPARED)):
+    for count in range(start, min(stop, start + _MAX_COMPARED)):
         pair = row_number(table, count), row_number(again, count)
         if pair not in compared:
             alike = _Moves()
@@ -213,6 +213,6 @@ def _large_counts(table: PTable, again: PTable) -> list[str]:
                 f"{count} on the noise is that of other rows"
             )
             return [loss]
-    if stop - start > _MOST_COMPARED and table.large_counts != again.large_counts:
+    if stop - start > _MAX_COMPARED and table.large_counts != again.large_counts:
         return [f"the rule for large counts, {table.large_counts!r}, may not be kept"]
     return []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ptable.dialects.keylists import in_keys, whole_noise
 from ptable.dialects.losses import row_number
 from ptable.dialects.numbers import (
-    MOST_NOISE,
+    MAX_NOISE,
     choose_scale,
     digits_for,
     parse_decimal,
@@ -31,7 +31,7 @@ __all__ = ["read_destatis", "read_superstar", "write_destatis", "write_superstar
 
 _KEYS = 256
 _USUAL_COLUMNS = 30
-_MOST_COLUMNS = 10_000
+_MAX_COLUMNS = 10_000
 
 
 def read_superstar(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
@@ -68,10 +68,10 @@ def read_superstar(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
     for number, cells in lines:
         for count, cell in enumerate(cells[first_column:], start=1):
             noise = parse_whole(cell)
-            if noise is None or abs(noise) > MOST_NOISE:
+            if noise is None or abs(noise) > MAX_NOISE:
                 what = f"'{cell}'" if cell else "an empty cell"
                 problems.add(
-                    f"it must hold integers within {MOST_NOISE}, not {what}",
+                    f"it must hold integers within {MAX_NOISE}, not {what}",
                     line=number,
                     count=count,
                 )
@@ -148,7 +148,7 @@ def _columns_needed(table: PTable, small: int) -> int:
     period: int = math.lcm(cycle, small)
     most = table.n_rows + 2 * small
     usual = max(small, _USUAL_COLUMNS)
-    if most <= _MOST_COLUMNS and period <= _MOST_COLUMNS:
+    if most <= _MAX_COLUMNS and period <= _MAX_COLUMNS:
         candidates: list[int] = [usual, *range(small, max(most, usual) + 1)]
         for last in candidates:
             stop = max(last, table.n_rows) + period
@@ -186,7 +186,7 @@ def read_destatis(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
     problems = Problems(sheet.source)
     has_counts = parse_whole(sheet.cells[0][0]) is None
     noise = [parse_whole(cell) for cell in sheet.cells[0][int(has_counts) :]]
-    values = [v for v in noise if v is not None and abs(v) <= MOST_NOISE]
+    values = [v for v in noise if v is not None and abs(v) <= MAX_NOISE]
     if len(values) < len(noise) or len(set(values)) < len(values) or not values:
         problems.fail(
             "the first line must hold different whole noise values", line=sheet.numbers[0]
@@ -196,7 +196,7 @@ def read_destatis(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
     printed = []
     for place, (number, cells) in enumerate(sheet.body):
         count = parse_whole(cells[0]) if has_counts else place
-        if count is None or not 0 <= count <= MOST_NOISE:
+        if count is None or not 0 <= count <= MAX_NOISE:
             problems.add(f"the first cell must be a count, not '{cells[0]}'", line=number)
             continue
         if count in rows:

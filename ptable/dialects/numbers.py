@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
-    "MOST_DIGITS",
-    "MOST_NOISE",
+    "MAX_DIGITS",
+    "MAX_NOISE",
     "Boundary",
     "Scale",
     "as_noise",
@@ -33,15 +33,15 @@ __all__ = [
 
 Boundary: TypeAlias = Literal["[)", "(]"]
 
-MOST_DIGITS = 12
-MOST_NOISE = 10**6
+MAX_DIGITS = 12
+MAX_NOISE = 10**6
 
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
 _WHOLE = re.compile(r"[+-]?[0-9]+(?:\.0*)?", re.ASCII)
 _EXACT = Context(prec=2000)
 _DOUBLE_DIGITS = 15
-_MOST_EXPONENT = 30
-_MOST_STEP = 1000
+_MAX_EXPONENT = 30
+_MAX_STEP = 1000
 _NOISE_ERROR = Decimal("1e-9")
 _BINARY = 2**32
 
@@ -88,7 +88,7 @@ def parse_decimal(cell: str, *, has_commas: bool = False) -> Decimal | None:
     if not _DECIMAL.fullmatch(text):
         return None
     exact = Decimal(text)
-    if exact and abs(exact.adjusted()) > _MOST_EXPONENT:
+    if exact and abs(exact.adjusted()) > _MAX_EXPONENT:
         return None
     if len(exact.as_tuple().digits) > _DOUBLE_DIGITS:
         shortest = float(text)
@@ -126,13 +126,13 @@ def as_noise(number: Decimal) -> Fraction | None:
     >>> as_noise(Decimal("-0.8")), as_noise(Decimal("0.3333333"))
     (Fraction(-4, 5), Fraction(1, 3))
     """
-    if abs(number) > MOST_NOISE:
+    if abs(number) > MAX_NOISE:
         return None
     digits = places(number)
     rounding = Decimal(5).scaleb(-digits - 1) if digits >= 6 else Decimal(0)
     error = Fraction(max(_NOISE_ERROR, rounding))
     exact = Fraction(number)
-    for step in range(1, _MOST_STEP + 1):
+    for step in range(1, _MAX_STEP + 1):
         steps = round(exact * step)
         if abs(Fraction(steps, step) - exact) <= error:
             return Fraction(steps, step)
@@ -180,7 +180,7 @@ class Scale:
         if self.boundary == "(]":
             # Key k out of K lies in (lb, ub] when lb K < k <= ub K; key 0 joins the first.
             return min(math.floor(exact) + 1, self.key_range)
-        if exact.denominator != 1 and 10**MOST_DIGITS % number.denominator:
+        if exact.denominator != 1 and 10**MAX_DIGITS % number.denominator:
             # More digits than are taken as printed: the double they are the print of.
             exact = Fraction(float(number)) * self.key_range
         return int(exact) if exact.denominator == 1 else None
@@ -233,12 +233,12 @@ def choose_scale(
         return Scale(key_range=10**digits, digits=digits)
     numbers = list(thresholds)
     most = max(map(places, numbers), default=0)
-    if most <= MOST_DIGITS:
+    if most <= MAX_DIGITS:
         return Scale(key_range=10 ** max(most, 1))
     if all((float(number) * _BINARY).is_integer() for number in numbers):
         return Scale(key_range=_BINARY)
     raise PTableError(
-        f"The thresholds have {most} decimal digits; at most {MOST_DIGITS} are taken as "
+        f"The thresholds have {most} decimal digits; at most {MAX_DIGITS} are taken as "
         "printed.",
         hint="pass digits=8 to round them",
     )
@@ -262,7 +262,7 @@ def check_options(
         raise PTableError(f"boundary must be '[)' or '(]', not {boundary!r}.")
     for name, number, least, most in (
         ("key_range", key_range, 2, 2**64),
-        ("digits", digits, 1, MOST_DIGITS),
+        ("digits", digits, 1, MAX_DIGITS),
     ):
         if number is None:
             continue
@@ -287,8 +287,8 @@ def digits_for(key_range: int) -> int | None:
     >>> digits_for(256), digits_for(2**32), digits_for(3)
     (None, None, 12)
     """
-    is_short = 10**MOST_DIGITS % key_range == 0 or _BINARY % key_range == 0
-    return None if is_short else MOST_DIGITS
+    is_short = 10**MAX_DIGITS % key_range == 0 or _BINARY % key_range == 0
+    return None if is_short else MAX_DIGITS
 
 
 def print_decimal(number: Fraction, *, digits: int | None = None) -> str:
@@ -307,8 +307,8 @@ def print_decimal(number: Fraction, *, digits: int | None = None) -> str:
     >>> print_decimal(Fraction(1, 8)), print_decimal(Fraction(1, 3), digits=4)
     ('0.125', '0.3333')
     """
-    if digits is None and 10**MOST_DIGITS % number.denominator == 0:
-        return _fixed(number, MOST_DIGITS).rstrip("0").rstrip(".")
+    if digits is None and 10**MAX_DIGITS % number.denominator == 0:
+        return _fixed(number, MAX_DIGITS).rstrip("0").rstrip(".")
     if digits is None:
         return format(Decimal(repr(float(number))), "f")
     return _fixed(number, digits)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Problems", "Sheet", "sheet_of_bytes", "sheet_of_frame", "sheet_of_path"]
 
-_MOST_BYTES = 2**28
+_MAX_BYTES = 2**28
 _SHOWN = 5
 _LONGEST_CELL = 64
 _WIDE_ENCODINGS = (b"\xff\xfe", b"\xfe\xff")
@@ -176,8 +176,8 @@ def sheet_of_path(path: Path) -> Sheet:
     """
     problems = Problems(f"The file '{path.name}'")
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            problems.fail(f"it is larger than {_MOST_BYTES // 2**20} MiB")
+        if path.stat().st_size > _MAX_BYTES:
+            problems.fail(f"it is larger than {_MAX_BYTES // 2**20} MiB")
         content = path.read_bytes()
     except OSError as error:
         raise PTableError(

@@ -23,8 +23,8 @@ __all__ = ["DOWN", "UP", "ZERO", "on_noise", "perturbation"]
 DOWN = ("#f7d7bd", "#eab98f", "#d9975c", "#b9742e", "#8f520d")
 UP = ("#cbe1f8", "#a2c8f0", "#76ace4", "#488acb", "#1666aa")
 ZERO = "#ebebeb"
-_MOST_PIECES = 4000
-_MOST_PIECES_OF_A_ROW = 1000
+_MAX_PIECES = 4000
+_MAX_PIECES_OF_A_ROW = 1000
 _MARK = 5.0
 
 #: A stretch of keys, as shares of the key range, and its noise.
@@ -119,7 +119,7 @@ def _pieces(table: PTable, chosen: Sequence[int]) -> tuple[list[int], list[list[
     found: dict[int, list[_Piece]] = {}
     for row in first:
         here = _pieces_of(table, row)
-        if found and sum(map(len, found.values())) + len(here) > _MOST_PIECES:
+        if found and sum(map(len, found.values())) + len(here) > _MAX_PIECES:
             break
         found[row] = here
     rows = sorted(found)
@@ -128,13 +128,13 @@ def _pieces(table: PTable, chosen: Sequence[int]) -> tuple[list[int], list[list[
 
 def _pieces_of(table: PTable, row: int) -> list[_Piece]:
     noise, upper, total = table.noise[row], table.upper[row], table.key_range
-    if len(noise) <= _MOST_PIECES_OF_A_ROW:
+    if len(noise) <= _MAX_PIECES_OF_A_ROW:
         return [
             (Fraction(low, total), Fraction(high, total), v)
             for v, (low, high) in zip(noise, pairwise((0, *upper)), strict=True)
         ]
     # Finer than any screen: take samples.
-    parts, place, samples = _MOST_PIECES_OF_A_ROW, 0, []
+    parts, place, samples = _MAX_PIECES_OF_A_ROW, 0, []
     for part in range(parts):
         key = (2 * part + 1) * total // (2 * parts)
         while upper[place] <= key:
@@ -251,7 +251,7 @@ def _notes(
             "count %(counts)s."
         )
         counts = wording.listed(sampled)
-        notes.append(sentence % {"samples": _MOST_PIECES_OF_A_ROW, "counts": counts})
+        notes.append(sentence % {"samples": _MAX_PIECES_OF_A_ROW, "counts": counts})
     return notes
 
 

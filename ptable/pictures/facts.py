@@ -29,7 +29,7 @@ __all__ = [
     "table_notes",
 ]
 
-_MOST_ROWS = 64
+_MAX_ROWS = 64
 _FIRST_ROWS = 41
 _TOLERANCE = Fraction(1, 1000)
 _NOTE = re.compile(r"variance (\S+) instead of (\S+)")
@@ -211,7 +211,7 @@ def row_of(table: PTable, count: int) -> int:
     return table.anchors.index(count)
 
 
-def chosen_rows(table: PTable, most: int = _MOST_ROWS) -> list[int]:
+def chosen_rows(table: PTable, most: int = _MAX_ROWS) -> list[int]:
     """Choose the rows that are drawn: all, or the first ones and the one for large counts.
 
     Parameters

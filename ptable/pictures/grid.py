@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Grid", "bin_width", "grid_of"]
 
-_MOST_COLUMNS = 160
+_MAX_COLUMNS = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ def grid_of(table: PTable, *, wording: Wording = ENGLISH) -> Grid:
     rows = [row_facts(table, row, wording=wording) for row in chosen]
     step = table.step
     most = max(row.count * step + max(row.law) for row in rows)
-    if table.anchors is None and len(chosen) == table.n_rows and most < _MOST_COLUMNS:
+    if table.anchors is None and len(chosen) == table.n_rows and most < _MAX_COLUMNS:
         never = never_published(table, 0, most)
         return Grid(
             rows=rows,
@@ -110,7 +110,7 @@ def grid_of(table: PTable, *, wording: Wording = ENGLISH) -> Grid:
 def _noise_grid(table: PTable, rows: list[RowFacts], wording: Wording) -> Grid:
     step = table.step
     reach = max(max(map(abs, row.law)) for row in rows)
-    wide = bin_width(reach, _MOST_COLUMNS)
+    wide = bin_width(reach, _MAX_COLUMNS)
     side = (reach + wide // 2) // wide
     cells: list[dict[int, Fraction]] = []
     for row in rows:

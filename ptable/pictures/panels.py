@@ -32,7 +32,7 @@ _GAP = 12.0
 _BARS = 64.0
 _BAR, _STAY_BAR = "#5c93c5", "#153d7c"
 _WARNING = "#9a3412"
-_MOST_SENTENCES = 12
+_MAX_SENTENCES = 12
 
 
 def distributions(
@@ -247,10 +247,10 @@ def _peak(laws: Sequence[dict[int, Fraction]]) -> Fraction:
 
 
 def _some(sentences: Sequence[str], wording: Wording) -> Sequence[str]:
-    if len(sentences) <= _MOST_SENTENCES:
+    if len(sentences) <= _MAX_SENTENCES:
         return sentences
     more = wording.words("And %(more)s more; see the marked panels.")
-    return [*sentences[:_MOST_SENTENCES], more % {"more": len(sentences) - _MOST_SENTENCES}]
+    return [*sentences[:_MAX_SENTENCES], more % {"more": len(sentences) - _MAX_SENTENCES}]
 
 
 def _describe(table: PTable, rows: Sequence[RowFacts], wording: Wording) -> str:

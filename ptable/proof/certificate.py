@@ -35,7 +35,7 @@ _LARGEST_GAP = 1e-6
 _LARGEST_RESIDUAL = 1e-9
 _LARGEST_FIGURE = 1e300
 #: How far the integers of a probability may be from it, in units: no search needs more.
-_MOST_UNITS = 4
+_MAX_UNITS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -550,12 +550,12 @@ def _breaches(spec: NoiseSpec | StackedSpec, table: PTable) -> list[str]:
         problem, units = row.problem, table.units(row.problem.count)
         ordered = [units.get(v, 0) for v in problem.noise]
         squares = [v * v for v in problem.noise]
-        slack = _MOST_UNITS * sum(squares)
+        slack = _MAX_UNITS * sum(squares)
         goal = problem.second_moment * table.key_range
         excess = sum(n * v for n, v in zip(ordered, squares, strict=True)) - goal
         if excess > slack or (excess < -slack and not problem.at_most):
             found.append(f"the variance drift of count {problem.count} is too large")
-        if _wrong_way(problem, ordered) > 2 * _MOST_UNITS:
+        if _wrong_way(problem, ordered) > 2 * _MAX_UNITS:
             found.append(f"the shape of count {problem.count} is not the one asked for")
         if problem.symmetric and _uneven(ordered):
             found.append(f"the row of count {problem.count} is not symmetric")

@@ -18,7 +18,7 @@ Outcomes: TypeAlias = "Sequence[tuple[int, int]]"
 
 _DIGITS = Context(prec=60, rounding=ROUND_HALF_EVEN, Emin=-999_999, Emax=999_999, traps=[])
 #: No ratio of whole numbers up to 2**64 exceeds exp of this.
-_MOST_EPSILON = 64.0
+_MAX_EPSILON = 64.0
 
 
 def outcomes(law: Mapping[int, int], other: Mapping[int, int]) -> list[tuple[int, int]]:
@@ -65,7 +65,7 @@ def hockey_stick(pairs: Outcomes, *, epsilon: float) -> float:
     >>> round(hockey_stick([(8, 4), (0, 4)], epsilon=0.5), 4)
     0.1756
     """
-    ratio = _DIGITS.exp(Decimal(min(require_epsilon(epsilon), _MOST_EPSILON)))
+    ratio = _DIGITS.exp(Decimal(min(require_epsilon(epsilon), _MAX_EPSILON)))
     above = [(p, q) for p, q in pairs if q == 0 or p > _DIGITS.multiply(ratio, q)]
     excess = _DIGITS.subtract(
         Decimal(sum(p for p, _ in above)), _DIGITS.multiply(ratio, sum(q for _, q in above))

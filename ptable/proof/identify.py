@@ -35,12 +35,12 @@ _Law: TypeAlias = "Mapping[int, float]"
 #: How near R ptable's own answers come to the optimum.
 _TOLERANCE = 2e-6
 #: Solving every row of wide tables for every candidate takes too long to be worth it.
-_MOST_VALUES = 2001
-_MOST_BASE = 100
+_MAX_VALUES = 2001
+_MAX_BASE = 100
 #: In squared noise values, over all rows of all designs tried: a few seconds.
-_MOST_EFFORT = 5_000_000
+_MAX_EFFORT = 5_000_000
 _COST_OF_A_ROW = 20
-_MOST_DESIGNS = 80
+_MAX_DESIGNS = 80
 _FEWEST_ROUNDED = 200
 #: How many keys keeping mean and variance in few keys may cost a probability.
 _ROUNDED_KEYS = 6
@@ -226,7 +226,7 @@ def identify(table: PTable, *, tolerance: float | None = None) -> Identification
         tolerance=limit,
         rows=tuple(_figures(table, count, apart.get(count)) for count in counts),
         small=_small(table),
-        is_exhaustive=_MOST_DESIGNS * _cost(table.n_rows, table.max_noise) <= _MOST_EFFORT,
+        is_exhaustive=_MAX_DESIGNS * _cost(table.n_rows, table.max_noise) <= _MAX_EFFORT,
     )
 
 
@@ -279,7 +279,7 @@ def _candidates(
     if table.n_rows < 2 or not table.max_noise or not _levels_off(table, laws):
         return
     known: dict[RowProblem, _Law] = {}
-    effort = _MOST_EFFORT
+    effort = _MAX_EFFORT
     for design in _specs(table, laws):
         effort -= _effort(design)
         if effort < 0:
@@ -318,7 +318,7 @@ def _law_of(table: PTable, count: int) -> dict[int, float]:
 def _mechanisms(table: PTable, laws: Mapping[int, _Law]) -> Iterator[Mechanism]:
     reach, last = table.max_noise, laws[max(laws)]
     yield Mechanism.ons_10_5()
-    if not 1 <= reach <= _MOST_BASE:
+    if not 1 <= reach <= _MAX_BASE:
         return
     for base in range(reach + 1, 2 * reach + 2):
         for ties in ("up", "down", "even"):
@@ -450,7 +450,7 @@ def _solved(design: NoiseSpec | StackedSpec, known: dict[RowProblem, _Law]) -> d
 
 def _row_law(problem: RowProblem) -> _Law:
     bounds = variance_bounds(problem)
-    if bounds is None or len(problem.noise) > _MOST_VALUES:
+    if bounds is None or len(problem.noise) > _MAX_VALUES:
         return {}
     if not (problem.nearest or meets(problem, bounds[0].value, bounds[1].value)):
         return {}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["key_matrix", "table_from_key_matrix"]
 
-_MOST_CELLS = 2**24
+_MAX_CELLS = 2**24
 
 
 def key_matrix(
@@ -53,10 +53,10 @@ def key_matrix(
     size = _whole("n_counts", known if n_counts is None else n_counts, least=1)
     loop = 0 if small_n is None else _whole("small_n", small_n, least=1, most=size)
     width = max(size + 2 * loop, table.n_rows - 1 + loop)
-    if width * table.key_range > _MOST_CELLS:
+    if width * table.key_range > _MAX_CELLS:
         raise PTableError(
             f"A matrix of {table.key_range} keys and {width} counts has more than "
-            f"{_MOST_CELLS} cells.",
+            f"{_MAX_CELLS} cells.",
             hint="quantise the table to fewer keys first",
         )
     counts, keys = np.meshgrid(np.arange(1, width + 1), np.arange(table.key_range))
@@ -107,8 +107,8 @@ def table_from_key_matrix(
             f"{noise.dtype} of shape {noise.shape}.",
             hint="convert it exactly; a gap or a decimal is no noise",
         )
-    if noise.size > _MOST_CELLS:
-        raise PTableError(f"matrix must have at most {_MOST_CELLS} cells, not {noise.size}.")
+    if noise.size > _MAX_CELLS:
+        raise PTableError(f"matrix must have at most {_MAX_CELLS} cells, not {noise.size}.")
     loop = 0 if small_n is None else _whole("small_n", small_n, least=1, most=noise.shape[1])
     if loop:
         noise = np.hstack([noise, _looped(noise, loop, loop)])
@@ -129,7 +129,7 @@ def _looped(matrix: NDArray[np.integer], loop: int, n: int) -> NDArray[np.intege
     return matrix[:, first + np.arange(1, n + 1) % loop]
 
 
-def _whole(name: str, number: object, *, least: int, most: int = _MOST_CELLS) -> int:
+def _whole(name: str, number: object, *, least: int, most: int = _MAX_CELLS) -> int:
     if isinstance(number, bool | np.bool) or not isinstance(number, int | np.integer):
         raise PTableError(f"{name} must be an integer, not {number!r}.")
     if not least <= number <= most:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Quantisation", "RowQuantisation", "quantise", "warning_of"]
 
-_MOST_KEYS = 2**24
-_MOST_NAMED = 6
+_MAX_KEYS = 2**24
+_MAX_NAMED = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +229,7 @@ def quantise(
     if (
         isinstance(key_range, bool)
         or not isinstance(key_range, Integral)
-        or not 2 <= key_range <= _MOST_KEYS
+        or not 2 <= key_range <= _MAX_KEYS
     ):
         raise PTableError(
             f"key_range must be an integer from 2 to 2**24, not {key_range!r}.",
@@ -274,8 +274,8 @@ def warning_of(answer: Quantisation) -> str:
     rows = answer.drifting
     if not rows:
         return ""
-    more = f"; and {len(rows) - _MOST_NAMED} more rows" if len(rows) > _MOST_NAMED else ""
-    named = "; ".join(map(str, rows[:_MOST_NAMED]))
+    more = f"; and {len(rows) - _MAX_NAMED} more rows" if len(rows) > _MAX_NAMED else ""
+    named = "; ".join(map(str, rows[:_MAX_NAMED]))
     return f"{answer.table.key_range} keys cannot hold every row: {named}{more}."
 
 

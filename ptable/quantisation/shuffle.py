@@ -21,7 +21,7 @@ __all__ = ["shuffle"]
 
 logger = logging.getLogger(__name__)
 
-_MOST_PIECES = 2**22
+_MAX_PIECES = 2**22
 
 
 def shuffle(
@@ -75,9 +75,9 @@ def shuffle(
     size = _size(piece, table.key_range)
     units = [table.units(count) for count in table.counts.tolist()]
     n_pieces = sum(-(-n // size) for row in units for n in row.values() if len(row) > 1)
-    if n_pieces > _MOST_PIECES:
+    if n_pieces > _MAX_PIECES:
         raise PTableError(
-            f"piece={piece!r} cuts the table into {n_pieces} pieces; at most {_MOST_PIECES} "
+            f"piece={piece!r} cuts the table into {n_pieces} pieces; at most {_MAX_PIECES} "
             "can be handled.",
             hint="quantise the table to fewer keys first, or use larger pieces",
         )

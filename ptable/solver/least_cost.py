@@ -22,8 +22,8 @@ __all__ = ["Answer", "cheapest", "least_cost"]
 
 _HALF_WINDOW = 2
 #: Windows that hold more numbers than this together take too long.
-_MOST_COLUMNS = 2_000
-_MOST_MOVES = 20
+_MAX_COLUMNS = 2_000
+_MAX_MOVES = 20
 _ROUNDING = 1e-11
 
 
@@ -153,7 +153,7 @@ def least_cost(program: Program, *, most_nodes: int) -> Answer:
         if grown == windows:
             gap = 0.0 if is_finished else max(0.0, cost - bound)
             return Answer(numbers=numbers, is_finished=is_finished, gap=gap, cost=cost)
-        if not with_outside and sum(w[1] - w[0] for w in grown if w) > _MOST_COLUMNS:
+        if not with_outside and sum(w[1] - w[0] for w in grown if w) > _MAX_COLUMNS:
             with_outside = True
         else:
             windows = grown
@@ -164,7 +164,7 @@ def _centre(program: Program) -> Sequence[int]:
     near: Sequence[int] = program.near
     if not any(map(callable, program.costs)):
         return near
-    for _ in range(_MOST_MOVES):
+    for _ in range(_MAX_MOVES):
         better = Model.coarse(program, near).relaxed()
         if better is None:
             break

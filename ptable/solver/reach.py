@@ -36,7 +36,7 @@ __all__ = [
 
 #: A requested variance this close to a bound, relative to ``max(1, bound)``, is the bound.
 BOUND_TOLERANCE = Fraction(1, 10**12)
-_MOST_RUNS = 60
+_MAX_RUNS = 60
 
 _Int: TypeAlias = "NDArray[np.int64]"
 
@@ -441,7 +441,7 @@ def _runs(problem: RowProblem, *, thin: bool) -> tuple[_Int, _Int]:
     starts, stops = np.meshgrid(np.arange(fall + 1), np.arange(rise + 1, size + 1))
     keep = np.ones_like(starts, dtype=np.bool_)
     steps = set(np.diff(problem.noise).tolist())
-    if thin and starts.size > _MOST_RUNS and problem.p_stay is None and len(steps) == 1:
+    if thin and starts.size > _MAX_RUNS and problem.p_stay is None and len(steps) == 1:
         # of two runs with the same mean the narrower or wider one is as good, and these have
         # an end at the peak or at the end of the reach
         keep = (starts == 0) | (starts == fall) | (stops == size) | (stops == rise + 1)

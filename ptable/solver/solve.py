@@ -43,8 +43,8 @@ __all__ = ["solve"]
 logger = logging.getLogger(__name__)
 
 _KEY_RANGE = 2**32
-_MOST_NAMED = 6
-_MOST_TOGETHER = 30_000
+_MAX_NAMED = 6
+_MAX_TOGETHER = 30_000
 #: A probability nearer to its bound than so many key units must not be rounded across it.
 _NEAR_BOUND = 16
 
@@ -227,8 +227,8 @@ def _refuse_infeasible(spec: NoiseSpec | StackedSpec, answer: Feasibility) -> No
     ]
     if not lost:
         return
-    named = "; ".join(_reach(row) for row in lost[:_MOST_NAMED])
-    more = f"; and {len(lost) - _MOST_NAMED} more rows" if len(lost) > _MOST_NAMED else ""
+    named = "; ".join(_reach(row) for row in lost[:_MAX_NAMED])
+    more = f"; and {len(lost) - _MAX_NAMED} more rows" if len(lost) > _MAX_NAMED else ""
     problem = f"No p-table has {_asked(spec)}. Out of reach: {named}{more}."
     hint = answer.advice
     if all(row.variance_min is not None for row in lost):
@@ -274,9 +274,9 @@ def _warn_relaxed(resolved: Sequence[ResolvedRow]) -> None:
     relaxed = [row for row in resolved if row.note]
     if relaxed:
         named = "; ".join(
-            f"count {row.problem.count}: {row.note}" for row in relaxed[:_MOST_NAMED]
+            f"count {row.problem.count}: {row.note}" for row in relaxed[:_MAX_NAMED]
         )
-        more = f"; and {len(relaxed) - _MOST_NAMED} more" if len(relaxed) > _MOST_NAMED else ""
+        more = f"; and {len(relaxed) - _MAX_NAMED} more" if len(relaxed) > _MAX_NAMED else ""
         warnings.warn(
             f"Some rows cannot have the requested variance and took the nearest one: "
             f"{named}{more}.",
@@ -294,7 +294,7 @@ def _solve_together(rows: Sequence[ResolvedRow]) -> dict[int, NDArray[np.float64
 
     cp: Any = cvxpy
     problems = [row.problem for row in rows]
-    if sum(len(problem.noise) for problem in problems) > _MOST_TOGETHER:
+    if sum(len(problem.noise) for problem in problems) > _MAX_TOGETHER:
         return {}  # Newton's method alone is faster then
     ends = np.cumsum([0, *(len(problem.noise) for problem in problems)])
     law = cp.Variable(int(ends[-1]))

@@ -33,7 +33,7 @@ _Settled: TypeAlias = tuple[tuple[int, int, int, int], list[int]]
 #: Errors are compared in millionths of a unit, so that ties break alike on every machine.
 _MICRO = 10**6
 _CORE = 6
-_MOST_CORES = 10
+_MAX_CORES = 10
 _LADDERS = ((1, 2, 4, 8), (1, 3, 9, 27), (-1, 1, -5, 5), (2, 5, 11, 23), (-1, -3, -9, -27))
 _REACH = {3: 64, 4: 24, 5: 7, 6: 4}
 _WORST_ERROR = 4 * _MICRO
@@ -43,7 +43,7 @@ _LIGHT = 8
 _NEAR = 4
 #: Values with fewer millionths of a unit than this never get one.
 _NOTHING = _MICRO // 50
-_MOST_MOVED = 400
+_MAX_MOVED = 400
 _FEWEST_MOVED = 4
 
 
@@ -195,7 +195,7 @@ def _repaired(row: UnitRow, units: tuple[int, ...], total: int) -> tuple[int, ..
 
 def _sample(places: Sequence[int]) -> list[int]:
     """Take at most so many places, evenly."""
-    step = -(-len(places) // _MOST_MOVED)
+    step = -(-len(places) // _MAX_MOVED)
     return list(places[:: max(1, step)])
 
 
@@ -256,7 +256,7 @@ def _cores(row: UnitRow, order: Sequence[int], n_easy: int) -> Iterator[list[int
     if len(order) <= _CORE:
         return
     if n_easy >= _CORE - 1:
-        for late in order[_CORE : _CORE + _MOST_CORES]:
+        for late in order[_CORE : _CORE + _MAX_CORES]:
             yield sorted([*order[: _CORE - 1], late])
     heavy, light = list(order[: min(n_easy, 2)]), order[min(n_easy, 2) :]
     for ladder in _LADDERS:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rappor.decoding.diagnostics import suspicions
+from rappor.decoding.diagnostics import diagnostics
 from rappor.decoding.observed import observe
 from rappor.decoding.result import Amount, Decoding
 from rappor.decoding.testing import adjusted, binomial_tail, upper_tail
@@ -113,7 +113,7 @@ def decode(
         rest=_amount(rest, rest_variance, total),
         fitted_together=len(members),
         mass=_mass(found, rest, rest_variance, counts),
-        suspicions=suspicions(counts),
+        diagnostics=diagnostics(counts),
         parameters=counts.parameters,
     )
 

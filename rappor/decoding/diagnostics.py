@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rappor.counts import Counts
 
-__all__ = ["Suspicion", "suspicions"]
+__all__ = ["Diagnostic", "diagnostics"]
 
 #: The chance of a false alarm, over all cohorts and bits of a test together.
 _LEVEL = 1e-4
@@ -39,7 +39,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suspicion:
+class Diagnostic:
     """Something that hardly happens when everything is right.
 
     Parameters
@@ -54,7 +54,7 @@ class Suspicion:
 
     Examples
     --------
-    >>> print(Suspicion(name="silent-cohorts", found=3, example=(2, -1)))
+    >>> print(Diagnostic(name="silent-cohorts", found=3, example=(2, -1)))
     Cohorts without a report: 3. They are left out.
     """
 
@@ -66,7 +66,7 @@ class Suspicion:
         return _WORDS[self.name].format(self.found)
 
 
-def suspicions(counts: Counts) -> tuple[Suspicion, ...]:
+def diagnostics(counts: Counts) -> tuple[Diagnostic, ...]:
     """Look for counts that no share of clients explains.
 
     Parameters
@@ -93,7 +93,7 @@ def suspicions(counts: Counts) -> tuple[Suspicion, ...]:
     >>> from rappor.parameters import Parameters
     >>> towns = Parameters.basic(2, f=0.0, p=0.25, q=0.75)
     >>> silent = Counts(n=[1_000], ones=[[500, 0]], parameters=towns)
-    >>> [suspicion.name for suspicion in suspicions(silent)]
+    >>> [diagnostic.name for diagnostic in diagnostics(silent)]
     ['too-few-ones', 'light-reports']
     """
     if counts.total == 0:
@@ -103,7 +103,7 @@ def suspicions(counts: Counts) -> tuple[Suspicion, ...]:
     return (*_of_bits(counts), *_of_cohorts(counts), *_of_reports(counts))
 
 
-def _of_bits(counts: Counts) -> Iterator[Suspicion]:
+def _of_bits(counts: Counts) -> Iterator[Diagnostic]:
     low, high = sorted((counts.parameters.p_star, counts.parameters.q_star))
     n = counts.n[:, None]
     tails = {
@@ -113,25 +113,25 @@ def _of_bits(counts: Counts) -> Iterator[Suspicion]:
     for name, tail in tails.items():
         if count := int((tail < _LEVEL / tail.size).sum()):
             cohort, bit = np.unravel_index(int(np.argmin(tail)), tail.shape)
-            yield Suspicion(name=name, found=count, example=(int(cohort), int(bit)))
+            yield Diagnostic(name=name, found=count, example=(int(cohort), int(bit)))
 
 
-def _of_cohorts(counts: Counts) -> Iterator[Suspicion]:
+def _of_cohorts(counts: Counts) -> Iterator[Diagnostic]:
     from scipy.special import chdtrc
 
     m = len(counts.n)
     expected = counts.total / m
     silent = np.flatnonzero(counts.n == 0)
     if silent.size and m * np.exp(-expected) < _LEVEL:
-        yield Suspicion(name="silent-cohorts", found=silent.size, example=(int(silent[0]), -1))
+        yield Diagnostic(name="silent-cohorts", found=silent.size, example=(int(silent[0]), -1))
     elif m > 1 and expected >= 5:
         distance = ((counts.n - expected) ** 2 / expected).sum()
         if chdtrc(m - 1, distance) < _LEVEL:
             worst = int(np.argmax(np.abs(counts.n - expected)))
-            yield Suspicion(name="unbalanced-cohorts", found=1, example=(worst, -1))
+            yield Diagnostic(name="unbalanced-cohorts", found=1, example=(worst, -1))
 
 
-def _of_reports(counts: Counts) -> Iterator[Suspicion]:
+def _of_reports(counts: Counts) -> Iterator[Diagnostic]:
     """Compare the mean number of ones with what one value a report allows."""
     shape = counts.parameters
     lift = shape.q_star - shape.p_star
@@ -141,6 +141,6 @@ def _of_reports(counts: Counts) -> Iterator[Suspicion]:
     mean = counts.ones.sum() / counts.total
     room = _FAR * np.sqrt(shape.n_bits / 4 / counts.total)
     if mean < low - room:
-        yield Suspicion(name="light-reports", found=1, example=(-1, -1))
+        yield Diagnostic(name="light-reports", found=1, example=(-1, -1))
     if mean > high + room:
-        yield Suspicion(name="heavy-reports", found=1, example=(-1, -1))
+        yield Diagnostic(name="heavy-reports", found=1, example=(-1, -1))

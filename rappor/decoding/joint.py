@@ -23,7 +23,7 @@ __all__ = ["Joint", "joint"]
 _SAMPLE = 20_000
 _CHUNK = 2_000
 #: The information of more cells would not fit into memory.
-_MOST_CELLS = 4_000
+_MAX_CELLS = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -197,7 +197,7 @@ def _sds(
     left: NDArray[np.float64], right: NDArray[np.float64], weight: NDArray[np.float64]
 ) -> NDArray[np.float64] | None:
     n_cells = left.shape[1] * right.shape[1]
-    if n_cells > _MOST_CELLS:
+    if n_cells > _MAX_CELLS:
         return None
     step = max(1, len(weight) // _SAMPLE)
     chosen = np.arange(0, len(weight), step)

@@ -24,7 +24,7 @@ __all__ = ["Discovery", "discover", "draw_pairs", "pieces"]
 
 #: What fills strings that are too short; no string may hold it.
 _FILLER = "\N{SYMBOL FOR SPACE}"
-_MOST_PIECES = 200_000
+_MAX_PIECES = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -170,9 +170,9 @@ def discover(
 
 def _every_piece(alphabet: str, size: int) -> list[str]:
     characters = list(dict.fromkeys(alphabet + _FILLER))
-    if size < 1 or len(characters) ** size > _MOST_PIECES:
+    if size < 1 or len(characters) ** size > _MAX_PIECES:
         raise RapporError(
-            f"There are {len(characters)}^{size} pieces to try; {_MOST_PIECES:,} are the most.",
+            f"There are {len(characters)}^{size} pieces to try; {_MAX_PIECES:,} are the most.",
             hint="take smaller pieces or a smaller alphabet",
         )
     texts = ("".join(chosen) for chosen in product(characters, repeat=size))

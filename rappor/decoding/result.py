@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from rappor.decoding.diagnostics import Suspicion
+    from rappor.decoding.diagnostics import Diagnostic
     from rappor.decoding.testing import Correction
     from rappor.parameters import Parameters
     from reports import Report
@@ -65,7 +65,7 @@ class Decoding:
     mass
         Everything that was fitted, the rest among it; it should be all reports. None for a
         Boolean question.
-    suspicions
+    diagnostics
         What in the counts hardly happens when everything is right.
     parameters
         What the reports were made with.
@@ -87,7 +87,7 @@ class Decoding:
     rest: Amount | None
     fitted_together: int
     mass: Amount | None
-    suspicions: tuple[Suspicion, ...]
+    diagnostics: tuple[Diagnostic, ...]
     parameters: Parameters
 
     @property

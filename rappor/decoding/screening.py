@@ -23,7 +23,7 @@ _CROWDED = 0.8
 _PENALTY = 2.5
 _LEVEL = 0.05
 _ROUNDS = 4
-_MOST_STEPS = 500
+_MAX_STEPS = 500
 #: A score that exceeds its penalty by less than this many deviations is left.
 _TOLERANCE = 0.02
 
@@ -65,7 +65,7 @@ def lasso(normal: Normal, *, penalty: float) -> NDArray[np.int64]:
     scale = np.sqrt(np.maximum(own, 1e-12 * squares[:last]))
     price = np.append(penalty * scale, 0.0)
     chosen, batch = np.empty(0, np.int64), max(20, len(normal.target) // 5)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         kept = np.append(chosen, last) if has_rest else chosen
         solved = _solve(normal, kept, projected - price)
         if (leaving := solved[: len(chosen)] <= 0).any():

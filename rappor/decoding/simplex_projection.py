@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["plausible"]
 
 _TOLERANCE = 1e-9
-_MOST_STEPS = 200
+_MAX_STEPS = 200
 
 
 def plausible(gram: NDArray[np.float64], estimates: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -42,7 +42,7 @@ def plausible(gram: NDArray[np.float64], estimates: NDArray[np.float64]) -> NDAr
     chosen = np.ones(len(estimates), bool)
     found = np.zeros(len(estimates))
     batch = len(estimates)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         found, price = _on(gram, aim, chosen)
         if (found < 0).any():
             chosen &= found > 0

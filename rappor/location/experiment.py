@@ -29,7 +29,7 @@ __all__ = ["Experiment", "LevelFigures", "experiment"]
 _REPORTS = (1, 10, 30, 100, 300)
 _ATTACKED = 300
 _LARGEST = 2 * 10**7  # hours of people, or cells of people, kept in memory at once
-_MOST_JUDGED = 5_000  # everybody's two halves are compared with everybody's
+_MAX_JUDGED = 5_000  # everybody's two halves are compared with everybody's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,9 +231,9 @@ def _published(level: LevelMap) -> list[dict[str, float] | None]:
 def _check_size(*, n_people: int, population: int, n_days: int, n_cells: int) -> None:
     if min(n_people, population, n_days) < 1:
         raise RapporError("A simulation needs at least one person and one day.")
-    if n_people > _MOST_JUDGED:
+    if n_people > _MAX_JUDGED:
         raise RapporError(
-            f"At most {_MOST_JUDGED:,} people are judged, not {n_people:,}.",
+            f"At most {_MAX_JUDGED:,} people are judged, not {n_people:,}.",
             hint="take fewer people, and a larger population for the map",
         )
     hours = n_days * HOURS

@@ -150,8 +150,11 @@ def seen_cells(
     """
     late = np.arange(cells.shape[1]) >= cells.shape[1] // 2
     return Seen(
-        night=_tally(cells, kept & traces.is_night, n_cells),
-        halves=(_tally(cells, kept & ~late, n_cells), _tally(cells, kept & late, n_cells)),
+        night=_count_histogram(cells, kept & traces.is_night, n_cells),
+        halves=(
+            _count_histogram(cells, kept & ~late, n_cells),
+            _count_histogram(cells, kept & late, n_cells),
+        ),
         shares=shares_of(cells[kept], n_cells),
     )
 
@@ -175,7 +178,7 @@ def shares_of(cells: NDArray[np.int64], n_cells: int) -> NDArray[np.float64]:
     return np.asarray(counts / max(1, counts.sum()))
 
 
-def _tally(
+def _count_histogram(
     cells: NDArray[np.int64], kept: NDArray[np.bool_], n_cells: int
 ) -> NDArray[np.float64]:
     people = np.nonzero(kept)[0]

@@ -23,7 +23,7 @@ _BELOW = 24.0
 _LINE = 14.0
 _STEP, _STEP_OF_TWO = 22.0, 32.0
 _BESIDE = (4, 3, 2)
-_MOST_PANELS = 12
+_MAX_PANELS = 12
 _LONGEST = 34  # characters of a line at the left
 _SIGN, _WIDE_SIGN = 7.0, 7.8  # characters are hardly wider, wide ones
 _NEAR_END = 30.0
@@ -126,7 +126,7 @@ def _drawn(words: Words, plot: _Plot, frame: _Frame, *, ident: str) -> Drawing:
 def _plot(grid: Grid) -> _Plot | None:
     """Choose what is drawn; of one row, its columns are the bars."""
     columns = [place for place, column in enumerate(grid.columns) if not column.has_parts]
-    if len(columns) > _MOST_PANELS:
+    if len(columns) > _MAX_PANELS:
         columns = [place for place, column in enumerate(grid.columns) if column.has_parts][:1]
     headings = [grid.columns[place].heading for place in columns]
     names = _own_names(grid.drawn)

@@ -52,7 +52,7 @@ Facts: TypeAlias = (
 )
 
 _OUTCOMES = get_args(Outcome)
-_MOST_PROBLEMS = 10
+_MAX_PROBLEMS = 10
 _LARGEST = 10**30 - 1
 _BROKEN = re.compile("[\ud800-\udfff]")
 
@@ -120,8 +120,8 @@ def require_sound(
     """
     problems = [*_bad_values(facts), *_unknown_names(facts)]
     if problems:
-        shown = "; ".join(problems[:_MOST_PROBLEMS])
-        more = len(problems) - _MOST_PROBLEMS
+        shown = "; ".join(problems[:_MAX_PROBLEMS])
+        more = len(problems) - _MAX_PROBLEMS
         raise ReportError(
             f"There is no page of these facts: {shown}{f'; and {more} more' * (more > 0)}.",
             hint="reports.catalogues has the names that pages know"
@@ -157,7 +157,7 @@ def _unknown_names(
     if isinstance(facts, DecodingFacts):
         yield from _unknown("correction", [facts.correction], CORRECTIONS)
         yield from _unknown("parameter", facts.parameters, PARAMETERS)
-        yield from _unknown("suspicion", [fact.name for fact in facts.suspicions], SUSPICIONS)
+        yield from _unknown("suspicion", [fact.name for fact in facts.diagnostics], SUSPICIONS)
         return
     if isinstance(facts, PublicFacts):
         yield from _unknown("check", facts.checks, CHECKS)

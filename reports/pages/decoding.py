@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["decoding_page"]
 
 #: Names in a picture, from the largest estimate on.
-_MOST_LINES = 40
+_MAX_LINES = 40
 #: Values in a picture of bars.
-_MOST_BARS = 150
+_MAX_BARS = 150
 #: A test of fit below this chance says that something is missing.
 _MISFIT = 0.001
 
@@ -57,7 +57,7 @@ def decoding_page(words: Words, facts: DecodingFacts) -> tuple[str, dict[str, An
         "checks": _checks(words, facts),
         "suspicions": [
             words.say(SUSPICIONS[fact.name], found=words.numbers.count(fact.found))
-            for fact in facts.suspicions
+            for fact in facts.diagnostics
         ],
         "pictures": _pictures(words, facts, found),
         "found": _estimates(
@@ -107,8 +107,8 @@ def _checks(words: Words, facts: DecodingFacts) -> Table:
     lines: list[tuple[Entry, ...]] = [
         (
             words.say("The counts are possible with these parameters"),
-            outcome_cell(words, "failed" if facts.suspicions else "passed"),
-            words.say_many("%(n)s remark", "%(n)s remarks", len(facts.suspicions)),
+            outcome_cell(words, "failed" if facts.diagnostics else "passed"),
+            words.say_many("%(n)s remark", "%(n)s remarks", len(facts.diagnostics)),
         ),
         (
             words.say("All reports are accounted for"),
@@ -162,8 +162,8 @@ def _chance(words: Words, chance: float | None) -> str:
 def _pictures(
     words: Words, facts: DecodingFacts, found: Sequence[CandidateFact]
 ) -> list[Figure]:
-    is_ordered = facts.is_ordered and len(facts.candidates) <= _MOST_BARS
-    shown = list(facts.candidates) if is_ordered else list(found[:_MOST_LINES])
+    is_ordered = facts.is_ordered and len(facts.candidates) <= _MAX_BARS
+    shown = list(facts.candidates) if is_ordered else list(found[:_MAX_LINES])
     lines = [
         Interval(
             name=fact.name or words.say("(empty)"),
@@ -198,11 +198,11 @@ def _pictures(
     )
     draw = interval_bars if is_ordered else interval_lines
     notes = [words.say("A bar or a dot is the estimate; the line through it is the interval.")]
-    if not is_ordered and len(found) > _MOST_LINES:
+    if not is_ordered and len(found) > _MAX_LINES:
         notes.append(
             words.say(
                 "The largest %(n)s of %(all)s candidates found.",
-                n=words.numbers.count(_MOST_LINES),
+                n=words.numbers.count(_MAX_LINES),
                 all=words.numbers.count(len(found)),
             )
         )

@@ -110,7 +110,7 @@ def measure_criteria(
     require_whole(n_persons, name="n_persons", least=1)
     require_whole(n_unplanned, name="n_unplanned", least=1)
     planned = [CubeRequest(dimensions=tuple(table)) for table in tables]
-    bench = _Bench(make, records, planned)
+    bench = _Testbed(make, records, planned)
     found, wrong = bench.differencing(geography, sensitive, rng=rng, n_persons=n_persons)
     shares = {
         "same_answer": bench.same_answer(),
@@ -130,7 +130,7 @@ def measure_criteria(
     return Criteria(method=method, simple=simple, measured=measured)
 
 
-class _Bench:
+class _Testbed:
     """One method on one set of records; every measure gives a truth value per case."""
 
     def __init__(

@@ -122,7 +122,7 @@ class Program:
         The least and the largest of every column.
     most_nodes
         None for real numbers; else for whole numbers, giving up after so many nodes.
-    most_seconds
+    max_seconds
         Give up after so long, with what was found; the answer then depends on the machine.
     bounds_move
         Whether bounds will change more than goals do: the dual simplex then starts better.
@@ -148,7 +148,7 @@ class Program:
         lower: NDArray[np.float64],
         upper: NDArray[np.float64],
         most_nodes: int | None = None,
-        most_seconds: float = math.inf,
+        max_seconds: float = math.inf,
         bounds_move: bool = False,
     ) -> None:
         # heavy, and the other attacks do without
@@ -157,7 +157,7 @@ class Program:
         self._highs = highspy
         self._solver = highspy.Highs()  # type: ignore[no-untyped-call]
         options = _OPTIONS | (_WARM if most_nodes is None else {"mip_max_nodes": most_nodes})
-        options |= {"time_limit": most_seconds}
+        options |= {"time_limit": max_seconds}
         if bounds_move:
             options["simplex_strategy"] = 1
         for name, value in options.items():

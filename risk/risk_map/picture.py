@@ -23,7 +23,7 @@ __all__ = ["designs_picture", "map_picture"]
 _HEIGHT = 360.0
 _SIDE, _FOOT = 64.0, 44.0
 _FILLED, _GRID = "#0b4f8a", "#dddddd"
-_MOST_NAMED = 20
+_MAX_NAMED = 20
 _NAME_ROOM = 360.0
 _LARGEST, _LEAST = 1e300, 1e-300
 
@@ -175,7 +175,7 @@ def _notes(
     front: Sequence[str], n_undefined: int, n_refused: int, wording: Wording
 ) -> Iterable[str]:
     words = wording.words
-    short = (apart(clip(name, _NAME_ROOM, 11)) for name in front[:_MOST_NAMED])
+    short = (apart(clip(name, _NAME_ROOM, 11)) for name in front[:_MAX_NAMED])
     named = words("; ").join(f"{n} {name}" for n, name in enumerate(short, start=1))
     yield words("Filled, from the least risk on: %(designs)s.") % {"designs": named}
     if n_undefined:

@@ -23,7 +23,7 @@ Classes: TypeAlias = "Mapping[str, tuple[int, int | None]]"
 #: Name of a class → its least and its greatest original count; INSEE's small and large cells.
 CLASSES: Classes = MappingProxyType({"small": (1, 20), "medium": (21, 50), "large": (51, None)})
 
-_MOST_VALUES = 1000
+_MAX_VALUES = 1000
 
 
 def checked_classes(classes: Classes) -> Classes:
@@ -112,9 +112,9 @@ def group_cells(
     if not problems:
         coded = {name: _codes(values) for name, values in labels.items()}
         problems = [
-            f"{name!r} has {len(values)} values, more than {_MOST_VALUES}"
+            f"{name!r} has {len(values)} values, more than {_MAX_VALUES}"
             for name, (_, values) in coded.items()
-            if len(values) > _MOST_VALUES
+            if len(values) > _MAX_VALUES
         ]
         problems += [
             f"{name!r} has missing labels" for name, (codes, _) in coded.items() if -1 in codes

@@ -25,7 +25,7 @@ from synth.copulas.margins import Margin
 from synth.errors import SynthError
 from synth.marginals.measuring import Clerk, Neighbours
 from synth.marginals.noise import SecureNoise
-from synth.marginals.spending.accountant import Purse, Spend
+from synth.marginals.spending.accountant import PrivacyAccountant, Spend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -165,7 +165,7 @@ class _RankClerk(Clerk):
             unit=self._neighbours.unit,
         )
         how = DiscreteGaussian.calibrated(reach, rho=rho)
-        self._purse.pay(
+        self._accountant.pay(
             Spend(
                 what="ranks",
                 columns=tuple(range(len(self._columns))),
@@ -205,12 +205,12 @@ def fit_histogram(
     """
     refuse_others(others)
     neighbours = neighbours or Neighbours()
-    purse = Purse(float(rho))
-    clerk = Clerk(codes, sizes, neighbours, purse, noise or SecureNoise())
-    margins = _margins(clerk, sizes, purse.rho)
+    accountant = PrivacyAccountant(float(rho))
+    clerk = Clerk(codes, sizes, neighbours, accountant, noise or SecureNoise())
+    margins = _margins(clerk, sizes, accountant.rho)
     clerk.forget()
     return CopulaModel(
-        margins=margins, correlation=np.eye(len(sizes)), spends=tuple(purse.spends)
+        margins=margins, correlation=np.eye(len(sizes)), spends=tuple(accountant.spends)
     )
 
 
@@ -251,17 +251,17 @@ def fit_copula(
             "The noise on Kendall's tau needs a public number of records.",
             hint="Budget(…, adjacency='replace'), or --adjacency replace",
         )
-    purse = Purse(float(rho))
-    clerk = _RankClerk(codes, sizes, neighbours, purse, noise or SecureNoise())
+    accountant = PrivacyAccountant(float(rho))
+    clerk = _RankClerk(codes, sizes, neighbours, accountant, noise or SecureNoise())
     share = 0.5 if len(sizes) > 1 else 1.0
-    margins = _margins(clerk, sizes, purse.rho * share)
+    margins = _margins(clerk, sizes, accountant.rho * share)
     matrix = np.eye(len(sizes))
     if len(sizes) > 1:
         above = np.triu_indices(len(sizes), 1)
         matrix[above] = np.sin(np.pi / 2 * clerk.taus(rho=(1 - 1e-9) * clerk.left))
         matrix = nearest_correlation(matrix + matrix.T - np.eye(len(sizes)))
     clerk.forget()
-    return CopulaModel(margins=margins, correlation=matrix, spends=tuple(purse.spends))
+    return CopulaModel(margins=margins, correlation=matrix, spends=tuple(accountant.spends))
 
 
 def _margins(clerk: Clerk, sizes: Sequence[int], rho: float) -> tuple[Margin, ...]:

@@ -25,7 +25,7 @@ from synth.marginals.measuring import Clerk, Neighbours
 from synth.marginals.model import TableModel
 from synth.marginals.noise import SecureNoise
 from synth.marginals.settings import Settings
-from synth.marginals.spending.accountant import Purse
+from synth.marginals.spending.accountant import PrivacyAccountant
 from synth.schema.public import coarse_table, patterns_of, workload_weights
 
 if TYPE_CHECKING:
@@ -115,9 +115,11 @@ def fit_codes(
     for table in published:
         _check_shape("published table", table.columns, table.counts.shape, sizes)
     weights = workload_weights(len(sizes), workload=workload, label=label)
-    purse = Purse(float(rho))
-    clerk = Clerk(codes, sizes, neighbours, purse, noise or SecureNoise())
-    job = _Job(clerk, sizes, is_ordered, tuple(rules), tuple(published), purse.rho, settings)
+    accountant = PrivacyAccountant(float(rho))
+    clerk = Clerk(codes, sizes, neighbours, accountant, noise or SecureNoise())
+    job = _Job(
+        clerk, sizes, is_ordered, tuple(rules), tuple(published), accountant.rho, settings
+    )
     draft = job.start()
     job.choose_and_measure(draft, weights)
     clerk.forget()
@@ -127,8 +129,8 @@ def fit_codes(
         tables=draft.measured(),
         masks=tuple(draft.masks),
         records=draft.total,
-        spends=tuple(purse.spends),
-        rho=purse.rho,
+        spends=tuple(accountant.spends),
+        rho=accountant.rho,
         adjacency=str(neighbours.adjacency),
         rows=neighbours.rows,
         unit=neighbours.unit,
@@ -256,7 +258,7 @@ class _Job:
             group_codes(
                 onto_simplex(counts, total=total),
                 is_ordered=is_ordered,
-                most=self.settings.most_groups * (1 if is_ordered else 2),
+                most=self.settings.max_groups * (1 if is_ordered else 2),
                 least=least,
                 patterns=patterns_of(column, size=len(counts), rules=self.rules),
             )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from synth.marginals.noise import NoiseSource
-    from synth.marginals.spending.accountant import Purse
+    from synth.marginals.spending.accountant import PrivacyAccountant
 
 __all__ = ["Clerk", "Neighbours"]
 
@@ -114,7 +114,7 @@ class Clerk:
         How many codes each column has.
     neighbours
         Which data sets must look alike.
-    purse
+    accountant
         What may be spent.
     noise
         Where the noise comes from.
@@ -122,9 +122,11 @@ class Clerk:
     Examples
     --------
     >>> from synth.marginals.noise import SimulatedNoise
-    >>> from synth.marginals.spending.accountant import Purse
+    >>> from synth.marginals.spending.accountant import PrivacyAccountant
     >>> codes = np.array([[0, 1], [1, 1]])
-    >>> clerk = Clerk(codes, (2, 2), Neighbours(), Purse(1e6), SimulatedNoise(seed=1))
+    >>> clerk = Clerk(
+    ...     codes, (2, 2), Neighbours(), PrivacyAccountant(1e6), SimulatedNoise(seed=1)
+    ... )
     >>> clerk.margin(1, rho=1e5)[0]
     array([0, 2])
     """
@@ -134,14 +136,14 @@ class Clerk:
         codes: NDArray[np.integer],
         sizes: Sequence[int],
         neighbours: Neighbours,
-        purse: Purse,
+        accountant: PrivacyAccountant,
         noise: NoiseSource,
     ) -> None:
         self._columns = [codes[:, column] for column in range(len(sizes))]
         self._sizes = list(sizes)
         self._records = len(codes)
         self._tables: dict[tuple[int, ...], NDArray[np.int64]] = {}
-        self._neighbours, self._purse, self._noise = neighbours, purse, noise
+        self._neighbours, self._accountant, self._noise = neighbours, accountant, noise
 
     def public_records(self) -> int | None:
         """Return the number of records where neighbours have as many, otherwise none."""
@@ -156,7 +158,7 @@ class Clerk:
     @property
     def left(self) -> float:
         """What is left of the budget."""
-        return self._purse.rho - self._purse.spent
+        return self._accountant.rho - self._accountant.spent
 
     def scale_of(self, rho: float) -> float:
         """Return the scale of the noise of a table that costs rho.
@@ -231,7 +233,7 @@ class Clerk:
         largest = max(weights[one] for one in candidates)
         weight = {one: np.ceil(weights[one] / largest * _GRAIN) / _GRAIN for one in candidates}
         how = self._neighbours.choosing(rho)
-        self._purse.pay(
+        self._accountant.pay(
             Spend(
                 what="choice",
                 columns=(),
@@ -261,7 +263,7 @@ class Clerk:
         self, what: str, columns: tuple[int, ...], rho: float
     ) -> tuple[NDArray[np.int64], float]:
         how = self._neighbours.counting(rho)
-        self._purse.pay(
+        self._accountant.pay(
             Spend(
                 what=what,
                 columns=columns,

@@ -26,7 +26,7 @@ class Settings:
         How far the model may stay from a table, from a margin, at no cost, in scales of noise.
     softness
         See `fit_potentials`.
-    most_groups
+    max_groups
         The most groups of an ordered column; one without order may have twice as many.
     least_group
         The smallest group, in scales of the noise of tables.
@@ -53,7 +53,7 @@ class Settings:
     slack: float = 2.0
     margin_slack: float = 0.7
     softness: float = 1.0
-    most_groups: int = 16
+    max_groups: int = 16
     least_group: float = 2.0
     most_cells: int = 60_000
     thrift: float = 0.1
@@ -63,7 +63,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         shares = self.margin_share, self.choice_share
-        whole = self.most_groups, self.most_cells, self.rounds, self.steps
+        whole = self.max_groups, self.most_cells, self.rounds, self.steps
         others = self.slack, self.margin_slack, self.least_group, self.thrift
         finite = all(0 <= other < math.inf for other in others)
         if not (all(0 < share < 1 for share in shares) and finite):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Prior"]
 
-_MOST_CELLS = 2_000_000
+_MAX_CELLS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -78,8 +78,8 @@ class Prior:
         if not np.isfinite(counts).all():
             raise SynthError("A published table has a count that is no number.")
         shape = tuple(schema.column(name).size for name in names)
-        if np.prod(shape, dtype=float) > _MOST_CELLS:
-            raise SynthError(f"A published table has {_MOST_CELLS} cells at most.")
+        if np.prod(shape, dtype=float) > _MAX_CELLS:
+            raise SynthError(f"A published table has {_MAX_CELLS} cells at most.")
         cells = tuple(encode_column(frame[name], schema.column(name)) for name in names)
         table = np.zeros(shape)
         np.add.at(table, cells, counts)

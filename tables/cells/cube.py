@@ -118,8 +118,8 @@ def cube(
     for done, batch in enumerate(scans):
         plan = _Plan(source, keys, batch, sketch=sketch)
         begun = time.perf_counter()
-        tell = None if progress is None else _part_of(progress, done, len(scans))
-        answer = source.arrow(plan.sql, plan.parameters, progress=tell)
+        report_progress = None if progress is None else _part_of(progress, done, len(scans))
+        answer = source.arrow(plan.sql, plan.parameters, progress=report_progress)
         scan_s += time.perf_counter() - begun
         finest = [_finest(plan, request, answer, source) for request in batch]
         del answer  # as large as the cells: make room before rolling up
@@ -221,8 +221,10 @@ def _scans(requests: Sequence[Request]) -> list[list[Request]]:
     return scans
 
 
-def _part_of(tell: Callable[[float], None], done: int, total: int) -> Callable[[float], None]:
-    return lambda share: tell((done + share) / total)
+def _part_of(
+    report_progress: Callable[[float], None], done: int, total: int
+) -> Callable[[float], None]:
+    return lambda share: report_progress((done + share) / total)
 
 
 class _Plan:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Condition", "conditions_of", "members"]
 
-_MOST_RANGES = 32
+_MAX_RANGES = 32
 _MAX_JUDGED = 64  # comparisons in one query
 _LEAF_BYTES, _JOIN_BYTES = 320, 160  # of the objects, without the categories
 _FLIPPED: dict[str, Literal["and", "or"]] = {"and": "or", "or": "and"}
@@ -248,7 +248,7 @@ def _among_sql(column: str, inside: Mask) -> str:
     first, last = edges[::2].tolist(), (edges[1::2] - 1).tolist()
     if not first:
         return "false"
-    if len(first) > _MOST_RANGES:
+    if len(first) > _MAX_RANGES:
         return f"(get_bit('{''.join(np.where(inside, '1', '0'))}'::BIT, {column}) = 1)"
     ranges = zip(first, last, strict=True)
     return "(" + " OR ".join(f"{column} BETWEEN {a} AND {b}" for a, b in ranges) + ")"

@@ -49,7 +49,7 @@ _COMPARE = {
 _RESERVED = {"and", "or", "not", "in", "between", "is", "null", "missing", "true", "false"}
 _MAX_LENGTH = 20_000
 _MAX_DEPTH = 50
-_MOST_DIGITS = 37
+_MAX_DIGITS = 37
 _EXPECTED = {
     "end": "'and', 'or' or the end",
     "closing": "')'",
@@ -399,7 +399,7 @@ def _number(token: str) -> int | Decimal | None:
         number = Decimal(token)
     except InvalidOperation:  # an exponent beyond all bounds
         return None
-    is_whole = number.adjusted() < _MOST_DIGITS and number == number.to_integral_value()
+    is_whole = number.adjusted() < _MAX_DIGITS and number == number.to_integral_value()
     return int(number) if is_whole else number
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Variable"]
 
-_MOST_BITS = 61
+_MAX_BITS = 61
 
 
 class Variable:
@@ -147,7 +147,7 @@ class Variable:
         if self._spread.decimals is None or (heavy is not None and heavy.decimals is None):
             return None
         bits = 0 if heavy is None else heavy.bits
-        return bits if self._spread.bits + bits <= _MOST_BITS else None
+        return bits if self._spread.bits + bits <= _MAX_BITS else None
 
     def _order_sql(self) -> str:
         """Return SQL that orders contributions by absolute value, weight, and sign."""

@@ -36,7 +36,7 @@ __all__ = ["prepare"]
 
 logger = logging.getLogger(__name__)
 
-_MOST_CATEGORIES = 100_000
+_MAX_CATEGORIES = 100_000
 
 
 def prepare(
@@ -125,11 +125,11 @@ def _code(source: Source, name: str, request: Request) -> tuple[Axis, pa.Table]:
         )
     listed = ", ".join(quote(column) for column in request.columns)
     rows = source.arrow(
-        f"SELECT DISTINCT {listed} FROM {source.relation} LIMIT {_MOST_CATEGORIES + 1}"
+        f"SELECT DISTINCT {listed} FROM {source.relation} LIMIT {_MAX_CATEGORIES + 1}"
     )
-    if rows.num_rows > _MOST_CATEGORIES:
+    if rows.num_rows > _MAX_CATEGORIES:
         raise RequestError(
-            f"The variable {name!r} has more than {_MOST_CATEGORIES:,} categories.",
+            f"The variable {name!r} has more than {_MAX_CATEGORIES:,} categories.",
             hint="offer a coarser one",
         )
     values = {c: _in_order(rows[c], source.orders.get(c)) for c in request.columns}
@@ -198,11 +198,11 @@ def _sketch_kept(width: int) -> list[str]:
     """Name the columns of sketches, and the members of small sets of several records."""
     if not width:
         return []
-    lanes = [f"g.x{lane}" for lane in range(width + 1)]
-    powers = [f"g.p{i}::UINTEGER AS p{i}" for i in range(1, width + 2)]
-    is_empty = [f"{a} = {b}" for a, b in pairwise([*lanes, "0"])]
+    partitions = [f"g.x{lane}" for lane in range(width + 1)]
+    power_sums = [f"g.p{i}::UINTEGER AS p{i}" for i in range(1, width + 2)]
+    is_empty = [f"{a} = {b}" for a, b in pairwise([*partitions, "0"])]
     is_small = f"g.n > 1 AND ({' OR '.join(is_empty)})"
-    return [*lanes, *powers, f"CASE WHEN {is_small} THEN g.members END AS members"]
+    return [*partitions, *power_sums, f"CASE WHEN {is_small} THEN g.members END AS members"]
 
 
 def _keys_sql(source: Source, keys: RecordKeys) -> str:

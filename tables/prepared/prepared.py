@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["CODED", "LEVEL", "Prepared", "PreparedCells"]
 
 CODED = "ckm_prepared"
-_MOST_COMPARISONS = 100
+_MAX_COMPARISONS = 100
 _OBJECT_BYTES, _ARRAY_BYTES = 1_200, 128  # beside what arrays hold
 LEVEL = "ckm level "  # what the level of a coding is called, beside data columns
 
@@ -150,12 +150,12 @@ class Prepared:
         if where is None:
             return frozenset()
         parsed = parse_filter(where) if isinstance(where, str) else where
-        if parsed.comparisons > _MOST_COMPARISONS:  # each looks at every category
+        if parsed.comparisons > _MAX_COMPARISONS:  # each looks at every category
             raise FilterError(
-                f"A filter has at most {_MOST_COMPARISONS} comparisons.",
+                f"A filter has at most {_MAX_COMPARISONS} comparisons.",
                 hint="list values: code in ('a', 'b')",
                 reason="comparisons",
-                limit=_MOST_COMPARISONS,
+                limit=_MAX_COMPARISONS,
             )
         for error in parsed.errors(self._types):
             raise error

@@ -39,38 +39,38 @@ class Sketch:
 
     Parameters
     ----------
-    lanes
+    partitions
         For every cell and lane, the exclusive or of the record keys there, uint64; 0 where
         there is none.
-    powers
+    power_sums
         For every cell and i = 1 to width + 1, the sum of the i-th powers of the upper bits of
         the record keys, modulo `PRIME`.
     member_cell, member_key
         For cells with an empty lane the ``width + 1`` smallest record keys, cell by cell.
     """
 
-    lanes: Words
-    powers: Integers
+    partitions: Words
+    power_sums: Integers
     member_cell: Integers
     member_key: Words
 
     @property
     def width(self) -> int:
         """The largest difference that these sketches tell from larger ones."""
-        return int(self.lanes.shape[1]) - 1
+        return int(self.partitions.shape[1]) - 1
 
     @property
     def is_small(self) -> NDArray[np.bool_]:
         """Which cells have an empty lane."""
-        return np.asarray((self.lanes == 0).any(axis=1))
+        return np.asarray((self.partitions == 0).any(axis=1))
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """All that the sketches hold."""
-        return self.lanes, self.powers, self.member_cell, self.member_key
+        return self.partitions, self.power_sums, self.member_cell, self.member_key
 
     def __len__(self) -> int:
-        return len(self.lanes)
+        return len(self.partitions)
 
     def __repr__(self) -> str:
         return f"Sketch(width {self.width})"
@@ -81,8 +81,8 @@ class Sketch:
         place[cells] = np.arange(len(cells))
         mine = place[self.member_cell]
         taken = Sketch(
-            lanes=self.lanes[cells],
-            powers=self.powers[cells],
+            partitions=self.partitions[cells],
+            power_sums=self.power_sums[cells],
             member_cell=mine[:0],
             member_key=self.member_key[:0],
         )
@@ -95,19 +95,27 @@ class Sketch:
         order = np.argsort(place, kind="stable")
         ordered = place[order]
         starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
-        lanes = np.bitwise_xor.reduceat(self.lanes[order], starts)
-        powers = np.add.reduceat(self.powers[order], starts) % PRIME
+        partitions = np.bitwise_xor.reduceat(self.partitions[order], starts)
+        power_sums = np.add.reduceat(self.power_sums[order], starts) % PRIME
         cell = np.searchsorted(ordered[starts], place[self.member_cell])
-        is_small = (lanes == 0).any(axis=1)[cell]
+        is_small = (partitions == 0).any(axis=1)[cell]
         merged = Sketch(
-            lanes=lanes, powers=powers, member_cell=cell[:0], member_key=self.member_key[:0]
+            partitions=partitions,
+            power_sums=power_sums,
+            member_cell=cell[:0],
+            member_key=self.member_key[:0],
         )
         return merged.with_members(cell[is_small], self.member_key[is_small])
 
     def with_members(self, cell: Integers, key: Words) -> Sketch:
         """Return the same sketches with the smallest of these members."""
         cell, key = smallest_members(cell, key, self.width)
-        return Sketch(lanes=self.lanes, powers=self.powers, member_cell=cell, member_key=key)
+        return Sketch(
+            partitions=self.partitions,
+            power_sums=self.power_sums,
+            member_cell=cell,
+            member_key=key,
+        )
 
 
 def join_sketches(parts: Sequence[Sketch]) -> Sketch:
@@ -115,8 +123,8 @@ def join_sketches(parts: Sequence[Sketch]) -> Sketch:
     starts = np.cumsum([0] + [len(part) for part in parts])
     shifted = [p.member_cell + start for p, start in zip(parts, starts, strict=False)]
     return Sketch(
-        lanes=np.concatenate([part.lanes for part in parts]),
-        powers=np.concatenate([part.powers for part in parts]),
+        partitions=np.concatenate([part.partitions for part in parts]),
+        power_sums=np.concatenate([part.power_sums for part in parts]),
         member_cell=np.concatenate(shifted),
         member_key=np.concatenate([part.member_key for part in parts]),
     )
@@ -174,19 +182,19 @@ def sketch_columns(width: int, key_range: int) -> tuple[list[str], list[str]]:
 
 def merged_columns(width: int) -> list[str]:
     """Return SQL that merges the columns of sketches, as `sketch_columns` names them."""
-    lanes = [f"bit_xor(x{lane}) AS x{lane}" for lane in range(width + 1)]
-    powers = [f"(sum(p{i}) % {PRIME})::BIGINT AS p{i}" for i in range(1, width + 2)]
-    return [*lanes, *powers]
+    partitions = [f"bit_xor(x{lane}) AS x{lane}" for lane in range(width + 1)]
+    power_sums = [f"(sum(p{i}) % {PRIME})::BIGINT AS p{i}" for i in range(1, width + 2)]
+    return [*partitions, *power_sums]
 
 
 def read_sketch(rows: pa.Table, width: int) -> Sketch:
     """Read sketches, still without members, from the answer of `sketch_columns`."""
     from_start = [rows[f"x{lane}"].to_numpy().astype(np.uint64) for lane in range(width + 1)]
-    lanes = [a ^ b for a, b in itertools.pairwise(from_start)]
-    powers = [rows[f"p{i}"].to_numpy().astype(np.int64) for i in range(1, width + 2)]
+    partitions = [a ^ b for a, b in itertools.pairwise(from_start)]
+    power_sums = [rows[f"p{i}"].to_numpy().astype(np.int64) for i in range(1, width + 2)]
     return Sketch(
-        lanes=np.stack([*lanes, from_start[-1]], axis=1),
-        powers=np.stack(powers, axis=1),
+        partitions=np.stack([*partitions, from_start[-1]], axis=1),
+        power_sums=np.stack(power_sums, axis=1),
         member_cell=np.zeros(0, np.int64),
         member_key=np.zeros(0, np.uint64),
     )

@@ -40,7 +40,7 @@ _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 # Integer categories of up to 2**bits combinations are grouped without hashing. It pays where
 # there are more records than combinations; its table cannot spill, so it stays small where
 # memory is limited (2**22 combinations take about 200 MB).
-_FEW_BITS, _MOST_BITS = 16, 22
+_FEW_BITS, _MAX_BITS = 16, 22
 # Sums and largest contributions take a kilobyte a combination there, and gain no time.
 _BITS_WITH_SUMS = 12
 _VIEW = "ckm_records"
@@ -233,7 +233,7 @@ class Source:
         """
         if not self.is_prepared:
             total = self.fetch(f"SELECT count(*) FROM {self.records}")[0][0]
-            self._bits = min(max((total // 2).bit_length() - 1, _FEW_BITS), _MOST_BITS)
+            self._bits = min(max((total // 2).bit_length() - 1, _FEW_BITS), _MAX_BITS)
             self.is_prepared = True
         bits = _BITS_WITH_SUMS if has_sums else self._bits
         if bits != self._bits_set:

@@ -46,7 +46,7 @@ _CLOCKS = {"TIME": 10**3, "TIME_NS": 1}
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 _LIMITS = ((1 - _EPOCH) * _DAY, (dt.date.max.toordinal() - _EPOCH + 1) * _DAY - 1)
 _NANOSECONDS = (-(2**63) + 1, 2**63 - 1)  # what 64 bits of them reach; the rest is missing
-_MOST_DIGITS = 38
+_MAX_DIGITS = 38
 _HUGE = 400  # a number of more digits is beyond every type
 _DATED = re.compile(r"(?!0000)\d{4}-\d\d-\d\d(?: |$)")
 _CLOCK = re.compile(r"([01]\d|2[0-3]):")
@@ -88,9 +88,9 @@ def texts_of(categories: pa.Array, column: str) -> list[str]:
             return [_number(float(str(number))) for number in categories.to_numpy()]
         numbers = categories.to_pylist()
         if pa.types.is_decimal(kind) and any(
-            len(number.as_tuple().digits) > _MOST_DIGITS for number in numbers
+            len(number.as_tuple().digits) > _MAX_DIGITS for number in numbers
         ):
-            raise _textless(column, f"numbers of more than {_MOST_DIGITS} digits")
+            raise _textless(column, f"numbers of more than {_MAX_DIGITS} digits")
         return [_number(number) for number in numbers]
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return [str(text) for text in categories.to_pylist()]

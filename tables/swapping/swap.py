@@ -150,27 +150,31 @@ def swap_records(
     key = draw_secret(seed, secret)
     plan.require_fit(source)
     started = time.perf_counter()
-    tell = progress if progress is not None else _silent
+    report_progress = progress if progress is not None else _silent
     areas, names = source.new_name("ckm_swap_areas"), source.new_name("ckm_swap_homes")
     moves = source.new_name("ckm_swap_moves")
     with new_file(path, error=SourceError, overwrite=overwrite) as draft:
         try:
             homes = read_homes(source, plan, secret=key, areas=areas, homes=names)
-            tell(0.4)
+            report_progress(0.4)
             matches = match(
-                homes, k=k, rate=rate, any_size=any_size, progress=_part(tell, 0.4, 0.7)
+                homes,
+                k=k,
+                rate=rate,
+                any_size=any_size,
+                progress=_part(report_progress, 0.4, 0.7),
             )
             _keep_moves(source, moves, homes.area, matches.partner)
             source.copy(
                 _swapped_sql(source, plan, areas=areas, homes=names, moves=moves),
                 {},
                 os.fspath(draft),
-                progress=_part(tell, 0.7, 1.0),
+                progress=_part(report_progress, 0.7, 1.0),
             )
         finally:
             for name in (moves, names, areas):
                 source.fetch(f"DROP TABLE IF EXISTS {name}")
-    tell(1.0)
+    report_progress(1.0)
     logger.info("records swapped in %.1f s", time.perf_counter() - started)
     return make_report(
         homes,
@@ -208,6 +212,8 @@ def _silent(share: float) -> None:
     """Tell nobody."""
 
 
-def _part(tell: Callable[[float], None], least: float, most: float) -> Callable[[float], None]:
+def _part(
+    report_progress: Callable[[float], None], least: float, most: float
+) -> Callable[[float], None]:
     """Tell the progress of one step as a part of the whole."""
-    return lambda share: tell(least + share * (most - least))
+    return lambda share: report_progress(least + share * (most - least))

@@ -47,8 +47,8 @@ def test_a_small_register_gives_the_figures_it_gave(tmp_path):
 @pytest.mark.slow
 def test_the_six_tables_have_the_number_of_cells_of_the_experiment(tmp_path):
     found = experiment(tmp_path, 400_000)
-    assert len(found.tally.tables) == 6
-    assert 0.99 * 395_000 <= found.tally.distinct <= 1.01 * 395_000
+    assert len(found.count_histogram.tables) == 6
+    assert 0.99 * 395_000 <= found.count_histogram.distinct <= 1.01 * 395_000
     conclusion = found.facts().conclusion
     assert next(iter(conclusion)) == "conclusion-forbidding"
     page = (EXAMPLE / "README.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ import pytest
 
 from rappor.client.bloom import every_bit
 from rappor.counts import Counts
-from rappor.decoding.diagnostics import suspicions
+from rappor.decoding.diagnostics import diagnostics
 from rappor.parameters import Parameters
 
 CASES = (
@@ -56,7 +56,7 @@ def test_maps_are_our_bits_by_md5(shared, name):
 def test_honest_counts_raise_no_doubt_about_their_bits(shared, name):
     # Ten reports a client from some of them: the sizes of their cohorts differ, as is said.
     _, _, counts = case(shared, name)
-    found = {suspicion.name for suspicion in suspicions(counts)}
+    found = {diagnostic.name for diagnostic in diagnostics(counts)}
     assert found <= {"unbalanced-cohorts"}
     if name.startswith("demo"):
         assert found

@@ -20,8 +20,8 @@ __all__ = ["noise_classes", "noise_pairs", "noise_shares", "transition"]
 
 _SINGLE = 8
 _LARGER = ((9, 20), (21, 50), (51, None))
-_MOST_PAIRS, _MOST_BINS = 400, 48
-_MOST_ROWS = 100
+_MAX_PAIRS, _MAX_BINS = 400, 48
+_MAX_ROWS = 100
 #: Counts that have a bin of their own, and how much wider each bin beyond is than the last.
 _BINS = (
     (40, 1.15), (24, 1.25), (16, 1.5), (12, 1.5), (8, 2.0), (4, 2.0), (2, 4.0), (1, 16.0),
@@ -45,7 +45,7 @@ def transition(design: Design) -> tuple[tuple[float, ...], ...]:
     >>> transition(Design.of(table))
     ((1.0, 0.0, 0.0), (0.5, 0.0, 0.5))
     """
-    if design.table.n_rows > _MOST_ROWS:
+    if design.table.n_rows > _MAX_ROWS:
         return ()
     rows: list[list[float]] = design.table.transition.tolist()
     return tuple(map(tuple, rows))
@@ -116,8 +116,8 @@ def _one_class(
         stay_drawn=float((noise == 0).mean()) if n else None,
         least_designed=int(design.least[served].min()),
         least_drawn=int(noise.min()) if n else None,
-        most_designed=int(design.most[served].max()),
-        most_drawn=int(noise.max()) if n else None,
+        max_designed=int(design.most[served].max()),
+        max_drawn=int(noise.max()) if n else None,
     )
 
 
@@ -184,7 +184,7 @@ def noise_pairs(count: Numbers, published: Numbers) -> tuple[PairFact, ...]:
         second = np.searchsorted(edges, published, side="right") - 1
         pairs, cells = np.unique(first * len(edges) + second, return_counts=True)
         n_bins = len(np.union1d(pairs // len(edges), pairs % len(edges)))
-        if len(pairs) <= _MOST_PAIRS and n_bins <= _MOST_BINS:
+        if len(pairs) <= _MAX_PAIRS and n_bins <= _MAX_BINS:
             break
     return tuple(
         PairFact(

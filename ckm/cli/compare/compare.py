@@ -21,7 +21,7 @@ from footing.files import write_whole
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from ckm.comparison.compare_designs import Comparison
     from ckm.comparison.compare_methods import MethodComparison
     from ckm.config.comparison.methods import Comparanda
@@ -119,7 +119,7 @@ The output is internal: its figures follow from original counts and from paramet
 @common_options
 @click.pass_obj
 def compare(
-    voice: Voice,
+    terminal: Terminal,
     *,
     job: Path,
     designs: Path | None,
@@ -155,40 +155,40 @@ def compare(
         experiment={name: value for name, value in given.items() if value is not None},
     )
     _require_fit(wanted, output)
-    _tell_read(voice, wanted, designs)
+    _tell_read(terminal, wanted, designs)
     limits = {"memory_limit": memory_limit, "threads": threads}
     drawn = {
         "sensitive": None if sensitive is None else range(1, sensitive + 1),
         "n_draws": draws,
         "seed": 1 if seed is None else seed,
     }
-    with voice.progress() as tell:
+    with terminal.progress() as report_progress:
         found = _Found(
             title=plan.title_of(),
-            designs=_compared_designs(plan, wanted, tell, drawn | limits),
-            methods=_compared_methods(plan, wanted, tell, limits),
+            designs=_compared_designs(plan, wanted, report_progress, drawn | limits),
+            methods=_compared_methods(plan, wanted, report_progress, limits),
         )
-    _finish(voice, found, output, lang)
+    _finish(terminal, found, output, lang)
 
 
-def _finish(voice: Voice, found: _Found, output: Path | None, lang: str | None) -> None:
+def _finish(terminal: Terminal, found: _Found, output: Path | None, lang: str | None) -> None:
     """Tell what was refused, and show the comparison or write it."""
     if found.designs is not None:
         for name, reason in found.designs.map.refused.items():
-            voice.warn("design refused", f"{name}: {reason}", design=name)
+            terminal.warn("design refused", f"{name}: {reason}", design=name)
     if found.methods is not None:
         for result in found.methods.results:
             if result.reason:
-                voice.warn("method not tried", told(result), method=result.choice.name)
+                terminal.warn("method not tried", told(result), method=result.choice.name)
     if output is None:
         if found.methods is not None:
-            show_methods(voice, found.methods)
+            show_methods(terminal, found.methods)
         if found.designs is not None:
-            _show(voice, found.designs)
+            _show(terminal, found.designs)
         return
     text = _WRITERS[output.suffix.lower()](found, lang or "en")
     write_whole(output, text, is_private=True)
-    voice.step("comparison written", "it follows from original counts: keep it inside")
+    terminal.step("comparison written", "it follows from original counts: keep it inside")
     click.echo(str(output))
 
 
@@ -234,14 +234,14 @@ def _require_fit(wanted: Comparanda, output: Path | None) -> None:
         )
 
 
-def _tell_read(voice: Voice, wanted: Comparanda, file: Path | None) -> None:
+def _tell_read(terminal: Terminal, wanted: Comparanda, file: Path | None) -> None:
     said = []
     if wanted.designs:
         said.append(f"{len(wanted.designs)} design{'s' * (len(wanted.designs) != 1)}")
     if wanted.methods:
         said.append(f"{len(wanted.methods)} method{'s' * (len(wanted.methods) != 1)}")
     name = "defaults" if file is None else file.name
-    voice.step(
+    terminal.step(
         "designs read" if wanted.designs else "methods read",
         f"{name}: {', '.join(said)}",
         designs=len(wanted.designs),
@@ -252,18 +252,22 @@ def _tell_read(voice: Voice, wanted: Comparanda, file: Path | None) -> None:
 def _compared_designs(
     plan: Job,
     wanted: Comparanda,
-    tell: Callable[[str, int, int], None],
+    report_progress: Callable[[str, int, int], None],
     options: Mapping[str, Any],
 ) -> Comparison | None:
     from ckm.comparison.compare_designs import compare as run
 
-    return run(plan, wanted.designs, progress=tell, **options) if wanted.designs else None
+    return (
+        run(plan, wanted.designs, progress=report_progress, **options)
+        if wanted.designs
+        else None
+    )
 
 
 def _compared_methods(
     plan: Job,
     wanted: Comparanda,
-    tell: Callable[[str, int, int], None],
+    report_progress: Callable[[str, int, int], None],
     limits: Mapping[str, Any],
 ) -> MethodComparison | None:
     from ckm.comparison.compare_methods import compare_methods
@@ -272,7 +276,11 @@ def _compared_methods(
         return None
     with _few_events():
         return compare_methods(
-            plan, wanted.methods, experiment=wanted.experiment, progress=tell, **limits
+            plan,
+            wanted.methods,
+            experiment=wanted.experiment,
+            progress=report_progress,
+            **limits,
         )
 
 
@@ -290,7 +298,7 @@ def _few_events() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _show(voice: Voice, found: Comparison) -> None:
+def _show(terminal: Terminal, found: Comparison) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -299,7 +307,7 @@ def _show(voice: Voice, found: Comparison) -> None:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("")
     table.add_column("design", overflow="fold", min_width=14)
-    is_wide = voice.out.width >= _WIDE
+    is_wide = terminal.out.width >= _WIDE
     shown = list(_SHOWN) if is_wide else [_RISK, _LOSS]
     for figure in shown:
         table.add_column(_SHOWN[figure], justify="right", no_wrap=True)
@@ -309,12 +317,12 @@ def _show(voice: Voice, found: Comparison) -> None:
         cells = (_number(found, design, figure) for figure in shown)
         table.add_row(mark, Text(design), *cells, style="bold" if is_chosen else "")
     most = max(found.map.sensitive)
-    voice.out.print(table)
-    voice.out.print(
+    terminal.out.print(table)
+    terminal.out.print(
         "* no other has less of both worst P(S | j) and Hellinger    J the job's own\n"
         f"S: the sensitive counts, 1 to {most}    "
         "given away: certainly in S with one record more\n"
-        f"All tables together, each of {found.tally.distinct:,} distinct cells once."
+        f"All tables together, each of {found.count_histogram.distinct:,} distinct cells once."
         + "\nMore figures: on a wider terminal, or with -o map.csv"
         * (not is_wide),
         markup=False,

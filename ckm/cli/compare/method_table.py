@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from ckm.comparison.compare_methods import MethodComparison, MethodResult
 
 __all__ = ["show_methods", "told"]
@@ -25,12 +25,12 @@ _FEW = ("same_answer", "additive", "found_by_differencing", "on_demand")
 _WIDE = 104
 
 
-def show_methods(voice: Voice, found: MethodComparison) -> None:
+def show_methods(terminal: Terminal, found: MethodComparison) -> None:
     """Print one line per method.
 
     Parameters
     ----------
-    voice
+    terminal
         Where to.
     found
         The comparison.
@@ -44,7 +44,7 @@ def show_methods(voice: Voice, found: MethodComparison) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    is_wide = voice.out.width >= _WIDE
+    is_wide = terminal.out.width >= _WIDE
     names = list(_SHOWN) if is_wide else list(_FEW)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("method", overflow="fold", min_width=14)
@@ -58,16 +58,18 @@ def show_methods(voice: Voice, found: MethodComparison) -> None:
         change = result.mean_change
         shown = "none" if change is None else f"{change:.2f}"
         table.add_row(Text(result.choice.name), *cells, shown)
-    voice.out.print(table)
+    terminal.out.print(table)
     for result in found.results:
         if result.guarantee is not None:
             line = f"{result.choice.name}: {result.guarantee.text}"
-            voice.out.print(line, markup=False, highlight=False)
-    bench = found.bench
-    area = repr(bench.names[bench.geography]) if bench.names[bench.geography] else "none"
-    voice.out.print(
-        f"Tried on {_drawn(bench.drawn)}; areas: {area}; "
-        f"sought: {bench.names[bench.target]!r}.\n"
+            terminal.out.print(line, markup=False, highlight=False)
+    testbed = found.testbed
+    area = (
+        repr(testbed.names[testbed.geography]) if testbed.names[testbed.geography] else "none"
+    )
+    terminal.out.print(
+        f"Tried on {_drawn(testbed.drawn)}; areas: {area}; "
+        f"sought: {testbed.names[testbed.target]!r}.\n"
         "found by diff., cells lost: less is better. -: nothing to measure.\n"
         "Bases, parameters and the rest: with -o methods.html, .csv or .json",
         markup=False,

@@ -14,7 +14,7 @@ from ckm.cli.terminal.exit_codes import CHECK_FAILED
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from dp import Guarantee
 
 __all__ = ["budget", "dp", "orders_of", "run_options"]
@@ -97,7 +97,7 @@ Examples:
 @common_options
 @click.pass_obj
 def budget(
-    voice: Voice,
+    terminal: Terminal,
     *,
     dataset_size: int,
     batch_size: int,
@@ -152,7 +152,7 @@ def budget(
         click.echo(f"{claim.worth:<11}{claim.adjacency:<12}{claim.epsilon:>9.4g}  {account}")
     click.echo(_ASSUMED[sampling])
     for note in weak_points(classic, dataset_size=dataset_size, batch_size=batch_size):
-        voice.warn("weak point", note)
+        terminal.warn("weak point", note)
 
 
 @dp.command(
@@ -273,7 +273,7 @@ def _cost_options(command: Callable[..., None]) -> Callable[..., None]:
 @common_options
 @click.pass_obj
 def create(
-    voice: Voice,
+    terminal: Terminal,
     *,
     file: Path,
     epsilon: float | None,
@@ -295,7 +295,7 @@ def create(
         unit=unit,
         about=about,
     )
-    voice.step("ledger made", f"{file.name}: {made.left}")
+    terminal.step("ledger made", f"{file.name}: {made.left}")
 
 
 @ledger.command()
@@ -306,7 +306,7 @@ def create(
 @common_options
 @click.pass_obj
 def spend(
-    voice: Voice,
+    terminal: Terminal,
     *,
     file: Path,
     epsilon: float | None,
@@ -323,14 +323,14 @@ def spend(
     opened = BudgetLedger.open(file)
     guarantee = _guarantee(epsilon, delta, rho, adjacency, unit)
     entry = opened.spend(guarantee, who=who, what=what)
-    voice.step("charged", f"entry {entry.number}; left: {opened.left}")
+    terminal.step("charged", f"entry {entry.number}; left: {opened.left}")
 
 
 @ledger.command()
 @click.argument("file", type=_PATH)
 @common_options
 @click.pass_obj
-def show(voice: Voice, *, file: Path) -> None:
+def show(terminal: Terminal, *, file: Path) -> None:
     """List what was spent, and what is left."""
     from rich.table import Table
     from rich.text import Text
@@ -348,7 +348,7 @@ def show(voice: Voice, *, file: Path) -> None:
             *(Text(str(cell)) for cell in cells),
             *("" if cost == "inf" else f"{float(cost):g}" for cost in costs),
         )
-    voice.out.print(table)
+    terminal.out.print(table)
     if opened.settings.about:
         click.echo(f"for:   {opened.settings.about}")
     click.echo(f"spent: {opened.spent}")
@@ -360,7 +360,7 @@ def show(voice: Voice, *, file: Path) -> None:
 @click.option("--head", help="A digest noted before: its entry must still be there.")
 @common_options
 @click.pass_obj
-def verify(voice: Voice, *, file: Path, head: str | None) -> int:
+def verify(terminal: Terminal, *, file: Path, head: str | None) -> int:
     """Check every entry; print the digest of the last, to be noted elsewhere."""
     from dp import BudgetLedger, LedgerFileError
 
@@ -369,7 +369,7 @@ def verify(voice: Voice, *, file: Path, head: str | None) -> int:
     except LedgerFileError as error:
         if not file.is_file():
             raise
-        voice.warn("ledger not right", error.problem)
+        terminal.warn("ledger not right", error.problem)
         return CHECK_FAILED
     click.echo(digest)
     return 0

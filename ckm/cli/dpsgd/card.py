@@ -11,7 +11,7 @@ from ckm.cli.terminal.click_group import common_options
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 
 if TYPE_CHECKING:
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from dpsgd import PrivacyCard
 
 __all__ = ["card"]
@@ -46,7 +46,7 @@ The cost is reckoned again from the plan in the file: a card that states less ha
 @click.option("--strict", is_flag=True, help="Exit code 1 too when anything is in doubt.")
 @common_options
 @click.pass_obj
-def card(voice: Voice, *, file: Path, form: str, strict: bool) -> int:
+def card(terminal: Terminal, *, file: Path, form: str, strict: bool) -> int:
     """Print the privacy card of a model; needs no PyTorch."""
     from dpsgd import DPSGDError, read_facts
     from dpsgd.card import disagreements
@@ -61,9 +61,9 @@ def card(voice: Voice, *, file: Path, form: str, strict: bool) -> int:
     click.echo(found.to_json() if form == "json" else _text(found))
     wrong = disagreements(found, plan=facts.plan)
     for name in wrong:
-        voice.warn("card not right", f"the plan in the file does not bear out: {name}")
+        terminal.warn("card not right", f"the plan in the file does not bear out: {name}")
     for name in found.doubts:
-        voice.warn("in doubt", _DOUBTS[name])
+        terminal.warn("in doubt", _DOUBTS[name])
     return CHECK_FAILED if wrong or (strict and found.doubts) else 0
 
 

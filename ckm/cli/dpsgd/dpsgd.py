@@ -18,7 +18,7 @@ from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
 if TYPE_CHECKING:
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
 
 __all__ = ["dpsgd"]
 
@@ -73,7 +73,7 @@ Example:
 @common_options
 @click.pass_obj
 def audit(
-    voice: Voice,
+    terminal: Terminal,
     /,
     *,
     file: Path,
@@ -114,9 +114,9 @@ def audit(
         click.echo(f"epsilon is not below  {bound.epsilon:.3f}  (wrong 5 times in 100)")
     if output is not None:
         write_whole(output, write_evidence([evidence]) + "\n", is_private=True)
-        voice.step("findings written", "they are about people in the data: keep them inside")
+        terminal.step("findings written", "they are about people in the data: keep them inside")
     if evidence.is_refuted or found.is_above:
-        voice.warn("promise broken", "The scores are above what the promise allows.")
+        terminal.warn("promise broken", "The scores are above what the promise allows.")
         return CHECK_FAILED
     return 0
 

@@ -17,7 +17,7 @@ from footing.files import write_whole
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from ckm.config.training import TrainingJob
     from dpsgd.training.memory import Footprint
 
@@ -53,7 +53,7 @@ a head on frozen features of images, by a method that keeps each record's gradie
 @common_options
 @click.pass_obj
 def memory(
-    voice: Voice,
+    terminal: Terminal,
     /,
     *,
     plan_file: Path | None,
@@ -75,14 +75,14 @@ def memory(
         rows = _by_formula(units, batches, factor)
     else:
         rows = _measured(asked_job(plan_file, options), batches)
-    _show(voice, rows)
+    _show(terminal, rows)
     if output is not None:
         text = io.StringIO()
         writer = csv.DictWriter(text, [*rows[0]], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
         write_whole(output, text.getvalue(), is_private=False)
-    _advise(voice, rows, limit)
+    _advise(terminal, rows, limit)
 
 
 def _by_formula(units: int, batches: Sequence[int], factor: int) -> list[dict[str, Any]]:
@@ -133,7 +133,7 @@ def _row(found: Footprint) -> dict[str, Any]:
     return {"batch_size": found.configuration["batch_size"], "kind": kind, **held}
 
 
-def _show(voice: Voice, rows: Sequence[dict[str, Any]]) -> None:
+def _show(terminal: Terminal, rows: Sequence[dict[str, Any]]) -> None:
     from rich import box
     from rich.table import Table
 
@@ -143,10 +143,10 @@ def _show(voice: Voice, rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
         held = (f"{row[name] / _MEGA:,.1f}" for name in _STAGES)
         table.add_row(f"{row['batch_size']:,}", row["kind"], *held)
-    voice.out.print(table)
+    terminal.out.print(table)
 
 
-def _advise(voice: Voice, rows: Sequence[dict[str, Any]], limit: float | None) -> None:
+def _advise(terminal: Terminal, rows: Sequence[dict[str, Any]], limit: float | None) -> None:
     from dpsgd.training.memory import advice
 
     for row in rows:
@@ -154,4 +154,4 @@ def _advise(voice: Voice, rows: Sequence[dict[str, Any]], limit: float | None) -
             words = (
                 f"a {row['kind']} batch of {row['batch_size']:,} takes more than {limit:g} MB"
             )
-            voice.warn("memory", f"{words}: {advice(row['batch_size'])}")
+            terminal.warn("memory", f"{words}: {advice(row['batch_size'])}")

@@ -15,7 +15,7 @@ from footing.files import write_whole
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from dpsgd.accounting.sensitivity import Choices
     from dpsgd.card import PrivacyCard
     from reports import Report
@@ -78,7 +78,7 @@ Sweeps and audits follow from confidential records: their pages are internal.
 @common_options
 @click.pass_obj
 def report(
-    voice: Voice,
+    terminal: Terminal,
     /,
     *,
     files: tuple[Path, ...],
@@ -96,7 +96,7 @@ def report(
     is_private = found.edition == "internal"
     write_whole(output, text, is_private=is_private)
     if is_private:
-        voice.step("page written", "it follows from confidential records: keep it inside")
+        terminal.step("page written", "it follows from confidential records: keep it inside")
     click.echo(str(output))
 
 

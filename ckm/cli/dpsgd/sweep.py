@@ -16,7 +16,7 @@ from ckm.cli.terminal.output import check_output
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from ckm.config.training import TrainingJob
     from dpsgd import Plan
     from dpsgd.sweeps.sweep import Outcome
@@ -90,7 +90,7 @@ records where you can.
 @common_options
 @click.pass_obj
 def sweep(
-    voice: Voice,
+    terminal: Terminal,
     /,
     *,
     data: Path | None,
@@ -136,14 +136,17 @@ def sweep(
             job.plan, table=table, test=others, schema=job.schema, network=network,
             is_seeded=seed is not None,
         )  # fmt: skip
-        with voice.progress() as tell:
+        with terminal.progress() as report_progress:
             done = run_sweep(
-                tried, train, file=output, tell=lambda n, all_: tell("runs", n, all_)
+                tried,
+                train,
+                file=output,
+                report_progress=lambda n, all_: report_progress("runs", n, all_),
             )
-    voice.step("sweep done", f"{done} runs, the others were there; keep the file inside")
+    terminal.step("sweep done", f"{done} runs, the others were there; keep the file inside")
     target: Any = job.schema.target
     found = outcomes(output, classes=len(target.values))
-    _show(voice, found, asked=[name for name, listed in choices.items() if listed])
+    _show(terminal, found, asked=[name for name, listed in choices.items() if listed])
     for line in _tuning(job, found):
         click.echo(line)
     click.echo(str(output))
@@ -169,7 +172,7 @@ def _values(job: TrainingJob, choices: dict[str, list[float] | None]) -> dict[st
     return {**asked, **{n: [float(v)] for n, v in given.items() if v is not None}}
 
 
-def _show(voice: Voice, found: Sequence[Outcome], *, asked: Sequence[str]) -> None:
+def _show(terminal: Terminal, found: Sequence[Outcome], *, asked: Sequence[str]) -> None:
     from rich import box
     from rich.table import Table
 
@@ -184,7 +187,7 @@ def _show(voice: Voice, found: Sequence[Outcome], *, asked: Sequence[str]) -> No
         spread = "" if one.sd is None else f"{one.sd:.4f}"
         chance = "" if one.times_chance is None else f"{one.times_chance:.3g}"
         table.add_row(*cells, epsilon, str(one.runs), f"{one.mean:.4f}", spread, chance)
-    voice.out.print(table)
+    terminal.out.print(table)
 
 
 def _tuning(job: TrainingJob, found: Sequence[Outcome]) -> list[str]:

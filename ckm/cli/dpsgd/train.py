@@ -14,7 +14,7 @@ from ckm.cli.terminal.output import check_output
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from ckm.config.training import TrainingJob
     from dp import BudgetLedger
     from dpsgd import Plan
@@ -212,7 +212,7 @@ on with --resume.
 @common_options
 @click.pass_obj
 def train(
-    voice: Voice,
+    terminal: Terminal,
     /,
     *,
     data: Path | None,
@@ -240,31 +240,31 @@ def train(
     with on_threads(threads):
         plan = job.plan(seed=seed)
         check_columns(source, names=job.names, table=job.table)
-        _tell(voice, plan)
+        _tell(terminal, plan)
         if dry_run:
-            voice.step("dry run complete", f"dry run: {output} would be written")
+            terminal.step("dry run complete", f"dry run: {output} would be written")
             return
         _train(
-            voice, job, plan, source=source, output=output, budget=budget, who=who,
+            terminal, job, plan, source=source, output=output, budget=budget, who=who,
             is_resumed=resume, force=force,
         )  # fmt: skip
     if budget is not None:
-        voice.step("charged", f"left: {budget.left}")
+        terminal.step("charged", f"left: {budget.left}")
     click.echo(str(output))
 
 
-def _tell(voice: Voice, plan: Plan) -> None:
+def _tell(terminal: Terminal, plan: Plan) -> None:
     noise = f"noise multiplier {plan.noise_multiplier:.4g}"
-    voice.step("plan made", f"{plan.cost()}; {noise}")
+    terminal.step("plan made", f"{plan.cost()}; {noise}")
     if plan.is_demonstration:
         text = "the noise comes from a seed: a demonstration, not a release"
-        voice.warn("demonstration", text)
+        terminal.warn("demonstration", text)
     if not plan.noise_multiplier:
-        voice.warn("no noise", "there is no noise: nobody is protected")
+        terminal.warn("no noise", "there is no noise: nobody is protected")
 
 
 def _train(
-    voice: Voice,
+    terminal: Terminal,
     job: TrainingJob,
     plan: Plan,
     *,
@@ -299,7 +299,7 @@ def _train(
         kind: Any = dpsgd.DPRegressor
         if job.is_classifier:
             kind, network["class_weights"] = dpsgd.DPClassifier, weights
-        with voice.progress() as tell:
+        with terminal.progress() as report_progress:
             model = kind(plan, **network).fit(
                 table,
                 ledger=budget,
@@ -307,10 +307,10 @@ def _train(
                 what=f"model {output.name}",
                 checkpoint=kept,
                 is_resumed=is_resumed,
-                progress=lambda done, total: tell("training", done, total),
+                progress=lambda done, total: report_progress("training", done, total),
             )
         model.save(output, card=card)
-    voice.step("model written", f"written to {output.name}; its card: ckm dpsgd card")
+    terminal.step("model written", f"written to {output.name}; its card: ckm dpsgd card")
 
 
 @click.command(
@@ -334,7 +334,7 @@ records: they are as confidential as they are.
 @common_options
 @click.pass_obj
 def predict(
-    voice: Voice,
+    terminal: Terminal,
     *,
     file: Path,
     data: Path,
@@ -363,11 +363,11 @@ def predict(
     with on_threads(threads):
         model = dpsgd.read_model(file)
         if dry_run:
-            voice.step("dry run complete", f"dry run: {output} would be written")
+            terminal.step("dry run complete", f"dry run: {output} would be written")
             return
         found = predicted(model, read_columns(data, names=names, table=table), keep=keep)
     write_table(found, output)
     if facts.plan.is_demonstration:
-        voice.warn("demonstration", "the model is a demonstration: it protects nobody")
-    voice.step("predictions written", f"written to {output.name}")
+        terminal.warn("demonstration", "the model is a demonstration: it protects nobody")
+    terminal.step("predictions written", f"written to {output.name}")
     click.echo(str(output))

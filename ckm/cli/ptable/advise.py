@@ -10,7 +10,7 @@ import click
 from ckm.cli.check import show_feasibility, tell_few_outcomes
 from ckm.cli.ptable.options import as_command, as_fields, noise_options, not_both
 from ckm.cli.terminal.click_group import common_options
-from ckm.cli.terminal.console import Voice
+from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import INFEASIBLE
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def advise(
     With --variance it judges a request; with --stay-about, or without --variance, it looks for
     p-tables that serve a goal. Ends with exit code 4 only when it finds nothing to propose.
     """
-    voice = ctx.ensure_object(Voice)
+    terminal = ctx.ensure_object(Terminal)
     given = {name: value for name, value in options.items() if value is not None}
     wishes = {"stay_about": stay_about, "tolerance": tolerance}
     wishes = {name: value for name, value in wishes.items() if value is not None}
@@ -71,17 +71,17 @@ def advise(
         not_both(ctx, {**given, **wishes})
         from ckm.config import read_noise_spec
 
-        found = _judge(voice, read_noise_spec(spec).to_dict())
+        found = _judge(terminal, read_noise_spec(spec).to_dict())
     elif "max_noise" not in given:
         raise click.UsageError("Give SPEC.toml, or at least --max-noise.", ctx)
     elif stay_about is not None or "variance" not in given:
-        found = _serve(voice, _goal(ctx, given, wishes))
+        found = _serve(terminal, _goal(ctx, given, wishes))
     elif tolerance is not None:
         raise click.UsageError("--tolerance can only go with --stay-about.", ctx)
     else:
-        found = _judge(voice, as_fields(given))
+        found = _judge(terminal, as_fields(given))
     if not found:
-        voice.warn("nothing found", "No p-table near this request was found.")
+        terminal.warn("nothing found", "No p-table near this request was found.")
         ctx.exit(INFEASIBLE)
 
 
@@ -106,7 +106,7 @@ def _goal(ctx: click.Context, given: Mapping[str, Any], wishes: Mapping[str, Any
     return Goal(**fields)
 
 
-def _judge(voice: Voice, fields: dict[str, Any]) -> bool:
+def _judge(terminal: Terminal, fields: dict[str, Any]) -> bool:
     """Show what the rows of a request can reach, and the nearest requests in reach."""
     from ptable import InfeasibleError, NoiseSpec, feasible
     from ptable.advice.alternatives import alternatives
@@ -117,20 +117,20 @@ def _judge(voice: Voice, fields: dict[str, Any]) -> bool:
     except InfeasibleError as error:
         click.echo(error.problem)
     else:
-        show_feasibility(voice, answer)
-        _show_limits(voice, answer)
+        show_feasibility(terminal, answer)
+        _show_limits(terminal, answer)
     found = alternatives(fields)
     if not found:
         click.echo("Every row can be met. Build it:")
         click.echo(f"  {as_command(NoiseSpec(**fields))}")
-        tell_few_outcomes(voice, NoiseSpec(**fields))
+        tell_few_outcomes(terminal, NoiseSpec(**fields))
         return True
     click.echo("Not every row can be met. The nearest requests that can, nearest first:")
     _show_alternatives(found)
     return True
 
 
-def _show_limits(voice: Voice, answer: Feasibility) -> None:
+def _show_limits(terminal: Terminal, answer: Feasibility) -> None:
     """Say what limits the variance from either side, once for rows that have it in common."""
     from rich.table import Table
 
@@ -147,7 +147,7 @@ def _show_limits(voice: Voice, answer: Feasibility) -> None:
     for counts, limits in groups:
         span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         table.add_row(span, *limits)
-    voice.out.print(table)
+    terminal.out.print(table)
 
 
 def _show_alternatives(found: tuple[Alternative, ...]) -> None:
@@ -159,7 +159,7 @@ def _show_alternatives(found: tuple[Alternative, ...]) -> None:
             click.echo(f"    {as_command(one.spec)}")
 
 
-def _serve(voice: Voice, goal: Goal) -> bool:
+def _serve(terminal: Terminal, goal: Goal) -> bool:
     """Show the p-tables that serve a goal, with their figures, and what stands in its way."""
     from ptable.advice.advice import advise as serve
     from ptable.advice.advice import conflicts
@@ -171,7 +171,7 @@ def _serve(voice: Voice, goal: Goal) -> bool:
         return False
     if goal.p_stay is not None and not any(not one.missed for one in found):
         click.echo("No p-table fulfils every wish; these come nearest.")
-    _show_figures(voice, found)
+    _show_figures(terminal, found)
     for number, one in enumerate(found, start=1):
         missed = f"; {', '.join(one.missed)}" if one.missed else ""
         click.echo(f"{number:>2}. {one.idea}{missed}")
@@ -179,7 +179,7 @@ def _serve(voice: Voice, goal: Goal) -> bool:
     return True
 
 
-def _show_figures(voice: Voice, found: tuple[Advice, ...]) -> None:
+def _show_figures(terminal: Terminal, found: tuple[Advice, ...]) -> None:
     """Draw the figures, one line a proposal."""
     from rich.table import Table
 
@@ -207,4 +207,4 @@ def _show_figures(voice: Voice, found: tuple[Advice, ...]) -> None:
             f"{risk.p_same_difference:.1%}",
             ", ".join(f"{j}: {p:.0%}" for j, p in risk.p_source),
         )
-    voice.out.print(table)
+    terminal.out.print(table)

@@ -12,7 +12,7 @@ from ckm.cli.ptable.guarantee import tell_guarantee
 from ckm.cli.ptable.mechanism import asked_mechanism, mechanism_options
 from ckm.cli.ptable.options import asked_spec, noise_options
 from ckm.cli.terminal.click_group import common_options
-from ckm.cli.terminal.console import Voice
+from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
@@ -52,39 +52,39 @@ def build(
     **options: Any,
 ) -> None:
     """Build a p-table and write it, with its certificate or what it guarantees."""
-    voice = ctx.ensure_object(Voice)
+    terminal = ctx.ensure_object(Terminal)
     check_output(output, force=force, endings=(".parquet", ".json"))
     given = {name: v for name, v in options.items() if v is not None}
     mechanism = asked_mechanism(ctx, given, has_file=spec is not None)
     if mechanism is None:
-        table = _solve(voice, asked_spec(ctx, spec, given), shows_reach=dry_run)
+        table = _solve(terminal, asked_spec(ctx, spec, given), shows_reach=dry_run)
     else:
-        table = _build(voice, mechanism)
+        table = _build(terminal, mechanism)
     if dry_run:
-        voice.step("dry run complete", f"dry run: {output} would be written")
+        terminal.step("dry run complete", f"dry run: {output} would be written")
         return
     table.write(output, overwrite=force)
     proof = "certified" if mechanism is None else "as its mechanism says"
-    voice.step("p-table built", f"{table.n_rows} rows, {proof}")
+    terminal.step("p-table built", f"{table.n_rows} rows, {proof}")
     click.echo(str(output))
 
 
-def _solve(voice: Voice, asked: NoiseSpec, *, shows_reach: bool) -> PTable:
+def _solve(terminal: Terminal, asked: NoiseSpec, *, shows_reach: bool) -> PTable:
     from ptable import feasible, solve
 
     answer = feasible(asked)
     if shows_reach or not answer.ok:
-        show_feasibility(voice, answer)
-    with voice.progress() as tell:
-        tell("solving", 0, 1)
+        show_feasibility(terminal, answer)
+    with terminal.progress() as report_progress:
+        report_progress("solving", 0, 1)
         table = solve(asked)
-    tell_few_outcomes(voice, asked, proof=table.certificate)
+    tell_few_outcomes(terminal, asked, proof=table.certificate)
     return table
 
 
-def _build(voice: Voice, mechanism: Mechanism) -> PTable:
+def _build(terminal: Terminal, mechanism: Mechanism) -> PTable:
     from ptable.proof.guarantees import guarantee
 
     table = mechanism.build()
-    tell_guarantee(voice, guarantee(table, epsilon=mechanism.epsilon or 1.0))
+    tell_guarantee(terminal, guarantee(table, epsilon=mechanism.epsilon or 1.0))
     return table

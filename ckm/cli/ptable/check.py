@@ -10,7 +10,7 @@ import click
 from ckm.cli.check import tell_few_outcomes
 from ckm.cli.ptable.layouts import reading_options
 from ckm.cli.terminal.click_group import common_options
-from ckm.cli.terminal.console import Voice
+from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["check"]
 
 _PATH = click.Path(path_type=Path)
-_MOST_ROWS = 60
+_MAX_ROWS = 60
 
 
 @click.command(
@@ -47,77 +47,79 @@ def check(ctx: click.Context, /, *, file: Path, **options: Any) -> None:
     from ptable.dialects import detect, read_tables
     from ptable.proof.identify import identify
 
-    voice = ctx.ensure_object(Voice)
+    terminal = ctx.ensure_object(Terminal)
     if not file.is_file():
         raise click.UsageError(f"There is no file {file.name or str(file)!r}.", ctx)
     try:
         layout = options.pop("dialect") or detect(file)
         tables = read_tables(file, dialect=layout, **options)
     except PTableError as error:
-        voice.warn("p-table check failed", f"{file.name}: {error}")
+        terminal.warn("p-table check failed", f"{file.name}: {error}")
         ctx.exit(CHECK_FAILED)
-    voice.step("p-table read", f"{file.name} is in the layout {layout!r}", layout=layout)
+    terminal.step("p-table read", f"{file.name} is in the layout {layout!r}", layout=layout)
     failed = False
     for name, table in tables.items():
         title = "" if len(tables) == 1 else f" ({name})"
         if isinstance(table.spec, Mechanism):  # reading has built it again already
-            voice.step("design found", f"looks like{title}: {table.label or table.spec}")
-            voice.step("p-table checked", "built again from its mechanism, it is the same")
+            terminal.step("design found", f"looks like{title}: {table.label or table.spec}")
+            terminal.step("p-table checked", "built again from its mechanism, it is the same")
             continue
         answer = identify(table)
         if table.certificate is not None:
-            _draw_certificate(voice, table.certificate)
+            _draw_certificate(terminal, table.certificate)
         else:
-            _draw_figures(voice, table, answer, title)
-        failed |= not _tell(voice, table, answer, title)
+            _draw_figures(terminal, table, answer, title)
+        failed |= not _tell(terminal, table, answer, title)
     if failed:
         ctx.exit(CHECK_FAILED)
 
 
-def _tell(voice: Voice, table: PTable, answer: Identification, title: str) -> bool:
+def _tell(terminal: Terminal, table: PTable, answer: Identification, title: str) -> bool:
     """Say what was found; return whether the table is sound."""
     from ptable import NoiseSpec
     from ptable.design.stack import StackedSpec
 
     if answer.is_match:
-        voice.step("design found", f"looks like{title}: {answer}")
+        terminal.step("design found", f"looks like{title}: {answer}")
     else:
-        voice.warn("design not found", f"looks like{title}: {answer}")
+        terminal.warn("design not found", f"looks like{title}: {answer}")
     if table.certificate is not None:
-        voice.step("p-table checked", "the certificate holds")
+        terminal.step("p-table checked", "the certificate holds")
         if isinstance(table.spec, NoiseSpec | StackedSpec):
-            tell_few_outcomes(voice, table.spec, proof=table.certificate)
+            tell_few_outcomes(terminal, table.spec, proof=table.certificate)
         return True
-    if table.spec is not None and not _keeps_specification(voice, table, title):
+    if table.spec is not None and not _keeps_specification(terminal, table, title):
         return False
     biased = [str(row.count) for row in answer.rows if row.is_biased]
     if biased and not answer.is_match:
         named = ", ".join(biased[:6]) + (", …" if len(biased) > 6 else "")
-        voice.warn(
+        terminal.warn(
             "p-table check failed",
             f"the mean noise{title} is not 0 for counts {named}, and no known design is so",
         )
         return False
     found = "its mean noise is the design's" if biased else "every row has mean noise 0"
-    voice.step("p-table checked", f"{found}; there is no certificate to recompute{title}")
+    terminal.step("p-table checked", f"{found}; there is no certificate to recompute{title}")
     return True
 
 
-def _keeps_specification(voice: Voice, table: PTable, title: str) -> bool:
+def _keeps_specification(terminal: Terminal, table: PTable, title: str) -> bool:
     """Hold a table without a certificate against the specification it names."""
     from ptable.proof.certificate import breaches
 
     off = breaches(table)
     if off:
         named = "; ".join(off[:5]) + (f"; and {len(off) - 5} more" if len(off) > 5 else "")
-        voice.warn(
+        terminal.warn(
             "p-table check failed",
             f"it is not what its specification asks for{title}: {named}",
         )
     return not off
 
 
-def _draw_figures(voice: Voice, table: PTable, answer: Identification, title: str) -> None:
+def _draw_figures(
+    terminal: Terminal, table: PTable, answer: Identification, title: str
+) -> None:
     """Draw what each row does, computed from its thresholds."""
     from rich.markup import escape
     from rich.table import Table
@@ -127,8 +129,8 @@ def _draw_figures(voice: Voice, table: PTable, answer: Identification, title: st
         picture.add_column(name, justify="right")
     picture.add_column("remark")
     last = answer.rows[-1].count
-    left_out = len(answer.rows) - _MOST_ROWS
-    for row in answer.rows[:_MOST_ROWS]:
+    left_out = len(answer.rows) - _MAX_ROWS
+    for row in answer.rows[:_MAX_ROWS]:
         remarks = []
         if row.is_biased:
             remarks.append("the mean is not 0")
@@ -145,10 +147,10 @@ def _draw_figures(voice: Voice, table: PTable, answer: Identification, title: st
         )
     if left_out > 0:
         picture.caption = f"and {left_out} more rows"
-    voice.out.print(picture)
+    terminal.out.print(picture)
 
 
-def _draw_certificate(voice: Voice, certificate: Certificate) -> None:
+def _draw_certificate(terminal: Terminal, certificate: Certificate) -> None:
     """Draw what the certificate says of each row."""
     from rich.markup import escape
     from rich.table import Table
@@ -157,7 +159,7 @@ def _draw_certificate(voice: Voice, certificate: Certificate) -> None:
     for name in ("count", "variance asked", "variance", "bias", "entropy gap", "residual"):
         picture.add_column(name, justify="right")
     picture.add_column("verdict")
-    for row in certificate.rows[:_MOST_ROWS]:
+    for row in certificate.rows[:_MAX_ROWS]:
         picture.add_row(
             str(row.count),
             f"{row.requested_variance:.6g}",
@@ -168,8 +170,8 @@ def _draw_certificate(voice: Voice, certificate: Certificate) -> None:
             row.note or "as asked",
         )
     programs = ", ".join(f"{name} {version}" for name, version in certificate.solver.items())
-    more = len(certificate.rows) - _MOST_ROWS
+    more = len(certificate.rows) - _MAX_ROWS
     caption = escape(f"solved with {programs}, as the file says")
     picture.caption = f"and {more} more rows; {caption}" if more > 0 else caption
     picture.caption_justify = "left"
-    voice.out.print(picture)
+    terminal.out.print(picture)

@@ -10,7 +10,7 @@ import click
 
 from ckm.cli.ptable.layouts import LAYOUTS, reading_options
 from ckm.cli.terminal.click_group import common_options
-from ckm.cli.terminal.console import Voice
+from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def convert(
     """Convert a p-table from one layout to another, and say what is lost."""
     from ptable.dialects import detect, write_tables
 
-    voice = ctx.ensure_object(Voice)
+    terminal = ctx.ensure_object(Terminal)
     if not source.is_file():
         raise click.UsageError(f"There is no file {source.name or str(source)!r}.", ctx)
     check_output(target, force=force)
@@ -96,7 +96,7 @@ def convert(
     if not is_text:
         options["digits"] = digits
     tables = _chosen(ctx, _read(source, layout, options), kind, source)
-    voice.step(
+    terminal.step(
         "p-table read",
         f"{source.name}: {layout}, {_rows(tables)}",
         layout=layout,
@@ -110,7 +110,7 @@ def convert(
         for name, table in tables.items()
     }
     if n_keys is not None:
-        tables = {name: _in_keys(voice, table, n_keys) for name, table in tables.items()}
+        tables = {name: _in_keys(terminal, table, n_keys) for name, table in tables.items()}
     if seed is not None:
         tables = {name: _shuffled(table, seed) for name, table in tables.items()}
     losses = write_tables(
@@ -123,12 +123,12 @@ def convert(
         dry_run=dry_run,
     )
     for loss in losses:
-        voice.warn("not kept", loss)
+        terminal.warn("not kept", loss)
     if dry_run:
-        voice.step("dry run complete", f"dry run: {target} would be written")
+        terminal.step("dry run complete", f"dry run: {target} would be written")
         return
     same = not losses and n_keys is None and seed is None
-    voice.step("p-table converted", "every noise is the same" if same else "converted")
+    terminal.step("p-table converted", "every noise is the same" if same else "converted")
     click.echo(str(target))
 
 
@@ -138,17 +138,17 @@ def _read(source: Path, layout: str, options: dict[str, Any]) -> dict[str, PTabl
     return read_tables(source, dialect=layout, **options)
 
 
-def _in_keys(voice: Voice, table: PTable, n_keys: int) -> PTable:
+def _in_keys(terminal: Terminal, table: PTable, n_keys: int) -> PTable:
     """Quantise a table and say what that changed."""
     from ptable import quantise
 
     answer = quantise(table, n_keys)
     first, *rest = str(answer).splitlines()
-    voice.step("p-table quantised", first)
+    terminal.step("p-table quantised", first)
     for line in rest[:1]:
-        voice.step("p-table quantised", line)
+        terminal.step("p-table quantised", line)
     for line in rest[1:]:
-        voice.warn("drift", line)
+        terminal.warn("drift", line)
     return answer.table
 
 

@@ -6,19 +6,19 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from ptable.proof.guarantees import Guarantee, RowGuarantee
 
 __all__ = ["show_guarantee", "tell_guarantee"]
 
 
-def tell_guarantee(voice: Voice, proof: Guarantee) -> None:
+def tell_guarantee(terminal: Terminal, proof: Guarantee) -> None:
     """Say what a p-table guarantees, one line a step."""
     for line in proof.summary().splitlines():
-        voice.step("guarantee", line)
+        terminal.step("guarantee", line)
 
 
-def show_guarantee(voice: Voice, proof: Guarantee) -> None:
+def show_guarantee(terminal: Terminal, proof: Guarantee) -> None:
     """Draw what each row of a p-table guarantees."""
     from rich.table import Table
 
@@ -35,7 +35,7 @@ def show_guarantee(voice: Voice, proof: Guarantee) -> None:
     for row in proof.rows:
         serves_more = row.count == last and proof.table.large_counts == "last"
         picture.add_row(*_figures(row, more="+" if serves_more else ""))
-    voice.out.print(picture)
+    terminal.out.print(picture)
 
 
 def _figures(row: RowGuarantee, *, more: str) -> list[str]:

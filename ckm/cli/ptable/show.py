@@ -9,7 +9,7 @@ import click
 
 from ckm.cli.ptable.guarantee import show_guarantee
 from ckm.cli.terminal.click_group import common_options
-from ckm.cli.terminal.console import Voice
+from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _BARS = " ▁▂▃▄▅▆▇█"
 _BLOCKED = "·"
 _OTHER_COLUMNS = 45
 _FEWEST_BARS = 21
-_MOST_ROWS = 60
+_MAX_ROWS = 60
 
 
 @click.command(
@@ -76,7 +76,7 @@ def show(
     """Draw a p-table: how likely each noise is, for each count."""
     from ptable import PTable, guarantee
 
-    voice = ctx.ensure_object(Voice)
+    terminal = ctx.ensure_object(Terminal)
     if proves and (row is not None or picture is not None):
         raise click.UsageError(
             "--guarantee shows all rows; leave out --row and --picture.", ctx
@@ -84,13 +84,13 @@ def show(
     _check_options(ctx, row=row, picture=picture, output=output, force=force)
     table = PTable.read(file)
     if picture is not None and output is not None:
-        _write(voice, table, picture, output, force=force)
+        _write(terminal, table, picture, output, force=force)
     elif proves:
-        show_guarantee(voice, guarantee(table, epsilon=epsilon, delta=delta))
+        show_guarantee(terminal, guarantee(table, epsilon=epsilon, delta=delta))
     elif row is None:
-        _draw_rows(voice, table)
+        _draw_rows(terminal, table)
     else:
-        _draw_row(voice, table, row)
+        _draw_row(terminal, table, row)
 
 
 def _check_options(
@@ -112,7 +112,7 @@ def _check_options(
     check_output(output, force=force, endings=(".svg",))
 
 
-def _write(voice: Voice, table: PTable, name: str, output: Path, *, force: bool) -> None:
+def _write(terminal: Terminal, table: PTable, name: str, output: Path, *, force: bool) -> None:
     from ptable import pictures
 
     draw = {
@@ -121,11 +121,11 @@ def _write(voice: Voice, table: PTable, name: str, output: Path, *, force: bool)
         "perturbation": pictures.perturbation,
     }[name]
     draw(table).write(output, overwrite=force)
-    voice.step("picture written", "the picture shows the parameters: keep it inside")
+    terminal.step("picture written", "the picture shows the parameters: keep it inside")
     click.echo(str(output))
 
 
-def _draw_rows(voice: Voice, table: PTable) -> None:
+def _draw_rows(terminal: Terminal, table: PTable) -> None:
     """Draw every row as a line of bars, one bar per noise or, where they are many, a few."""
     from rich.table import Table
 
@@ -134,13 +134,13 @@ def _draw_rows(voice: Voice, table: PTable) -> None:
     from ptable.pictures.words import decimal, percent
 
     shown = list(range(table.n_rows))
-    if table.n_rows > _MOST_ROWS:
-        shown = [*shown[: _MOST_ROWS - 1], shown[-1]]
+    if table.n_rows > _MAX_ROWS:
+        shown = [*shown[: _MAX_ROWS - 1], shown[-1]]
     rows = [row_facts(table, row) for row in shown]
     remarks = [", ".join(words for words, _ in row.flags) for row in rows]
     longest = max(map(len, remarks))
     others = _OTHER_COLUMNS + (longest + 3 if longest else 0)
-    most = max(_FEWEST_BARS, voice.out.width - others)
+    most = max(_FEWEST_BARS, terminal.out.width - others)
     wide = bin_width(table.max_noise, most)
     side = (table.max_noise + wide // 2) // wide
     laws = [_binned(row.law, wide) for row in rows]
@@ -151,7 +151,7 @@ def _draw_rows(voice: Voice, table: PTable) -> None:
     caption = [f"bars from 0 to {float(peak):.0%}; {_BLOCKED} cannot occur"]
     caption += [f"each bar sums {wide} neighbouring noise values"] if wide > 1 else []
     picture.caption = "\n".join([*caption, *table_notes(table, shown)])
-    gap = " " if 4 * side + others < voice.out.width else ""
+    gap = " " if 4 * side + others < terminal.out.width else ""
     picture.add_column("count", justify="right", min_width=5)
     picture.add_column(_scale(table, side * wide, side, gap), no_wrap=True)
     for name in ("stays", "mean", "variance"):
@@ -168,10 +168,10 @@ def _draw_rows(voice: Voice, table: PTable) -> None:
             _plain(decimal(row.variance)),
             *([remark] if longest else []),
         )
-    voice.out.print(picture)
+    terminal.out.print(picture)
 
 
-def _draw_row(voice: Voice, table: PTable, count: int) -> None:
+def _draw_row(terminal: Terminal, table: PTable, count: int) -> None:
     """Draw the row that serves a count, with its probabilities."""
     from rich.table import Table
 
@@ -191,7 +191,7 @@ def _draw_row(voice: Voice, table: PTable, count: int) -> None:
         picture.add_row(
             published, _plain(signed(v, table.step)), f"{float(p):.4%}", "█" * width
         )
-    voice.out.print(picture)
+    terminal.out.print(picture)
 
 
 def _binned(law: dict[int, Fraction], wide: int) -> dict[int, Fraction]:

@@ -14,7 +14,7 @@ from footing.files import write_whole
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from rappor.decoding.candidates import Candidates
     from rappor.decoding.result import Decoding
     from rappor.parameters import Parameters
@@ -80,12 +80,12 @@ Examples:
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @common_options
 @click.pass_obj
-def decode(voice: Voice, /, *, output: Path | None, force: bool, **asked: Any) -> None:
+def decode(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: Any) -> None:
     """Estimate how many reports each candidate had, and test which had any."""
     if output is not None:
         check_output(output, endings=(".csv", ".json"), force=force)
-    found = _decoded(voice, **asked)
-    _show(voice, found)
+    found = _decoded(terminal, **asked)
+    _show(terminal, found)
     if output is not None:
         is_json = output.suffix.lower() == ".json"
         frame = found.to_frame()
@@ -95,7 +95,7 @@ def decode(voice: Voice, /, *, output: Path | None, force: bool, **asked: Any) -
             else frame.to_csv(index=False, lineterminator="\n")
         )
         write_whole(output, text, is_private=False)
-        voice.step("candidates written", f"written to {output.name}")
+        terminal.step("candidates written", f"written to {output.name}")
         click.echo(str(output))
 
 
@@ -114,18 +114,18 @@ Examples:
 @common_options
 @click.pass_obj
 def report(
-    voice: Voice, /, *, title: str, lang: str, output: Path, force: bool, **asked: Any
+    terminal: Terminal, /, *, title: str, lang: str, output: Path, force: bool, **asked: Any
 ) -> None:
     """Make a page of decoded reports: estimates, tests, fit, privacy."""
     check_output(output, endings=(".html",), force=force)
-    found = _decoded(voice, **asked)
+    found = _decoded(terminal, **asked)
     write_whole(output, found.report(language=lang, title=title).html, is_private=True)
-    voice.step("page written", f"written to {output.name}")
+    terminal.step("page written", f"written to {output.name}")
     click.echo(str(output))
 
 
 def _decoded(
-    voice: Voice,
+    terminal: Terminal,
     *,
     counts: Path,
     candidates: Path,
@@ -137,18 +137,18 @@ def _decoded(
 ) -> Decoding:
     from rappor.counts import Counts
     from rappor.decoding.decode import decode as run
-    from rappor.decoding.diagnostics import suspicions
+    from rappor.decoding.diagnostics import diagnostics
     from rappor.parameters import Parameters
 
     asked = None if params is None else Parameters.read(params, hash=hash_name)
     read = Counts.read(counts, parameters=asked)
     known = _candidates(candidates, read.parameters)
-    for suspicion in suspicions(read):
-        voice.warn(f"rappor-{suspicion.name}", str(suspicion))
+    for diagnostic in diagnostics(read):
+        terminal.warn(f"rappor-{diagnostic.name}", str(diagnostic))
     for names in known.collisions:
         shown = ", ".join(repr(name) for name in names[:5])
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        voice.warn("rappor-collision", f"{shown}{more} set the same bits: decoded as one.")
+        terminal.warn("rappor-collision", f"{shown}{more} set the same bits: decoded as one.")
     return run(read, known, correction=correction, alpha=alpha, confidence=confidence)
 
 
@@ -168,7 +168,7 @@ def _candidates(path: Path, parameters: Parameters) -> Candidates:
     return Candidates.of(values, parameters=parameters)
 
 
-def _show(voice: Voice, found: Decoding) -> None:
+def _show(terminal: Terminal, found: Decoding) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -184,11 +184,13 @@ def _show(voice: Voice, found: Decoding) -> None:
     for name, row, chance in zip(shown["candidate"], numbers, shown["adjusted"], strict=True):
         table.add_row(Text(name), *(f"{number:,.0f}" for number in row), f"{chance:.2g}")
     if len(detected):
-        voice.out.print(table)
+        terminal.out.print(table)
     if len(detected) > _SHOWN:
-        voice.out.print(f"… and {len(detected) - _SHOWN} more: with -o found.csv", markup=False)
+        terminal.out.print(
+            f"… and {len(detected) - _SHOWN} more: with -o found.csv", markup=False
+        )
     for line in _summary(found):
-        voice.out.print(line, markup=False, highlight=False)
+        terminal.out.print(line, markup=False, highlight=False)
 
 
 def _summary(found: Decoding) -> list[str]:

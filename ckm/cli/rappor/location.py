@@ -14,7 +14,7 @@ from ckm.cli.terminal.output import check_output
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from rappor.location import Experiment
 
 __all__ = ["location"]
@@ -54,18 +54,18 @@ cuts that are collected, coarse to fine.
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @common_options
 @click.pass_obj
-def location(voice: Voice, /, *, output: Path | None, force: bool, **asked: Any) -> None:
+def location(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: Any) -> None:
     """Simulate moving people; compare ways to share where they are, and draw the map."""
     from footing.files import write_whole
     from rappor.errors import ReportFileError
 
     check_output(output, force=force, endings=(".json",))
     found = _simulated(asked)
-    _show(voice, found)
+    _show(terminal, found)
     if output is not None:
         text = json.dumps(found.to_dict(), indent=1) + "\n"
         write_whole(output, text, error=ReportFileError, overwrite=force)
-        voice.step("figures written", f"written to {output.name}")
+        terminal.step("figures written", f"written to {output.name}")
         click.echo(str(output))
 
 
@@ -103,9 +103,9 @@ def _levels(text: str) -> tuple[int, ...]:
         raise click.UsageError("--levels must be whole numbers, such as 2,4.") from None
 
 
-def _show(voice: Voice, found: Experiment) -> None:
+def _show(terminal: Terminal, found: Experiment) -> None:
     _table(
-        voice,
+        terminal,
         ("way", "promise", "largest loss", "homes found", "linked", "map error"),
         [
             (
@@ -118,12 +118,12 @@ def _show(voice: Voice, found: Experiment) -> None:
         ],
     )
     _table(
-        voice,
+        terminal,
         ("reports averaged", "cells guessed", "were noise drawn anew"),
         [(f"{n}", f"{kept:.2f}", f"{anew:.2f}") for n, (kept, anew) in found.averaging.items()],
     )
     _table(
-        voice,
+        terminal,
         ("map", "cells", "shown", "withheld", "intervals that hold"),
         [
             (
@@ -139,7 +139,7 @@ def _show(voice: Voice, found: Experiment) -> None:
     finest = found.levels[-1]
     largest = [i for i in finest.shares.argsort()[::-1].tolist() if finest.is_shown[i]]
     _table(
-        voice,
+        terminal,
         ("finest cell", "share", "from", "to"),
         [
             (
@@ -153,10 +153,10 @@ def _show(voice: Voice, found: Experiment) -> None:
     if found.silenced:
         lines.append(f"{found.silenced:.1%} of the reports were not sent: the cap was reached")
     for line in lines:
-        voice.out.print(line, markup=False, highlight=False)
+        terminal.out.print(line, markup=False, highlight=False)
 
 
-def _table(voice: Voice, header: Sequence[str], rows: list[tuple[str, ...]]) -> None:
+def _table(terminal: Terminal, header: Sequence[str], rows: list[tuple[str, ...]]) -> None:
     from rich import box
     from rich.table import Table
 
@@ -167,5 +167,5 @@ def _table(voice: Voice, header: Sequence[str], rows: list[tuple[str, ...]]) -> 
         table.add_column(name, justify="right" if number else "left")
     for row in rows:
         table.add_row(*row)
-    voice.out.print(table)
-    voice.out.print("")
+    terminal.out.print(table)
+    terminal.out.print("")

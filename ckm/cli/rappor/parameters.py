@@ -12,7 +12,7 @@ import click
 from ckm.cli.terminal.click_group import common_options
 
 if TYPE_CHECKING:
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from rappor.parameters import Parameters
     from rappor.solver import Design, Goal
 
@@ -48,7 +48,7 @@ Examples:
 @common_options
 @click.pass_obj
 def params(
-    voice: Voice,
+    terminal: Terminal,
     /,
     *,
     file: Path | None,
@@ -64,7 +64,7 @@ def params(
         from rappor.parameters import Parameters
 
         found = Parameters.read(file, hash=hash_name)
-        _show_design(voice, found, _goal(asked, found))
+        _show_design(terminal, found, _goal(asked, found))
         return
     missing = [
         name
@@ -78,12 +78,12 @@ def params(
 
     goal = _goal(asked, None)
     design = solve(goal)
-    _show_design(voice, design.parameters, goal)
+    _show_design(terminal, design.parameters, goal)
     if not goal.is_closed:
-        _show_hashes(voice, goal)
+        _show_hashes(terminal, goal)
     if output is not None:
         design.parameters.write(output, overwrite=force)
-        voice.step("parameters written", f"written to {output.name}")
+        terminal.step("parameters written", f"written to {output.name}")
 
 
 def _goal(asked: dict[str, Any], shown: Parameters | None) -> Goal:
@@ -103,7 +103,7 @@ def _goal(asked: dict[str, Any], shown: Parameters | None) -> Goal:
     )
 
 
-def _show_design(voice: Voice, parameters: Parameters, goal: Goal) -> None:
+def _show_design(terminal: Terminal, parameters: Parameters, goal: Goal) -> None:
     from rappor.accounting import epsilon_after
     from rappor.solver import predict
 
@@ -131,10 +131,10 @@ def _show_design(voice: Voice, parameters: Parameters, goal: Goal) -> None:
         ),
         (f"found with chance {goal.power:g}, {goal.n_candidates:,} candidates", _share(design)),
     ]
-    _show(voice, ("", ""), rows)
+    _show(terminal, ("", ""), rows)
 
 
-def _show_hashes(voice: Voice, goal: Goal) -> None:
+def _show_hashes(terminal: Terminal, goal: Goal) -> None:
     """Say what more hashes would cost."""
     from rappor.errors import RapporError
     from rappor.solver import solve
@@ -144,10 +144,10 @@ def _show_hashes(voice: Voice, goal: Goal) -> None:
         with contextlib.suppress(RapporError):
             design = solve(goal, n_hashes=[h])
             rows.append((str(h), _number(design.standard_error), _share(design)))
-    _show(voice, ("hashes, at the same losses", "standard error", "found from"), rows)
+    _show(terminal, ("hashes, at the same losses", "standard error", "found from"), rows)
 
 
-def _show(voice: Voice, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def _show(terminal: Terminal, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     from rich.table import Table
 
     table = Table(show_header=any(header))
@@ -155,7 +155,7 @@ def _show(voice: Voice, header: tuple[str, ...], rows: list[tuple[str, ...]]) ->
         table.add_column(name, justify="right" if number else "left")
     for row in rows:
         table.add_row(*row)
-    voice.out.print(table)
+    terminal.out.print(table)
 
 
 def _number(value: float) -> str:

@@ -17,7 +17,7 @@ from ckm.cli.terminal.click_group import Group, common_options
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from rappor.client.account import ClientLedger
     from rappor.encoded import Reports
     from rappor.parameters import Parameters
@@ -103,7 +103,7 @@ nor values. Keep it. The sum does not cover that, and when, a client's value cha
 @common_options
 @click.pass_obj
 def encode(
-    voice: Voice,
+    terminal: Terminal,
     *,
     data: Path,
     value: str,
@@ -139,7 +139,7 @@ def encode(
     if file.resolve() in {path.resolve() for path in (data, output, params)}:
         raise click.UsageError("The ledger must be a file of its own.")
     kept = None if dry_run and not file.exists() else file
-    with voice.progress() as tell, ClientLedger(kept, secret=secret) as clients:
+    with terminal.progress() as report_progress, ClientLedger(kept, secret=secret) as clients:
         pieces = _pieces(
             answers(data, value=value, client=client, parameters=parameters),
             parameters,
@@ -148,7 +148,7 @@ def encode(
             clients=clients,
             cap=most,
             skip=skip,
-            tell=tell,
+            report_progress=report_progress,
         )
         if dry_run:
             for _ in pieces:
@@ -159,11 +159,11 @@ def encode(
             )
     told = f"no client adds up to more than epsilon {clients.most:.4g}, the cap is {most:.4g}"
     if clients.over:
-        voice.warn("beyond the cap", f"left out reports of {len(clients.over):,} clients")
+        terminal.warn("beyond the cap", f"left out reports of {len(clients.over):,} clients")
     if dry_run:
-        voice.step("dry run complete", f"dry run: {output} would be written; {told}")
+        terminal.step("dry run complete", f"dry run: {output} would be written; {told}")
         return
-    voice.step("reports written", f"written to {output.name}; {told}")
+    terminal.step("reports written", f"written to {output.name}; {told}")
     click.echo(str(output))
 
 
@@ -182,7 +182,7 @@ def _pieces(
     clients: ClientLedger,
     cap: float,
     skip: bool,
-    tell: Callable[[str, int, int], None],
+    report_progress: Callable[[str, int, int], None],
 ) -> Iterator[Reports]:
     from rappor.client.client import encode_stream
     from rappor.errors import CapError
@@ -198,7 +198,7 @@ def _pieces(
             metric=metric,
         )
         done += len(values)
-        tell("encoding", done, 0)
+        report_progress("encoding", done, 0)
     if clients.over and not skip:
         raise CapError(
             f"{len(clients.over):,} clients would send more than the cap of epsilon {cap:.4g} "
@@ -236,7 +236,7 @@ Examples:
 @common_options
 @click.pass_obj
 def sum_command(
-    voice: Voice,
+    terminal: Terminal,
     *,
     files: tuple[Path, ...],
     params: Path | None,
@@ -245,18 +245,20 @@ def sum_command(
     force: bool,
 ) -> None:
     """Sum reports by cohort and bit, and say what looks wrong."""
-    from rappor.decoding.diagnostics import suspicions
+    from rappor.decoding.diagnostics import diagnostics
     from rappor.stream import sum_files
 
     parameters = None if params is None else asked_parameters(params, hash_name)
-    with voice.progress() as tell:
+    with terminal.progress() as report_progress:
         counts = sum_files(
-            files, parameters=parameters, progress=lambda done: tell("summing", done, 0)
+            files,
+            parameters=parameters,
+            progress=lambda done: report_progress("summing", done, 0),
         )
-    for suspicion in suspicions(counts):
-        voice.warn(f"rappor-{suspicion.name}", str(suspicion))
+    for diagnostic in diagnostics(counts):
+        terminal.warn(f"rappor-{diagnostic.name}", str(diagnostic))
     counts.write(output, overwrite=force)
-    voice.step("counts written", f"{counts.total:,} reports, written to {output.name}")
+    terminal.step("counts written", f"{counts.total:,} reports, written to {output.name}")
     click.echo(str(output))
 
 
@@ -285,7 +287,7 @@ The folder gets counts.json, counts.csv, candidates.txt and truth.csv.
 @common_options
 @click.pass_obj
 def simulate(
-    voice: Voice,
+    terminal: Terminal,
     *,
     params: Path,
     hash_name: Any,
@@ -319,5 +321,5 @@ def simulate(
     writer.writerow(("string", "count"))
     writer.writerows(zip(names, held.tolist(), strict=True))
     (output / "truth.csv").write_text(truth.getvalue(), encoding="utf-8")
-    voice.step("population simulated", f"{clients:,} clients, {values:,} values")
+    terminal.step("population simulated", f"{clients:,} clients, {values:,} values")
     click.echo(str(output))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from synth.evaluation import Evaluation, Kind, Plan
     from synth.evaluation.catalogue import Group
 
@@ -29,7 +29,7 @@ _GROUPS = (
 )  # fmt: skip
 _CONTROLS = ("train", "bootstrap", "holdout", "independent")
 #: A narrower terminal has room for these alone.
-_WIDE, _MOST_TELLING = 100, ("holdout", "independent")
+_WIDE, _MAX_TELLING = 100, ("holdout", "independent")
 _SUFFIXES = (".csv", ".json", ".html")
 
 
@@ -95,9 +95,9 @@ The output is internal: its figures follow from confidential records without noi
 @_measure_options
 @common_options
 @click.pass_obj
-def evaluate(voice: Voice, /, *, train: Path, synthetic: Path, **options: Any) -> None:
+def evaluate(terminal: Terminal, /, *, train: Path, synthetic: Path, **options: Any) -> None:
     """Measure synthetic records against the real ones they were made from."""
-    _run(voice, train, {synthetic.stem: synthetic}, options)
+    _run(terminal, train, {synthetic.stem: synthetic}, options)
 
 
 @click.command(
@@ -116,17 +116,17 @@ The output is internal: its figures follow from confidential records without noi
 @common_options
 @click.pass_obj
 def compare(
-    voice: Voice, /, *, train: Path, synthetic: tuple[Path, ...], **options: Any
+    terminal: Terminal, /, *, train: Path, synthetic: tuple[Path, ...], **options: Any
 ) -> None:
     """Measure several sets of synthetic records against the same real ones."""
     named = {path.stem: path for path in synthetic}
     if len(named) < len(synthetic):
         raise click.UsageError("Two sets of synthetic records have the same name.")
-    _run(voice, train, named, options)
+    _run(terminal, train, named, options)
 
 
 def _run(
-    voice: Voice, train: Path, synthetic: Mapping[str, Path], options: dict[str, Any]
+    terminal: Terminal, train: Path, synthetic: Mapping[str, Path], options: dict[str, Any]
 ) -> None:
     from dataclasses import replace
 
@@ -143,7 +143,7 @@ def _run(
     plan = _plan(options)
     found: dict[str, Evaluation] = {}
     for name, path in synthetic.items():
-        voice.step("synthetic records read", path.name)
+        terminal.step("synthetic records read", path.name)
         promised = guarantee_beside(path)
         # Controls are the same for every set: they are measured once.
         wanted = plan if not found else replace(plan, controls=())
@@ -153,17 +153,17 @@ def _run(
             holdout=holdout,
             kinds=kinds,
             plan=wanted,
-            progress=lambda what: voice.step("measured", what),
+            progress=lambda what: terminal.step("measured", what),
         )
         settings = {**measured.settings, "guarantee": promised.record()}
         found[name] = replace(measured, settings=settings)
     found = _with_controls(found)
     if output is None:
-        show_figures(voice, found)
+        show_figures(terminal, found)
         return
     text = _WRITERS[output.suffix.lower()](found, options["title"], options["lang"] or "en")
     write_whole(output, text, is_private=True)
-    voice.step("evaluation written", "it follows from confidential records: keep it inside")
+    terminal.step("evaluation written", "it follows from confidential records: keep it inside")
     click.echo(str(output))
 
 
@@ -251,19 +251,19 @@ def _with_controls(found: dict[str, Evaluation]) -> dict[str, Evaluation]:
     return made
 
 
-def show_figures(voice: Voice, found: Mapping[str, Evaluation]) -> None:
+def show_figures(terminal: Terminal, found: Mapping[str, Evaluation]) -> None:
     """Show figures beside their controls on the terminal.
 
     Parameters
     ----------
-    voice
+    terminal
         Who speaks.
     found
         Name of a set → its figures.
 
     Examples
     --------
-    >>> from ckm.cli.terminal.console import Voice
+    >>> from ckm.cli.terminal.console import Terminal
     >>> callable(show_figures)
     True
     """
@@ -276,9 +276,9 @@ def show_figures(voice: Voice, found: Mapping[str, Evaluation]) -> None:
 
     first = next(iter(found.values()))
     controls = [c for c in _CONTROLS if any(c in figure.controls for figure in first.figures)]
-    is_wide = voice.out.width >= _WIDE
+    is_wide = terminal.out.width >= _WIDE
     if not is_wide:
-        controls = [c for c in controls if c in _MOST_TELLING]
+        controls = [c for c in controls if c in _MAX_TELLING]
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("figure", overflow="fold", min_width=16)
     for heading in (*found, *(CONTROLS[c].lower() for c in controls)):
@@ -293,12 +293,12 @@ def show_figures(voice: Voice, found: Mapping[str, Evaluation]) -> None:
         values += [figure.controls.get(c) for c in controls]
         cells = ["none" if value is None else _written(value) for value in values]
         table.add_row(Text(name), *cells, *[GOOD[known.good]] * is_wide)
-    voice.out.print(table)
+    terminal.out.print(table)
     for name, evaluation in found.items():
         if "guarantee" in evaluation.settings:
             promised = Guarantee.from_record(evaluation.settings["guarantee"])
-            voice.out.print(f"{name}: {promised.text}", markup=False, highlight=False)
-    voice.out.print(
+            terminal.out.print(f"{name}: {promised.text}", markup=False, highlight=False)
+    terminal.out.print(
         "An attack that finds nothing proves nothing.\nDistances are no evidence of privacy."
         + "\nMore controls: on a wider terminal, or with -o figures.csv" * (not is_wide),
         markup=False,

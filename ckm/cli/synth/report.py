@@ -16,7 +16,7 @@ from footing.files import write_whole
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
 
 __all__ = ["report"]
 
@@ -43,7 +43,7 @@ confidential records: its page is internal.
 @common_options
 @click.pass_obj
 def report(
-    voice: Voice,
+    terminal: Terminal,
     /,
     *,
     file: Path,
@@ -70,10 +70,10 @@ def report(
         str(name): Evaluation.from_json(json.dumps(one)) for name, one in found.items()
     }
     if output is None:
-        show_figures(voice, evaluations)
+        show_figures(terminal, evaluations)
         return
     write_whole(output, page_of(evaluations, title, lang or "en"), is_private=True)
-    voice.step("page written", "it follows from confidential records: keep it inside")
+    terminal.step("page written", "it follows from confidential records: keep it inside")
     click.echo(str(output))
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from ckm.config.sweeps import SweepPlan
     from synth import Schema
     from synth.evaluation import Evaluation, Plan
@@ -33,7 +33,7 @@ _SHOWN = (
     "tvd2", "class_auc", "class_mcc", "number_rmse", "ks_mean", "spearman_change_pairs",
     "detection_auc", "mia_mean", "tvd1", "tvd3", "fit_cpu_seconds",
 )  # fmt: skip
-_MOST_WIDE, _MOST_NARROW, _WIDE = 6, 3, 100
+_MAX_WIDE, _MAX_NARROW, _WIDE = 6, 3, 100
 
 
 @click.command(
@@ -78,7 +78,7 @@ comes from seeds, and the output follows from confidential records: it is intern
 @common_options
 @click.pass_obj
 def sweep(
-    voice: Voice,
+    terminal: Terminal,
     /,
     *,
     file: Path,
@@ -102,14 +102,14 @@ def sweep(
     measured = _measured(plan)
     frame = _records(plan.data, schema)
     number = len(ways) * plan.folds
-    voice.step("sweep read", f"{len(ways)} ways on {plan.folds} folds: {number} fits")
+    terminal.step("sweep read", f"{len(ways)} ways on {plan.folds} folds: {number} fits")
     if dry_run:
         for name in ways:
             click.echo(name)
         return 0
     from synth.evaluation import sweep as run
 
-    with voice.progress() as tell:
+    with terminal.progress() as report_progress:
         found = run(
             frame,
             {**controls, **ways},
@@ -120,15 +120,15 @@ def sweep(
             left_out=_identifiers(schema),
             about={"data_sha256": _digest(plan.data), "declared_sha256": schema.digest},
             path=journal or file.with_name(f"{file.stem}.runs.jsonl"),
-            progress=lambda done, of, _name: tell("runs", done, of),
+            progress=lambda done, of, _name: report_progress("runs", done, of),
         )
-    _finish(voice, found, controls=tuple(controls), settings=_settings(frame, plan, schema),
+    _finish(terminal, found, controls=tuple(controls), settings=_settings(frame, plan, schema),
             output=output, words=(title, lang or "en"))  # fmt: skip
-    return _failures(voice, found)
+    return _failures(terminal, found)
 
 
 def _finish(
-    voice: Voice,
+    terminal: Terminal,
     found: Sweep,
     *,
     controls: tuple[str, ...],
@@ -140,7 +140,7 @@ def _finish(
     from synth.evaluation.summary import lines_of, summarise
 
     if output is None:
-        _show(voice, found)
+        _show(terminal, found)
         return
     if output.suffix.lower() == ".csv":
         text = str(lines_of(found).to_csv(index=False, lineterminator="\n"))
@@ -148,14 +148,14 @@ def _finish(
         means: dict[str, Evaluation] = summarise(found, controls=controls, settings=settings)
         text = page_of(means, *words)
     write_whole(output, text, is_private=True)
-    voice.step("sweep written", "it follows from confidential records: keep it inside")
+    terminal.step("sweep written", "it follows from confidential records: keep it inside")
     click.echo(str(output))
 
 
-def _failures(voice: Voice, found: Sweep) -> int:
+def _failures(terminal: Terminal, found: Sweep) -> int:
     failed = [one for one in found.runs if one.error]
     for one in failed:
-        voice.warn("run failed", f"{one.name}, fold {one.fold + 1}: {one.error}")
+        terminal.warn("run failed", f"{one.name}, fold {one.fold + 1}: {one.error}")
     return CHECK_FAILED if failed else 0
 
 
@@ -235,14 +235,14 @@ def _settings(frame: pd.DataFrame, plan: SweepPlan, schema: Schema) -> dict[str,
     }
 
 
-def _show(voice: Voice, found: Sweep) -> None:
+def _show(terminal: Terminal, found: Sweep) -> None:
     """Show mean and deviation over the folds, a line per way."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     keys = dict.fromkeys(key for run in found.runs for key in run.figures)
-    most = _MOST_WIDE if voice.out.width >= _WIDE else _MOST_NARROW
+    most = _MAX_WIDE if terminal.out.width >= _WIDE else _MAX_NARROW
     shown = [key for name in _SHOWN for key in keys if key.partition(":")[0] == name][:most]
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("way", overflow="fold", min_width=16)
@@ -252,8 +252,8 @@ def _show(voice: Voice, found: Sweep) -> None:
     for name in dict.fromkeys(run.name for run in found.runs):
         cells = [_spread(*means[key].loc[name, ["mean", "sd"]]) for key in shown]
         table.add_row(Text(name), *cells)
-    voice.out.print(table)
-    voice.out.print(
+    terminal.out.print(table)
+    terminal.out.print(
         "Mean ± standard deviation over the folds. All figures: with -o sweep.csv or .html",
         markup=False,
         highlight=False,

@@ -21,7 +21,7 @@ from footing.files import new_file, require_private
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ckm.cli.terminal.console import Voice
+    from ckm.cli.terminal.console import Terminal
     from synth import Budget, Claim
 
 __all__ = ["synth"]
@@ -75,7 +75,13 @@ def check(*, file: Path, data: Path | None) -> int:
 @common_options
 @click.pass_obj
 def schema(
-    voice: Voice, *, file: Path, declared_by: str, output: Path, force: bool, dry_run: bool
+    terminal: Terminal,
+    *,
+    file: Path,
+    declared_by: str,
+    output: Path,
+    force: bool,
+    dry_run: bool,
 ) -> None:
     """Turn another tool's schema into one of ours; what it lacks stays undeclared."""
     from synth import SchemaError, schema_from
@@ -90,7 +96,7 @@ def schema(
     with _written(output, force=force, dry_run=dry_run) as draft:
         made.write(draft)
     open_ones = f"; not declared: {', '.join(made.undeclared)}" if made.undeclared else ""
-    voice.step("schema made", f"{len(made.columns)} columns{open_ones}")
+    terminal.step("schema made", f"{len(made.columns)} columns{open_ones}")
 
 
 @synth.command()
@@ -132,7 +138,7 @@ def schema(
 @common_options
 @click.pass_obj
 def fit(
-    voice: Voice,
+    terminal: Terminal,
     *,
     data: Path,
     schema_file: Path,
@@ -175,32 +181,38 @@ def fit(
     if discovery is None:
         synthesizer.schema.require_declared()
     if method in WEAKER:
-        voice.warn("weak baseline", f"{method} is a weak baseline here: {WEAKER[method]}")
+        terminal.warn("weak baseline", f"{method} is a weak baseline here: {WEAKER[method]}")
     if dry_run:
         names_of(data)
-        voice.step("dry run complete", f"dry run: a model would go to {output}")
+        terminal.step("dry run complete", f"dry run: a model would go to {output}")
         return
     noise = None if simulate is None else SimulatedNoise(seed=simulate)
     if noise is not None:
-        voice.warn("simulated", "the noise comes from a seed: nobody is protected")
+        terminal.warn("simulated", "the noise comes from a seed: nobody is protected")
     with contextlib.ExitStack() as files:
         # Both are checked first: the budget is spent by the fit.
         draft = files.enter_context(_written(output, force=force, dry_run=False))
         drawing = None
         if picture is not None:
             drawing = files.enter_context(_written(picture, force=force, dry_run=False))
-        with voice.progress() as tell:
+        with terminal.progress() as report_progress:
             model = synthesizer.fit(
-                read_records(data), budget, noise=noise, discovery=discovery, progress=tell
+                read_records(data),
+                budget,
+                noise=noise,
+                discovery=discovery,
+                progress=report_progress,
             )
         model.save(draft)
         if drawing is not None:
             drawing.write_text(draw_structure(model), encoding="utf-8")
     if model.account is not None:
-        voice.warn("not private", words_of(model.account))
+        terminal.warn("not private", words_of(model.account))
     else:
         spent = model.report()["spent"]["rho"]
-        voice.step("model fitted", f"{len(model.calls)} looks at the records, rho {spent:.4g}")
+        terminal.step(
+            "model fitted", f"{len(model.calls)} looks at the records, rho {spent:.4g}"
+        )
     click.echo(str(output))
 
 
@@ -216,7 +228,7 @@ def fit(
 @common_options
 @click.pass_obj
 def sample(
-    voice: Voice,
+    terminal: Terminal,
     *,
     file: Path,
     number: int,
@@ -246,13 +258,13 @@ def sample(
         _written(output, force=force, dry_run=dry_run) as draft,
         _written(beside, force=force, dry_run=dry_run) as paper,
     ):
-        with voice.progress() as tell:
+        with terminal.progress() as report_progress:
             drawn = model.draw(
                 number,
                 rng=np.random.default_rng(seed),
                 conditions={name: value for name, _, value in given},
                 where=where,
-                progress=tell,
+                progress=report_progress,
             )
         frame = from_codes(
             drawn.codes, numbers=drawn.numbers, schema=model.schema, container=model.container
@@ -263,10 +275,10 @@ def sample(
         )
         made.write(paper, key=seal)
     if model.account is not None:
-        voice.warn("not private", words_of(model.account))
+        terminal.warn("not private", words_of(model.account))
     elif not model.is_private:
-        voice.warn("simulated", "the model was fitted with noise from a seed: NOT PRIVATE")
-    voice.step("records drawn", f"certificate: {beside.name}")
+        terminal.warn("simulated", "the model was fitted with noise from a seed: NOT PRIVATE")
+    terminal.step("records drawn", f"certificate: {beside.name}")
     click.echo(str(output))
 
 
@@ -278,7 +290,12 @@ def sample(
 @common_options
 @click.pass_obj
 def verify(
-    voice: Voice, *, file: Path, data: Path | None, schema_file: Path | None, key: Path | None
+    terminal: Terminal,
+    *,
+    file: Path,
+    data: Path | None,
+    schema_file: Path | None,
+    key: Path | None,
 ) -> int:
     """Check a certificate, offline and without the confidential records."""
     from synth import Certificate, Schema
@@ -291,7 +308,7 @@ def verify(
         key=None if key is None else _secret(key),
     )
     for problem in wrong:
-        voice.warn("certificate not right", problem)
+        terminal.warn("certificate not right", problem)
     if wrong:
         return CHECK_FAILED
     click.echo(f"right: {guarantee_of(paper).text}")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from ckm.cli.terminal.console import Voice
+from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import INTERNAL, INTERRUPTED, WRONG_REQUEST, Failure, explain
 
 if TYPE_CHECKING:
@@ -77,13 +77,13 @@ class Root(Group):
             with contextlib.suppress(AttributeError, ValueError):
                 stream.reconfigure(errors="replace")  # type: ignore[union-attr]
         typed = kwargs.get("args") or (args[0] if args else sys.argv[1:])
-        voice = Voice(_style_of(typed))
+        terminal = Terminal(_style_of(typed))
         text = shlex.join(["ckm", *map(os.fspath, typed)])
-        voice.command = text.encode(errors="backslashreplace").decode()
+        terminal.command = text.encode(errors="backslashreplace").decode()
         stops: list[int] = []
         with _signals(stops):
             code = _guarded(
-                lambda: super(Root, self).main(*args, obj=voice, **kwargs), voice, stops
+                lambda: super(Root, self).main(*args, obj=terminal, **kwargs), terminal, stops
             )
         try:
             sys.stderr.flush()
@@ -109,10 +109,10 @@ class _Stop(BaseException):
     """Somebody asked the program to end."""
 
 
-def _guarded(run: Callable[[], Any], voice: Voice, stops: list[int]) -> int:
+def _guarded(run: Callable[[], Any], terminal: Terminal, stops: list[int]) -> int:
     """Run, and return the exit code; tell what went wrong."""
     try:
-        with voice.listening():
+        with terminal.listening():
             code = run()
             sys.stdout.flush()
     except (_Stop, click.exceptions.Abort, KeyboardInterrupt):
@@ -122,7 +122,7 @@ def _guarded(run: Callable[[], Any], voice: Voice, stops: list[int]) -> int:
         _silence(sys.stdout)
         return _BROKEN_PIPE
     except click.exceptions.NoArgsIsHelpError as error:
-        if not voice.is_json:
+        if not terminal.is_json:
             click.echo(error.format_message(), err=True)
             return WRONG_REQUEST
         failure = explain(error)
@@ -133,7 +133,7 @@ def _guarded(run: Callable[[], Any], voice: Voice, stops: list[int]) -> int:
             traceback.print_exception(error)
     else:
         return code if isinstance(code, int) else 0
-    voice.failure(failure)
+    terminal.failure(failure)
     if failure.code == "system":
         _silence(sys.stdout)  # it may be what cannot be written
     return failure.exit
@@ -177,21 +177,21 @@ def _signals(stops: list[int]) -> Iterator[None]:
 
 
 def _set_style(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> None:
-    voice = ctx.find_object(Voice)
-    if voice is not None and value is not None:
-        voice.set_style(value)
+    terminal = ctx.find_object(Terminal)
+    if terminal is not None and value is not None:
+        terminal.set_style(value)
 
 
 def _set_quiet(ctx: click.Context, _parameter: click.Parameter, value: object) -> None:
-    voice = ctx.find_object(Voice)
-    if voice is not None and value:
-        voice.is_quiet = True
+    terminal = ctx.find_object(Terminal)
+    if terminal is not None and value:
+        terminal.is_quiet = True
 
 
 def _set_verbose(ctx: click.Context, _parameter: click.Parameter, value: object) -> None:
-    voice = ctx.find_object(Voice)
-    if voice is not None and value:
-        voice.is_verbose = True
+    terminal = ctx.find_object(Terminal)
+    if terminal is not None and value:
+        terminal.is_verbose = True
 
 
 def common_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ckm.cli.terminal.exit_codes import Failure
 
-__all__ = ["Voice"]
+__all__ = ["Terminal"]
 
 _LIBRARIES = ("ckm", "dp", "dpsgd", "ptable", "rappor", "reports", "risk", "synth", "tables")
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "event", "is_step"}
@@ -43,7 +43,7 @@ _STAGES = {
 }
 
 
-class Voice:
+class Terminal:
     """What the command line says on stderr, and how.
 
     Parameters
@@ -143,13 +143,13 @@ class Voice:
         elif self.is_quiet or not _is_terminal(sys.stderr):
             yield lambda _stage, _done, _total: None
         else:
-            with _progress_bar(self.console) as tell:
-                yield tell
+            with _progress_bar(self.console) as report_progress:
+                yield report_progress
 
     def _json_progress(self) -> Callable[[str, int, int], None]:
         last_stage, last_time = "", 0.0
 
-        def tell(stage: str, done: int, total: int) -> None:
+        def report_progress(stage: str, done: int, total: int) -> None:
             nonlocal last_stage, last_time
             now = time.monotonic()
             if stage == last_stage and now - last_time < _PROGRESS_S:
@@ -161,7 +161,7 @@ class Voice:
                 "%s", stage, extra={"event": "progress", "stage": stage, "share": share}
             )
 
-        return tell
+        return report_progress
 
     def _show_warning(
         self, message: Warning | str, category: type[Warning], *_: object
@@ -174,9 +174,9 @@ class Voice:
 class _Handler(logging.Handler):
     """Renders log records in the style of a voice."""
 
-    def __init__(self, voice: Voice) -> None:
+    def __init__(self, terminal: Terminal) -> None:
         super().__init__()
-        self.voice = voice
+        self.terminal = terminal
 
     def emit(self, record: logging.LogRecord) -> None:
         with _unheard():
@@ -185,8 +185,8 @@ class _Handler(logging.Handler):
     def _emit(self, record: logging.LogRecord) -> None:
         message = record.getMessage()
         extra = {k: v for k, v in vars(record).items() if k not in _STANDARD}
-        if self.voice.is_json:
-            if self.voice.is_quiet and record.levelno < logging.WARNING:
+        if self.terminal.is_json:
+            if self.terminal.is_quiet and record.levelno < logging.WARNING:
                 return
             event = getattr(record, "event", record.msg)
             fields = {k: v for k, v in extra.items() if _is_plain(v)}
@@ -200,11 +200,11 @@ class _Handler(logging.Handler):
             )
         elif record.levelno >= logging.WARNING:
             self._line("!", "yellow", message)
-        elif self.voice.is_quiet:
+        elif self.terminal.is_quiet:
             return
         elif getattr(record, "is_step", False):
             self._line("✔", "green", message)
-        elif self.voice.is_verbose:
+        elif self.terminal.is_verbose:
             details = " ".join(f"{k}={v}" for k, v in extra.items() if _is_plain(v))
             self._line("·", "dim", f"{message} {details}".rstrip())
 
@@ -212,7 +212,7 @@ class _Handler(logging.Handler):
         from rich.text import Text
 
         text = Text.assemble((mark, style), " ", _visible(message))
-        self.voice.console.print(text, soft_wrap=True, highlight=False)
+        self.terminal.console.print(text, soft_wrap=True, highlight=False)
 
 
 def _visible(message: str) -> str:
@@ -277,7 +277,7 @@ def _progress_bar(console: Console) -> Iterator[Callable[[str, int, int], None]]
         task = progress.add_task("starting", total=None)
         stage_now = ""
 
-        def tell(stage: str, done: int, total: int) -> None:
+        def report_progress(stage: str, done: int, total: int) -> None:
             nonlocal task, stage_now
             if stage != stage_now:
                 progress.remove_task(task)
@@ -287,4 +287,4 @@ def _progress_bar(console: Console) -> Iterator[Callable[[str, int, int], None]]
                 )
             progress.update(task, completed=done, total=total if total > 1 else None)
 
-        yield tell
+        yield report_progress

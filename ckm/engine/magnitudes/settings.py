@@ -29,8 +29,8 @@ __all__ = ["MagnitudeNoise", "Rules"]
 
 Rules: TypeAlias = Literal["ckm", "cellkey", "tauargus"]
 
-_MOST_COMPONENTS = 6
-_MOST_DECIMALS = 15
+_MAX_COMPONENTS = 6
+_MAX_DECIMALS = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,17 +264,17 @@ class MagnitudeNoise:
 
     def _range_problems(self) -> Iterator[str]:
         values: Any = self.factors
-        is_list = isinstance(values, tuple) and 1 <= len(values) <= _MOST_COMPONENTS
+        is_list = isinstance(values, tuple) and 1 <= len(values) <= _MAX_COMPONENTS
         if not is_list or not all(_is_number(v) and 0 < v <= 1 for v in values):
-            yield f"factors must be a tuple of 1 to {_MOST_COMPONENTS} numbers in (0, 1]"
+            yield f"factors must be a tuple of 1 to {_MAX_COMPONENTS} numbers in (0, 1]"
         elif values[0] != 1:
             yield f"the first of the factors must be 1, not {values[0]!r}"
         if not _is_number(self.least_noise) or not 0 <= self.least_noise < math.inf:
             yield f"least_noise must be a finite number of at least 0, not {self.least_noise!r}"
-        for name, least in (("decimals", -_MOST_DECIMALS), ("key_decimals", 1)):
+        for name, least in (("decimals", -_MAX_DECIMALS), ("key_decimals", 1)):
             value = getattr(self, name)
             if (name != "decimals" or value is not None) and not (
-                _is_whole(value) and least <= value <= _MOST_DECIMALS
+                _is_whole(value) and least <= value <= _MAX_DECIMALS
             ):
                 yield f"{name} must be a whole number in {least}..15, not {value!r}"
 

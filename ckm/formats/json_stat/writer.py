@@ -34,7 +34,7 @@ CONTENTS = "ContentsCode"
 SUPPRESSED = "Q"
 
 _CHUNK = 1 << 16
-_MOST_DECIMALS = 15
+_MAX_DECIMALS = 15
 
 
 def write_json_stat(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
@@ -202,9 +202,9 @@ def _decimals(values: NDArray[Any]) -> int:
     if not texts:
         return 1
     if any("e" in text for text in texts):
-        return _MOST_DECIMALS
+        return _MAX_DECIMALS
     lengths = [len(text) - 1 - text.index(".") for text in texts if not text.endswith(".0")]
-    return min(max(lengths, default=0), _MOST_DECIMALS)
+    return min(max(lengths, default=0), _MAX_DECIMALS)
 
 
 def _extension(about: TableAbout, *, has_status: bool) -> dict[str, Any]:

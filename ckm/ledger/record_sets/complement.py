@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     Columns = Sequence[NDArray[np.integer]]
 
 __all__ = [
-    "Complements",
+    "NestedDifferences",
     "complement_members",
-    "complement_sums",
-    "complements",
+    "nested_difference_sums",
+    "nested_differences",
     "sketch_of",
 ]
 
@@ -35,7 +35,7 @@ _SEED = 20_270_301
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Complements:
+class NestedDifferences:
     """Pairs of cells of one table, the one inside the other.
 
     Parameters
@@ -53,13 +53,13 @@ class Complements:
     def __len__(self) -> int:
         return len(self.whole)
 
-    def __getitem__(self, wanted: NDArray[np.generic]) -> Complements:
-        return Complements(
+    def __getitem__(self, wanted: NDArray[np.generic]) -> NestedDifferences:
+        return NestedDifferences(
             whole=self.whole[wanted], part=self.part[wanted], axis=self.axis[wanted]
         )
 
 
-def complements(cells: Cells, is_shown: NDArray[np.bool_]) -> Complements:
+def nested_differences(cells: Cells, is_shown: NDArray[np.bool_]) -> NestedDifferences:
     """Find every cell of a table and every published cell around it along one dimension.
 
     Parameters
@@ -71,7 +71,7 @@ def complements(cells: Cells, is_shown: NDArray[np.bool_]) -> Complements:
 
     Returns
     -------
-    Complements
+    NestedDifferences
         The pairs; subtracting the part from the whole gives what a reader can derive.
 
     Examples
@@ -81,7 +81,7 @@ def complements(cells: Cells, is_shown: NDArray[np.bool_]) -> Complements:
     >>> records = pa.table({"sex": ["F", "M"], "key": pa.array([1, 2], pa.uint64())})
     >>> with open_source(records) as source:
     ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
-    >>> found = complements(cells, np.ones(3, bool))
+    >>> found = nested_differences(cells, np.ones(3, bool))
     >>> found.whole.tolist(), found.part.tolist()
     ([2, 2], [0, 1])
     """
@@ -101,12 +101,12 @@ def complements(cells: Cells, is_shown: NDArray[np.bool_]) -> Complements:
             rank = above[rank]
     if not found:
         none = np.zeros(0, np.int64)
-        return Complements(whole=none, part=none, axis=none)
+        return NestedDifferences(whole=none, part=none, axis=none)
     whole, part, axes = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return Complements(whole=whole, part=part, axis=axes)
+    return NestedDifferences(whole=whole, part=part, axis=axes)
 
 
-def complement_sums(sketch: Sketch, pairs: Complements) -> tuple[Words, Numbers]:
+def nested_difference_sums(sketch: Sketch, pairs: NestedDifferences) -> tuple[Words, Numbers]:
     """Return lanes and powers of what is left of the whole of every pair without its part.
 
     Parameters
@@ -114,7 +114,7 @@ def complement_sums(sketch: Sketch, pairs: Complements) -> tuple[Words, Numbers]
     sketch
         The sketches of the cells.
     pairs
-        From `complements`.
+        From `nested_differences`.
 
     Returns
     -------
@@ -123,14 +123,14 @@ def complement_sums(sketch: Sketch, pairs: Complements) -> tuple[Words, Numbers]
 
     Examples
     --------
-    >>> complement_sums(cells.sketch, complements(cells))  # doctest: +SKIP
+    >>> nested_difference_sums(cells.sketch, nested_differences(cells))  # doctest: +SKIP
     """
-    powers = sketch.powers[pairs.whole] - sketch.powers[pairs.part]
-    powers += (powers < 0) * PRIME
-    return sketch.lanes[pairs.whole] ^ sketch.lanes[pairs.part], powers
+    power_sums = sketch.power_sums[pairs.whole] - sketch.power_sums[pairs.part]
+    power_sums += (power_sums < 0) * PRIME
+    return sketch.partitions[pairs.whole] ^ sketch.partitions[pairs.part], power_sums
 
 
-def complement_members(cells: Cells, pairs: Complements) -> tuple[Numbers, Words]:
+def complement_members(cells: Cells, pairs: NestedDifferences) -> tuple[Numbers, Words]:
     """Return the members of what is left, for pairs where that has an empty lane.
 
     They are those of the finest cells in the whole but outside the part of each pair.
@@ -141,7 +141,7 @@ def complement_members(cells: Cells, pairs: Complements) -> tuple[Numbers, Words
     cells
         The cells, with sketches.
     pairs
-        From `complements`.
+        From `nested_differences`.
 
     Returns
     -------

@@ -46,10 +46,10 @@ def differ_by_at_most(threshold: int, first: Residues, second: Residues) -> NDAr
 
     Examples
     --------
-    >>> powers = lambda *members: np.array([[sum(m**i for m in members) for i in (1, 2)]])
-    >>> differ_by_at_most(1, powers(5, 7, 9), powers(5, 9)).tolist()
+    >>> power_sums = lambda *members: np.array([[sum(m**i for m in members) for i in (1, 2)]])
+    >>> differ_by_at_most(1, power_sums(5, 7, 9), power_sums(5, 9)).tolist()
     [True]
-    >>> differ_by_at_most(1, powers(5, 7, 9), powers(5, 8)).tolist()
+    >>> differ_by_at_most(1, power_sums(5, 7, 9), power_sums(5, 8)).tolist()
     [False]
     """
     series = _series(threshold, (first - second) % PRIME)
@@ -64,13 +64,13 @@ def differ_by_at_most(threshold: int, first: Residues, second: Residues) -> NDAr
     return found
 
 
-def _series(threshold: int, powers: Residues) -> list[Residues]:
+def _series(threshold: int, power_sums: Residues) -> list[Residues]:
     """Return the coefficients c[0] to c[threshold + 1]: n c[n] = -Σ P_i c[n - i]."""
-    series = [np.ones(len(powers), np.int64)]
+    series = [np.ones(len(power_sums), np.int64)]
     for n in range(1, threshold + 2):
-        total = np.zeros(len(powers), np.int64)
+        total = np.zeros(len(power_sums), np.int64)
         for i in range(1, n + 1):
-            total = (total + powers[:, i - 1] * series[n - i]) % PRIME
+            total = (total + power_sums[:, i - 1] * series[n - i]) % PRIME
         series.append((PRIME - total) * pow(n, -1, PRIME) % PRIME)
     return series
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckm.ledger.record_sets.complement import (
-    Complements,
+    NestedDifferences,
     complement_members,
-    complement_sums,
-    complements,
+    nested_difference_sums,
+    nested_differences,
     sketch_of,
 )
 from ckm.ledger.storage.record import Record, names_of
@@ -50,7 +50,7 @@ class Entry:
         The cells that the sets are from.
     identity
         For every set its keyed digest; equal sets have equal digests.
-    lanes, powers
+    partitions, power_sums
         For every set those of its sketch.
     cell, axis, whole
         What every set is: a cell of the table; or, where `axis` is not -1, what is left of
@@ -61,8 +61,8 @@ class Entry:
     seal: Seal
     cells: Cells
     identity: Words
-    lanes: Words
-    powers: Numbers
+    partitions: Words
+    power_sums: Numbers
     cell: Numbers
     axis: Numbers
     whole: Numbers
@@ -108,12 +108,12 @@ class Entry:
         sketch = sketch_of(cells)
         is_shown = np.ones(len(cells), bool) if shown is None else shown
         mine = np.flatnonzero((cells.count >= smallest) & is_shown)
-        pairs = complements(cells, is_shown & with_complements)
+        pairs = nested_differences(cells, is_shown & with_complements)
         pairs = pairs[cells.count[pairs.whole] - cells.count[pairs.part] >= smallest]
-        lanes, powers = complement_sums(sketch, pairs)
-        lanes = np.concatenate([sketch.lanes[mine], lanes])
-        powers = np.concatenate([sketch.powers[mine], powers])
-        words = seal.folded([*lanes.T, *powers.T.astype(np.uint64)])
+        partitions, power_sums = nested_difference_sums(sketch, pairs)
+        partitions = np.concatenate([sketch.partitions[mine], partitions])
+        power_sums = np.concatenate([sketch.power_sums[mine], power_sums])
+        words = seal.folded([*partitions.T, *power_sums.T.astype(np.uint64)])
         first = _first(words)
         none = np.full(len(mine), -1, np.int64)
         return cls(
@@ -121,8 +121,8 @@ class Entry:
             seal=seal,
             cells=cells,
             identity=seal.digests(words[first], _IDENTITY),
-            lanes=lanes[first],
-            powers=powers[first],
+            partitions=partitions[first],
+            power_sums=power_sums[first],
             cell=np.concatenate([mine, pairs.part])[first],
             axis=np.concatenate([none, pairs.axis])[first],
             whole=np.concatenate([none, pairs.whole])[first],
@@ -150,7 +150,7 @@ class Entry:
             definition=self.definition,
             others=self.identity[~is_new],
             identity=self.identity[new],
-            powers=self.powers[new].astype(np.uint32),
+            power_sums=self.power_sums[new].astype(np.uint32),
             words=self.seal.digests(words[order], purposes[order]),
             sizes=np.bincount(owners, minlength=len(new)).astype(np.uint8),
             **names_of(self.cells, self.cell[new], self.axis[new], self.whole[new]),
@@ -158,15 +158,15 @@ class Entry:
 
     def _words(self, sets: Numbers) -> tuple[Numbers, Words, Numbers]:
         """Return, still bare, by what sets meet others: places in `sets`, words, purposes."""
-        lanes = self.lanes[sets]
-        owners, lane = np.nonzero(lanes)
-        small = np.flatnonzero((lanes == 0).any(axis=1))
+        partitions = self.partitions[sets]
+        owners, lane = np.nonzero(partitions)
+        small = np.flatnonzero((partitions == 0).any(axis=1))
         if not len(small):
-            return owners, lanes[owners, lane], lane
+            return owners, partitions[owners, lane], lane
         member_of, key = self._members(sets[small])
         return (
             np.concatenate([owners, small[member_of]]),
-            np.concatenate([lanes[owners, lane], key]),
+            np.concatenate([partitions[owners, lane], key]),
             np.concatenate([lane, np.full(len(key), _MEMBER)]),
         )
 
@@ -178,7 +178,7 @@ class Entry:
         place[self.cell[sets[is_cell]]] = np.flatnonzero(is_cell)
         owner = place[sketch.member_cell]
         left = np.flatnonzero(~is_cell)
-        pairs = Complements(
+        pairs = NestedDifferences(
             whole=self.whole[sets[left]], part=self.cell[sets[left]], axis=self.axis[sets[left]]
         )
         pair, key = complement_members(self.cells, pairs)

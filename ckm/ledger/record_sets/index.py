@@ -45,7 +45,7 @@ class Index:
         self._width = width
         self._identities, self._near = Runs(), Runs()
         self._identity = _Grown(np.zeros(0, np.uint64))
-        self._powers = _Grown(np.zeros((0, width + 1), np.uint32))
+        self._power_sums = _Grown(np.zeros((0, width + 1), np.uint32))
         self._entry = _Grown(np.zeros(0, np.uint32))
         self._number = _Grown(np.zeros(0, np.uint32))
 
@@ -88,7 +88,7 @@ class Index:
         self._identities.add(record.identity[new], place[new])
         self._near.add(words, place[sets])
         self._identity.extend(record.identity[new])
-        self._powers.extend(record.powers[new])
+        self._power_sums.extend(record.power_sums[new])
         self._entry.extend(np.full(len(new), number, np.uint32))
         self._number.extend(new.astype(np.uint32))
 
@@ -143,8 +143,10 @@ class Index:
 
     def _differ_by_few(self, record: Record, pairs: Words, threshold: int) -> NDArray[np.bool_]:
         mine = (pairs >> np.uint64(32)).astype(np.int64)
-        powers = self._powers.values[_theirs(pairs)].astype(np.int64)
-        return differ_by_at_most(threshold, record.powers[mine].astype(np.int64), powers)
+        power_sums = self._power_sums.values[_theirs(pairs)].astype(np.int64)
+        return differ_by_at_most(
+            threshold, record.power_sums[mine].astype(np.int64), power_sums
+        )
 
 
 def _words(record: Record, is_wanted: NDArray[np.bool_]) -> tuple[Words, Numbers]:

@@ -43,7 +43,7 @@ class Record:
         no set.
     identity
         For every new set its keyed digest; equal sets have equal digests.
-    powers
+    power_sums
         For every new set the powers of its sketch.
     words
         Set by set the keyed digests of its lanes that are not empty and, if one is, of its
@@ -62,7 +62,7 @@ class Record:
     definition: Definition
     others: Words
     identity: Words
-    powers: NDArray[np.uint32]
+    power_sums: NDArray[np.uint32]
     words: Words
     sizes: NDArray[np.uint8]
     cell: Whole
@@ -92,7 +92,7 @@ class Record:
             definition=definition,
             others=words,
             identity=words,
-            powers=np.zeros((0, 0), np.uint32),
+            power_sums=np.zeros((0, 0), np.uint32),
             words=words,
             sizes=np.zeros(0, np.uint8),
             cell=numbers,

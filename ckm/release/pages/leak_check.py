@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["hidden_texts", "require_clean", "require_clean_texts"]
 
 _FEWEST_LETTERS = 8
-_MOST_SHOWN = 5
+_MAX_SHOWN = 5
 
 
 def hidden_texts(facts: ReleaseFacts, *, more: Iterable[str] = ()) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ def _is_guilty(
 
 
 def _failed(what: str, marks: int, guilty: Sequence[str]) -> CheckFailedError:
-    shown = ", ".join(guilty[:_MOST_SHOWN]) + ", …" * (len(guilty) > _MOST_SHOWN)
+    shown = ", ".join(guilty[:_MAX_SHOWN]) + ", …" * (len(guilty) > _MAX_SHOWN)
     way = f"take the secret, the folder or the hash out of: {shown}"
     return CheckFailedError(
         f"The release check 'public-scan' failed (found marks {marks}): {what} "

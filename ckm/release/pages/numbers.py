@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_facts"]
 
-_MOST_SHOWN = 3
+_MAX_SHOWN = 3
 
 
 def read_facts(path: Path) -> ReleaseFacts:
@@ -60,10 +60,10 @@ def read_facts(path: Path) -> ReleaseFacts:
         return TypeAdapter(ReleaseFacts).validate_json(text, strict=True)
     except ValidationError as error:
         places = [".".join(map(str, e["loc"])) for e in error.errors(include_input=False)]
-        more = f", and {len(places) - _MOST_SHOWN} more" * (len(places) > _MOST_SHOWN)
+        more = f", and {len(places) - _MAX_SHOWN} more" * (len(places) > _MAX_SHOWN)
         if not any(places):
             raise _unfit(path, "it is not valid JSON in UTF-8") from None
-        raise _unfit(path, f"look at {', '.join(places[:_MOST_SHOWN])}{more}") from None
+        raise _unfit(path, f"look at {', '.join(places[:_MAX_SHOWN])}{more}") from None
     except (ValueError, RecursionError) as error:
         if isinstance(error, ReleaseError):
             raise

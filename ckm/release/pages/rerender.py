@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Page", "remake_report"]
 
-_MOST_SHOWN = 5
+_MAX_SHOWN = 5
 _PAPERS = frozenset({".csv", ".docx", ".htm", ".md", ".odt", ".pdf", ".svg", ".txt"})
 _EDITIONS: tuple[Edition, ...] = ("public", "internal")
 _PAGES = {page_name(edition, language) for edition in _EDITIONS for language in LANGUAGES}
@@ -232,7 +232,7 @@ def _require_unchanged(folder: Path, manifest: dict[str, Any]) -> None:
         if not (is_manifest and follows_from(manifest, path.read_bytes())):
             off.append(f"{part}/{file['file']} (changed)")
     if off:
-        shown = ", ".join(off[:_MOST_SHOWN]) + ", …" * (len(off) > _MOST_SHOWN)
+        shown = ", ".join(off[:_MAX_SHOWN]) + ", …" * (len(off) > _MAX_SHOWN)
         raise CheckFailedError(
             f"Files of the release are not those that were released: {shown}.",
             hint="put the released files back, or make the release again",

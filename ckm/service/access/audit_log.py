@@ -11,7 +11,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any
 
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ class Audit:
 
         Raises
         ------
-        Mistake
+        ClientError
             If it cannot be written whole; then there is no answer.
         """
         if self._path is None:
@@ -62,7 +62,7 @@ class Audit:
                 self._append(line.encode())
         except OSError as error:
             logger.error("audit log failed", extra={"error": error.strerror})  # noqa: TRY400
-            raise Mistake("busy") from None
+            raise ClientError("busy") from None
 
     def close(self) -> None:
         """Close the file."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckm.service.access.request_quota import open_budgets, prune
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -145,7 +145,7 @@ class Rates:
 
         Raises
         ------
-        Mistake
+        ClientError
             If it cannot be counted; then there is no answer.
         """
         limits = {"hour": limit} | ({} if per_day is None else {"day": per_day})
@@ -164,7 +164,7 @@ class Rates:
 
         Raises
         ------
-        Mistake
+        ClientError
             If it cannot be counted; then there is no answer.
 
         Examples
@@ -188,7 +188,7 @@ class Rates:
             if self._connection.in_transaction:
                 self._connection.rollback()
             logger.error("budgets failed", extra={"error": type(error).__name__})  # noqa: TRY400
-            raise Mistake("busy") from None
+            raise ClientError("busy") from None
 
     def _take(self, caller: str, limits: Mapping[str, int], cost: int) -> Budget:
         if cost:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["open_budgets", "prune"]
 
 _OURS = 0x434B4D42  # so that no other database is taken for one of budgets
-_MOST_ROWS = 200_000
+_MAX_ROWS = 200_000
 _WAIT_S = 0.5
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS used (
@@ -95,9 +95,9 @@ def prune(connection: sqlite3.Connection, now: float) -> None:
     """
     connection.execute("DELETE FROM used WHERE until <= ?", (now,))
     (rows,) = connection.execute("SELECT count(*) FROM used").fetchone()
-    if rows > _MOST_ROWS:
+    if rows > _MAX_ROWS:
         connection.execute(
             'DELETE FROM used WHERE (caller, "window") IN'
             ' (SELECT caller, "window" FROM used ORDER BY used, until LIMIT ?)',
-            (rows - _MOST_ROWS // 2,),
+            (rows - _MAX_ROWS // 2,),
         )

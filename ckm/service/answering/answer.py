@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ckm.service.answering.cells.cell_cache import Cubes
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.ledger_hook import Publication
 from ckm.service.answering.query import Selection
 from ckm.service.answering.query_plan import Planner
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Answerer"]
 
-_MOST_CELLS = 40_000_000  # whatever the rules say
+_MAX_CELLS = 40_000_000  # whatever the rules say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class Answerer:
         limits = service.limits
         self.cubes = Cubes(
             self._prepared,
-            most_bytes=limits.cache_bytes // 2,
+            max_bytes=limits.cache_bytes // 2,
             scans=limits.concurrent_scans,
             timeout_s=limits.seconds,
         )
@@ -121,18 +121,16 @@ class Answerer:
 
         Raises
         ------
-        Mistake
+        ClientError
             If the filter or the measures are wrong.
         tables.StoppedError
             If it takes too long, or was called off.
         """
         deadline = deadline or Deadline()
         rules = settings or self.settings
-        rules = replace(
-            rules, maximum_cells=min(rules.maximum_cells or _MOST_CELLS, _MOST_CELLS)
-        )
+        rules = replace(rules, maximum_cells=min(rules.maximum_cells or _MAX_CELLS, _MAX_CELLS))
         if "weighted" in query.measures and not self.is_weighted:
-            raise Mistake("no_weight")
+            raise ClientError("no_weight")
         plan = self.planner.plan(query)
         finding = judge_shape(self.planner.shape(query, plan), rules)
         if finding is not None:

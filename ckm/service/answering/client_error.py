@@ -11,7 +11,7 @@ from ckm.service.answering.words.messages import Phrase, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Mistake"]
+__all__ = ["ClientError"]
 
 _LONGEST = 200
 _STATUS = {
@@ -37,7 +37,7 @@ _STATUS = {
 }
 
 
-class Mistake(CkmError):  # noqa: N818  (it is the caller's)
+class ClientError(CkmError):  # noqa: N818  (it is the caller's)
     """A request that cannot be answered as it stands.
 
     Parameters
@@ -51,8 +51,8 @@ class Mistake(CkmError):  # noqa: N818  (it is the caller's)
 
     Examples
     --------
-    >>> mistake = Mistake("no_variable", name="sexe", known=["sex", "age"])
-    >>> mistake.status, mistake.suggestion
+    >>> client_error = ClientError("no_variable", name="sexe", known=["sex", "age"])
+    >>> client_error.status, client_error.suggestion
     (400, 'sex')
     """
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ckm.ledger import Definition, LedgerError, ThinDifferenceError
 from ckm.service.answering.cells.lru_cache import Cache
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.rules.finding import Finding
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ __all__ = ["Recorder"]
 
 logger = logging.getLogger(__name__)
 
-_MOST_BYTES = 16_000_000
-_MOST_NAMED = 20
+_MAX_BYTES = 16_000_000
+_MAX_NAMED = 20
 _FOUND = Finding(rule="thin_difference", tries=("thin_difference_try",))
 
 
@@ -38,7 +38,7 @@ class Recorder:
         What the service file says of it.
     name
         What the service's tables are called there.
-    most_sets
+    max_sets
         Above so many sets of records in the ledger no new table is recorded.
 
     Examples
@@ -48,16 +48,16 @@ class Recorder:
     """
 
     def __init__(
-        self, ledger: Ledger, rules: JobLedger, *, name: str, most_sets: int = 5_000_000
+        self, ledger: Ledger, rules: JobLedger, *, name: str, max_sets: int = 5_000_000
     ) -> None:
         self._ledger = ledger
         self._name = name
-        self._most_sets = most_sets
+        self._max_sets = max_sets
         self._rules = rules
         self.policy: str = rules.policy
         self.width = ledger.width
         # The records do not change while a service runs: what it recorded stays recorded.
-        self._answered: Cache[tuple[Finding | None]] = Cache(_MOST_BYTES, size=lambda _: 100)
+        self._answered: Cache[tuple[Finding | None]] = Cache(_MAX_BYTES, size=lambda _: 100)
 
     def review(self, publication: Publication) -> Finding | None:
         """Return what speaks against a publication; record it where nothing does.
@@ -69,7 +69,7 @@ class Recorder:
 
         Raises
         ------
-        Mistake
+        ClientError
             If the ledger cannot be written; then there is no answer.
         """
         query = publication.query
@@ -84,7 +84,7 @@ class Recorder:
             return _FOUND
         except LedgerError as error:
             logger.error("ledger failed", extra={"problem": error.problem})  # noqa: TRY400
-            raise Mistake("busy") from None
+            raise ClientError("busy") from None
         finding = _FOUND if pairs else None
         if pairs:
             self._note(pairs)
@@ -93,10 +93,10 @@ class Recorder:
 
     def _publish(self, publication: Publication) -> tuple[ThinPair, ...]:
         definition = self._definition(publication)
-        is_full = self._ledger.sets >= self._most_sets
+        is_full = self._ledger.sets >= self._max_sets
         if is_full and not self._ledger.is_known(definition, history=self._rules.history):
             logger.error("ledger full", extra={"sets": self._ledger.sets})
-            raise Mistake("ledger_full")
+            raise ClientError("ledger_full")
         cells, is_shown = publication.cells()
         entry = self._ledger.entry(cells, definition, shown=is_shown)
         return self._ledger.publish(
@@ -104,7 +104,7 @@ class Recorder:
             policy=self._rules.policy,
             history=self._rules.history,
             also=self._rules.also,
-            most=_MOST_NAMED,
+            most=_MAX_NAMED,
         )
 
     def _definition(self, publication: Publication) -> Definition:

@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckm.service.answering.variables import Variable
 
-__all__ = ["codelists_of", "most_patterns", "parts_of", "ranks_of", "split_codes"]
+__all__ = ["codelists_of", "max_patterns", "parts_of", "ranks_of", "split_codes"]
 
-_MOST_PATTERNS = 50
-_MOST_LOOKS = 1_000_000
+_MAX_PATTERNS = 50
+_MAX_LOOKS = 1_000_000
 
 _CALL = re.compile(r"(top|bottom|range|from|to)\((.*)\)", re.IGNORECASE | re.DOTALL)
-_MOST_STARS = 4
+_MAX_STARS = 4
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
@@ -79,7 +79,7 @@ def codelists_of(variable: Variable) -> dict[str, int | None]:
     return lists
 
 
-def most_patterns(variable: Variable) -> int:
+def max_patterns(variable: Variable) -> int:
     """Return how many patterns may select from a variable; each looks at every category.
 
     Parameters
@@ -92,7 +92,7 @@ def most_patterns(variable: Variable) -> int:
     int
         50, and fewer where there are more than 20,000 categories.
     """
-    return max(1, min(_MOST_PATTERNS, _MOST_LOOKS // len(variable.codes)))
+    return max(1, min(_MAX_PATTERNS, _MAX_LOOKS // len(variable.codes)))
 
 
 def ranks_of(
@@ -117,12 +117,14 @@ def ranks_of(
 
     Raises
     ------
-    Mistake
+    ClientError
         If an expression cannot be read or selects nothing.
     """
     lists = codelists_of(variable)
     if codelist is not None and codelist not in lists:
-        raise Mistake("bad_codelist", variable=variable.name, name=codelist, known=list(lists))
+        raise ClientError(
+            "bad_codelist", variable=variable.name, name=codelist, known=list(lists)
+        )
     level = lists[codelist] if codelist is not None else None
     listing = _Listing(variable, variable.ranks(level).tolist(), is_level=level is not None)
     found: dict[int, None] = dict.fromkeys(listing.ranks) if codes is None else {}
@@ -133,14 +135,14 @@ def ranks_of(
             found[rank] = None
             continue
         patterns += 1
-        if patterns > most_patterns(variable):
-            limit = most_patterns(variable)
-            raise Mistake("too_many_patterns", variable=variable.name, limit=limit)
+        if patterns > max_patterns(variable):
+            limit = max_patterns(variable)
+            raise ClientError("too_many_patterns", variable=variable.name, limit=limit)
         found |= dict.fromkeys(_selected(listing, code))
     if is_single:
         found = dict.fromkeys(parts_of(variable, list(found), 0))
     if not found:
-        raise Mistake("nothing_selected", variable=variable.name)
+        raise ClientError("nothing_selected", variable=variable.name)
     return tuple(found)
 
 
@@ -164,7 +166,7 @@ class _Listing:
     def place(self, code: str) -> int:
         rank = self.variable.rank(code)
         if rank is None or rank not in self.places:
-            raise Mistake("no_category", variable=self.variable.name, name=code)
+            raise ClientError("no_category", variable=self.variable.name, name=code)
         return self.places[rank]
 
 
@@ -176,7 +178,7 @@ def _selected(listing: _Listing, code: str) -> list[int]:
         return _matching(listing, code)
     variable = listing.variable
     known = [variable.codes[r] for r in listing.ranks[:5000]]
-    raise Mistake("no_category", variable=variable.name, name=code, known=known)
+    raise ClientError("no_category", variable=variable.name, name=code, known=known)
 
 
 def _matching(listing: _Listing, code: str) -> list[int]:
@@ -187,8 +189,8 @@ def _matching(listing: _Listing, code: str) -> list[int]:
         "".join("[\\s\\S]" if sign == "?" else re.escape(sign) for sign in part)
         for part in code.split("*")
     ]
-    if len(parts) > _MOST_STARS + 1:
-        raise Mistake("bad_expression", variable=listing.variable.name, name=code)
+    if len(parts) > _MAX_STARS + 1:
+        raise ClientError("bad_expression", variable=listing.variable.name, name=code)
     if len(parts) > 1:
         # A part is found where it comes first, for good, so that no pattern takes long.
         inner = "".join(f"(?>[\\s\\S]*?{part})" for part in parts[1:-1])
@@ -208,13 +210,13 @@ def _called(listing: _Listing, code: str, call: tuple[str, list[str]]) -> list[i
     ranks = listing.ranks
     if word in {"top", "bottom"}:
         if not 1 <= len(given) <= 2 or not all(_NUMBER.fullmatch(n) for n in given):
-            raise Mistake("bad_expression", variable=listing.variable.name, name=code)
+            raise ClientError("bad_expression", variable=listing.variable.name, name=code)
         count, offset = int(given[0]), int(given[1]) if len(given) > 1 else 0
         if word == "top":
             return ranks[offset : offset + count]
         return ranks[::-1][offset : offset + count][::-1]
     if len(given) != (2 if word == "range" else 1):
-        raise Mistake("bad_expression", variable=listing.variable.name, name=code)
+        raise ClientError("bad_expression", variable=listing.variable.name, name=code)
     places = [listing.place(end) for end in given]
     if word == "from":
         return ranks[places[0] :]

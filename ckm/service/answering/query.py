@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckm.service.answering.cells.lru_cache import digest_of
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.words.messages import Phrase
 
 if TYPE_CHECKING:
@@ -89,17 +89,17 @@ def query_of_request(
 
     Raises
     ------
-    Mistake
+    ClientError
         If the request does not fit the variables.
     """
     chosen = select or {}
     _require_known([*dimensions, *chosen], variables)
     for name in dimensions:
         if dimensions.count(name) > 1:
-            raise Mistake("repeated", name=name)
+            raise ClientError("repeated", name=name)
     for name in chosen:
         if name not in dimensions:
-            raise Mistake("no_variable", name=name)
+            raise ClientError("no_variable", name=name)
     _require_measures(measures)
     selections = []
     for name in dimensions:
@@ -122,15 +122,15 @@ def query_of_request(
 def _require_known(names: Iterable[str], variables: Mapping[str, Variable]) -> None:
     for name in names:
         if name not in variables:
-            raise Mistake("no_variable", name=name, known=list(variables))
+            raise ClientError("no_variable", name=name, known=list(variables))
 
 
 def _require_measures(measures: Sequence[str]) -> None:
     for name in measures:
         if name not in _MEASURES or measures.count(name) > 1:
-            raise Mistake("bad_parameter", name="measures")
+            raise ClientError("bad_parameter", name="measures")
     if not measures:
-        raise Mistake("bad_parameter", name="measures")
+        raise ClientError("bad_parameter", name="measures")
 
 
 def _ranks_of(variable: Variable, codes: Sequence[str]) -> list[int]:
@@ -138,14 +138,14 @@ def _ranks_of(variable: Variable, codes: Sequence[str]) -> list[int]:
     for code in codes:
         rank = variable.rank(code)
         if rank is None:
-            raise Mistake("no_category", variable=variable.name, name=code)
+            raise ClientError("no_category", variable=variable.name, name=code)
         ranks.append(rank)
     if len(set(ranks)) < len(ranks):
         times = Counter(ranks)
         twice = next(c for c, r in zip(codes, ranks, strict=True) if times[r] > 1)
-        raise Mistake("repeated", name=twice)
+        raise ClientError("repeated", name=twice)
     if not ranks:
-        raise Mistake("nothing_selected", variable=variable.name)
+        raise ClientError("nothing_selected", variable=variable.name)
     return ranks
 
 
@@ -160,7 +160,7 @@ def _level_sets(
     known = {*names, *(level for levels in nested.values() for level in levels)}
     for name in (name for margin in margins for name in margin):
         if name not in known:
-            raise Mistake("no_variable", name=name, known=sorted(known))
+            raise ClientError("no_variable", name=name, known=sorted(known))
     try:
         from tables import Hierarchy
 
@@ -175,5 +175,5 @@ def _level_sets(
         )
     except RequestError as error:
         told = Phrase(key="bad_margins", filled={"said": error.problem})
-        raise Mistake("bad_request", detail=told) from None
+        raise ClientError("bad_request", detail=told) from None
     return frozenset(request.level_sets([len(v.level_names) + 1 for v in variables]))

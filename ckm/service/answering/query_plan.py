@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ckm.service.answering.cells.lru_cache import Cache, digest_of
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.query import Selection
 from ckm.service.answering.words.messages import Phrase
 from ckm.service.rules import Shape
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "Planner"]
 
-_MOST_FILTER_BYTES = 16_000_000
+_MAX_FILTER_BYTES = 16_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class Planner:
         self._variables = variables
         self._area = area
         self._coded: Cache[frozenset[Condition]] = Cache(
-            _MOST_FILTER_BYTES, size=lambda conditions: sum(c.nbytes for c in conditions) + 300
+            _MAX_FILTER_BYTES, size=lambda conditions: sum(c.nbytes for c in conditions) + 300
         )
 
     def plan(self, query: Query) -> Plan:
@@ -105,7 +105,7 @@ class Planner:
 
         Raises
         ------
-        Mistake
+        ClientError
             If its filter is wrong.
         """
         active = tuple(s for s in query.selections if any(s.ranks))
@@ -245,7 +245,7 @@ class Planner:
             try:
                 known = self._prepared.conditions(where)
             except FilterError as error:
-                raise Mistake("bad_filter", detail=_filter_phrase(error)) from None
+                raise ClientError("bad_filter", detail=_filter_phrase(error)) from None
             self._coded.put(key, known)
         return known
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Rendered", "about_answer", "etag_of", "file_name", "render"]
 
-_MOST_SIGNS = 120
+_MAX_SIGNS = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ def file_name(table: str, names: Iterable[str], *, format: str) -> str:  # noqa:
     kind = FORMATS[format]
     suffix = ".zip" if kind.media_type == "application/zip" else kind.suffixes[0]
     parts = [re.sub(r"[^A-Za-z0-9_]+", "_", part) for part in (table, *names)]
-    return "-".join(parts)[:_MOST_SIGNS] + suffix
+    return "-".join(parts)[:_MAX_SIGNS] + suffix
 
 
 def about_answer(

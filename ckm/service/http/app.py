@@ -12,10 +12,10 @@ from starlette.requests import ClientDisconnect
 
 from ckm import __version__
 from ckm.config.service.service import RECONSTRUCTION
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.http import openapi
-from ckm.service.http.middleware import Edge
-from ckm.service.http.request_context import Front
+from ckm.service.http.middleware import RequestLimits
+from ckm.service.http.request_context import RequestContext
 from ckm.service.http.request_parsing import is_local, parameters_of
 from ckm.service.http.routes.data import Selections
 from ckm.service.http.routes.jobs import Requests
@@ -25,7 +25,7 @@ from ckm.service.page import Page
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-    from ckm.service.table_service import Desk
+    from ckm.service.table_service import TableService
 
 __all__ = ["make_app"]
 
@@ -42,15 +42,15 @@ _EXPOSED = [
 ]
 
 
-def make_app(desk: Desk) -> ASGIApp:
+def make_app(table_service: TableService) -> ASGIApp:
     """Make the application of a service.
 
     Parameters
     ----------
-    desk
+    table_service
         Where requests are answered.
     """
-    service = desk.service
+    service = table_service.service
     app = FastAPI(
         title=service.title[service.languages[0]],
         version=__version__,
@@ -59,8 +59,13 @@ def make_app(desk: Desk) -> ASGIApp:
         redoc_url=None,
         redirect_slashes=False,
     )
-    front = Front(desk)
-    groups = (Descriptions(front), Selections(front), Requests(front), _Operation(front))
+    context = RequestContext(table_service)
+    groups = (
+        Descriptions(context),
+        Selections(context),
+        Requests(context),
+        _Operation(context),
+    )
     for route in openapi.ROUTES:
         app.add_api_route(
             route.path,
@@ -73,14 +78,14 @@ def make_app(desk: Desk) -> ASGIApp:
             response_class=Response,
             status_code=route.status,
         )
-    Page(front).add_to(app)
-    told = openapi.finished(app.openapi(), service)
-    app.openapi = lambda: told  # type: ignore[method-assign]
-    app.add_exception_handler(Mistake, front.mistaken)
-    app.add_exception_handler(HTTPException, front.not_served)
-    app.add_exception_handler(RequestValidationError, front.not_valid)
-    app.add_exception_handler(ClientDisconnect, front.not_whole)
-    app.add_exception_handler(Exception, front.mistaken)
+    Page(context).add_to(app)
+    response = openapi.finished(app.openapi(), service)
+    app.openapi = lambda: response  # type: ignore[method-assign]
+    app.add_exception_handler(ClientError, context.mistaken)
+    app.add_exception_handler(HTTPException, context.not_served)
+    app.add_exception_handler(RequestValidationError, context.not_valid)
+    app.add_exception_handler(ClientDisconnect, context.not_whole)
+    app.add_exception_handler(Exception, context.mistaken)
     made: ASGIApp = app
     if service.access.origins:
         made = CORSMiddleware(
@@ -90,12 +95,12 @@ def make_app(desk: Desk) -> ASGIApp:
             allow_headers=["Authorization", "Content-Type", "If-None-Match"],
             expose_headers=_EXPOSED,
         )
-    return Edge(
+    return RequestLimits(
         made,
         languages=service.languages,
-        most_bytes=service.limits.request_bytes,
+        max_bytes=service.limits.request_bytes,
         seconds=service.limits.seconds,
-        metrics=desk.metrics,
+        metrics=table_service.metrics,
         notice=RECONSTRUCTION if service.access.accepts_reconstruction else "",
     )
 
@@ -103,9 +108,9 @@ def make_app(desk: Desk) -> ASGIApp:
 class _Operation:
     """Routes for those who run the service."""
 
-    def __init__(self, front: Front) -> None:
-        self._front = front
-        self._desk = front.desk
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self._table_service = context.table_service
 
     async def get_health(self, request: Request) -> Response:
         parameters_of(request, known=())
@@ -118,7 +123,7 @@ class _Operation:
     async def get_metrics(self, request: Request) -> Response:
         parameters_of(request, known=())
         if not is_local(request):
-            caller, _ = await self._front.enter(request, cost=0)
+            caller, _ = await self._context.enter(request, cost=0)
             if caller.role != "officer":
-                raise Mistake("not_allowed")
-        return Response(self._desk.figures(), media_type="text/plain; version=0.0.4")
+                raise ClientError("not_allowed")
+        return Response(self._table_service.figures(), media_type="text/plain; version=0.0.4")

@@ -12,7 +12,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.words.messages import Phrase
 from ckm.service.http.problem_details import problem_of_mistake
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ckm.service.process.metrics import Metrics
 
-__all__ = ["Edge", "language_of"]
+__all__ = ["RequestLimits", "language_of"]
 
 logger = logging.getLogger("ckm.service")
 
@@ -35,10 +35,10 @@ _HEADERS = {
     b"permissions-policy": b"interest-cohort=()",
     b"cross-origin-opener-policy": b"same-origin",
 }
-_MOST_HEADERS = 100
+_MAX_HEADERS = 100
 
 
-class Edge:
+class RequestLimits:
     """Wraps the application.
 
     Parameters
@@ -47,7 +47,7 @@ class Edge:
         The application.
     languages
         The languages of the service, the default first.
-    most_bytes
+    max_bytes
         The largest body of a request.
     seconds
         The longest time for a body to arrive.
@@ -62,14 +62,14 @@ class Edge:
         app: ASGIApp,
         *,
         languages: tuple[str, ...],
-        most_bytes: int,
+        max_bytes: int,
         seconds: float,
         metrics: Metrics,
         notice: str = "",
     ) -> None:
         self.app = app
         self._languages = languages
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._seconds = seconds
         self._metrics = metrics
         self._headers = _HEADERS | ({b"ckm-notice": notice.encode()} if notice else {})
@@ -93,30 +93,30 @@ class Edge:
             self._require_small(scope)
             await self.app(scope, self._bounded(receive), sending)
         except Exception as error:  # noqa: BLE001  (the last resort)
-            mistake = error if isinstance(error, Mistake) else _noted(error)
+            client_error = error if isinstance(error, ClientError) else _noted(error)
             if not status:
                 language = language_of(scope, self._languages)
                 # Where the next request begins may be told differently by a proxy.
                 headers = {"Connection": "close"} if _is_ambiguous(scope) else {}
-                answer = problem_of_mistake(mistake, language, headers=headers)
+                answer = problem_of_mistake(client_error, language, headers=headers)
                 await answer(scope, receive, sending)
         finally:
             self._note(scope, status, time.perf_counter() - started)
 
     def _require_small(self, scope: Scope) -> None:
-        if len(scope["headers"]) > _MOST_HEADERS:
-            raise Mistake(
+        if len(scope["headers"]) > _MAX_HEADERS:
+            raise ClientError(
                 "bad_request",
-                detail=Phrase(key="many_headers", filled={"limit": _MOST_HEADERS}),
+                detail=Phrase(key="many_headers", filled={"limit": _MAX_HEADERS}),
             )
         if _is_ambiguous(scope):
-            raise Mistake("bad_request", detail=Phrase(key="two_lengths"))
+            raise ClientError("bad_request", detail=Phrase(key="two_lengths"))
         for name, text in scope["headers"]:
             if name == b"content-length":
                 if not text.isdigit():
-                    raise Mistake("bad_request", detail=Phrase(key="bad_length"))
-                if int(text[:20]) > self._most_bytes:
-                    raise Mistake("too_large", limit=self._most_bytes)
+                    raise ClientError("bad_request", detail=Phrase(key="bad_length"))
+                if int(text[:20]) > self._max_bytes:
+                    raise ClientError("too_large", limit=self._max_bytes)
 
     def _bounded(self, receive: Receive) -> Receive:
         """Bound the bytes of a body, and the time it takes to arrive."""
@@ -132,12 +132,12 @@ class Edge:
                 left = max(0.0, deadline - time.monotonic())
                 message = await asyncio.wait_for(receive(), left)
             except TimeoutError:
-                raise Mistake("slow_request") from None
+                raise ClientError("slow_request") from None
             if message["type"] == "http.request":
                 taken += len(message.get("body", b""))
                 is_whole = not message.get("more_body", False)
-                if taken > self._most_bytes:
-                    raise Mistake("too_large", limit=self._most_bytes)
+                if taken > self._max_bytes:
+                    raise ClientError("too_large", limit=self._max_bytes)
             return message
 
         return receiving
@@ -187,15 +187,15 @@ def language_of(scope: Scope, languages: tuple[str, ...]) -> str:
         if name == "lang" and text in languages:
             return str(text)
     accepted = next((v for k, v in scope["headers"] if k == b"accept-language"), b"")
-    wishes: list[tuple[float, int, str]] = []
+    criteria: list[tuple[float, int, str]] = []
     for place, part in enumerate(accepted.decode("latin-1")[:1000].split(",")):
         tag, _, weight = part.partition(";q=")
         try:
             share = float(weight or 1)
         except ValueError:
             continue
-        wishes.append((-share, place, tag.strip().lower().split("-")[0]))
-    for share, _, tag in sorted(wishes):
+        criteria.append((-share, place, tag.strip().lower().split("-")[0]))
+    for share, _, tag in sorted(criteria):
         if tag in languages and share < 0:
             return str(tag)
     return languages[0]
@@ -208,13 +208,13 @@ def _with_headers(message: Message, more: Mapping[bytes, bytes]) -> Message:
     return {**message, "headers": headers}
 
 
-def _noted(error: BaseException) -> Mistake:
+def _noted(error: BaseException) -> ClientError:
     """Log a fault of ours by its kind and its place, and nothing more of it."""
     logger.error(
         "request failed",
         extra={"error": type(error).__name__, "place": _place(error)},
     )
-    return Mistake("internal")
+    return ClientError("internal")
 
 
 def _place(error: BaseException) -> str:

@@ -224,7 +224,7 @@ def responses(route: Route) -> dict[int | str, dict[str, Any]]:
         content[FORMATS["json-stat2"].media_type] = {"schema": ANSWERS["table"]}
     if route.path == "/metrics":
         content = {"text/plain": {}}
-    told: dict[int | str, dict[str, Any]] = {
+    response: dict[int | str, dict[str, Any]] = {
         status: {
             "description": words,
             "content": {"application/problem+json": {"schema": PROBLEM}},
@@ -238,19 +238,19 @@ def responses(route: Route) -> dict[int | str, dict[str, Any]]:
         if status in _problems_of(route)
     }
     if route.status == 204:
-        return {204: {"description": "Given up."}, **told}
-    told[200] = {"description": "The answer.", "content": content}
+        return {204: {"description": "Given up."}, **response}
+    response[200] = {"description": "The answer.", "content": content}
     if route.is_cached or route.is_table:
-        told[200]["headers"] = _ETAG | _LANGUAGE
+        response[200]["headers"] = _ETAG | _LANGUAGE
     if route.is_cached:
-        told[304] = {"description": "You have it already.", "headers": _ETAG}
+        response[304] = {"description": "You have it already.", "headers": _ETAG}
     if route.handler == "post_request":
-        told[202] = {
+        response[202] = {
             "description": "A job; ask at its Location.",
             "content": {"application/json": {"schema": ANSWERS["get_request"]}},
             "headers": {"Location": {"schema": _TEXT, "required": True}},
         }
-    return told
+    return response
 
 
 def _problems_of(route: Route) -> set[int]:
@@ -330,21 +330,21 @@ def _ours(operation: dict[str, Any], service: Service) -> dict[str, Any]:
 
 
 def _parameter(name: str, route: Route, service: Service) -> dict[str, Any]:
-    told = {"name": name, "in": "query", "required": False, **_PARAMETERS[name]}
+    response = {"name": name, "in": "query", "required": False, **_PARAMETERS[name]}
     if name == "lang":
-        told["schema"] = {"type": "string", "enum": list(service.languages)}
+        response["schema"] = {"type": "string", "enum": list(service.languages)}
     if name == "outputFormat" and not route.is_table:
-        told["schema"] = {"type": "string", "enum": ["json-stat2"]}
-    if told.get("style") == "deepObject":
+        response["schema"] = {"type": "string", "enum": ["json-stat2"]}
+    if response.get("style") == "deepObject":
         names = list(service.variables)
         if name == "valuecodes":
             names.append(CONTENTS)
-        told["schema"] = {
+        response["schema"] = {
             "type": "object",
-            "properties": dict.fromkeys(names, told["schema"]),
+            "properties": dict.fromkeys(names, response["schema"]),
             "additionalProperties": False,
         }
-    return told
+    return response
 
 
 def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:

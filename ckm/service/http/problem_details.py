@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckm.service.answering.client_error import Mistake
+    from ckm.service.answering.client_error import ClientError
     from ckm.service.answering.refusal import Refusal
 
 __all__ = ["ProblemResponse", "problem_of_mistake", "problem_of_refusal"]
@@ -39,22 +39,28 @@ def _problem(
 
 
 def problem_of_mistake(
-    mistake: Mistake, language: str, *, headers: Mapping[str, str] | None = None
+    client_error: ClientError, language: str, *, headers: Mapping[str, str] | None = None
 ) -> ProblemResponse:
     """Tell what a caller got wrong.
 
     Parameters
     ----------
-    mistake, language
+    client_error, language
         The mistake, and the language of its words.
     headers
         More headers.
     """
-    told = {"Content-Language": language, **(headers or {})}
-    if mistake.status == 401:
-        told["WWW-Authenticate"] = 'Bearer realm="ckm"'
-    more = {} if mistake.suggestion is None else {"suggestion": mistake.suggestion}
-    return _problem(mistake.status, mistake.key, mistake.words(language), headers=told, **more)
+    response = {"Content-Language": language, **(headers or {})}
+    if client_error.status == 401:
+        response["WWW-Authenticate"] = 'Bearer realm="ckm"'
+    more = {} if client_error.suggestion is None else {"suggestion": client_error.suggestion}
+    return _problem(
+        client_error.status,
+        client_error.key,
+        client_error.words(language),
+        headers=response,
+        **more,
+    )
 
 
 def problem_of_refusal(
@@ -69,13 +75,13 @@ def problem_of_refusal(
     headers
         More headers.
     """
-    told = refusal.to_json(language)
+    response = refusal.to_json(language)
     return _problem(
         403,
         refusal.reason,
-        told["detail"],
+        response["detail"],
         headers={"Content-Language": language, **(headers or {})},
         reason=refusal.reason,
         dimension=refusal.dimension,
-        **{"try": told["try"]},
+        **{"try": response["try"]},
     )

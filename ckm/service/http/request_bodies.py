@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
 from ckm.formats import FORMATS
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.words.messages import Phrase
 
 __all__ = ["RequestBody", "SelectionBody", "parse_body"]
@@ -85,7 +85,7 @@ def parse_body(raw: bytes, model: type[Model]) -> Model:
 
     Raises
     ------
-    Mistake
+    ClientError
         If it is no JSON of that shape; names given twice, NaN and half characters are none.
 
     Examples
@@ -100,16 +100,16 @@ def parse_body(raw: bytes, model: type[Model]) -> Model:
         json.dumps(document, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         key = error.key if isinstance(error, _BodyError) else "no_json"
-        raise Mistake("bad_body", detail=Phrase(key=key)) from None
+        raise ClientError("bad_body", detail=Phrase(key=key)) from None
     try:
         return model.model_validate(document)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        told = Phrase(key="bad_field", filled={"name": place, "said": first["msg"]})
-        raise Mistake("bad_body", detail=told) from None
+        response = Phrase(key="bad_field", filled={"name": place, "said": first["msg"]})
+        raise ClientError("bad_body", detail=response) from None
     except RecursionError:
-        raise Mistake("bad_body", detail=Phrase(key="too_deep")) from None
+        raise ClientError("bad_body", detail=Phrase(key="too_deep")) from None
 
 
 class _BodyError(ValueError):

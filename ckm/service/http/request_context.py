@@ -12,7 +12,7 @@ import anyio.to_thread
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.refusal import Refusal
 from ckm.service.http.middleware import language_of
 from ckm.service.http.problem_details import problem_of_mistake, problem_of_refusal
@@ -28,32 +28,32 @@ if TYPE_CHECKING:
 
     from ckm.service.access.tokens import Caller
     from ckm.service.answering.render import Rendered
-    from ckm.service.table_service import Desk
+    from ckm.service.table_service import TableService
 
-__all__ = ["Front"]
+__all__ = ["RequestContext"]
 
 Made = TypeVar("Made")
 
 _SOON_S = 0.05
 _QUEUE = 16  # requests that may wait for each one that is worked on
 _VERIFIERS = 2  # tokens that are verified at a time
-_MOST_TO_VERIFY = 8  # tokens of one address that wait for it
+_MAX_TO_VERIFY = 8  # tokens of one address that wait for it
 
 
-class Front:
+class RequestContext:
     """Lets callers in, and lets threads do what takes time.
 
     Parameters
     ----------
-    desk
+    table_service
         Where requests are answered.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-        limit = desk.service.limits.concurrent_requests
+    def __init__(self, table_service: TableService) -> None:
+        self.table_service = table_service
+        limit = table_service.service.limits.concurrent_requests
         self._workers = anyio.CapacityLimiter(limit)
-        self._most_waiting = limit * _QUEUE
+        self._max_waiting = limit * _QUEUE
         self._verifiers = anyio.CapacityLimiter(_VERIFIERS)
         self._to_verify: Counter[str] = Counter()
 
@@ -69,20 +69,22 @@ class Front:
         session
             The name of the caller's session at the page.
         """
-        desk = self.desk
-        language = language_wanted(request, desk.service.languages)
+        table_service = self.table_service
+        language = language_wanted(request, table_service.service.languages)
         token, address = token_of(request), address_of(request)
         caller: Caller | None
         if token is None and session is None:
-            caller = desk.recognise(token=None, address=address)
+            caller = table_service.recognise(token=None, address=address)
         else:
-            recognise = partial(desk.recognise, token=token, address=address, session=session)
+            recognise = partial(
+                table_service.recognise, token=token, address=address, session=session
+            )
             caller = await anyio.to_thread.run_sync(recognise)
         if caller is None:
             caller = await self.verified(token or "", address=address)
         request.state.caller = caller
-        request.state.budget = budget = desk.budget(caller, cost=cost)
-        desk.require(budget)
+        request.state.budget = budget = table_service.budget(caller, cost=cost)
+        table_service.require(budget)
         request.state.is_counted = cost > 0
         return caller, language
 
@@ -92,14 +94,16 @@ class Front:
         Parameters
         ----------
         token, address, is_sign_in
-            As for `Desk.verify`.
+            As for `TableService.verify`.
         """
-        if self._to_verify[address] >= _MOST_TO_VERIFY or (
-            self._to_verify.total() >= _MOST_TO_VERIFY**2
+        if self._to_verify[address] >= _MAX_TO_VERIFY or (
+            self._to_verify.total() >= _MAX_TO_VERIFY**2
         ):
-            raise Mistake("busy")
+            raise ClientError("busy")
         self._to_verify[address] += 1
-        verify = partial(self.desk.verify, token, address=address, is_sign_in=is_sign_in)
+        verify = partial(
+            self.table_service.verify, token, address=address, is_sign_in=is_sign_in
+        )
         try:
             return await anyio.to_thread.run_sync(verify, limiter=self._verifiers)
         finally:
@@ -125,8 +129,8 @@ class Front:
         name
             The table's id.
         """
-        if name != self.desk.service.id:
-            raise Mistake("no_table", name=name, known=[self.desk.service.id])
+        if name != self.table_service.service.id:
+            raise ClientError("no_table", name=name, known=[self.table_service.service.id])
 
     async def work(self, request: Request, task: Callable[[Deadline], Made]) -> Made:
         """Do what takes time beside the others, as long as there is time and somebody waits.
@@ -142,12 +146,12 @@ class Front:
 
         Raises
         ------
-        Mistake
+        ClientError
             If it took too long, or too many others wait, or the caller has gone.
         """
-        if self._workers.statistics().tasks_waiting > self._most_waiting:
-            raise Mistake("busy")
-        deadline = Deadline(self.desk.service.limits.seconds)
+        if self._workers.statistics().tasks_waiting > self._max_waiting:
+            raise ClientError("busy")
+        deadline = Deadline(self.table_service.service.limits.seconds)
         begun: list[bool] = []
 
         def begin() -> Made:
@@ -168,9 +172,9 @@ class Front:
             pass
         finally:
             deadline.call_off()
-        raise Mistake("gone" if is_gone else "too_slow" if begun else "busy")
+        raise ClientError("gone" if is_gone else "too_slow" if begun else "busy")
 
-    def told(self, request: Request, made: Rendered | Refusal, language: str) -> Response:
+    def response(self, request: Request, made: Rendered | Refusal, language: str) -> Response:
         """Return an answer with what is left of the caller's budget.
 
         Parameters
@@ -193,23 +197,25 @@ class Front:
         request, error
             The request, and what was raised.
         """
-        mistake = error if isinstance(error, Mistake) else Mistake("internal")
-        language = language_of(request.scope, self.desk.service.languages)
-        self.note_mistake(request, mistake)
+        client_error = error if isinstance(error, ClientError) else ClientError("internal")
+        language = language_of(request.scope, self.table_service.service.languages)
+        self.note_mistake(request, client_error)
         headers = self.budget_headers(request)
-        return problem_of_mistake(mistake, language, headers=headers)
+        return problem_of_mistake(client_error, language, headers=headers)
 
-    def note_mistake(self, request: Request, mistake: Mistake) -> None:
+    def note_mistake(self, request: Request, client_error: ClientError) -> None:
         """Note a mistake where it cost its caller a request, so that notes are bounded.
 
         Parameters
         ----------
-        request, mistake
+        request, client_error
             The request, and what was wrong.
         """
         if getattr(request.state, "is_counted", False):
             route = getattr(request.scope.get("route"), "path", "other")
-            self.desk.note_mistake(request.state.caller, route=route, key=mistake.key)
+            self.table_service.note_mistake(
+                request.state.caller, route=route, key=client_error.key
+            )
 
     async def not_served(self, request: Request, error: Exception) -> Response:
         """Answer where there is no route.
@@ -222,11 +228,11 @@ class Front:
         status = error.status_code if isinstance(error, HTTPException) else 500
         key = {404: "not_found", 405: "method_not_allowed"}.get(status, "bad_request")
         filled = {"detail": ""} if key == "bad_request" else {}
-        language = language_of(request.scope, self.desk.service.languages)
+        language = language_of(request.scope, self.table_service.service.languages)
         headers = dict(getattr(error, "headers", None) or {})
         if status == 405:  # the framework names the methods of one route, not of the address
             headers["Allow"] = ", ".join(_methods_at(request))
-        return problem_of_mistake(Mistake(key, **filled), language, headers=headers)
+        return problem_of_mistake(ClientError(key, **filled), language, headers=headers)
 
     async def not_valid(self, request: Request, error: Exception) -> Response:
         """Answer to parameters that do not fit.
@@ -237,7 +243,7 @@ class Front:
             The request, and what was raised.
         """
         del error  # its text repeats what was sent
-        return await self.mistaken(request, Mistake("bad_body", detail=""))
+        return await self.mistaken(request, ClientError("bad_body", detail=""))
 
     async def not_whole(self, request: Request, error: Exception) -> Response:
         """Note a request that broke off; nobody hears the answer.
@@ -248,7 +254,7 @@ class Front:
             The request, and what was raised.
         """
         del error
-        return await self.mistaken(request, Mistake("gone"))
+        return await self.mistaken(request, ClientError("gone"))
 
 
 async def _wait(running: asyncio.Future[Any], request: Request, deadline: Deadline) -> bool:
@@ -279,7 +285,7 @@ async def _disconnected(request: Request) -> None:
     try:
         while (await request.receive())["type"] != "http.disconnect":
             pass
-    except Mistake:  # a body that nobody reads is wrong
+    except ClientError:  # a body that nobody reads is wrong
         await anyio.sleep_forever()
 
 

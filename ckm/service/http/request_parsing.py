@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ckm.formats import FORMATS
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.pxweb_selection import ranks_of, split_codes
 from ckm.service.answering.query import Query, Selection
 from ckm.service.answering.words.messages import Phrase
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from ckm.service.answering.variables import Variable
     from ckm.service.http.request_bodies import SelectionBody
-    from ckm.service.table_service import Desk
+    from ckm.service.table_service import TableService
 
 __all__ = [
-    "Wish",
+    "Criterion",
     "address_of",
     "format_of",
     "is_local",
@@ -33,18 +33,18 @@ __all__ = [
     "parameters_of",
     "query_of_wishes",
     "token_of",
-    "wishes_of_body",
-    "wishes_of_parameters",
+    "criteria_of_body",
+    "criteria_of_parameters",
 ]
 
 _DEEP = re.compile(r"(valuecodes|codelist|outputvalues)\[([^\[\]]{1,2000})\]", re.IGNORECASE)
-_MOST_PARAMETERS = 200
+_MAX_PARAMETERS = 200
 _HANDED_ON = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 _OUTPUT_VALUES = ("aggregated", "single")
 
 
 @dataclass(slots=True, kw_only=True)
-class Wish:
+class Criterion:
     """What is wanted of one variable."""
 
     codes: Sequence[str] | None = None
@@ -73,7 +73,7 @@ def token_of(request: Request) -> str | None:
         return None
     scheme, _, token = given[0].partition(" ")
     if len(given) > 1 or scheme.lower() != "bearer" or not token.strip():
-        raise Mistake("no_token")
+        raise ClientError("no_token")
     return token.strip()
 
 
@@ -133,14 +133,14 @@ def parameters_of(
 
     Raises
     ------
-    Mistake
+    ClientError
         If one is unknown or given twice.
     """
     items = request.query_params.multi_items()
-    if len(items) > _MOST_PARAMETERS:
-        raise Mistake(
+    if len(items) > _MAX_PARAMETERS:
+        raise ClientError(
             "bad_request",
-            detail=Phrase(key="many_parameters", filled={"limit": _MOST_PARAMETERS}),
+            detail=Phrase(key="many_parameters", filled={"limit": _MAX_PARAMETERS}),
         )
     plain: dict[str, str] = {}
     deep: dict[tuple[str, str], str] = {}
@@ -149,14 +149,14 @@ def parameters_of(
         if match is not None:
             place = (match[1].lower(), match[2])
             if place in deep:
-                raise Mistake("repeated", name=name)
+                raise ClientError("repeated", name=name)
             deep[place] = text
         elif name.lower() in known:
             if name.lower() in plain:
-                raise Mistake("repeated", name=name)
+                raise ClientError("repeated", name=name)
             plain[name.lower()] = text
         else:
-            raise Mistake("bad_parameter", name=name, known=known)
+            raise ClientError("bad_parameter", name=name, known=known)
     return Parameters(plain=plain, deep=[(word, v, text) for (word, v), text in deep.items()])
 
 
@@ -170,12 +170,12 @@ def language_wanted(request: Request, languages: tuple[str, ...]) -> str:
 
     Raises
     ------
-    Mistake
+    ClientError
         If ``lang=`` names another.
     """
     wanted = request.query_params.get("lang")
     if wanted is not None and wanted not in languages:
-        raise Mistake("bad_parameter", name="lang", known=languages)
+        raise ClientError("bad_parameter", name="lang", known=languages)
     return language_of(request.scope, languages)
 
 
@@ -190,11 +190,13 @@ def format_of(name: str | None) -> str:
     if name is None:
         return "json-stat2"
     if name.lower() not in FORMATS:
-        raise Mistake("bad_format", name=name, known=list(FORMATS), listed=", ".join(FORMATS))
+        raise ClientError(
+            "bad_format", name=name, known=list(FORMATS), listed=", ".join(FORMATS)
+        )
     return name.lower()
 
 
-def wishes_of_parameters(parameters: Parameters) -> dict[str, Wish]:
+def criteria_of_parameters(parameters: Parameters) -> dict[str, Criterion]:
     """Return what an address wishes of each variable.
 
     Parameters
@@ -202,21 +204,21 @@ def wishes_of_parameters(parameters: Parameters) -> dict[str, Wish]:
     parameters
         The parameters.
     """
-    wishes: dict[str, Wish] = {}
+    criteria: dict[str, Criterion] = {}
     for word, name, text in parameters.deep:
-        wish = wishes.setdefault(name, Wish())
+        criterion = criteria.setdefault(name, Criterion())
         if word == "valuecodes":
-            wish.codes = split_codes(text)
+            criterion.codes = split_codes(text)
         elif word == "codelist":
-            wish.codelist = text
+            criterion.codelist = text
         elif text.lower() in _OUTPUT_VALUES:
-            wish.is_single = text.lower() == "single"
+            criterion.is_single = text.lower() == "single"
         else:
-            raise Mistake("bad_parameter", name=f"outputvalues[{name}]")
-    return wishes
+            raise ClientError("bad_parameter", name=f"outputvalues[{name}]")
+    return criteria
 
 
-def wishes_of_body(body: SelectionBody, parameters: Parameters) -> dict[str, Wish]:
+def criteria_of_body(body: SelectionBody, parameters: Parameters) -> dict[str, Criterion]:
     """Return what a body wishes of each variable.
 
     Parameters
@@ -226,27 +228,27 @@ def wishes_of_body(body: SelectionBody, parameters: Parameters) -> dict[str, Wis
     parameters
         The parameters beside it: pxweb of R names code lists there.
     """
-    beside = wishes_of_parameters(parameters)
-    if any(wish.codes is not None for wish in beside.values()):
-        raise Mistake("bad_parameter", name="valueCodes")
-    wishes: dict[str, Wish] = {}
+    beside = criteria_of_parameters(parameters)
+    if any(criterion.codes is not None for criterion in beside.values()):
+        raise ClientError("bad_parameter", name="valueCodes")
+    criteria: dict[str, Criterion] = {}
     for part in body.selection:
-        if part.variableCode in wishes:
-            raise Mistake("repeated", name=part.variableCode)
-        other = beside.pop(part.variableCode, Wish())
-        wishes[part.variableCode] = Wish(
+        if part.variableCode in criteria:
+            raise ClientError("repeated", name=part.variableCode)
+        other = beside.pop(part.variableCode, Criterion())
+        criteria[part.variableCode] = Criterion(
             codes=part.valueCodes,
             codelist=part.codelist if part.codelist is not None else other.codelist,
             is_single=other.is_single or part.outputValues == "single",
         )
     if beside:
-        raise Mistake("bad_parameter", name=f"codelist[{next(iter(beside))}]")
-    return wishes
+        raise ClientError("bad_parameter", name=f"codelist[{next(iter(beside))}]")
+    return criteria
 
 
 def query_of_wishes(
-    desk: Desk,
-    wishes: Mapping[str, Wish],
+    table_service: TableService,
+    criteria: Mapping[str, Criterion],
     *,
     where: str | None = None,
     order: Sequence[str] = (),
@@ -255,9 +257,9 @@ def query_of_wishes(
 
     Parameters
     ----------
-    desk
+    table_service
         The desk.
-    wishes
+    criteria
         Variable → what is wanted; with nothing wanted, a first look at the table.
     where
         A filter.
@@ -266,51 +268,53 @@ def query_of_wishes(
 
     Raises
     ------
-    Mistake
+    ClientError
         If a wish does not fit.
     """
-    variables = desk.variables
-    for name in [*wishes, *order]:
+    variables = table_service.variables
+    for name in [*criteria, *order]:
         if name not in variables and name != CONTENTS:
-            raise Mistake("no_variable", name=name, known=[*variables, CONTENTS])
-    measures = _measures(desk, wishes.get(CONTENTS))
-    asked: dict[str, Wish] = {n: w for n, w in wishes.items() if n != CONTENTS}
-    if not wishes:
-        asked = {name: Wish() for name in _first_look(desk)}
+            raise ClientError("no_variable", name=name, known=[*variables, CONTENTS])
+    measures = _measures(table_service, criteria.get(CONTENTS))
+    asked: dict[str, Criterion] = {n: w for n, w in criteria.items() if n != CONTENTS}
+    if not criteria:
+        asked = {name: Criterion() for name in _first_look(table_service)}
     names = sorted(asked, key=lambda name: order.index(name) if name in order else len(order))
     selections = []
     for name in names:
-        variable, wish = variables[name], asked[name]
-        codelist = wish.codelist
-        if not wishes:
+        variable, criterion = variables[name], asked[name]
+        codelist = criterion.codelist
+        if not criteria:
             codelist = _broadest(variable)
         ranks = ranks_of(
-            variable, codes=wish.codes, codelist=codelist, is_single=wish.is_single
+            variable, codes=criterion.codes, codelist=codelist, is_single=criterion.is_single
         )
         selections.append(Selection(variable=name, ranks=ranks))
     return Query(selections=tuple(selections), where=where, measures=measures)
 
 
-def _measures(desk: Desk, wish: Wish | None) -> tuple[str, ...]:
-    if wish is None or wish.codes is None:
-        return desk.measures[:1] if wish is None else desk.measures
+def _measures(table_service: TableService, criterion: Criterion | None) -> tuple[str, ...]:
+    if criterion is None or criterion.codes is None:
+        return table_service.measures[:1] if criterion is None else table_service.measures
     measures: dict[str, None] = {}
-    for code in wish.codes:
+    for code in criterion.codes:
         if code == "*":
-            measures |= dict.fromkeys(desk.measures)
-        elif code in desk.measures:
+            measures |= dict.fromkeys(table_service.measures)
+        elif code in table_service.measures:
             measures[code] = None
         else:
-            raise Mistake("no_category", variable=CONTENTS, name=code, known=desk.measures)
+            raise ClientError(
+                "no_category", variable=CONTENTS, name=code, known=table_service.measures
+            )
     if not measures:
-        raise Mistake("nothing_selected", variable=CONTENTS)
+        raise ClientError("nothing_selected", variable=CONTENTS)
     return tuple(measures)
 
 
-def _first_look(desk: Desk) -> list[str]:
+def _first_look(table_service: TableService) -> list[str]:
     """Return the variables of a table that nobody chose: the mandatory ones, or the first."""
-    mandatory: Any = desk.service.rules["mandatory"]
-    return list(mandatory) or list(desk.variables)[:1]
+    mandatory: Any = table_service.service.rules["mandatory"]
+    return list(mandatory) or list(table_service.variables)[:1]
 
 
 def _broadest(variable: Variable) -> str:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ckm.errors import ReleaseError
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.render import Rendered, etag_of
 from footing.files import write_whole
 
@@ -83,14 +83,14 @@ class JobFolder:
     ----------
     folder
         Where; readable by the owner alone.
-    most, most_bytes, most_s
+    most, max_bytes, max_s
         How many jobs, bytes of results and seconds; the oldest go first.
     """
 
-    def __init__(self, folder: Path, *, most: int, most_bytes: int, most_s: float) -> None:
+    def __init__(self, folder: Path, *, most: int, max_bytes: int, max_s: float) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder = folder
-        self._most, self._most_bytes, self._most_s = most, most_bytes, most_s
+        self._most, self._max_bytes, self._max_s = most, max_bytes, max_s
 
     def load(self, name: str) -> Job | None:
         """Return a job, unless it is over and too old.
@@ -108,7 +108,7 @@ class JobFolder:
             return None
         if self._path(name, "off").exists():  # whatever another process wrote meanwhile
             job = replace(job, status="cancelled")
-        if job.is_final and time.time() - job.created > self._most_s:
+        if job.is_final and time.time() - job.created > self._max_s:
             self._forget(job)
             return None
         if not job.is_final and not _is_alive(job.process):
@@ -136,11 +136,11 @@ class JobFolder:
 
         Raises
         ------
-        Mistake
+        ClientError
             If it is larger than all results together may be.
         """
-        if len(made.body) > self._most_bytes:
-            raise Mistake("too_many_bytes", limit=self._most_bytes)
+        if len(made.body) > self._max_bytes:
+            raise ClientError("too_many_bytes", limit=self._max_bytes)
         self._write(self._path(job.id, "body"), made.body)
         return replace(
             job,
@@ -160,16 +160,16 @@ class JobFolder:
 
         Raises
         ------
-        Mistake
+        ClientError
             If it is gone, or is not what was written.
         """
         try:
             body = self._path(job.id, "body").read_bytes()
         except OSError:
-            raise Mistake("no_job") from None
+            raise ClientError("no_job") from None
         if etag_of(body) != job.etag:
             logger.error("result damaged")
-            raise Mistake("no_job")
+            raise ClientError("no_job")
         return Rendered(
             body=body, media_type=job.media_type, etag=job.etag, headers=job.headers or {}
         )
@@ -211,13 +211,13 @@ class JobFolder:
 
         Raises
         ------
-        Mistake
+        ClientError
             If all others still wait, or too many of the owner's.
         """
         waiting = [job for job in self._all() if not job.is_final]
         mine = sum(job.owner == owner for job in waiting)
         if len(waiting) >= self._most or mine >= max(2, self._most // 4):
-            raise Mistake("busy")
+            raise ClientError("busy")
         self.forget_old(room=1)
 
     def forget_old(self, *, room: int = 0) -> None:
@@ -231,7 +231,7 @@ class JobFolder:
         jobs = self._all()
         left, used = len(jobs) + room, sum(self._bytes(job) for job in jobs)
         for job in jobs:
-            if left <= self._most and used <= self._most_bytes:
+            if left <= self._most and used <= self._max_bytes:
                 return
             if job.is_final:
                 left, used = left - 1, used - self._bytes(job)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.refusal import Refusal
 from ckm.service.jobs.job_store import Job, JobFolder
 from tables import Deadline, StoppedError
@@ -40,7 +40,7 @@ class Jobs:
         How many are kept or wait. Of one owner no more than a quarter wait, two at least.
     seconds
         The longest that one may work.
-    most_bytes, most_s
+    max_bytes, max_s
         Bytes of all results together, and how long they are kept; the oldest go first.
     """
 
@@ -50,10 +50,10 @@ class Jobs:
         *,
         most: int,
         seconds: float = 300.0,
-        most_bytes: int = 10**9,
-        most_s: float = 86_400.0,
+        max_bytes: int = 10**9,
+        max_s: float = 86_400.0,
     ) -> None:
-        self._folder = JobFolder(folder, most=most, most_bytes=most_bytes, most_s=most_s)
+        self._folder = JobFolder(folder, most=most, max_bytes=max_bytes, max_s=max_s)
         self._seconds = seconds
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ckm-job")
         self._waiting: OrderedDict[str, tuple[Job, Work]] = OrderedDict()
@@ -71,7 +71,7 @@ class Jobs:
 
         Raises
         ------
-        Mistake
+        ClientError
             If too many jobs wait already.
         """
         self._folder.make_room(owner)
@@ -94,12 +94,12 @@ class Jobs:
 
         Raises
         ------
-        Mistake
+        ClientError
             If there is none of that name, or it is somebody else's.
         """
         job = self._folder.load(name)
         if job is None or job.owner != owner:
-            raise Mistake("no_job")
+            raise ClientError("no_job")
         return job
 
     def result(self, job: Job) -> Rendered:
@@ -171,8 +171,8 @@ class Jobs:
                 words = {language: made.to_json(language) for language in made.detail}
                 return replace(job, status="blocked", refusal=words)
             return self._folder.keep(job, made)
-        except Mistake as mistake:
-            key = mistake.key
+        except ClientError as client_error:
+            key = client_error.key
         except StoppedError:
             key = "stopping" if self._is_closing.is_set() else "too_slow"
         except Exception as error:  # noqa: BLE001  (told by name: its text may quote data)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from ckm.service.answering.refusal import Refusal
     from ckm.service.answering.variables import Variable
-    from ckm.service.page.page_state import Asked, Wanted
+    from ckm.service.page.page_state import PageState, Wanted
     from reports.facts.service import Kind
 
-    Step = tuple[Asked, Try]
+    Step = tuple[PageState, Try]
 
 __all__ = ["tries_of"]
 
@@ -26,13 +26,13 @@ _MOST = 6
 
 def tries_of(
     refusal: Refusal,
-    asked: Asked,
+    asked: PageState,
     variables: Mapping[str, Variable],
     *,
     area: str | None,
     mandatory: Sequence[str],
     language: str,
-    is_fine: Callable[[Asked], bool],
+    is_fine: Callable[[PageState], bool],
 ) -> tuple[Try, ...]:
     """Return tables that follow what a rule advises.
 
@@ -74,7 +74,7 @@ class _Steps:
 
     def __init__(
         self,
-        asked: Asked,
+        asked: PageState,
         variables: Mapping[str, Variable],
         mandatory: Sequence[str],
         language: str,
@@ -142,7 +142,7 @@ class _Steps:
             return len(variable.level_names) - 2
         return level or 0
 
-    def _try(self, kind: Kind, asked: Asked, name: str = "", level: str = "") -> Step:
+    def _try(self, kind: Kind, asked: PageState, name: str = "", level: str = "") -> Step:
         label = self._variables[name].offer.labels[self._language] if name else ""
         plain = replace(asked, sort=0, first=0)
         return plain, Try(kind=kind, href=plain.href(), variable=label, level=level)

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from ckm.service.access.rate_limits import Budget
     from ckm.service.access.tokens import Caller
     from ckm.service.answering.answer import Answer
-    from ckm.service.answering.client_error import Mistake
+    from ckm.service.answering.client_error import ClientError
     from ckm.service.answering.refusal import Refusal
-    from ckm.service.page.page_state import Asked
-    from ckm.service.table_service import Desk
+    from ckm.service.page.page_state import PageState
+    from ckm.service.table_service import TableService
     from reports.service import Choice, Try
 
 __all__ = ["Outcome", "Visitor", "page_facts"]
@@ -47,14 +47,14 @@ _NAMES = {
     "sdmx-csv-1": "SDMX-CSV 1.0",
     "csvw": "CSVW (ZIP)",
 }
-_MOST_LISTED = 20
+_MAX_LISTED = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What came of a request: nothing was asked, mistakes, a refusal or an answer."""
 
-    mistakes: Sequence[Mistake] = ()
+    mistakes: Sequence[ClientError] = ()
     answer: Answer | None = None
     refusal: Refusal | None = None
     may_filter: bool = True
@@ -94,13 +94,18 @@ class Visitor:
 
 
 def page_facts(
-    desk: Desk, asked: Asked, outcome: Outcome, *, language: str, visitor: Visitor | None = None
+    table_service: TableService,
+    asked: PageState,
+    outcome: Outcome,
+    *,
+    language: str,
+    visitor: Visitor | None = None,
 ) -> PageFacts:
     """Gather all that the page shows.
 
     Parameters
     ----------
-    desk
+    table_service
         Where requests are answered.
     asked, outcome
         The address, and what came of it.
@@ -110,7 +115,7 @@ def page_facts(
         Who looks at it.
     """
     visitor = visitor or Visitor()
-    service, variables = desk.service, desk.variables
+    service, variables = table_service.service, table_service.variables
     notice = notice_of(service, language)
     labels = {name: v.offer.labels[language] for name, v in variables.items()}
     idents = {name: f"v{place}" for place, name in enumerate(variables, start=1)}
@@ -141,25 +146,31 @@ def page_facts(
         )
         if outcome.may_filter and outcome.status != 401
         else (),
-        example=example_of(desk.answerer.kinds, variables),
+        example=example_of(table_service.answerer.kinds, variables),
         across=across_choices(asked, variables, language=language),
-        measures=measure_choices(_chosen(desk, asked), desk.measures, language=language),
+        measures=measure_choices(
+            _chosen(table_service, asked), table_service.measures, language=language
+        ),
         problems=tuple(
-            _problem(m, idents, labels, language) for m in outcome.mistakes[:_MOST_LISTED]
+            _problem(m, idents, labels, language) for m in outcome.mistakes[:_MAX_LISTED]
         ),
         permalink=replace(asked, sort=0, first=0).href(),
         notes=() if notice else (say("method", language),),
         notice=notice,
         sign_in=_sign_in(visitor, language),
-        reader=_reader(desk, visitor, language),
+        reader=_reader(table_service, visitor, language),
     )
     if outcome.refused is not None:
-        return replace(facts, unpublished=_unpublished(outcome.refused, desk, asked, language))
+        return replace(
+            facts, unpublished=_unpublished(outcome.refused, table_service, asked, language)
+        )
     if outcome.answer is None:
         return (
-            facts if outcome.mistakes else replace(facts, starts=_starts(desk, asked, language))
+            facts
+            if outcome.mistakes
+            else replace(facts, starts=_starts(table_service, asked, language))
         )
-    return _with_table(facts, outcome.answer, desk, asked, language)
+    return _with_table(facts, outcome.answer, table_service, asked, language)
 
 
 def _sign_in(visitor: Visitor, language: str) -> str:
@@ -169,99 +180,109 @@ def _sign_in(visitor: Visitor, language: str) -> str:
     return "sign-in?" + urlencode({"lang": language, "back": visitor.address})
 
 
-def _reader(desk: Desk, visitor: Visitor, language: str) -> Reader | None:
+def _reader(table_service: TableService, visitor: Visitor, language: str) -> Reader | None:
     if visitor.caller is None or visitor.budget is None:
         return None
     return Reader(
         role=say(f"role_{visitor.caller.role}", language),
         n_left=visitor.budget.remaining,
         limit=visitor.budget.limit,
-        most_cells=desk.rules(visitor.caller).maximum_cells,
+        most_cells=table_service.rules(visitor.caller).maximum_cells,
         proof=visitor.leaving,
         back=visitor.address,
     )
 
 
 def _with_table(
-    facts: PageFacts, answer: Answer, desk: Desk, asked: Asked, language: str
+    facts: PageFacts,
+    answer: Answer,
+    table_service: TableService,
+    asked: PageState,
+    language: str,
 ) -> PageFacts:
     return replace(
         facts,
-        grid=grid_of(answer, asked, desk.variables, language=language),
-        withheld=_withheld(answer, desk, asked, language),
-        restrictions=_restrictions(answer, desk, language),
-        downloads=_downloads(answer, desk, asked),
+        grid=grid_of(answer, asked, table_service.variables, language=language),
+        withheld=_withheld(answer, table_service, asked, language),
+        restrictions=_restrictions(answer, table_service, language),
+        downloads=_downloads(answer, table_service, asked),
     )
 
 
-def _starts(desk: Desk, asked: Asked, language: str) -> tuple[Choice, ...]:
+def _starts(table_service: TableService, asked: PageState, language: str) -> tuple[Choice, ...]:
     return starts_of(
-        desk.variables,
-        area=desk.service.area,
-        mandatory=desk.service.rules["mandatory"],
+        table_service.variables,
+        area=table_service.service.area,
+        mandatory=table_service.service.rules["mandatory"],
         language=language,
         is_given=bool(asked.language),
-        is_fine=lambda other: _is_fine(desk, other),
+        is_fine=lambda other: _is_fine(table_service, other),
     )
 
 
-def _chosen(desk: Desk, asked: Asked) -> tuple[str, ...]:
+def _chosen(table_service: TableService, asked: PageState) -> tuple[str, ...]:
     if "*" in asked.measures or len(asked.measures) > 1:
-        return desk.measures
-    return asked.measures or desk.measures[:1]
+        return table_service.measures
+    return asked.measures or table_service.measures[:1]
 
 
 def _problem(
-    mistake: Mistake, idents: dict[str, str], labels: dict[str, str], language: str
+    client_error: ClientError, idents: dict[str, str], labels: dict[str, str], language: str
 ) -> Problem:
-    field_id = idents.get(str(mistake.filled.get("variable", "")), "")
-    if mistake.key == "no_token":
+    field_id = idents.get(str(client_error.filled.get("variable", "")), "")
+    if client_error.key == "no_token":
         return Problem(text=say("sign_in_needed", language))
-    if mistake.key in {"bad_filter", "no_weight"}:
-        field_id = "filter" if mistake.key == "bad_filter" else "measures"
-    filled = dict(mistake.filled)
+    if client_error.key in {"bad_filter", "no_weight"}:
+        field_id = "filter" if client_error.key == "bad_filter" else "measures"
+    filled = dict(client_error.filled)
     if filled.get("variable") in labels:
         filled["variable"] = labels[str(filled["variable"])]
-    text = say(mistake.key, language, **filled)
-    return Problem(text=text, field=field_id, suggestion=mistake.suggestion)
+    text = say(client_error.key, language, **filled)
+    return Problem(text=text, field=field_id, suggestion=client_error.suggestion)
 
 
-def _unpublished(refusal: Refusal, desk: Desk, asked: Asked, language: str) -> Unpublished:
+def _unpublished(
+    refusal: Refusal, table_service: TableService, asked: PageState, language: str
+) -> Unpublished:
     return Unpublished(
         rule=refusal.reason,
         detail=refusal.detail[language],
         advice=refusal.tries[language],
-        tries=_tries(refusal, desk, asked, language),
+        tries=_tries(refusal, table_service, asked, language),
     )
 
 
-def _tries(refusal: Refusal, desk: Desk, asked: Asked, language: str) -> tuple[Try, ...]:
+def _tries(
+    refusal: Refusal, table_service: TableService, asked: PageState, language: str
+) -> tuple[Try, ...]:
     return tries_of(
         refusal,
         asked,
-        desk.variables,
-        area=desk.service.area,
-        mandatory=desk.service.rules["mandatory"],
+        table_service.variables,
+        area=table_service.service.area,
+        mandatory=table_service.service.rules["mandatory"],
         language=language,
-        is_fine=lambda other: _is_fine(desk, other),
+        is_fine=lambda other: _is_fine(table_service, other),
     )
 
 
-def _is_fine(desk: Desk, asked: Asked) -> bool:
+def _is_fine(table_service: TableService, asked: PageState) -> bool:
     """Return whether no rule speaks against the shape of a table."""
-    query, wrong = query_of(asked, desk.variables, measures=desk.measures)
-    return not wrong and not desk.answerer.refuses_shape(query)
+    query, wrong = query_of(asked, table_service.variables, measures=table_service.measures)
+    return not wrong and not table_service.answerer.refuses_shape(query)
 
 
-def _withheld(answer: Answer, desk: Desk, asked: Asked, language: str) -> tuple[Withheld, ...]:
+def _withheld(
+    answer: Answer, table_service: TableService, asked: PageState, language: str
+) -> tuple[Withheld, ...]:
     """Gather the areas that are not published by reason, most areas first."""
-    area = desk.service.area
+    area = table_service.service.area
     by_reason: dict[int, tuple[Refusal, list[str]]] = {}
     for code, refusal in answer.withheld.items():
         by_reason.setdefault(id(refusal), (refusal, []))[1].append(code)
     if area is None:
         return ()
-    variable = desk.variables[area]
+    variable = table_service.variables[area]
     ranks = {code: rank for rank, code in enumerate(variable.codes)}
     found = []
     for refusal, codes in sorted(by_reason.values(), key=lambda pair: -len(pair[1])):
@@ -272,26 +293,30 @@ def _withheld(answer: Answer, desk: Desk, asked: Asked, language: str) -> tuple[
                 detail=refusal.detail[language],
                 advice=refusal.tries[language],
                 areas=tuple(names),
-                tries=_tries(refusal, desk, asked, language),
+                tries=_tries(refusal, table_service, asked, language),
             )
         )
     return tuple(found)
 
 
-def _restrictions(answer: Answer, desk: Desk, language: str) -> tuple[tuple[str, str], ...]:
+def _restrictions(
+    answer: Answer, table_service: TableService, language: str
+) -> tuple[tuple[str, str], ...]:
     """Say in words who is counted."""
     said = []
     for chosen in answer.query.within:
-        variable = desk.variables[chosen.variable]
-        names = [variable.label(rank, language) for rank in chosen.ranks[:_MOST_LISTED]]
-        more = [] if len(chosen.ranks) <= _MOST_LISTED else ["…"]
+        variable = table_service.variables[chosen.variable]
+        names = [variable.label(rank, language) for rank in chosen.ranks[:_MAX_LISTED]]
+        more = [] if len(chosen.ranks) <= _MAX_LISTED else ["…"]
         said.append((variable.offer.labels[language], ", ".join([*names, *more])))
     if answer.query.where:
         said.append((answer.query.where, ""))
     return tuple(said)
 
 
-def _downloads(answer: Answer, desk: Desk, asked: Asked) -> tuple[Download, ...]:
+def _downloads(
+    answer: Answer, table_service: TableService, asked: PageState
+) -> tuple[Download, ...]:
     plain = replace(asked, sort=0, first=0)
     shown = [selection.variable for selection in answer.selections]
     names = sorted(FORMATS, key=lambda name: (name not in _FIRST, name))
@@ -299,7 +324,7 @@ def _downloads(answer: Answer, desk: Desk, asked: Asked) -> tuple[Download, ...]
         Download(
             label=_NAMES.get(name, name),
             href=plain.href(outputFormat=name),
-            file=file_name(desk.service.id, shown, format=name),
+            file=file_name(table_service.service.id, shown, format=name),
             is_common=name in _FIRST,
         )
         for name in names

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.pxweb_selection import codelists_of, ranks_of
 from ckm.service.answering.words.messages import say
 from reports.service import Choice, Field, Group
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckm.service.answering.variables import Variable
-    from ckm.service.page.page_state import Asked, Wanted
+    from ckm.service.page.page_state import PageState, Wanted
 
 __all__ = ["across_choices", "example_of", "field_of", "in_filter", "measure_choices"]
 
 _EXPRESSION = re.compile(r"[*?(]")
-_MOST_TICKS = 40  # categories of a level that all stand on the page
+_MAX_TICKS = 40  # categories of a level that all stand on the page
 
 
 def field_of(variable: Variable, wanted: Wanted, *, ident: str, language: str) -> Field:
@@ -42,18 +42,16 @@ def field_of(variable: Variable, wanted: Wanted, *, ident: str, language: str) -
     on_page: set[int] = set()
     n_found = n_all = 0
     depth = len(variable.level_names)
-    is_large = any(len(variable.ranks(level)) > _MOST_TICKS for level in range(depth))
+    is_large = any(len(variable.ranks(level)) > _MAX_TICKS for level in range(depth))
     for level in range(depth, -1, -1):
         ranks = [0] if level == depth else [r for r in variable.ranks(level).tolist() if r]
         ranks = [rank for rank in ranks if rank not in on_page]
         label = variable.level_label(level, language) if depth > 1 and level < depth else ""
         n_all += len(ranks)
-        if is_large and (wanted.find or len(ranks) > _MOST_TICKS):
+        if is_large and (wanted.find or len(ranks) > _MAX_TICKS):
             found = _found(variable, ranks, wanted.find, language) if wanted.find else []
             n_found += len(found)
-            ranks = sorted({*found[:_MOST_TICKS], *ticked.intersection(ranks)})[
-                : 5 * _MOST_TICKS
-            ]
+            ranks = sorted({*found[:_MAX_TICKS], *ticked.intersection(ranks)})[: 5 * _MAX_TICKS]
         on_page |= set(ranks)
         if ranks:
             choices = (
@@ -90,9 +88,9 @@ def _ticked(variable: Variable, wanted: Wanted) -> tuple[set[int], list[str]]:
             continue
         ranks: tuple[int, ...] = ()
         if _EXPRESSION.search(code):
-            with contextlib.suppress(Mistake):
+            with contextlib.suppress(ClientError):
                 ranks = ranks_of(variable, codes=[code], codelist=wanted.codelist or None)
-        if 0 < len(ranks) <= _MOST_TICKS:
+        if 0 < len(ranks) <= _MAX_TICKS:
             ticked |= set(ranks)
         else:
             others.append(code)
@@ -184,7 +182,7 @@ def example_of(kinds: Mapping[str, str], variables: Mapping[str, Variable]) -> s
 
 
 def across_choices(
-    asked: Asked, variables: dict[str, Variable], *, language: str
+    asked: PageState, variables: dict[str, Variable], *, language: str
 ) -> tuple[Choice, ...]:
     """Return what can stand across the columns.
 

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from ckm.service.answering.answer import Answer
     from ckm.service.answering.query import Selection
     from ckm.service.answering.variables import Variable
-    from ckm.service.page.page_state import Asked
+    from ckm.service.page.page_state import PageState
 
 __all__ = ["grid_of"]
 
-_MOST_ACROSS = 12  # categories across the columns where nobody asked
-_MOST_COLUMNS = 60
-_MOST_ROWS, _FEWEST_ROWS, _NUMBERS = 100, 20, 1200
-_MOST_DRAWN = 40
+_MAX_ACROSS = 12  # categories across the columns where nobody asked
+_MAX_COLUMNS = 60
+_MAX_ROWS, _FEWEST_ROWS, _NUMBERS = 100, 20, 1200
+_MAX_DRAWN = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class _Layout:
 
 
 def grid_of(
-    answer: Answer, asked: Asked, variables: Mapping[str, Variable], *, language: str
+    answer: Answer, asked: PageState, variables: Mapping[str, Variable], *, language: str
 ) -> Grid:
     """Lay an answer out for the page.
 
@@ -57,7 +57,7 @@ def grid_of(
     columns = _columns(layout, measures, variables, language)
     order = _order(layout, asked.sort, variables, language)
     n_rows = len(layout.numbers)
-    most = max(_FEWEST_ROWS, min(_MOST_ROWS, _NUMBERS // max(1, len(columns))))
+    most = max(_FEWEST_ROWS, min(_MAX_ROWS, _NUMBERS // max(1, len(columns))))
     first = min(asked.first // most, (n_rows - 1) // most) * most
     titled = [Column(heading=name, href="") for name in heads] + columns
     sorted_by = abs(asked.sort) if order is not None else 0
@@ -89,7 +89,7 @@ def grid_of(
     )
 
 
-def _laid_out(answer: Answer, asked: Asked) -> _Layout:
+def _laid_out(answer: Answer, asked: PageState) -> _Layout:
     table = answer.table
     assert table is not None  # noqa: S101  (the caller looked)
     selections = answer.selections
@@ -109,12 +109,14 @@ def _laid_out(answer: Answer, asked: Asked) -> _Layout:
     )
 
 
-def _across(selections: Sequence[Selection], asked: Asked, *, n_measures: int) -> int | None:
+def _across(
+    selections: Sequence[Selection], asked: PageState, *, n_measures: int
+) -> int | None:
     sizes = [len(s.ranks) for s in selections]
     for place, selection in enumerate(selections):
         if selection.variable == asked.heading:
-            return place if sizes[place] * n_measures <= _MOST_COLUMNS else None
-    if len(selections) < 2 or n_measures > 1 or sizes[-1] > _MOST_ACROSS:
+            return place if sizes[place] * n_measures <= _MAX_COLUMNS else None
+    if len(selections) < 2 or n_measures > 1 or sizes[-1] > _MAX_ACROSS:
         return None
     return len(selections) - 1
 
@@ -171,11 +173,11 @@ def _largest(
     layout: _Layout, leaves: NDArray[np.int64], columns: list[Column]
 ) -> NDArray[np.int64]:
     """Return the rows that a chart has room for: those with the largest numbers."""
-    if len(leaves) <= _MOST_DRAWN:
+    if len(leaves) <= _MAX_DRAWN:
         return leaves
     shown = [place for place, column in enumerate(columns) if not column.has_parts]
     most = layout.numbers[leaves][:, shown or slice(None)].max(axis=1)
-    return leaves[np.sort(np.argsort(-most, kind="stable")[:_MOST_DRAWN])]
+    return leaves[np.sort(np.argsort(-most, kind="stable")[:_MAX_DRAWN])]
 
 
 def _rows(
@@ -242,7 +244,7 @@ def _head_maker(
     return head
 
 
-def _sort_href(asked: Asked, place: int) -> str:
+def _sort_href(asked: PageState, place: int) -> str:
     return replace(asked, sort=-place if asked.sort == place else place, first=0).href()
 
 
@@ -250,7 +252,7 @@ def _word(sort: int) -> Any:
     return "descending" if sort < 0 else "ascending"
 
 
-def _pages(asked: Asked, n_rows: int, most: int, first: int) -> tuple[Choice, ...]:
+def _pages(asked: PageState, n_rows: int, most: int, first: int) -> tuple[Choice, ...]:
     """Return the pages around this one, the first and the last; empty ones for gaps."""
     last, here = (n_rows - 1) // most, first // most
     if last <= 0:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.pxweb_selection import (
     codelists_of,
-    most_patterns,
+    max_patterns,
     parts_of,
     ranks_of,
     split_codes,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ckm.service.answering.variables import Variable
 
-__all__ = ["Asked", "Wanted", "asked_of", "query_of"]
+__all__ = ["PageState", "Wanted", "asked_of", "query_of"]
 
 _DEEP = re.compile(r"(valuecodes|codelist|find)\[([^\[\]]{1,2000})\]")
 _PLAIN = {"lang", "filter", "heading", "sort", "rows", "outputFormat"}
@@ -62,7 +62,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PageState:
     """An address of the page.
 
     Parameters
@@ -98,7 +98,7 @@ class Asked:
         """Whether a table is asked for."""
         return any(w.is_shown or w.codes for w in self.wanted.values()) or bool(self.where)
 
-    def put(self, name: str, wanted: Wanted) -> Asked:
+    def put(self, name: str, wanted: Wanted) -> PageState:
         """Return the address with something else wanted of a variable.
 
         Parameters
@@ -118,7 +118,7 @@ class Asked:
 
         Examples
         --------
-        >>> Asked(wanted={"sex": Wanted(codelist="sex")}, language="fr").href()
+        >>> PageState(wanted={"sex": Wanted(codelist="sex")}, language="fr").href()
         './?codelist%5Bsex%5D=sex&lang=fr'
         """
         pairs: list[tuple[str, str]] = []
@@ -141,7 +141,7 @@ class Asked:
 
 def asked_of(
     items: Sequence[tuple[str, str]], variables: Mapping[str, Variable]
-) -> tuple[Asked, list[Mistake]]:
+) -> tuple[PageState, list[ClientError]]:
     """Read the parameters of an address; say what is wrong and keep the rest.
 
     Parameters
@@ -153,14 +153,14 @@ def asked_of(
 
     Raises
     ------
-    Mistake
+    ClientError
         If there are too many, or too many patterns among them.
     """
     if len(items) > _MOST:
-        raise Mistake(
+        raise ClientError(
             "bad_request", detail=Phrase(key="many_parameters", filled={"limit": _MOST})
         )
-    mistakes: list[Mistake] = []
+    mistakes: list[ClientError] = []
     deep: dict[str, dict[str, list[str]]] = {}
     plain: dict[str, str] = {}
     for name, text in items:
@@ -168,9 +168,9 @@ def asked_of(
         if match is not None and match[2] in {*variables, CONTENTS}:
             deep.setdefault(match[2], {}).setdefault(match[1], []).append(text)
         elif match is not None:
-            mistakes.append(Mistake("no_variable", name=match[2], known=list(variables)))
+            mistakes.append(ClientError("no_variable", name=match[2], known=list(variables)))
         elif "[" in name:
-            mistakes.append(Mistake("bad_parameter", name=name))
+            mistakes.append(ClientError("bad_parameter", name=name))
         elif name in _PLAIN:
             plain[name] = text
     contents = deep.pop(CONTENTS, {})
@@ -181,7 +181,7 @@ def asked_of(
     }
     rows = plain.get("rows", "")
     sort = plain.get("sort", "")
-    asked = Asked(
+    asked = PageState(
         wanted=wanted,
         where=plain.get("filter", "").strip(),
         heading=plain.get("heading", ""),
@@ -199,9 +199,9 @@ def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
         is_code = variable.chosen(text) is not None
         codes |= dict.fromkeys([text] if is_code else split_codes(text))
     others = sum(variable.chosen(code) is None for code in codes)
-    most = most_patterns(variable)
+    most = max_patterns(variable)
     if others > most:
-        raise Mistake("too_many_patterns", variable=variable.name, limit=most)
+        raise ClientError("too_many_patterns", variable=variable.name, limit=most)
     lists = given.get("codelist")
     return Wanted(
         codes=tuple(codes),
@@ -211,8 +211,8 @@ def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
 
 
 def query_of(
-    asked: Asked, variables: Mapping[str, Variable], *, measures: tuple[str, ...]
-) -> tuple[Query, list[Mistake]]:
+    asked: PageState, variables: Mapping[str, Variable], *, measures: tuple[str, ...]
+) -> tuple[Query, list[ClientError]]:
     """Return the query of an address, and all that is wrong with it.
 
     Parameters
@@ -222,7 +222,7 @@ def query_of(
     variables, measures
         What there is.
     """
-    mistakes: list[Mistake] = []
+    mistakes: list[ClientError] = []
     shown, within = [], []
     for name, wanted in asked.wanted.items():
         try:
@@ -232,10 +232,10 @@ def query_of(
             elif wanted.codes:
                 ranks = ranks_of(variables[name], codes=wanted.codes)
                 within.append(Selection(variable=name, ranks=tuple(sorted(ranks))))
-        except Mistake as mistake:
-            mistakes.append(mistake)
+        except ClientError as client_error:
+            mistakes.append(client_error)
     if asked.heading and asked.heading not in variables:
-        mistakes.append(Mistake("no_variable", name=asked.heading, known=list(variables)))
+        mistakes.append(ClientError("no_variable", name=asked.heading, known=list(variables)))
     chosen, wrong = _measures(asked.measures, measures)
     query = Query(
         selections=tuple(shown),
@@ -284,13 +284,13 @@ def _parts(variable: Variable, ranks: Iterable[int], level: int) -> set[int]:
     }
     found |= set(parts_of(variable, [*(set(ranks) - found)], level))
     if not found:
-        raise Mistake("nothing_selected", variable=variable.name)
+        raise ClientError("nothing_selected", variable=variable.name)
     return found
 
 
 def _measures(
     given: tuple[str, ...], known: tuple[str, ...]
-) -> tuple[tuple[str, ...], list[Mistake]]:
+) -> tuple[tuple[str, ...], list[ClientError]]:
     if not given:
         return known[:1], []
     chosen: dict[str, None] = {}
@@ -300,6 +300,6 @@ def _measures(
         elif code in known:
             chosen[code] = None
         else:
-            mistake = Mistake("no_category", variable=CONTENTS, name=code, known=known)
-            return known[:1], [mistake]
+            client_error = ClientError("no_category", variable=CONTENTS, name=code, known=known)
+            return known[:1], [client_error]
     return tuple(chosen), []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.refusal import Refusal
 from ckm.service.answering.render import Rendered, etag_of
 from ckm.service.http.middleware import language_of
@@ -16,7 +16,7 @@ from ckm.service.http.request_parsing import format_of
 from ckm.service.http.responses import answered
 from ckm.service.page.facts import Outcome, Visitor, page_facts
 from ckm.service.page.page_state import asked_of, query_of
-from ckm.service.page.sign_in import Door, session_of
+from ckm.service.page.sign_in import SignIn, session_of
 from reports.service import ASSETS, asset, service_page
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from ckm.service.access.tokens import Caller
     from ckm.service.answering.query import Query
-    from ckm.service.http.request_context import Front
-    from ckm.service.page.page_state import Asked
+    from ckm.service.http.request_context import RequestContext
+    from ckm.service.page.page_state import PageState
     from tables import Deadline
 
 __all__ = ["Page"]
@@ -49,13 +49,13 @@ class Page:
 
     Parameters
     ----------
-    front
+    context
         Where the page stands.
     """
 
-    def __init__(self, front: Front) -> None:
-        self._front = front
-        self._desk = front.desk
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self._table_service = context.table_service
 
     def add_to(self, app: FastAPI) -> None:
         """Add the routes to an application.
@@ -66,14 +66,14 @@ class Page:
             The application.
         """
         app.add_route("/", self.get_page, include_in_schema=False)
-        Door(self._front, policy=_POLICY).add_to(app)
+        SignIn(self._context, policy=_POLICY).add_to(app)
         app.add_route("/static/{name}", self.get_asset, include_in_schema=False)
 
     async def get_asset(self, request: Request) -> Response:
         """Send the style sheet or the script."""
         name = request.path_params["name"]
         if name not in ASSETS:
-            raise Mistake("not_found")
+            raise ClientError("not_found")
         body, version = asset(name)
         is_current = request.query_params.get("v") == version
         headers = {"Cache-Control": _FOR_EVER if is_current else "no-cache"}
@@ -83,41 +83,41 @@ class Page:
 
     async def get_page(self, request: Request) -> Response:
         """Answer with the page, or with a file of its table."""
-        language = language_of(request.scope, self._desk.service.languages)
+        language = language_of(request.scope, self._table_service.service.languages)
         items = request.query_params.multi_items()
         try:
-            asked, wrong = asked_of(items, self._desk.variables)
-        except Mistake as mistake:
-            asked, wrong = asked_of([], self._desk.variables)[0], [mistake]
+            asked, wrong = asked_of(items, self._table_service.variables)
+        except ClientError as client_error:
+            asked, wrong = asked_of([], self._table_service.variables)[0], [client_error]
         outcome = Outcome(mistakes=wrong)
         try:
-            caller, language = await self._front.enter(
+            caller, language = await self._context.enter(
                 request, cost=int(asked.is_table), session=session_of(request)
             )
             form = request.query_params.get("outputFormat")
             if asked.is_table and not wrong:
-                found = await self._front.work(
+                found = await self._context.work(
                     request, partial(self._found, asked, form, caller, language)
                 )
                 if isinstance(found, Rendered):
                     return answered(request, found, more=self._headers(request))
                 outcome = found
-        except Mistake as mistake:
-            outcome = Outcome(mistakes=[*wrong, mistake])
+        except ClientError as client_error:
+            outcome = Outcome(mistakes=[*wrong, client_error])
         who = getattr(request.state, "caller", None)
         for wrong_one in outcome.mistakes:
-            self._front.note_mistake(request, wrong_one)
-        may_filter = who is not None and self._desk.may_filter(who)
+            self._context.note_mistake(request, wrong_one)
+        may_filter = who is not None and self._table_service.may_filter(who)
         outcome = replace(outcome, may_filter=may_filter)
         make = partial(
             page_facts,
-            self._desk,
+            self._table_service,
             asked,
             outcome,
             language=language,
             visitor=self._visitor(request, who),
         )
-        html = await self._front.work(
+        html = await self._context.work(
             request, lambda _: service_page(make(), language=language)
         )
         return self._sent(request, html.encode("utf-8", "replace"), outcome, language)
@@ -127,36 +127,40 @@ class Page:
         name = session_of(request)
         is_in = name is not None and who is not None and not who.id.startswith("address ")
         return Visitor(
-            can_sign_in=self._desk.has_tokens,
+            can_sign_in=self._table_service.has_tokens,
             address=request.url.query,
             caller=who if is_in else None,
             budget=getattr(request.state, "budget", None),
-            leaving=Door.leaving(name) if is_in and name else "",
+            leaving=SignIn.leaving(name) if is_in and name else "",
         )
 
     def _headers(self, request: Request) -> dict[str, str]:
         """Return the headers of what is for this caller; nobody else keeps it."""
-        headers = self._front.budget_headers(request)
+        headers = self._context.budget_headers(request)
         if session_of(request) is None:
             return headers
         return {**headers, "Cache-Control": "private, no-cache"}
 
     def _found(
         self,
-        asked: Asked,
+        asked: PageState,
         form: str | None,
         caller: Caller,
         language: str,
         deadline: Deadline,
     ) -> Outcome | Rendered:
-        query, wrong = query_of(asked, self._desk.variables, measures=self._desk.measures)
-        self._desk.require_filters(query, caller)  # before any work for the filter
+        query, wrong = query_of(
+            asked, self._table_service.variables, measures=self._table_service.measures
+        )
+        self._table_service.require_filters(query, caller)  # before any work for the filter
         wrong += self._wrong_filter(query)
         if wrong:
             return Outcome(mistakes=wrong)
         if not form:
-            return Outcome(answer=self._desk.show(query, caller=caller, deadline=deadline))
-        made = self._desk.serve(
+            return Outcome(
+                answer=self._table_service.show(query, caller=caller, deadline=deadline)
+            )
+        made = self._table_service.serve(
             query,
             format=format_of(form),
             language=language,
@@ -167,11 +171,11 @@ class Page:
             return Outcome(refusal=made)
         return made
 
-    def _wrong_filter(self, query: Query) -> list[Mistake]:
+    def _wrong_filter(self, query: Query) -> list[ClientError]:
         try:
-            self._desk.answerer.planner.filter_variables(query.where)
-        except Mistake as mistake:
-            return [mistake]
+            self._table_service.answerer.planner.filter_variables(query.where)
+        except ClientError as client_error:
+            return [client_error]
         return []
 
     def _sent(self, request: Request, body: bytes, outcome: Outcome, language: str) -> Response:

@@ -11,7 +11,7 @@ import anyio.to_thread
 from starlette.responses import RedirectResponse, Response
 
 from ckm.service.access.sessions import LASTS_S, is_proof, new_name, proof_of
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.words.messages import notice_of
 from ckm.service.http.middleware import language_of
 from ckm.service.http.request_parsing import address_of
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.requests import Request
 
-    from ckm.service.http.request_context import Front
+    from ckm.service.http.request_context import RequestContext
 
-__all__ = ["Door", "session_of"]
+__all__ = ["SignIn", "session_of"]
 
 _BACK = re.compile(r"[!-~]{0,6000}")
 _SIGN_IN, _SIGN_OUT = "sign in", "sign out"
-_MOST_FIELDS = 10
+_MAX_FIELDS = 10
 
 
 def _cookie(request: Request, kind: str) -> str:
@@ -46,20 +46,20 @@ def session_of(request: Request) -> str | None:
     return request.cookies.get(_cookie(request, "session"))
 
 
-class Door:
+class SignIn:
     """Where people sign in and out.
 
     Parameters
     ----------
-    front
+    context
         Who lets callers in.
     policy
         The content security policy of pages.
     """
 
-    def __init__(self, front: Front, *, policy: str) -> None:
-        self._front = front
-        self._desk = front.desk
+    def __init__(self, context: RequestContext, *, policy: str) -> None:
+        self._context = context
+        self._table_service = context.table_service
         self._policy = policy
 
     def add_to(self, app: FastAPI) -> None:
@@ -70,7 +70,7 @@ class Door:
         app
             The application.
         """
-        if self._desk.has_tokens:
+        if self._table_service.has_tokens:
             app.add_route("/sign-in", self.ask, methods=["GET"], include_in_schema=False)
             app.add_route("/sign-in", self.enter, methods=["POST"], include_in_schema=False)
             app.add_route("/sign-out", self.leave, methods=["POST"], include_in_schema=False)
@@ -87,14 +87,14 @@ class Door:
         if not _is_own(request) or not is_proof(
             fields.get("proof", ""), shown, purpose=_SIGN_IN
         ):
-            return self._form(request, back, Mistake("stale_form"))
+            return self._form(request, back, ClientError("stale_form"))
         try:
-            caller = await self._front.verified(
+            caller = await self._context.verified(
                 fields.get("token", "").strip(), address=address_of(request), is_sign_in=True
             )
-            name = await anyio.to_thread.run_sync(self._desk.sign_in, caller)
-        except Mistake as mistake:
-            return self._form(request, back, mistake)
+            name = await anyio.to_thread.run_sync(self._table_service.sign_in, caller)
+        except ClientError as client_error:
+            return self._form(request, back, client_error)
         answer = _to_page(back)
         _set(request, answer, "session", name)
         _set(request, answer, "form", "")
@@ -107,8 +107,8 @@ class Door:
         if not _is_own(request) or not is_proof(
             fields.get("proof", ""), name, purpose=_SIGN_OUT
         ):
-            raise Mistake("stale_form")
-        await anyio.to_thread.run_sync(partial(self._desk.sign_out, name))
+            raise ClientError("stale_form")
+        await anyio.to_thread.run_sync(partial(self._table_service.sign_out, name))
         answer = _to_page(fields.get("back", ""))
         _set(request, answer, "session", "")
         return answer
@@ -124,21 +124,23 @@ class Door:
         """
         return proof_of(name, purpose=_SIGN_OUT)
 
-    def _form(self, request: Request, back: str, mistake: Mistake | None = None) -> Response:
-        service = self._desk.service
+    def _form(
+        self, request: Request, back: str, client_error: ClientError | None = None
+    ) -> Response:
+        service = self._table_service.service
         language = language_of(request.scope, service.languages)
         nonce = new_name()
         facts = SignInFacts(
             title=service.title[language],
             proof=proof_of(nonce, purpose=_SIGN_IN),
             back=_safe(back),
-            problem="" if mistake is None else mistake.words(language),
+            problem="" if client_error is None else client_error.words(language),
             contact=service.contact,
             notice=notice_of(service, language),
         )
         answer = Response(
             sign_in_page(facts, language=language),
-            200 if mistake is None else mistake.status,
+            200 if client_error is None else client_error.status,
             {
                 "Content-Language": language,
                 "Content-Security-Policy": self._policy,
@@ -154,9 +156,9 @@ async def _fields(request: Request) -> dict[str, str]:
     """Read the fields of a form, the last of each name."""
     try:
         text = (await request.body()).decode("ascii")
-        given = parse_qs(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        given = parse_qs(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS)
     except ValueError:
-        raise Mistake("stale_form") from None
+        raise ClientError("stale_form") from None
     return {name: texts[-1] for name, texts in given.items()}
 
 

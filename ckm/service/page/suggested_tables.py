@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ckm.service.answering.pxweb_selection import codelists_of
-from ckm.service.page.page_state import Asked, Wanted
+from ckm.service.page.page_state import PageState, Wanted
 from reports.service import Choice
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ __all__ = ["starts_of"]
 
 _BY = " \N{MULTIPLICATION SIGN} "
 _MOST = 4
-_MOST_CATEGORIES = 100
+_MAX_CATEGORIES = 100
 
 
 def starts_of(
@@ -28,7 +28,7 @@ def starts_of(
     mandatory: Sequence[str],
     language: str,
     is_given: bool,
-    is_fine: Callable[[Asked], bool],
+    is_fine: Callable[[PageState], bool],
 ) -> tuple[Choice, ...]:
     """Return addresses of small tables, each with its name.
 
@@ -41,11 +41,11 @@ def starts_of(
     is_fine
         Tells whether the shape of a table breaks no rule.
     """
-    small = [name for name, v in variables.items() if len(_coarsest(v)[1]) <= _MOST_CATEGORIES]
+    small = [name for name, v in variables.items() if len(_coarsest(v)[1]) <= _MAX_CATEGORIES]
     found: dict[tuple[str, ...], Choice] = {}
     for names in _combinations(small, area):
         chosen = tuple(dict.fromkeys((*names, *mandatory)))
-        asked = Asked(
+        asked = PageState(
             wanted={name: Wanted(codelist=_coarsest(variables[name])[0]) for name in chosen},
             language=language if is_given else "",
         )

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from ckm.release.job_inputs import Step
     from ckm.service.answering.answer import Answerer
     from ckm.service.answering.ledger_hook import Ledger
-    from ckm.service.table_service import Desk
+    from ckm.service.table_service import TableService
 
 __all__ = [
     "grace_s",
-    "open_desk",
+    "open_table_service",
     "rehearse_service",
     "require_private",
     "run",
-    "serve_desk",
+    "serve_tables",
 ]
 
 logger = logging.getLogger(__name__)
@@ -74,9 +74,9 @@ def require_private(service: Service) -> None:
 
 
 @contextlib.contextmanager
-def open_desk(
+def open_table_service(
     service: Service, *, folder: Path | None = None, ledger: Ledger | None = None
-) -> Iterator[Desk]:
+) -> Iterator[TableService]:
     """Open the data of a service and the desk that answers about them.
 
     Parameters
@@ -93,16 +93,18 @@ def open_desk(
     ConfigError, tables.TablesError
         If the service cannot start: with the reason.
     """
-    from ckm.service.table_service import Desk
+    from ckm.service.table_service import TableService
 
     own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
     try:
         with _opened(service, ledger=ledger) as answerer:
-            desk = Desk(service, answerer(), folder=(own or Path(str(folder))) / "jobs")
+            table_service = TableService(
+                service, answerer(), folder=(own or Path(str(folder))) / "jobs"
+            )
             try:
-                yield desk
+                yield table_service
             finally:
-                desk.close()
+                table_service.close()
     finally:
         if own is not None:
             shutil.rmtree(own, ignore_errors=True)
@@ -150,7 +152,7 @@ def _opened(
                 opened.ledger,
                 service.ledger,
                 name=service.id,
-                most_sets=limits.ledger_sets,
+                max_sets=limits.ledger_sets,
             )
         yield lambda: Answerer(service, opened.engine, ledger=ledger)
 
@@ -221,7 +223,7 @@ def _record_official(service: Service, *, is_kept: bool, quick: bool, step: Step
     They enter under the rules of their own job, which may compare smaller cells than the
     service does: so all that a later release of the job compares is there already.
     """
-    from ckm.ledger.release_gate import Gate
+    from ckm.ledger.release_check import ReleaseCheck
 
     limits = service.limits
     for job in service.official:
@@ -229,12 +231,12 @@ def _record_official(service: Service, *, is_kept: bool, quick: bool, step: Step
             job, is_kept=is_kept, memory_limit=limits.memory_limit, threads=limits.threads
         ) as opened:
             if not quick:
-                gate = Gate(opened.ledger, job.ledger)
-                opened.engine.tabulate_all(job.tables, watch=gate.watch)
-                for text in gate.compare():
+                release_check = ReleaseCheck(opened.ledger, job.ledger)
+                opened.engine.tabulate_all(job.tables, watch=release_check.watch)
+                for text in release_check.compare():
                     logger.warning("thin difference", extra={"problem": text})
                 if is_kept:
-                    gate.pass_through()
+                    release_check.publish()
                     logger.info("official tables recorded", extra={"tables": len(job.tables)})
         text = f"the data have what the official {job.path.name} needs"
         step("official tables checked", f"{text}; tables: {', '.join(job.tables)}")
@@ -268,7 +270,7 @@ def run(service: Service, *, ready: Callable[[str], None]) -> None:
             require_private(service)
             run_workers(service, sock, Path(folder), ready=told)
         else:
-            serve_desk(service, sock, folder=Path(folder), ready=told)
+            serve_tables(service, sock, folder=Path(folder), ready=told)
 
 
 def _require_budgets(service: Service) -> None:
@@ -279,7 +281,7 @@ def _require_budgets(service: Service) -> None:
         Rates(service.access.budgets).close()
 
 
-def serve_desk(
+def serve_tables(
     service: Service,
     sock: socket.socket,
     *,
@@ -306,8 +308,8 @@ def serve_desk(
     from ckm.service.http.app import make_app
 
     quiet_others()
-    with open_desk(service, folder=folder) as desk:
-        config = _config(service, make_app(desk))
+    with open_table_service(service, folder=folder) as table_service:
+        config = _config(service, make_app(table_service))
         server = _server(config, ready=ready, is_worker=is_worker)
         with _ours_to_stop(server):
             server.run(sockets=[sock])

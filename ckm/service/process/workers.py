@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
 from ckm.service.process.metrics import SHARED_FOLDER, forget_process
-from ckm.service.process.server import grace_s, serve_desk
+from ckm.service.process.server import grace_s, serve_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,7 +150,7 @@ def _work(path: str, folder: str, listening: str, telling: str, living: str) -> 
     threading.Thread(target=_stop_when_alone, args=(int(living),), daemon=True).start()
     sock = socket.socket(fileno=int(listening))
     try:
-        serve_desk(
+        serve_tables(
             read_service(path),
             sock,
             folder=Path(folder),

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Shape", "judge_shape"]
 
-_MOST_COMBINATIONS = 10_000
-_MOST_COUNTED = 20_000_000  # cells of all combinations of levels together
-_MOST_OF_ONE = 1_000_000  # more categories do not make more cells: persons do
+_MAX_COMBINATIONS = 10_000
+_MAX_COUNTED = 20_000_000  # cells of all combinations of levels together
+_MAX_OF_ONE = 1_000_000  # more categories do not make more cells: persons do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,12 +147,12 @@ def _levels(shape: Shape, settings: RuleSettings) -> Iterator[Finding]:
     """Bound the work: levels multiply, and every combination of them is counted."""
     del settings  # whatever they say
     found = math.prod(len(sizes) for sizes in shape.sizes)
-    is_heavy = found > _MOST_COMBINATIONS
+    is_heavy = found > _MAX_COMBINATIONS
     if not is_heavy:
         products = np.ones(1)
         for sizes in shape.sizes:
             products = np.outer(products, np.array(sizes, float)).ravel()
-        is_heavy = float(np.minimum(products, _MOST_OF_ONE).sum()) > _MOST_COUNTED
+        is_heavy = float(np.minimum(products, _MAX_OF_ONE).sum()) > _MAX_COUNTED
     if is_heavy:
         tries = ("maximum_levels_try", "maximum_variables_try")
         yield Finding(rule="maximum_levels", tries=tries, filled={"found": found})

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bound", "protect_exactly"]
 
-_MOST_NODES = 1_000_000
+_MAX_NODES = 1_000_000
 #: The relaxation is left when so many rounds raise the bound by less than such a share.
 _STEPS, _PROGRESS = 8, 2e-3
 _GAP = 1e-6
@@ -193,13 +193,13 @@ class _Exact:
         hidden[self.columns] = np.clip(answer.point, 0.0, 1.0)
         return hidden
 
-    def _program(self, most_seconds: float | None) -> Program:
+    def _program(self, max_seconds: float | None) -> Program:
         return Program(
             self._rows(self.cuts),
             lower=np.zeros(len(self.columns)),
             upper=np.ones(len(self.columns)),
-            most_nodes=None if most_seconds is None else _MOST_NODES,
-            most_seconds=np.inf if most_seconds is None else most_seconds,
+            most_nodes=None if max_seconds is None else _MAX_NODES,
+            max_seconds=np.inf if max_seconds is None else max_seconds,
         )
 
     def _rows(self, cuts: list[Cut]) -> Rows:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["protect_by_hypercubes"]
 
 #: Boxes of more candidates are left to linear programs.
-_MOST_CANDIDATES = 300_000
+_MAX_CANDIDATES = 300_000
 
 
 def protect_by_hypercubes(cover: Cover) -> None:
@@ -139,7 +139,7 @@ class _Boxes:
             paths.append(np.array(path))
             others.append(siblings)
         sizes = [len(p) + len(o) for p, o in zip(paths, others, strict=True)]
-        if np.prod([float(size) for size in sizes]) > _MOST_CANDIDATES:
+        if np.prod([float(size) for size in sizes]) > _MAX_CANDIDATES:
             return None
         _, cost, value = self._look(
             [np.concatenate(pair) for pair in zip(paths, others, strict=True)]

@@ -20,13 +20,13 @@ __all__ = ["approach", "exchange"]
 _Int: TypeAlias = "NDArray[np.int64]"
 
 _MICRO = 10**6
-_MOST_VALUES = 48
+_MAX_VALUES = 48
 _NEAREST = 9
-_MOST_HITS = 512
-_MOST_THIRD_MOVES = 400
+_MAX_HITS = 512
+_MAX_THIRD_MOVES = 400
 _WORST_ERROR = 4 * _MICRO
 _GOOD_ERROR = 2 * _MICRO
-_MOST_STEPS = 200
+_MAX_STEPS = 200
 _FAR = 2**62
 
 
@@ -113,7 +113,7 @@ def approach(
     away = values[None, :] - values[:, None]
     bend = values[None, :] ** 2 - values[:, None] ** 2
     scale = int(np.abs(values).max())
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         error = np.maximum(np.abs(slack - _MICRO)[:, None], np.abs(slack + _MICRO)[None, :])
         left = np.abs(second - bend) + scale * np.abs(first - away)
         left[error > _GOOD_ERROR] = _FAR
@@ -134,9 +134,9 @@ def approach(
 
 def _spread(movable: Sequence[int]) -> list[int]:
     """Take the preferred half of the places and an even sample of the others."""
-    if len(movable) <= _MOST_VALUES:
+    if len(movable) <= _MAX_VALUES:
         return list(movable)
-    half = _MOST_VALUES // 2
+    half = _MAX_VALUES // 2
     rest = movable[half:]
     return [*movable[:half], *(rest[place * len(rest) // half] for place in range(half))]
 
@@ -169,7 +169,7 @@ class _Moves:
     def best(self, first: int, second: int) -> tuple[int, ...] | None:
         """Find two or three moves with these effects together and little error."""
         found = self._pair(first, second, ())
-        for third in range(min(_MOST_THIRD_MOVES, self.n)):
+        for third in range(min(_MAX_THIRD_MOVES, self.n)):
             if found is not None and found[0] <= _GOOD_ERROR:
                 break
             lacking = first - int(self.first[third]), second - int(self.second[third])
@@ -185,7 +185,7 @@ class _Moves:
             return None
         wanted = first * self.scale + second - self.keys
         place = np.minimum(np.searchsorted(self.ascending, wanted), self.n - 1)
-        hits = np.flatnonzero(self.ascending[place] == wanted)[:_MOST_HITS]
+        hits = np.flatnonzero(self.ascending[place] == wanted)[:_MAX_HITS]
         if not hits.size:
             return None
         partners = self.sorted[place[hits]]

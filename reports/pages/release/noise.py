@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["class_name", "noise_parts"]
 
 #: A table of more cells than this is not repeated on the page; report.json has it.
-_MOST_CELLS = 3000
+_MAX_CELLS = 3000
 #: A picture with more rows or columns than this shows the first ones.
-_MOST_LINES = 60
+_MAX_LINES = 60
 
 
 def noise_parts(words: Words, noise: NoiseFacts) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def _class_row(words: Words, fact: NoiseClassFact) -> tuple[Entry, ...]:
         (number.probability, fact.stay_designed, fact.stay_drawn),
     )
     absent = words.say("no cells") if not fact.cells else words.say("not defined")
-    ends = ((fact.least_designed, fact.most_designed), (fact.least_drawn, fact.most_drawn))
+    ends = ((fact.least_designed, fact.max_designed), (fact.least_drawn, fact.max_drawn))
     return (
         class_name(words, fact.low, fact.high),
         number.count(fact.cells),
@@ -189,8 +189,8 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
     law = noise.transition
     if not law or not law[0]:
         return []
-    rows = min(len(law), _MOST_LINES)
-    columns = min(max(map(len, law)), _MOST_LINES)
+    rows = min(len(law), _MAX_LINES)
+    columns = min(max(map(len, law)), _MAX_LINES)
     last = len(law) - 1
     count = words.numbers.count
     names = [_row_name(words, i, last=last, cycle=noise.cycle) for i in range(rows)]
@@ -229,7 +229,7 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
         notes.append(
             words.say(
                 "The picture shows the first %(n)s rows and columns; report.json has all.",
-                n=count(_MOST_LINES),
+                n=count(_MAX_LINES),
             )
         )
     return [
@@ -257,7 +257,7 @@ def _transition_data(
     words: Words, law: tuple[tuple[float, ...], ...], names: list[str], columns: int
 ) -> Table:
     write = words.numbers.probability
-    shown = law[: max(1, min(len(names), _MOST_CELLS // columns))]
+    shown = law[: max(1, min(len(names), _MAX_CELLS // columns))]
     return Table(
         id="transition-data",
         caption=words.say("Probability of each published count (columns), by original (rows)"),

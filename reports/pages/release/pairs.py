@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["pair_picture"]
 
 #: A picture with more bins than this shows the first ones; so does its table of pairs.
-_MOST_BINS = 60
-_MOST_PAIRS = 3000
+_MAX_BINS = 60
+_MAX_PAIRS = 3000
 
 
 def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
@@ -42,7 +42,7 @@ def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
         return []
     count = words.numbers.count
     every = sorted({n for pair in pairs for n in (pair.original, pair.published)})
-    bins = every[:_MOST_BINS]
+    bins = every[:_MAX_BINS]
     place = {n: position for position, n in enumerate(bins)}
     most = max(pair.cells for pair in pairs)
     title = words.say("Published against original counts")
@@ -81,7 +81,7 @@ def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
                 ),
                 rows=tuple(
                     (count(pair.original), count(pair.published), count(pair.cells))
-                    for pair in pairs[:_MOST_PAIRS]
+                    for pair in pairs[:_MAX_PAIRS]
                 ),
                 n_heads=2,
             ),
@@ -91,12 +91,12 @@ def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
 
 
 def _cut(words: Words, n_bins: int) -> tuple[str, ...]:
-    if n_bins <= _MOST_BINS:
+    if n_bins <= _MAX_BINS:
         return ()
     return (
         words.say(
             "The picture shows the first %(n)s rows and columns; report.json has all.",
-            n=words.numbers.count(_MOST_BINS),
+            n=words.numbers.count(_MAX_BINS),
         ),
     )
 

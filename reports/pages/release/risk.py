@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["posterior_picture", "posterior_table", "risk_parts"]
 
-_MOST_LINES = 40
+_MAX_LINES = 40
 
 
 def risk_parts(words: Words, risk: RiskFacts) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def posterior_picture(words: Words, posteriors: Sequence[PosteriorFact]) -> list
     >>> posterior_picture(words_of("en"), ())
     []
     """
-    shown = posteriors[:_MOST_LINES]
+    shown = posteriors[:_MAX_LINES]
     if not shown:
         return []
     number = words.numbers

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FeasibilityIntervals"]
 
-_MOST_CELLS = 100_000
+_MAX_CELLS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,15 +78,15 @@ class FeasibilityIntervals:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", tuple(self.shape))
-        sizes = {f"shape[{k}]": (size, 1, _MOST_CELLS) for k, size in enumerate(self.shape)}
+        sizes = {f"shape[{k}]": (size, 1, _MAX_CELLS) for k, size in enumerate(self.shape)}
         require_integers(
             "an attack by intervals",
             max_noise=(self.max_noise, 0, None),
             small=(self.small, 0, None),
             **sizes,
         )
-        if not self.shape or math.prod(self.shape) > _MOST_CELLS:
-            raise RiskError(f"shape must have 1 to {_MOST_CELLS:,} base cells.")
+        if not self.shape or math.prod(self.shape) > _MAX_CELLS:
+            raise RiskError(f"shape must have 1 to {_MAX_CELLS:,} base cells.")
 
     @property
     def groups(self) -> tuple[Group, ...]:

@@ -30,7 +30,7 @@ __all__ = [
 Family = tuple[int, tuple[int, ...]]
 
 _LARGEST = 1_000_000
-_MOST_CANDIDATES = 20_000
+_MAX_CANDIDATES = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -139,7 +139,7 @@ def candidates_of(sizes: Sequence[int], chosen: Sequence[int], *, degree: int) -
     """
     left = [one for one in range(len(sizes)) if one not in chosen]
     for many in range(min(len(chosen), degree), -1, -1):
-        if math.comb(len(chosen), many) * len(left) > _MOST_CANDIDATES:
+        if math.comb(len(chosen), many) * len(left) > _MAX_CANDIDATES:
             continue
         found = [
             (child, of)

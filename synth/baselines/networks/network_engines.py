@@ -29,7 +29,7 @@ from synth.baselines.settings import NetworkSettings
 from synth.errors import SynthError
 from synth.marginals.measuring import Clerk, Neighbours
 from synth.marginals.noise import SecureNoise
-from synth.marginals.spending.accountant import Purse, Spend
+from synth.marginals.spending.accountant import PrivacyAccountant, Spend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["NetworkModel", "fit_priv_bayes", "fit_priv_bayes_legacy"]
 
 _FORMAT = "ckm-synth-network"
-_MOST_BINS = 20
+_MAX_BINS = 20
 _EXACT = 1 - 1e-9
 _SLACK = 1 + 1e-6  # logarithms are rounded
 
@@ -220,21 +220,21 @@ def fit_priv_bayes(
         )
     degree = min((settings or NetworkSettings()).degree, len(sizes) - 1)
     bins = _bins(sizes, ordered or [False] * len(sizes), present or sizes)
-    purse = Purse(float(rho))
-    clerk = _NetworkClerk(codes, sizes, neighbours, purse, noise or SecureNoise())
+    accountant = PrivacyAccountant(float(rho))
+    clerk = _NetworkClerk(codes, sizes, neighbours, accountant, noise or SecureNoise())
     clerk.regroup(bins)
     share = 0.5 if len(sizes) > 1 else 0.0
     rng = seeded_by(noise) or np.random.default_rng()
     network: list[Family] = [(int(rng.integers(len(sizes))), ())]
     for _ in sizes[1:]:
-        price = purse.rho * share * _EXACT / (len(sizes) - 1)
+        price = accountant.rho * share * _EXACT / (len(sizes) - 1)
         network.append(clerk.parents([one for one, _ in network], degree=degree, rho=price))
     measured = measured_places(network, degree=degree)
-    price = purse.rho * (1 - share) * _EXACT / len(measured)
+    price = accountant.rho * (1 - share) * _EXACT / len(measured)
     held = {place: clerk.family(network[place], rho=price) for place in measured}
     clerk.forget()
     tables = tuple(tables_of(network, held))
-    return NetworkModel(bins=bins, tables=tables, spends=tuple(purse.spends))
+    return NetworkModel(bins=bins, tables=tables, spends=tuple(accountant.spends))
 
 
 def fit_priv_bayes_legacy(
@@ -313,7 +313,7 @@ class _NetworkClerk(Clerk):
             adjacency=self._neighbours.adjacency,
             unit=self._neighbours.unit,
         )
-        self._purse.pay(
+        self._accountant.pay(
             Spend(
                 what="choice",
                 columns=(),
@@ -346,9 +346,9 @@ def _bins(
     bins = []
     for size, is_ordered, known in zip(sizes, ordered, present, strict=True):
         found = np.arange(size, dtype=np.int64)
-        if is_ordered and known > _MOST_BINS:
-            found[:known] = found[:known] * _MOST_BINS // known
-            found[known:] += _MOST_BINS - known
+        if is_ordered and known > _MAX_BINS:
+            found[:known] = found[:known] * _MAX_BINS // known
+            found[known:] += _MAX_BINS - known
         bins.append(found)
     return tuple(bins)
 

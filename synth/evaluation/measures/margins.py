@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TableDistances", "k_marginal", "subsample_equivalent", "table_distances"]
 
-_MOST_TABLES = 1000
+_MAX_TABLES = 1000
 #: Tables with more cells than this are counted by the cells that occur.
 _DENSE = 1_000_000
 _SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
@@ -70,7 +70,7 @@ def table_distances(
     synthetic: Records,
     *,
     ways: int,
-    most_tables: int = _MOST_TABLES,
+    most_tables: int = _MAX_TABLES,
     seed: int = 0,
 ) -> TableDistances:
     """Give the total variation distance of every table of so many columns.
@@ -151,7 +151,7 @@ def k_marginal(
     bins = Bins(real)
     one, other = bins.of(real), bins.of(synthetic)
     tables = [
-        table for table in _tables(len(real.names), ways, _MOST_TABLES, 0) if place not in table
+        table for table in _tables(len(real.names), ways, _MAX_TABLES, 0) if place not in table
     ]
     lost = [
         min(_group_distance(one, other, tables, place, code), share)
@@ -193,7 +193,7 @@ def subsample_equivalent(
     """
     rng = np.random.default_rng(seed)
     binned = Bins(real).of(real)
-    tables = _tables(len(real.names), min(ways, len(real.names)), _MOST_TABLES, seed)
+    tables = _tables(len(real.names), min(ways, len(real.names)), _MAX_TABLES, seed)
     reached: list[float] = []
     for share in _SHARES:
         size = max(1, round(share * len(real)))

@@ -11,7 +11,7 @@ from synth.errors import OverspentError, SynthError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Purse", "Spend"]
+__all__ = ["PrivacyAccountant", "Spend"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class Spend:
 
 
 @dataclass(slots=True)
-class Purse:
+class PrivacyAccountant:
     """A budget in rho. A spend is noted before the records are looked at.
 
     Parameters
@@ -95,10 +95,10 @@ class Purse:
 
     Examples
     --------
-    >>> purse = Purse(0.01)
+    >>> accountant = PrivacyAccountant(0.01)
     >>> cost = Spend(what="margin", columns=(0,), sensitivity=1.0, scale=10.0, rho=0.005)
-    >>> purse.pay(cost)
-    >>> round(purse.spent, 9)
+    >>> accountant.pay(cost)
+    >>> round(accountant.spent, 9)
     0.005
     """
 

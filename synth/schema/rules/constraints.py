@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Constraint", "constraints_of", "judge_records"]
 
-_MOST_CELLS = 200_000
-_MOST_KINDS = 64
+_MAX_CELLS = 200_000
+_MAX_KINDS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ def constraints_of(schema: Schema) -> list[Constraint]:
 def _constraint(rule: EditRule, schema: Schema) -> Constraint:
     names = sorted(rule.columns, key=schema.names.index)
     columns = [schema.column(name) for name in names]
-    if not names or math.prod(column.size for column in columns) > _MOST_CELLS:
+    if not names or math.prod(column.size for column in columns) > _MAX_CELLS:
         return Constraint(rule=rule, how="redrawing")
     operands = {
         column.name: _cells(column, axis, len(columns)) for axis, column in enumerate(columns)
@@ -115,7 +115,7 @@ def _is_small(forbidden: NDArray[np.bool_]) -> bool:
         len(np.unique(np.moveaxis(forbidden, axis, 0).reshape(size, -1), axis=0))
         for axis, size in enumerate(forbidden.shape)
     ]
-    return max(kinds) <= _MOST_KINDS and math.prod(kinds) <= _MOST_KINDS**2 * 2
+    return max(kinds) <= _MAX_KINDS and math.prod(kinds) <= _MAX_KINDS**2 * 2
 
 
 def _cells(column: Column, axis: int, axes: int) -> Amount | Codes:

@@ -80,7 +80,7 @@ def values_of(data, part=None):
     return [value for place, value in data if part is None or place == part]
 
 
-def tally(data):
+def count_histogram(data):
     return [sum(r == one for r in data) for one in itertools.product(PARTS, (2, 7))]
 
 
@@ -104,7 +104,7 @@ QUERIES = {
         ALL,
         True,
     ),
-    "histogram": (histogram, tally, (2, 7), 0, ALL, True),
+    "histogram": (histogram, count_histogram, (2, 7), 0, ALL, True),
     **{
         f"bounded_sum {low} {high}": (
             lambda a, low=low, high=high: bounded_sum(low, high, adjacency=a),
@@ -327,9 +327,9 @@ def test_no_choice_among_cells_loses_more_than_its_guarantee(kind, adjacency, is
     worst = 0.0
     for x, y in neighbours(adjacency, (2, 7)):
         laws = [
-            choice.probabilities(tally(d))
+            choice.probabilities(count_histogram(d))
             if kind == "exponential"
-            else permute_and_flip(tally(d), choice.scale)
+            else permute_and_flip(count_histogram(d), choice.scale)
             for d in (x, y)
         ]
         worst = max(worst, np.abs(np.log(laws[0] / laws[1])).max())

@@ -7,7 +7,7 @@ from rappor.client.simulate import simulate_counts
 from rappor.counts import Counts
 from rappor.decoding.candidates import Candidates
 from rappor.decoding.decode import decode
-from rappor.decoding.diagnostics import suspicions
+from rappor.decoding.diagnostics import diagnostics
 from rappor.decoding.observed import observe
 from rappor.decoding.regression import Normal, fit
 from rappor.decoding.screening import lasso, needs_screening, strong
@@ -238,7 +238,7 @@ def test_empty_and_unbalanced_cohorts_change_the_weights_alone():
     )
     scores = (found.estimates / n.sum() - held / held.sum()) / (found.sds / n.sum())
     assert np.abs(scores).max() < 4.5
-    assert {"silent-cohorts"} <= {suspicion.name for suspicion in found.suspicions}
+    assert {"silent-cohorts"} <= {diagnostic.name for diagnostic in found.diagnostics}
 
 
 def test_candidates_that_set_the_same_bits_are_decoded_as_one():
@@ -327,11 +327,11 @@ def test_the_mass_tells_of_wrong_parameters():
 
 def test_bits_that_no_client_explains_are_named():
     counts = drawn([50_000, 30_000], SMALL)
-    assert suspicions(counts) == ()
+    assert diagnostics(counts) == ()
     ones = counts.ones.copy()
     ones[1, 3] = 0
     ones[2, 5] = counts.n[2]
-    found = suspicions(Counts(n=counts.n, ones=ones, parameters=SMALL))
+    found = diagnostics(Counts(n=counts.n, ones=ones, parameters=SMALL))
     assert [(s.name, s.found, s.example) for s in found] == [
         ("too-few-ones", 1, (1, 3)),
         ("too-many-ones", 1, (2, 5)),
@@ -343,7 +343,7 @@ def test_clients_with_half_the_bits_are_noticed():
     half = Parameters(n_bits=8, n_hashes=2, n_cohorts=8, f=0.0, p=0.25, q=0.75)
     sent = drawn([5_000, 3_000], half)
     ones = np.hstack([sent.ones, np.zeros((8, 8), np.int64)])
-    found, light = suspicions(Counts(n=sent.n, ones=ones, parameters=SMALL))
+    found, light = diagnostics(Counts(n=sent.n, ones=ones, parameters=SMALL))
     assert (found.name, light.name) == ("too-few-ones", "light-reports")
     assert found.found == 64
 

@@ -61,7 +61,7 @@ def test_the_probabilities_that_were_drawn_are_those_that_decode():
     )
     found = decode(reports.sum(), Candidates.of(NAMES, parameters=shape))
     assert np.abs((found.estimates - HELD) / found.sds).max() < 4.5
-    assert found.suspicions == ()
+    assert found.diagnostics == ()
 
 
 def test_basic_rappor_is_decoded_from_a_map_and_freed_of_the_noise(tmp_path):

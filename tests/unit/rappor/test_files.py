@@ -8,7 +8,7 @@ import pytest
 from rappor.client.client import encode
 from rappor.client.simulate import population, simulate_counts
 from rappor.counts import Counts
-from rappor.decoding.diagnostics import suspicions
+from rappor.decoding.diagnostics import diagnostics
 from rappor.encoded import Reports
 from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.parameters import Parameters
@@ -340,7 +340,7 @@ def test_counts_in_json_are_whole_numbers(tmp_path):
 
 
 def names(counts):
-    return [suspicion.name for suspicion in suspicions(counts)]
+    return [diagnostic.name for diagnostic in diagnostics(counts)]
 
 
 def test_one_report_raises_no_suspicion():
@@ -362,18 +362,18 @@ def test_what_looks_wrong_is_said():
         ones=np.where(np.arange(4)[:, None] == 1, 0, counts.ones),
         parameters=SMALL,
     )
-    (silent,) = suspicions(empty)
+    (silent,) = diagnostics(empty)
     assert (silent.name, silent.found, silent.example) == ("silent-cohorts", 1, (1, -1))
     assert "without a report: 1." in str(silent)
     zeros = Counts(n=counts.n, ones=np.zeros_like(counts.ones), parameters=SMALL)  # q=1 as 0
-    assert "less often than noise alone sets them: 48." in str(suspicions(zeros)[0])
+    assert "less often than noise alone sets them: 48." in str(diagnostics(zeros)[0])
     assert names(zeros) == ["too-few-ones", "light-reports"]
     full = Counts(n=counts.n, ones=np.repeat(counts.n[:, None], 12, 1), parameters=SMALL)
     assert names(full) == ["too-many-ones", "heavy-reports"]
     mixed = Counts(n=counts.n, ones=counts.ones * 95 // 100, parameters=SMALL)
     assert "light-reports" in names(mixed)
     with pytest.raises(RapporError, match="no report"):
-        suspicions(Counts.zeros(SMALL))
+        diagnostics(Counts.zeros(SMALL))
 
 
 def test_a_name_taken_meanwhile_is_left_alone(tmp_path):

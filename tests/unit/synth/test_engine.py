@@ -374,10 +374,10 @@ def test_conditions_outside_the_model_are_refused():
 
 def test_the_purse_refuses_before_anything_is_measured():
     from synth.marginals.measuring import Clerk
-    from synth.marginals.spending.accountant import Purse
+    from synth.marginals.spending.accountant import PrivacyAccountant
 
     noise = _Recording()
-    clerk = Clerk(related(10), SIZES, Neighbours(), Purse(0.01), noise)
+    clerk = Clerk(related(10), SIZES, Neighbours(), PrivacyAccountant(0.01), noise)
     clerk.margin(0, rho=0.008)
     with pytest.raises(synth.OverspentError):
         clerk.table((0, 1), rho=0.008)

@@ -35,7 +35,7 @@ from synth import (
 from synth.frames import to_records
 from synth.marginals.measuring import Clerk
 from synth.marginals.settings import Settings
-from synth.marginals.spending.accountant import Purse
+from synth.marginals.spending.accountant import PrivacyAccountant
 from synth.schema.coding import encode, encode_column
 
 WEST, EAST = (dt.timezone(dt.timedelta(hours=hours)) for hours in (-12, 12))
@@ -350,7 +350,11 @@ def test_a_tiny_budget_does_not_round_scores():
 
     for records in (codes, codes[:2]):
         clerk = Clerk(
-            records, (1, 1), Neighbours(adjacency=Adjacency.ADD_REMOVE), Purse(1.0), Noting()
+            records,
+            (1, 1),
+            Neighbours(adjacency=Adjacency.ADD_REMOVE),
+            PrivacyAccountant(1.0),
+            Noting(),
         )
         for handicap in (1e18, -1e18, 3.4):
             clerk.choose(

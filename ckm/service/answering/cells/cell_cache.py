@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from ckm.service.answering.cells.lru_cache import Cache
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from tables import Deadline, SourceError, StoppedError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ __all__ = ["Cubes"]
 logger = logging.getLogger(__name__)
 
 # A scan beats rolling up from more cells than this.
-_MOST_CELLS = 250_000
+_MAX_CELLS = 250_000
 _TICK_S = 0.1  # how soon somebody who waits notices that the work was called off
 
 
@@ -36,7 +36,7 @@ class Cubes:
     ----------
     prepared
         The records made ready.
-    most_bytes
+    max_bytes
         Memory for cells.
     scans
         Scans at a time.
@@ -45,10 +45,10 @@ class Cubes:
     """
 
     def __init__(
-        self, prepared: Prepared, *, most_bytes: int, scans: int, timeout_s: float
+        self, prepared: Prepared, *, max_bytes: int, scans: int, timeout_s: float
     ) -> None:
         self._prepared = prepared
-        self.cache: Cache[PreparedCells] = Cache(most_bytes, size=lambda cells: cells.nbytes)
+        self.cache: Cache[PreparedCells] = Cache(max_bytes, size=lambda cells: cells.nbytes)
         self.routes: Counter[str] = Counter()
         self._scans = threading.BoundedSemaphore(scans)
         self._timeout_s = timeout_s
@@ -75,7 +75,7 @@ class Cubes:
 
         Raises
         ------
-        Mistake
+        ClientError
             If too many others are being looked for, or memory or disk do not suffice.
         tables.StoppedError
             If it takes too long, or was called off.
@@ -127,7 +127,7 @@ class Cubes:
         self, levels: Mapping[str, int], where: frozenset[Condition], deadline: Deadline
     ) -> PreparedCells:
         parent = self.cache.find(lambda cells: cells.covers(levels, where), cost=len)
-        if parent is not None and len(parent) <= _MOST_CELLS:
+        if parent is not None and len(parent) <= _MAX_CELLS:
             self.routes["rolled"] += 1
             return self._prepared.roll(parent, levels, where=where)
         self._wait_for_scan(deadline)
@@ -136,14 +136,14 @@ class Cubes:
             return self._prepared.scan(levels, where=where, deadline=deadline)
         except SourceError as error:  # memory or disk, as the records were read at the start
             logger.error("scan failed", extra={"problem": error.problem})  # noqa: TRY400
-            raise Mistake("busy") from None
+            raise ClientError("busy") from None
         finally:
             self._scans.release()
 
     def _wait_for_scan(self, deadline: Deadline) -> None:
         while not self._scans.acquire(timeout=deadline.left_s(_TICK_S)):
             if deadline.is_over:
-                raise Mistake("busy")
+                raise ClientError("busy")
 
     def __repr__(self) -> str:
         return "Cubes(…)"

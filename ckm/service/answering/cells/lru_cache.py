@@ -41,7 +41,7 @@ class Cache(Generic[T]):
 
     Parameters
     ----------
-    most_bytes
+    max_bytes
         The bound. An entry larger than an eighth of it is not kept.
     size
         Tells the bytes of an entry.
@@ -54,8 +54,8 @@ class Cache(Generic[T]):
     (b'123', None, 503)
     """
 
-    def __init__(self, most_bytes: int, *, size: Callable[[T], int]) -> None:
-        self.most_bytes = most_bytes
+    def __init__(self, max_bytes: int, *, size: Callable[[T], int]) -> None:
+        self.max_bytes = max_bytes
         self.used = 0
         self._size = size
         self._entries: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
@@ -72,14 +72,14 @@ class Cache(Generic[T]):
     def put(self, key: Hashable, entry: T) -> None:
         """Keep an entry, and let go of those that were not used for longest."""
         size = self._size(entry) + _ENTRY_BYTES
-        if size > self.most_bytes // 8:
+        if size > self.max_bytes // 8:
             return
         with self._lock:
             if key in self._entries:
                 self.used -= self._entries.pop(key)[1]
             self._entries[key] = entry, size
             self.used += size
-            while self.used > self.most_bytes:
+            while self.used > self.max_bytes:
                 self.used -= self._entries.popitem(last=False)[1][1]
 
     def find(self, fits: Callable[[T], bool], *, cost: Callable[[T], int]) -> T | None:

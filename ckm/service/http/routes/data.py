@@ -13,8 +13,8 @@ from ckm.service.http.request_parsing import (
     format_of,
     parameters_of,
     query_of_wishes,
-    wishes_of_body,
-    wishes_of_parameters,
+    criteria_of_body,
+    criteria_of_parameters,
 )
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ckm.service.answering.query import Query
     from ckm.service.answering.refusal import Refusal
     from ckm.service.answering.render import Rendered
-    from ckm.service.http.request_context import Front
+    from ckm.service.http.request_context import RequestContext
     from tables import Deadline
 
 __all__ = ["Selections"]
@@ -37,20 +37,20 @@ class Selections:
 
     Parameters
     ----------
-    front
+    context
         Who lets callers in.
     """
 
-    def __init__(self, front: Front) -> None:
-        self._front = front
-        self._desk = front.desk
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self._table_service = context.table_service
 
     async def get_data(self, request: Request, table_id: str) -> Response:
         """Answer a selection in the address."""
         parameters = parameters_of(request, known=_DATA, is_deep=True)
-        caller, language = await self._front.enter(request)
-        self._front.require_table(table_id)
-        wishes = wishes_of_parameters(parameters)
+        caller, language = await self._context.enter(request)
+        self._context.require_table(table_id)
+        criteria = criteria_of_parameters(parameters)
         plain = parameters.plain
         order = [
             name.strip()
@@ -59,7 +59,11 @@ class Selections:
             if name.strip()
         ]
         ask = partial(
-            query_of_wishes, self._desk, wishes, where=plain.get("filter"), order=order
+            query_of_wishes,
+            self._table_service,
+            criteria,
+            where=plain.get("filter"),
+            order=order,
         )
         return await self._answer(request, ask, plain, (caller, language))
 
@@ -68,14 +72,14 @@ class Selections:
         known = ("lang", "outputformat", "filter")
         parameters = parameters_of(request, known=known, is_deep=True)
         plain = parameters.plain
-        caller, language = await self._front.enter(request)
-        self._front.require_table(table_id)
+        caller, language = await self._context.enter(request)
+        self._context.require_table(table_id)
         body = parse_body(await request.body(), SelectionBody)
         placed = body.placement
         ask = partial(
             query_of_wishes,
-            self._desk,
-            wishes_of_body(body, parameters),
+            self._table_service,
+            criteria_of_body(body, parameters),
             where=plain.get("filter"),
             order=[] if placed is None else [*placed.stub, *placed.heading],
         )
@@ -92,9 +96,9 @@ class Selections:
         caller, language = who
 
         def serve(deadline: Deadline) -> Rendered | Refusal:
-            return self._desk.serve(
+            return self._table_service.serve(
                 ask(), format=form, language=language, caller=caller, deadline=deadline
             )
 
-        made = await self._front.work(request, serve)
-        return self._front.told(request, made, language)
+        made = await self._context.work(request, serve)
+        return self._context.response(request, made, language)

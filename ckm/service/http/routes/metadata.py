@@ -10,7 +10,7 @@ from starlette.requests import Request  # noqa: TC002  (FastAPI looks at it)
 from starlette.responses import Response  # noqa: TC002
 
 from ckm import __version__
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.pxweb_selection import codelists_of
 from ckm.service.answering.render import Rendered, etag_of
 from ckm.service.http.request_parsing import format_of, parameters_of
@@ -20,7 +20,7 @@ from ckm.service.http.routes import pxweb_metadata as pxweb
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ckm.service.http.request_context import Front
+    from ckm.service.http.request_context import RequestContext
 
 __all__ = ["Descriptions"]
 
@@ -30,13 +30,13 @@ class Descriptions:
 
     Parameters
     ----------
-    front
+    context
         Who lets callers in.
     """
 
-    def __init__(self, front: Front) -> None:
-        self._front = front
-        self._desk = front.desk
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self._table_service = context.table_service
         self._described: dict[tuple[str, ...], Rendered] = {}
 
     async def list_tables(self, request: Request) -> Response:
@@ -47,8 +47,8 @@ class Descriptions:
         page = _whole(plain, "pagenumber", default=1, most=10**6)
         size = _whole(plain, "pagesize", default=20, most=1000)
         listed = pxweb.table_list(
-            self._desk.service,
-            self._desk.variables,
+            self._table_service.service,
+            self._table_service.variables,
             language=language,
             query=_text(plain, "query", most=1000),
             page=page,
@@ -60,27 +60,32 @@ class Descriptions:
         """Describe the table."""
         parameters_of(request, known=("lang",))
         language = await self._open(request)
-        self._front.require_table(table_id)
-        desk = self._desk
-        return self._told(
+        self._context.require_table(table_id)
+        table_service = self._table_service
+        return self._response(
             request,
             ("table", language),
-            lambda: pxweb.table(desk.service, desk.variables, language=language),
+            lambda: pxweb.table(
+                table_service.service, table_service.variables, language=language
+            ),
         )
 
     async def get_metadata(self, request: Request, table_id: str) -> Response:
         """Describe its variables."""
         plain = parameters_of(request, known=("lang", "outputformat")).plain
         language = await self._open(request)
-        self._front.require_table(table_id)
+        self._context.require_table(table_id)
         if format_of(plain.get("outputformat")) != "json-stat2":
-            raise Mistake("bad_parameter", name="outputFormat", known=["json-stat2"])
-        desk = self._desk
-        return self._told(
+            raise ClientError("bad_parameter", name="outputFormat", known=["json-stat2"])
+        table_service = self._table_service
+        return self._response(
             request,
             ("metadata", language),
             lambda: pxweb.metadata(
-                desk.service, desk.variables, language=language, measures=desk.measures
+                table_service.service,
+                table_service.variables,
+                language=language,
+                measures=table_service.measures,
             ),
         )
 
@@ -88,44 +93,44 @@ class Descriptions:
         """List categories."""
         parameters_of(request, known=("lang",))
         language = await self._open(request)
-        desk = self._desk
-        for variable in desk.variables.values():
+        table_service = self._table_service
+        for variable in table_service.variables.values():
             if codelist_id in codelists_of(variable):
-                return self._told(
+                return self._response(
                     request,
                     ("codelist", codelist_id, language),
                     partial(
                         pxweb.codelist,
-                        desk.service,
+                        table_service.service,
                         variable,
                         name=codelist_id,
                         language=language,
                     ),
                 )
-        known = [name for v in desk.variables.values() for name in codelists_of(v)]
-        raise Mistake("no_codelist", name=codelist_id, known=known)
+        known = [name for v in table_service.variables.values() for name in codelists_of(v)]
+        raise ClientError("no_codelist", name=codelist_id, known=known)
 
     async def get_config(self, request: Request) -> Response:
         """Tell limits and abilities."""
         parameters_of(request, known=("lang",))
         language = await self._open(request)
-        desk = self._desk
-        return self._told(
+        table_service = self._table_service
+        return self._response(
             request,
             ("config", language),
             lambda: pxweb.config(
-                desk.service,
+                table_service.service,
                 version=__version__,
-                most_cells=desk.answerer.settings.maximum_cells,
+                most_cells=table_service.answerer.settings.maximum_cells,
             ),
         )
 
     async def _open(self, request: Request) -> str:
         """Let a caller read, and return the language."""
-        _, language = await self._front.enter(request, cost=0)
+        _, language = await self._context.enter(request, cost=0)
         return language
 
-    def _told(
+    def _response(
         self, request: Request, key: tuple[str, ...], describe: Callable[[], Any]
     ) -> Response:
         """Answer with a description, which is written once."""
@@ -148,7 +153,7 @@ def _json(document: Any, language: str) -> Rendered:
 def _text(plain: Any, name: str, *, most: int) -> str:
     text = str(plain.get(name, ""))
     if len(text) > most:
-        raise Mistake("bad_parameter", name=name)
+        raise ClientError("bad_parameter", name=name)
     return text
 
 
@@ -157,5 +162,5 @@ def _whole(plain: Any, name: str, *, default: int, most: int) -> int:
     if text is None:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
-        raise Mistake("bad_parameter", name=name)
+        raise ClientError("bad_parameter", name=name)
     return int(text)

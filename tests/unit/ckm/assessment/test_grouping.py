@@ -109,7 +109,7 @@ def test_parts_of_a_total_add_up_to_it_along_every_dimension(
         monkeypatch.setattr(grouping, "_SOME", 0)
         monkeypatch.setattr(grouping, "_DENSE", 0)
     if way == "scattered":
-        monkeypatch.setattr(grouping, "_MOST_CODES", 1)
+        monkeypatch.setattr(grouping, "_MAX_CODES", 1)
     cells = cells_of(
         register(),
         ["geo", "act", "sex"],

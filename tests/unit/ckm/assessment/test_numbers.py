@@ -10,7 +10,7 @@ import pytest
 from ckm.assessment.exposure import posteriors, worst
 from ckm.assessment.noise.classes import noise_pairs
 from ckm.assessment.observed import ObservedCells, ObservedTable
-from ckm.engine.cell_histogram import Tally
+from ckm.engine.cell_histogram import CountHistogram
 from ckm.engine.perturbation import perturb
 from ptable import NoiseSpec, PTable, solve
 from ptable.design.mechanisms import Mechanism
@@ -119,7 +119,7 @@ def shown_table(name, count, noise):
 def tally_of(tables):
     own = {one.name: Histogram.of(one.cells.count) for one in tables}
     n = sum(len(one.cells) for one in tables)
-    return Tally(
+    return CountHistogram(
         tables=own,
         together=Histogram.together(own.values()),
         variables={},
@@ -172,7 +172,7 @@ def test_classes_of_noise_show_design_and_draw(found):
     one, two, three = found.noise.classes[:3]
     assert (one.cells, one.mean_designed, one.mean_drawn) == (1, -1, -1)
     assert (two.variance_designed, two.variance_drawn, two.stay_drawn) == (0, 0, 0)
-    assert (three.stay_designed, three.least_designed, three.most_drawn) == (1, 0, 0)
+    assert (three.stay_designed, three.least_designed, three.max_drawn) == (1, 0, 0)
     assert found.noise.classes[-1].cells == 0
     assert found.noise.classes[-1].mean_designed == 0
     assert found.noise.classes[-1].mean_drawn is None

@@ -25,9 +25,9 @@ def engine_of(records, **options):
     return Engine(records, id="id", secret=Secret(bytes(16)), ptable=OWN, **options)
 
 
-def mapped(tally, **options):
+def mapped(count_histogram, **options):
     options = {"own": OWN, "name": "release", "sensitive": [1, 2, 3, 4]} | options
-    return map_scenarios(DESIGNS, tally, **options)
+    return map_scenarios(DESIGNS, count_histogram, **options)
 
 
 @pytest.mark.parametrize("empty_cells", ["drop", "grid"])
@@ -40,10 +40,10 @@ def test_a_report_and_a_comparison_have_the_same_figures(empty_cells):
     assessor = Assessor(OWN, is_mixed=True)
     with engine_of(people(120, area=60, sex=2)) as engine:
         engine.tabulate_all(requests, observe=assessor.observe)
-        tally = engine.tally(requests)
-    assert (tally.together.unlisted > 0) == (empty_cells == "drop")
+        count_histogram = engine.count_histogram(requests)
+    assert (count_histogram.together.unlisted > 0) == (empty_cells == "drop")
     reported = found_in(assessor, designs=DESIGNS)
-    compared = mapped(tally).facts()
+    compared = mapped(count_histogram).facts()
     assert reported.scenarios == compared
     assert set(compared.refused) == {"none"}
     (chosen,) = (design for design in compared.designs if design.chosen)
@@ -56,7 +56,7 @@ def test_a_report_and_a_comparison_have_the_same_figures(empty_cells):
         for f in reported.utility
         if (f.table, f.group, f.cells, f.name) == ("", "all", "all", "aad")
     )
-    assert aad.base == tally.distinct
+    assert aad.base == count_histogram.distinct
 
 
 def test_a_cell_that_a_table_leaves_out_tells_no_more_than_a_zero():
@@ -66,8 +66,11 @@ def test_a_cell_that_a_table_leaves_out_tells_no_more_than_a_zero():
     with engine_of(records) as engine:
         for empty_cells in ("drop", "grid"):
             request = TableRequest(dimensions=["area", "sex"], empty_cells=empty_cells)
-            tally = engine.tally({"t": request})
-            for design in (*mapped(tally).designs(), *mapped(tally).designs("t")):
+            count_histogram = engine.count_histogram({"t": request})
+            for design in (
+                *mapped(count_histogram).designs(),
+                *mapped(count_histogram).designs("t"),
+            ):
                 found.setdefault(design.name, []).append(design.figures)
     for several in found.values():
         assert len(several) == 4
@@ -80,25 +83,27 @@ def test_a_cell_that_a_table_leaves_out_tells_no_more_than_a_zero():
 
 def test_figures_without_a_formula_are_left_out_where_nothing_is_drawn():
     with engine_of(people(60, area=9)) as engine:
-        tally = engine.tally({"t": TableRequest(dimensions=["area"])})
-    plain, drawn = mapped(tally), mapped(tally, n_draws=1)
+        count_histogram = engine.count_histogram({"t": TableRequest(dimensions=["area"])})
+    plain, drawn = mapped(count_histogram), mapped(count_histogram, n_draws=1)
     assert "spearman" not in plain.facts().designs[0].figures
     assert drawn.facts().designs[0].figures["spearman"] is not None
 
 
 def test_a_name_that_a_design_has_gets_an_asterisk():
     with engine_of(people(60, area=9)) as engine:
-        tally = engine.tally({"t": TableRequest(dimensions=["area"])})
+        count_histogram = engine.count_histogram({"t": TableRequest(dimensions=["area"])})
     own = solve(NoiseSpec(max_noise=4, variance=2.0))
-    assert mapped(tally, own=own, name="r3").chosen == "r3*"
+    assert mapped(count_histogram, own=own, name="r3").chosen == "r3*"
 
 
 def test_a_table_of_nobody_has_no_figures_of_use():
     records = pa.table({"id": [1], "area": ["a"], "sex": ["F"]})
     with engine_of(records, categories={"area": ["a"], "sex": ["F"]}) as engine:
         wanted = TableRequest(dimensions=["area"], where="sex = 'F'", empty_cells="drop")
-        somebody = engine.tally({"t": wanted})
-        nobody = engine.tally({"t": TableRequest(dimensions=["area"], where="sex = 'M'")})
+        somebody = engine.count_histogram({"t": wanted})
+        nobody = engine.count_histogram(
+            {"t": TableRequest(dimensions=["area"], where="sex = 'M'")}
+        )
     assert mapped(somebody).designs("t")[0].figures["aad"] is not None
     design = mapped(nobody).designs("t")[0]
     assert [design.figures[name] for name in RISKS[:5]] == [None] * 5

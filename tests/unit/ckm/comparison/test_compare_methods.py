@@ -18,7 +18,7 @@ from ckm.comparison.compare_methods import compare_methods
 from ckm.comparison.method_facts import comparison_of_methods, method_facts, methods_csv
 from ckm.comparison.suppression import SuppressionMethod
 from ckm.comparison.swapped_or_synthetic import swapped_records
-from ckm.comparison.testbed import open_bench
+from ckm.comparison.testbed import open_testbed
 from ckm.config import JobError, read_job
 from ckm.config.comparison.method_settings import (
     DEFAULTS,
@@ -91,7 +91,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def bench_of(job, **changed):
-    return open_bench(job, Experiment(**changed), secret=load_secret(job))
+    return open_testbed(job, Experiment(**changed), secret=load_secret(job))
 
 
 def run(*args):
@@ -143,14 +143,14 @@ def test_figures_tell_the_methods_apart(found):
 
 def test_the_cell_key_row_is_the_engine_to_the_last_count(folder):
     job = read_job("job.toml")
-    bench, ptable = bench_of(job), load_ptable(job)
-    keyed = KeyedMethod(bench, ptable, secret=load_secret(job))
-    request = CubeRequest(dimensions=bench.tables[0])
+    testbed, ptable = bench_of(job), load_ptable(job)
+    keyed = KeyedMethod(testbed, ptable, secret=load_secret(job))
+    request = CubeRequest(dimensions=testbed.tables[0])
     ours = keyed.publish(request)
     with open_engine(job, ptable) as engine:
         table = engine.tabulate(["geo", "sex"]).to_pandas()
-    town = {label[-1]: code for code, label in enumerate(bench.labels[bench.place("geo")])}
-    sex = {label[0]: code for code, label in enumerate(bench.labels[bench.place("sex")])}
+    town = {label[-1]: code for code, label in enumerate(testbed.labels[testbed.place("geo")])}
+    sex = {label[0]: code for code, label in enumerate(testbed.labels[testbed.place("sex")])}
     town["Total"] = sex["Total"] = -1
     compared = 0
     for line in table.to_dict("records"):
@@ -159,16 +159,16 @@ def test_the_cell_key_row_is_the_engine_to_the_last_count(folder):
         assert ours[town[line["town"]], sex[line["sex"]]] == line["count"]
         compared += 1
     assert compared == 7 * 3
-    assert (ours != bench.records.counts(request)).any()
+    assert (ours != testbed.records.counts(request)).any()
 
 
 def test_the_ledger_asks_the_same_engine(folder):
     job = read_job("job.toml")
-    bench, ptable, secret = bench_of(job), load_ptable(job), load_secret(job)
-    keyed = KeyedMethod(bench, ptable, secret=secret)
-    planned = [CubeRequest(dimensions=table) for table in bench.tables]
+    testbed, ptable, secret = bench_of(job), load_ptable(job), load_secret(job)
+    keyed = KeyedMethod(testbed, ptable, secret=secret)
+    planned = [CubeRequest(dimensions=table) for table in testbed.tables]
     options = {"secret": secret, "mix": True, "threshold": 2, "smallest": 1}
-    with LedgerMethod(bench, ptable, planned=planned, **options) as method:
+    with LedgerMethod(testbed, ptable, planned=planned, **options) as method:
         for request in (*planned, CubeRequest(dimensions=())):
             np.testing.assert_array_equal(method.publish(request), keyed.publish(request))
         first = CubeRequest(dimensions=(1,), without=(0,))
@@ -181,12 +181,12 @@ def test_keys_of_any_range_add_up_modulo_their_range(folder, key_range):
 
     job = read_job("job.toml")
     rng = np.random.default_rng(2)
-    bench = bench_of(job)
-    keys = rng.integers(0, key_range, len(bench.records), dtype=np.uint64)
-    bench = replace(bench, record_keys=keys, key_range=key_range)
-    method = KeyedMethod(bench, load_ptable(job), secret=None)
+    testbed = bench_of(job)
+    keys = rng.integers(0, key_range, len(testbed.records), dtype=np.uint64)
+    testbed = replace(testbed, record_keys=keys, key_range=key_range)
+    method = KeyedMethod(testbed, load_ptable(job), secret=None)
     cell_keys = method._cell_keys(CubeRequest(dimensions=(1,)))
-    codes = bench.records.codes[:, 1]
+    codes = testbed.records.codes[:, 1]
     expected = [sum(keys[codes == c].tolist()) % key_range for c in range(2)]
     assert cell_keys.tolist() == [*expected, sum(keys.tolist()) % key_range]
 
@@ -198,9 +198,9 @@ def test_a_sample_of_areas_keeps_their_cells_whole(folder):
     assert len(some.records) <= 130
     assert some.n_records == len(whole.records) == 240
     sizes = {
-        label: int((bench.records.codes[:, 0] == code).sum())
-        for bench in (whole,)
-        for code, label in enumerate(bench.labels[0])
+        label: int((testbed.records.codes[:, 0] == code).sum())
+        for testbed in (whole,)
+        for code, label in enumerate(testbed.labels[0])
     }
     for code, label in enumerate(some.labels[0]):
         assert (some.records.codes[:, 0] == code).sum() == sizes[label]
@@ -232,8 +232,8 @@ def test_more_areas_than_can_be_tried_are_sampled(folder):
     alone = pa.array([f"x{i}" for i in range(table.num_rows)])
     pq.write_table(table.set_column(3, "town", alone), "people.parquet")
     job = read_job("job.toml")
-    bench = bench_of(job, most_areas=50)
-    assert len(bench.labels[bench.geography]) == 50
+    testbed = bench_of(job, most_areas=50)
+    assert len(testbed.labels[testbed.geography]) == 50
     found = compare_methods(
         job, choose_methods({}, only=FEW), experiment=Experiment(most_areas=50, persons=9)
     )
@@ -324,9 +324,9 @@ def test_records_of_a_synthesizer_are_compared_and_fit_the_hierarchy(folder):
 
 def test_a_household_moves_as_a_whole_and_only_its_place_changes(folder):
     job = read_job("job.toml")
-    bench = open_bench(job, Experiment(), secret=load_secret(job), households=["home"])
-    swapped, facts = swapped_records(bench, k=3, rate=0.2, seed=1)
-    before, after = bench.records.codes, swapped.codes
+    testbed = open_testbed(job, Experiment(), secret=load_secret(job), households=["home"])
+    swapped, facts = swapped_records(testbed, k=3, rate=0.2, seed=1)
+    before, after = testbed.records.codes, swapped.codes
     assert 0.2 <= facts["moved_households"] <= 1
     assert (before[:, 1:] == after[:, 1:]).all()
     assert (np.bincount(before[:, 0]) == np.bincount(after[:, 0])).all()

@@ -63,7 +63,7 @@ def test_deviation_and_possible_sets_are_those_of_the_p_tables(found, facts):
 
 
 def test_posteriors_are_bayes_rule_on_the_distinct_cells(found, facts):
-    cells = found.tally.together
+    cells = found.count_histogram.together
     prior = dict(zip(cells.counts.tolist(), cells.cells.tolist(), strict=True))
     for name, some in laws(found).items():
         listed = {fact.published: fact for fact in facts.posteriors[name]}
@@ -82,7 +82,7 @@ def test_posteriors_are_bayes_rule_on_the_distinct_cells(found, facts):
 
 
 def test_measures_by_variable_are_expectations_over_its_cells(found, facts):
-    histogram = found.tally.variables["sex"]["F"]
+    histogram = found.count_histogram.variables["sex"]["F"]
     for name, table in found.ptables.items():
         size = square = gone = distance = people = 0.0
         for count, cells in zip(
@@ -140,7 +140,7 @@ def test_the_conclusion_follows_the_rules(found):
 
 
 def test_fronts_and_the_chosen_design_are_told_for_every_table(found, facts):
-    assert set(facts.by_table) == set(facts.tables) == set(found.tally.tables)
+    assert set(facts.by_table) == set(facts.tables) == set(found.count_histogram.tables)
     for table, designs in {**facts.by_table, "": facts.scenarios.designs}.items():
         front = set(found.map.pareto(risk="q_worst_set", table=table))
         assert {design.name for design in designs if design.front} == front
@@ -182,10 +182,14 @@ def test_without_sensitive_cells_there_is_no_conclusion(found, tmp_path):
         ptable=found.ptables["D=5 V=2 js=0"],
         categories={"sex": ["F", "M", "X"]},
     ) as engine:
-        tally = engine.tally({"t": TableRequest(dimensions=["sex"])})
+        count_histogram = engine.count_histogram({"t": TableRequest(dimensions=["sex"])})
     own = found.ptables["rounding to 5"]
-    some = map_scenarios(found.ptables, tally, own=own, name="own", sensitive=SENSITIVE)
-    facts = Comparison(title="", scenarios=some, tally=tally, rules=Rules()).facts()
+    some = map_scenarios(
+        found.ptables, count_histogram, own=own, name="own", sensitive=SENSITIVE
+    )
+    facts = Comparison(
+        title="", scenarios=some, count_histogram=count_histogram, rules=Rules()
+    ).facts()
     assert some.chosen == "rounding to 5"
     assert set(facts.conclusion) == {"cells", "record-sets"}
     assert comparison_report(facts, language="en").html

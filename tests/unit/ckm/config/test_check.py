@@ -21,7 +21,7 @@ from ckm.cli.terminal.exit_codes import explain
 from ckm.config.job.schema import known_keys
 from ckm.config.service.build import read_service
 from ckm.ledger import Ledger
-from ckm.service.process.server import open_desk
+from ckm.service.process.server import open_table_service
 from footing.errors import ExplainedError
 from ptable import NoiseSpec, solve
 from tables import Secret
@@ -871,7 +871,7 @@ def start(file: str) -> Told:
     """Start a service as ``ckm serve`` does, without a socket."""
     try:
         plan = read_service(file)
-        with open_desk(plan):
+        with open_table_service(plan):
             return Told(0, None, frozenset())
     except ExplainedError as error:
         failure = explain(error)

@@ -146,11 +146,11 @@ def test_the_demonstration_makes_a_folder_that_explains_itself(made):
 def test_its_service_gives_the_numbers_of_its_tables(made):
     from ckm.config.service.build import read_service
     from ckm.service.answering.query import query_of_request
-    from ckm.service.process.server import open_desk
+    from ckm.service.process.server import open_table_service
 
     service = read_service(made.folder / "service.toml")
     assert service.job.ptable == read_job(made.folder / "job.toml").ptable
-    with open_desk(service) as desk:
+    with open_table_service(service) as desk:
         query = query_of_request(desk.variables, dimensions=["geo", "sex", "category"])
         rules = dataclasses.replace(desk.answerer.settings, maximum_cells=None)
         answer = desk.answerer.answer(query, settings=rules)

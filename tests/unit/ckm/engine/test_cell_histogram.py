@@ -76,7 +76,7 @@ TABLES = (
 def test_distinct_cells_and_record_sets_are_those_of_plain_python(people):
     rows = records([*people, ("a1", "F", 18)])
     with engine(rows) as source:
-        found = source.tally(REQUESTS)
+        found = source.count_histogram(REQUESTS)
     cells = [pair for paths, where in TABLES for pair in described(rows, paths, where)]
     distinct = dict(cells)
     assert found.listed == len(cells)
@@ -93,7 +93,7 @@ def test_distinct_cells_and_record_sets_are_those_of_plain_python(people):
 def test_a_variable_takes_the_distinct_cells_of_each_category(people):
     rows = records([*people, ("a1", "F", 18)])
     with engine(rows) as source:
-        found = source.tally(REQUESTS)
+        found = source.count_histogram(REQUESTS)
     distinct = dict(pair for paths, where in TABLES for pair in described(rows, paths, where))
     assert set(found.variables) == {"sex", "age"}
     for variable, categories in found.variables.items():
@@ -111,9 +111,11 @@ def test_a_variable_takes_the_distinct_cells_of_each_category(people):
 def test_empty_cells_count_and_those_that_no_table_lists_are_told_apart():
     rows = records([("a1", "F", 18), ("a2", "F", 18)])
     with engine(rows) as source:
-        shown = source.tally({"t": TableRequest(dimensions=["sex"])})
-        dropped = source.tally({"t": TableRequest(dimensions=["sex"], empty_cells="drop")})
-        both = source.tally(
+        shown = source.count_histogram({"t": TableRequest(dimensions=["sex"])})
+        dropped = source.count_histogram(
+            {"t": TableRequest(dimensions=["sex"], empty_cells="drop")}
+        )
+        both = source.count_histogram(
             {
                 "t": TableRequest(dimensions=["sex"], empty_cells="drop"),
                 "u": TableRequest(dimensions=["sex"]),
@@ -131,7 +133,7 @@ def test_levels_of_a_code_tree_are_different_cells():
     tree = CodeTree({"a1": "a", "a2": "a", "b1": "b", "a": None, "b": None})
     nested = Hierarchy(columns=("town",), tree=tree)
     with engine(records([("a1", "F", 18), ("b1", "F", 18)]), town=nested) as source:
-        found = source.tally(
+        found = source.count_histogram(
             {
                 "t": TableRequest(dimensions=["town"]),
                 "u": TableRequest(dimensions=["town"], margins="none"),
@@ -142,18 +144,21 @@ def test_levels_of_a_code_tree_are_different_cells():
 
 
 def test_few_stored_keys_cannot_tell_sets_of_records_apart():
-    from ckm.engine.cell_histogram import tally
+    from ckm.engine.cell_histogram import count_histogram
 
     data = pa.table({"sex": ["F", "M"], "key": pa.array([1, 2], pa.uint8())})
     wanted = Request(dimensions=["sex"])
     with open_source(data) as source:
         (cells,) = cube(source, StoredKeys(column="key"), [wanted])
-    assert tally({"t": wanted}, {"t": cells}, empty_cells={"t": "auto"}).record_sets is None
+    assert (
+        count_histogram({"t": wanted}, {"t": cells}, empty_cells={"t": "auto"}).record_sets
+        is None
+    )
 
 
 def test_a_tally_shows_no_count():
     with engine(records([("a1", "F", 18)])) as source:
-        assert repr(source.tally(REQUESTS)) == "Tally(…)"
+        assert repr(source.count_histogram(REQUESTS)) == "CountHistogram(…)"
 
 
 @pytest.mark.parametrize("where", ["age > 90"])
@@ -161,8 +166,8 @@ def test_a_table_of_nobody_counts_its_grid_or_is_refused(where):
     from ckm.errors import ConfigError
 
     with engine(records([("a1", "F", 18)])) as source:
-        empty = source.tally({"t": TableRequest(dimensions=["sex"], where=where)})
+        empty = source.count_histogram({"t": TableRequest(dimensions=["sex"], where=where)})
         assert empty.tables["t"].cells.tolist() == [4]
         assert (empty.listed, empty.distinct, empty.record_sets) == (0, 0, 0)
         with pytest.raises(ConfigError, match="Table 't' has no cells"):
-            source.tally({"t": TableRequest(dimensions=["geo"], where=where)})
+            source.count_histogram({"t": TableRequest(dimensions=["geo"], where=where)})

@@ -30,7 +30,7 @@ def entry(ledger, source, where):
     return ledger.entry(cells, Definition.of(request, name=where, where=where))
 
 
-def tell(line):
+def report_progress(line):
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -41,15 +41,15 @@ def main(target, policy, filters):
         Ledger.open(target, secret=SECRET) as ledger,
     ):
         entries = {where: entry(ledger, source, where) for where in filters}
-        tell("ready")
+        report_progress("ready")
         sys.stdin.readline()
         for where, one in entries.items():
             try:
                 ledger.publish([one], policy=policy)
             except ThinDifferenceError:
-                tell(f"refused {where}")
+                report_progress(f"refused {where}")
             else:
-                tell(f"answered {where}")
+                report_progress(f"answered {where}")
 
 
 if __name__ == "__main__":

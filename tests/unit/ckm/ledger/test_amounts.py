@@ -131,10 +131,10 @@ def test_what_is_not_published_holds_nobody(path):
 def test_one_watch_does_not_take_two_noises_of_a_variable(path):
     with Ledger.open(path, secret=SECRET) as ledger:
         watch = Watch(ledger)
-        watch.hear({"income": "A"})
-        watch.hear({"income": "A", "hours": "A"})
+        watch.add_noise_identity({"income": "A"})
+        watch.add_noise_identity({"income": "A", "hours": "A"})
         with pytest.raises(LedgerError, match=ANOTHER):
-            watch.hear({"income": "B"})
+            watch.add_noise_identity({"income": "B"})
         watch.publish()
         assert len(noises_in(path)) == 2
 

@@ -21,7 +21,7 @@ from ckm.ledger import (
     Watch,
     list_published,
 )
-from ckm.ledger.record_sets.complement import complements
+from ckm.ledger.record_sets.complement import nested_differences
 from tables import Request, RequestError, Secret, StoredKeys, cube, open_source
 from tests.strategies import HIERARCHIES, TREE, worked_ptable
 
@@ -115,7 +115,7 @@ def test_every_node_of_an_unbalanced_tree_is_left_out_of_those_above_it(left_out
     with open_source(data) as source:
         (cells,) = cube(source, StoredKeys(column="key"), [request])
     names = [str(cells.axes[0].labels[0][rank]) for rank in cells.ranks[0]]
-    pairs = complements(cells, np.ones(len(cells), bool))
+    pairs = nested_differences(cells, np.ones(len(cells), bool))
     found = {(names[w], names[p]) for w, p in zip(pairs.whole, pairs.part, strict=True)}
     assert (named, left_out) in found
     above = {(parent, node) for node, parent in TREE.parents.items() if parent is not None}
@@ -327,13 +327,18 @@ def test_the_file_shows_no_count_no_key_and_no_category(tmp_path):
         ledger.publish([ledger.entry(cells, Definition.of(request, name="t"))])
         content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     sketch = cells.sketch
-    numbers = {*keys, *cells.cell_key.tolist(), *sketch.lanes.ravel().tolist()}
+    numbers = {*keys, *cells.cell_key.tolist(), *sketch.partitions.ravel().tolist()}
     numbers = {number for number in numbers if number > 2**32}
     assert len(numbers) > PEOPLE
     for number in numbers:
         for form in (number.to_bytes(8, "big"), number.to_bytes(8, "little"), b"%d" % number):
             assert form not in content
-    for column in (cells.count, sketch.powers[:, 0], sketch.lanes[:, 0], sketch.member_key):
+    for column in (
+        cells.count,
+        sketch.power_sums[:, 0],
+        sketch.partitions[:, 0],
+        sketch.member_key,
+    ):
         for kind in ("<u8", "<u4", ">u8", "<u2"):
             assert column.astype(kind).tobytes() not in content
     assert marker.encode() not in content
@@ -583,7 +588,7 @@ def test_reprs_and_errors_show_no_count_and_no_key(source, path):
         with pytest.raises(ThinDifferenceError) as caught:
             ledger.publish([make(ledger, source, ["zone"], name="new")])
         text = str(caught.value)
-        numbers = {*entry.identity.tolist(), *entry.lanes.ravel().tolist()}
+        numbers = {*entry.identity.tolist(), *entry.partitions.ravel().tolist()}
         assert not any(str(number) in text for number in numbers if number)
         assert "60" not in text
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-import ckm.ledger.release_gate
+import ckm.ledger.release_check
 from ckm.cli import app
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.config import JobError, read_job
@@ -133,15 +133,15 @@ def test_the_threshold_is_that_of_the_job(folder):
 
 
 def test_what_is_published_meanwhile_refuses_a_release_at_the_last_moment(folder, monkeypatch):
-    compare = ckm.ledger.release_gate.Gate.compare
+    compare = ckm.ledger.release_check.ReleaseCheck.compare
 
-    def compare_and_be_late(gate):
-        found = compare(gate)
+    def compare_and_be_late(release_check):
+        found = compare(release_check)
         monkeypatch.undo()
         release(job(folder, "all"), folder / "out")
         return found
 
-    monkeypatch.setattr(ckm.ledger.release_gate.Gate, "compare", compare_and_be_late)
+    monkeypatch.setattr(ckm.ledger.release_check.ReleaseCheck, "compare", compare_and_be_late)
     with pytest.raises(ThinDifferenceError):
         release(job(folder, "older", "number > 0", 'policy = "flag"'), folder / "second")
     assert recorded(folder) == ["all"]

@@ -15,7 +15,7 @@ from ckm.demo.demo_texts import DESIGNS, JOB, SERVICE
 from ckm.engine.engine import Engine
 from ckm.errors import ConfigError
 from ckm.release.perturbed import release
-from ckm.service.process.server import open_desk
+from ckm.service.process.server import open_table_service
 from ptable import NoiseSpec, solve
 from tables import Secret, SourceError
 
@@ -94,7 +94,7 @@ def test_a_service_on_spark_is_refused_with_a_way_out(demo):
     service = dataclasses.replace(service, job=dataclasses.replace(service.job, data=data))
     with (
         pytest.raises(ConfigError, match="memory of one machine") as caught,
-        open_desk(service),
+        open_table_service(service),
     ):
         pass
     assert "ckm release" in str(caught.value)

@@ -16,7 +16,7 @@ from ckm.demo.register import job_seekers
 from ckm.release.job_inputs import load_ptable, open_engine
 from ckm.service.answering.answer import Answerer
 from ckm.service.http.app import make_app
-from ckm.service.table_service import Desk
+from ckm.service.table_service import TableService
 from tables import Secret
 from tests.strategies import worked_ptable
 
@@ -122,11 +122,11 @@ class Served:
         self.service = replace(for_filters(read_service(path)), **changes)
         self.engine = open_engine(self.service.job, load_ptable(self.service.job))
         self.answerer = Answerer(self.service, self.engine)
-        self.desk = Desk(self.service, self.answerer, folder=folder)
-        self.web = Web(make_app(self.desk))
+        self.table_service = TableService(self.service, self.answerer, folder=folder)
+        self.web = Web(make_app(self.table_service))
 
     def close(self):
-        self.desk.close()
+        self.table_service.close()
         self.engine.close()
 
 

@@ -26,9 +26,9 @@ from ckm.service.access.tokens import TokenFile
 from ckm.service.answering.query import Selection, query_of_request
 from ckm.service.answering.words.messages import say
 from ckm.service.http.app import make_app
-from ckm.service.process.server import open_desk
+from ckm.service.process.server import open_table_service
 from ckm.service.rules import RuleSettings
-from ckm.service.table_service import Desk
+from ckm.service.table_service import TableService
 from tables import Secret
 from tests.reading import read_about
 from tests.unit.ckm.service.answering.test_ledger_recorder import (
@@ -55,7 +55,7 @@ def opened(folder):
     def make(text="", **changes):
         path = folder / "service.toml"
         path.write_text(path.read_text() + text)
-        context = open_desk(replace(for_filters(read_service(path)), **changes))
+        context = open_table_service(replace(for_filters(read_service(path)), **changes))
         stacks.append(context)
         return context.__enter__()
 
@@ -75,14 +75,14 @@ def sets_of(folder):
 
 def test_an_order_of_variables_does_not_hide_a_table_from_the_ledger(folder, opened):
     """Levels are given by place: in another order, they meant a table that shows nothing."""
-    desk = opened()
+    table_service = opened()
     total = {"select": {"sex": ["Total"]}}
-    empty = ask(desk, ["category", "sex"], margins=[["sex"]], rules=OPEN, **total)
+    empty = ask(table_service, ["category", "sex"], margins=[["sex"]], rules=OPEN, **total)
     assert empty.table.n_rows == 0
-    shown = ask(desk, ["sex", "category"], margins=[["category"]], rules=OPEN, **total)
+    shown = ask(table_service, ["sex", "category"], margins=[["category"]], rules=OPEN, **total)
     assert shown.table.n_rows == 5
     assert sets_of(folder)[-1] >= 5
-    thin = ask(desk, ["category"], where=alone(folder), rules=OPEN)
+    thin = ask(table_service, ["category"], where=alone(folder), rules=OPEN)
     assert reason(thin) == "thin_difference"
 
 
@@ -91,12 +91,12 @@ def test_a_flagged_table_is_the_one_that_would_be_answered_without_a_ledger(
     folder, opened, kind
 ):
     """With the policy to flag, readers learn nothing from the ledger."""
-    desk = opened('policy = "flag"\n')
+    table_service = opened('policy = "flag"\n')
     text = alone(folder)
     address = "/tables/jobseekers/data"
     options = {"valuecodes[sex]": "*", "filter": text, "outputFormat": kind}
-    web = Web(make_app(desk))
-    ask(desk, ["sex"])
+    web = Web(make_app(table_service))
+    ask(table_service, ["sex"])
     flagged = web.get(address, params=options)
     page = web.get("/", params={"codelist[sex]": "sex", "filter": text})
     plain = Web(make_app(opened(ledger=None)))
@@ -113,21 +113,21 @@ def test_a_flagged_table_is_the_one_that_would_be_answered_without_a_ledger(
 
 def test_a_small_area_in_the_filter_is_a_small_area(served):
     """Five variables of one commune are refused, wherever the commune stands."""
-    desk = served.desk
+    table_service = served.table_service
     rules = {**OPEN, "small_areas": ("commune",), "maximum_variables_small_areas": 2}
-    geo = desk.variables["geo"]
+    geo = table_service.variables["geo"]
     rank = int(geo.ranks(0)[0])
     below = geo.axis.labels[-1][rank]
     wanted = "maximum_variables_small_areas"
     for where in (f"commune = '{below}'", f"not (commune <> '{below}' or sex = 'X')"):
-        found = ask(desk, ["sex", "category"], where=where, rules=rules)
+        found = ask(table_service, ["sex", "category"], where=where, rules=rules)
         assert reason(found) == wanted, where
     within = (Selection(variable="geo", ranks=(rank,)),)
-    query = query_of_request(desk.variables, dimensions=["sex", "category"])
-    settings = replace(desk.answerer.settings, **rules)
-    found = desk.answerer.answer(replace(query, within=within), settings=settings)
+    query = query_of_request(table_service.variables, dimensions=["sex", "category"])
+    settings = replace(table_service.answerer.settings, **rules)
+    found = table_service.answerer.answer(replace(query, within=within), settings=settings)
     assert reason(found) == wanted
-    wide = ask(desk, ["sex", "category"], where="region = '01'", rules=rules)
+    wide = ask(table_service, ["sex", "category"], where="region = '01'", rules=rules)
     assert reason(wide) is None
 
 
@@ -144,12 +144,12 @@ def test_a_small_area_in_the_filter_is_a_small_area(served):
 )
 def test_figures_are_not_for_those_beyond_this_machine(served, address, headers, status):
     """A proxy on the same machine hands strangers on; sockets of both kinds map addresses."""
-    web = Web(make_app(served.desk), address=address)
+    web = Web(make_app(served.table_service), address=address)
     assert web.get("/metrics", headers=headers).status_code == status
 
 
 def test_addresses_of_a_socket_for_both_kinds_have_budgets_of_their_own(served):
-    app = make_app(served.desk)
+    app = make_app(served.table_service)
     left = [
         int(
             Web(app, address=f"::ffff:198.51.100.{n}")
@@ -229,15 +229,15 @@ def targets(people, count):
         yield person, f"({' and '.join(texts)})"
 
 
-def refusals(desk, person, who):
+def refusals(table_service, person, who):
     """Ask whether an illness is that of a person: refusals say yes."""
     base = f"area = '{person.area}' and sex = '{person.sex}'"
-    yield None, ask(desk, [], where=base)
+    yield None, ask(table_service, [], where=base)
     for ill in ILLS:
-        yield ill, ask(desk, [], where=f"{base} and not ({who} and ill = '{ill}')")
+        yield ill, ask(table_service, [], where=f"{base} and not ({who} and ill = '{ill}')")
 
 
-def carriers(desk, person, who, number):
+def carriers(table_service, person, who, number):
     """Ask for a large group with and without a person, both in one table."""
     other = "M" if person.sex == "F" else "F"
     bands = list(itertools.product(range(16), range(15, 75, 10)))
@@ -248,7 +248,7 @@ def carriers(desk, person, who, number):
                 f"area = 'a{area:02d}' and sex = '{other}' and age between {age} and {age + 9}"
             )
             where = f"({group}) or ({who} and ill = '{ill}')"
-            yield ill, other, ask(desk, ["sex"], where=where)
+            yield ill, other, ask(table_service, ["sex"], where=where)
 
 
 def test_refusals_and_tables_with_both_sides_tell_a_person_where_filters_are_not_judged(
@@ -260,15 +260,17 @@ def test_refusals_and_tables_with_both_sides_tell_a_person_where_filters_are_not
     nothing is refused, since equal numbers mean an empty difference.
     """
     path, people = file_of(tmp_path, rules=["judge_filters = false"], ledger=STORE)
-    with open_desk(read_service(path)) as desk:
+    with open_table_service(read_service(path)) as table_service:
         for person, who in targets(people, 2):
-            told = {ill for ill, a in refusals(desk, person, who) if reason(a) is not None}
+            told = {
+                ill for ill, a in refusals(table_service, person, who) if reason(a) is not None
+            }
             assert told == {person.ill}
     (tmp_path / "ledger.db").unlink()
-    with open_desk(read_service(path)) as desk:
+    with open_table_service(read_service(path)) as table_service:
         for number, (person, who) in enumerate(targets(people, 2)):
             told = set()
-            for ill, other, answer in carriers(desk, person, who, number):
+            for ill, other, answer in carriers(table_service, person, who, number):
                 assert reason(answer) is None
                 shown = counts(answer)
                 if shown["Total",] != shown[other,]:
@@ -279,10 +281,10 @@ def test_refusals_and_tables_with_both_sides_tell_a_person_where_filters_are_not
 def test_a_filter_is_judged_as_if_the_table_showed_its_variables(tmp_path):
     """So nobody can take a table apart, by filters, that would not be published as such."""
     path, people = file_of(tmp_path, ledger=STORE)
-    with open_desk(read_service(path)) as desk:
+    with open_table_service(read_service(path)) as table_service:
         for number, (person, who) in enumerate(targets(people, 1)):
-            asked = [a for ill, a in refusals(desk, person, who) if ill is not None]
-            asked += [a for *_, a in carriers(desk, person, who, number)]
+            asked = [a for ill, a in refusals(table_service, person, who) if ill is not None]
+            asked += [a for *_, a in carriers(table_service, person, who, number)]
             assert {reason(a) for a in asked} == {"mean_cell_size"}
             assert all(a.table is None for a in asked)
         for dimensions, where in (
@@ -291,12 +293,14 @@ def test_a_filter_is_judged_as_if_the_table_showed_its_variables(tmp_path):
             (["area"], "sex = 'F' and ill <> 'no'"),
             (["job", "sex"], "not (age < 30)"),
         ):
-            answer = ask(desk, dimensions, where=where)
+            answer = ask(table_service, dimensions, where=where)
             assert reason(answer) is None, where
             assert not answer.withheld
-        within = (Selection(variable="age", ranks=(desk.variables["age"].rank("20"),)),)
-        query = query_of_request(desk.variables, dimensions=["area", "job", "sex"])
-        found = desk.answerer.answer(replace(query, within=within))
+        within = (
+            Selection(variable="age", ranks=(table_service.variables["age"].rank("20"),)),
+        )
+        query = query_of_request(table_service.variables, dimensions=["area", "job", "sex"])
+        found = table_service.answerer.answer(replace(query, within=within))
         assert len(found.withheld) == 16  # all areas; their total may be shown
         assert "mean_cell_size" in {refusal.reason for refusal in found.withheld.values()}
 
@@ -328,8 +332,8 @@ FILTERED = [
 def test_by_default_nobody_filters_and_a_refusal_tells_no_count(tmp_path):
     """Wrong filters too: nothing is done for a filter before the role is known."""
     path, _ = file_of(tmp_path)
-    with open_desk(read_service(path)) as desk:
-        web = Web(make_app(desk))
+    with open_table_service(read_service(path)) as table_service:
+        web = Web(make_app(table_service))
         wrong = ("GET", "/", {"params": {**SHOWN, "filter": "salary > 3"}})
         for method, url, options in [*FILTERED, wrong]:
             told = web.ask(method, url, **options)
@@ -340,18 +344,21 @@ def test_by_default_nobody_filters_and_a_refusal_tells_no_count(tmp_path):
         form = web.get("/").text
         assert 'name="filter"' not in form
         assert "only persons in the ticked categories are counted" not in form
-        assert all(desk.answerer.planner._coded.get(w) is None for w in ("age > 30", "age > 0"))
+        assert all(
+            table_service.answerer.planner._coded.get(w) is None
+            for w in ("age > 30", "age > 0")
+        )
         assert web.get(DATA, params={"valuecodes[sex]": "*"}).status_code == 200
 
 
 def test_who_may_not_filter_gets_single_categories_and_no_union_of_them(served):
     """Every number of a table without a filter is one of the table of all categories."""
-    desk = replace_access(served, "officer")
-    web = Web(make_app(desk))
+    table_service = replace_access(served, "officer")
+    web = Web(make_app(table_service))
     address = "/tables/jobseekers/data"
     names = ["geo", "sex", "age_tree"]
     rules = {"maximum_cells": 10**7, **OPEN}
-    whole = counts(ask(desk, names, rules=rules))
+    whole = counts(ask(table_service, names, rules=rules))
     asked = [
         {"codelist[geo]": "geo.region", "valuecodes[geo]": "top(3)", "valuecodes[sex]": "F"},
         {"valuecodes[geo]": "01,02", "valuecodes[age_tree]": "young,[range(45-54,65-70)]"},
@@ -359,7 +366,7 @@ def test_who_may_not_filter_gets_single_categories_and_no_union_of_them(served):
         {"valuecodes[age_tree]": "old", "outputvalues[age_tree]": "single"},
         {"valuecodes[geo]": "01", "outputvalues[geo]": "aggregated", "valuecodes[sex]": "?"},
     ]
-    totals = [desk.variables[name].total for name in names]
+    totals = [table_service.variables[name].total for name in names]
     for wanted in asked:
         document = web.get(address, params=wanted).json()
         seen = [name for name in document["id"] if name in names]
@@ -372,7 +379,7 @@ def replace_access(served, filters):
     """Return the desk of a service that lets others filter."""
     access = replace(served.service.access, filters=filters)
     folder = served.service.job.path.parent / f"jobs-{filters}"
-    return Desk(replace(served.service, access=access), served.answerer, folder=folder)
+    return TableService(replace(served.service, access=access), served.answerer, folder=folder)
 
 
 def cells_of_document(document):
@@ -388,8 +395,8 @@ ACCEPTED = ['filters = "public"', f'accepts_reconstruction = "{RECONSTRUCTION}"'
 def test_what_an_office_accepts_is_said_on_every_page_and_in_every_answer(tmp_path, language):
     path, _ = file_of(tmp_path, access=[*ACCEPTED, 'tokens = "tokens.json"'])
     said = say("reconstruction", language)
-    with open_desk(read_service(path)) as desk:
-        web = Web(make_app(desk))
+    with open_table_service(read_service(path)) as table_service:
+        web = Web(make_app(table_service))
         table = {"valuecodes[sex]": "*", "lang": language}
         pages = ("/", "/?codelist[sex]=sex", "/?filter=x", "/sign-in", "/?valuecodes[sex]=X")
         for address in pages:
@@ -430,8 +437,8 @@ def test_whoever_may_filter_reconstructs_the_ones_and_twos(tmp_path):
     ledger = [*STORE, 'official = ["job.toml"]']
     path, people = file_of(tmp_path, access=ACCEPTED, ledger=ledger)
     with (
-        open_desk(read_service(path)) as desk,
-        contextlib.closing(Caller(make_app(desk))) as caller,
+        open_table_service(read_service(path)) as table_service,
+        contextlib.closing(Caller(make_app(table_service))) as caller,
     ):
         names = ("area", "ill", "sex", "job")
         rng = np.random.Generator(np.random.PCG64(11))
@@ -455,8 +462,8 @@ def test_an_office_says_who_may_filter(tmp_path, role):
     file = TokenFile(service.access.tokens)
     tokens = {name: file.add(role=name, label="somebody") for name in roles}
     address = f"/tables/{service.id}/data"
-    with open_desk(service) as desk:
-        web = Web(make_app(desk))
+    with open_table_service(service) as table_service:
+        web = Web(make_app(table_service))
         for name in [None, *roles]:
             headers = {} if name is None else {"Authorization": f"Bearer {tokens[name]}"}
             may = name is not None and roles.index(name) >= roles.index(role)
@@ -474,9 +481,9 @@ def test_an_office_says_who_may_filter(tmp_path, role):
 
 def test_a_refusal_by_the_ledger_costs_more_than_a_table(folder, opened):
     """So that a thousand requests an hour are not a thousand answers about a few persons."""
-    desk = opened()
-    desk = opened(limits=replace(desk.service.limits, requests_per_hour=120))
-    web = Web(make_app(desk))
+    table_service = opened()
+    table_service = opened(limits=replace(table_service.service.limits, requests_per_hour=120))
+    web = Web(make_app(table_service))
     address = "/tables/jobseekers/data"
 
     def told(**options):
@@ -486,12 +493,12 @@ def test_a_refusal_by_the_ledger_costs_more_than_a_table(folder, opened):
     statuses = [told(filter=alone(folder, number)).status_code for number in range(4)]
     assert statuses == [403, 403, 403, 429]  # 51 requests each
     assert told().status_code == 429
-    assert Web(make_app(desk), address="198.51.100.1").get(address).status_code == 200
+    assert Web(make_app(table_service), address="198.51.100.1").get(address).status_code == 200
 
 
 def test_a_flagged_table_is_noted_with_who_asked(folder, opened):
-    desk = opened('policy = "flag"\n[access]\naudit = "audit.jsonl"\n')
-    web = Web(make_app(desk))
+    table_service = opened('policy = "flag"\n[access]\naudit = "audit.jsonl"\n')
+    web = Web(make_app(table_service))
     for options in ({}, {"filter": alone(folder)}):
         web.get("/tables/jobseekers/data", params={"valuecodes[sex]": "*", **options})
     lines = [json.loads(line) for line in (folder / "audit.jsonl").read_text().splitlines()]
@@ -509,11 +516,11 @@ def test_a_limit_of_zero_is_the_strictest_and_not_off(tmp_path, name):
     assert service.rules[name] == 0
     assert service.rules[name] is not False
     assert RuleSettings.of(service.rules).group_disclosure == 0
-    with open_desk(service) as desk:
-        told = Web(make_app(desk)).get("/config").json()["rules"]
+    with open_table_service(service) as table_service:
+        told = Web(make_app(table_service)).get("/config").json()["rules"]
         assert told[name] == told["group_disclosure"] == 0
         if name == "permille_dominant":
-            assert reason(ask(desk, ["sex"])) == name
+            assert reason(ask(table_service, ["sex"])) == name
     path.write_text(path.read_text().replace(f"{name} = 0", "maximum_cells = 0"))
     with pytest.raises(JobError, match="maximum_cells"):
         read_service(path)
@@ -523,13 +530,13 @@ def test_a_limit_of_zero_is_the_strictest_and_not_off(tmp_path, name):
 @pytest.mark.parametrize("name", ["secret.key", "audit.jsonl", "ledger.db"])
 def test_a_file_that_others_can_read_stops_the_service(tmp_path, name):
     path, _ = file_of(tmp_path, access=['audit = "audit.jsonl"'], ledger=STORE)
-    with open_desk(read_service(path)):
+    with open_table_service(read_service(path)):
         pass
     for file in ("secret.key", "audit.jsonl", "ledger.db"):
         assert (tmp_path / file).stat().st_mode & 0o077 == 0
     (tmp_path / name).chmod(0o640)
     told = pytest.raises(ConfigError, match=f"{name}.*can be read by others")
-    with told, open_desk(read_service(path)):
+    with told, open_table_service(read_service(path)):
         pass
 
 
@@ -540,11 +547,11 @@ def test_who_filters_finds_true_counts_by_averaging_and_no_ledger_stops_it(tmp_p
     sums = dict.fromkeys(true, 0)
     rng = np.random.Generator(np.random.PCG64(1))
     pairs = 60
-    with open_desk(read_service(path)) as desk:
+    with open_table_service(read_service(path)) as table_service:
         for _ in range(pairs):
             ages = ", ".join(map(str, rng.choice(np.arange(15, 75), 30, replace=False)))
             for word in ("in", "not in"):
-                answer = ask(desk, ["area", "sex"], where=f"age {word} ({ages})")
+                answer = ask(table_service, ["area", "sex"], where=f"age {word} ({ages})")
                 assert reason(answer) is None
                 shown = counts(answer)
                 for cell in sums:
@@ -562,46 +569,52 @@ def test_two_vintages_of_zones_in_one_table_are_for_the_rules(tmp_path):
     data = pa.Table.from_pandas(people.assign(later=later), preserve_index=False)
     pq.write_table(data, tmp_path / "people.parquet")
     path.write_text(f'{path.read_text()}[[variable]]\nname = "later"\n')
-    with open_desk(read_service(path)) as desk:
-        both = counts(ask(desk, ["area", "later"], rules=OPEN))
+    with open_table_service(read_service(path)) as table_service:
+        both = counts(ask(table_service, ["area", "later"], rules=OPEN))
         assert both["a00", "Total"] != both["Total", "a00"]  # somebody moved
         assert both["a02", "Total"] == both["Total", "a02"]
     (tmp_path / "ledger.db").unlink()
-    with open_desk(read_service(path)) as desk:
-        assert reason(ask(desk, ["area"])) is None
-        assert reason(ask(desk, ["later"])) == "thin_difference"
+    with open_table_service(read_service(path)) as table_service:
+        assert reason(ask(table_service, ["area"])) is None
+        assert reason(ask(table_service, ["later"])) == "thin_difference"
         rules = {"exclusive": (("area", "later"),)}
-        assert reason(ask(desk, ["area", "later"], rules=rules)) == "exclusive"
+        assert reason(ask(table_service, ["area", "later"], rules=rules)) == "exclusive"
 
 
 def test_a_ledger_notices_that_the_noise_was_drawn_anew(tmp_path):
     """Equal sets have equal noise only as long as the p-table stays: else readers average."""
     path, _ = file_of(tmp_path, ledger=STORE)
-    with open_desk(read_service(path)) as desk:
-        ask(desk, ["area", "sex"])
+    with open_table_service(read_service(path)) as table_service:
+        ask(table_service, ["area", "sex"])
     path.write_text(path.read_text().replace("variance = 3.0", "variance = 4.0"))
-    with pytest.raises(LedgerError, match="another noise"), open_desk(read_service(path)):
+    with (
+        pytest.raises(LedgerError, match="another noise"),
+        open_table_service(read_service(path)),
+    ):
         pass
 
 
 def test_a_service_with_a_history_of_its_own_knows_the_public_one(folder, opened):
     assert reason(ask(opened(), ["sex"])) is None
-    desk = opened('history = "researchers"\nalso = ["public"]\n')
-    assert reason(ask(desk, ["sex"], where=alone(folder))) == "thin_difference"
+    table_service = opened('history = "researchers"\nalso = ["public"]\n')
+    assert reason(ask(table_service, ["sex"], where=alone(folder))) == "thin_difference"
 
 
 def test_changed_records_are_compared_with_what_was_published_of_the_old_ones(tmp_path):
     """One person more, and the same words mean another set; another secret opens nothing."""
     path, people = file_of(tmp_path, ledger=STORE)
-    with open_desk(read_service(path)) as desk:
-        assert reason(ask(desk, ["area", "sex"])) is None
+    with open_table_service(read_service(path)) as table_service:
+        assert reason(ask(table_service, ["area", "sex"])) is None
     table = pa.Table.from_pandas(people.iloc[:-1], preserve_index=False)
     pq.write_table(table, tmp_path / "people.parquet")
-    with open_desk(read_service(path)) as desk:
-        assert reason(ask(desk, ["area", "sex"])) == "thin_difference"
+    with open_table_service(read_service(path)) as table_service:
+        assert reason(ask(table_service, ["area", "sex"])) == "thin_difference"
     (tmp_path / "secret.key").unlink()
     Secret(bytes(32)).write(tmp_path / "secret.key")
-    with pytest.raises(LedgerError, match="another secret"), open_desk(read_service(path)):
+    with (
+        pytest.raises(LedgerError, match="another secret"),
+        open_table_service(read_service(path)),
+    ):
         pass
 
 
@@ -618,10 +631,10 @@ def test_equal_sets_have_the_same_numbers_whatever_the_words(tmp_path, ways):
     missing = people.assign(sex=people.sex.where(people.index % 7 > 0))
     data = pa.Table.from_pandas(missing, preserve_index=False)
     pq.write_table(data, tmp_path / "people.parquet")
-    with open_desk(read_service(path)) as desk:
+    with open_table_service(read_service(path)) as table_service:
         for dimensions in ([], ["area"], ["ill", "sex"]):
             first, *others = (
-                ask(desk, dimensions, where=where, rules=OPEN).table for where in ways
+                ask(table_service, dimensions, where=where, rules=OPEN).table for where in ways
             )
             assert first.n_rows
             assert all(other.to_arrow().equals(first.to_arrow()) for other in others)

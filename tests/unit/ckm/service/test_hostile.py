@@ -198,7 +198,7 @@ def test_hundreds_of_permitted_requests_leave_no_more_memory_than_is_documented(
             statuses.setdefault(place, set()).add(answer.status_code)
             if answer.status_code == 202 and rng.random() < 0.9:
                 served.web.ask("DELETE", answer.headers["location"])
-            held = served.answerer.cubes.cache.used + served.desk.rendered.used
+            held = served.answerer.cubes.cache.used + served.table_service.rendered.used
             assert held <= CACHE_BYTES
     grown = resident() - before
     assert statuses[5] <= {202, 503}

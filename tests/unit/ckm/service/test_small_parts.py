@@ -30,10 +30,10 @@ from ckm.service.access.audit_log import Audit
 from ckm.service.access.rate_limits import Rates
 from ckm.service.access.tokens import TokenFile, Tokens
 from ckm.service.answering.cells.lru_cache import Cache
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.pxweb_selection import (
     codelists_of,
-    most_patterns,
+    max_patterns,
     ranks_of,
     split_codes,
 )
@@ -171,14 +171,14 @@ labels = { en = "Sex", fr = "Sexe" }
 def guarded(served, tmp_path, monkeypatch):
     """Open a desk with tokens; give it, a right token, and a list of what was verified."""
     from ckm.service.access import tokens as access
-    from ckm.service.table_service import Desk
+    from ckm.service.table_service import TableService
 
     file = TokenFile(tmp_path / "tokens.json")
     token = file.add(role="researcher", label="A")
     limits = replace(served.service.limits, requests_per_hour=30)
     settings = replace(served.service.access, tokens=file.path)
     service = replace(served.service, access=settings, limits=limits)
-    desk = Desk(service, served.answerer, folder=tmp_path / "desk")
+    table_service = TableService(service, served.answerer, folder=tmp_path / "desk")
     verified, is_right = [], access._is_right
 
     def counted(hashed, secret):
@@ -186,30 +186,30 @@ def guarded(served, tmp_path, monkeypatch):
         return is_right(hashed, secret)
 
     monkeypatch.setattr(access, "_is_right", counted)
-    yield desk, token, verified
-    desk.close()
+    yield table_service, token, verified
+    table_service.close()
 
 
 def test_wrong_secrets_beyond_the_budget_of_an_address_are_not_verified(guarded):
-    desk, token, verified = guarded
+    table_service, token, verified = guarded
     wrong = token[:-43] + "x" * 43
     told = []
     for _ in range(40):
-        with pytest.raises(Mistake) as caught:
-            desk.verify(wrong, address="192.0.2.1")
+        with pytest.raises(ClientError) as caught:
+            table_service.verify(wrong, address="192.0.2.1")
         told.append(caught.value.key)
     # Of one token 20 in an hour, fewer than the 30 of a stranger.
     assert told == ["no_token"] * 20 + ["too_many_requests"] * 20
     assert len(verified) == 20
     # Who was never wrong is verified, once, and known from then on.
     for _ in range(3):
-        assert desk.verify(token, address="192.0.2.2").role == "researcher"
+        assert table_service.verify(token, address="192.0.2.2").role == "researcher"
     assert len(verified) == 21
-    assert desk.recognise(token=token, address="192.0.2.1") is not None
+    assert table_service.recognise(token=token, address="192.0.2.1") is not None
     # From another address a wrong secret of this token is tried once.
     for _ in range(3):
-        with pytest.raises(Mistake):
-            desk.verify(wrong, address="192.0.2.3")
+        with pytest.raises(ClientError):
+            table_service.verify(wrong, address="192.0.2.3")
     assert len(verified) == 22
 
 
@@ -218,8 +218,8 @@ def test_a_caller_who_is_known_does_not_wait_for_wrong_secrets(guarded, monkeypa
     from ckm.service.http.app import make_app
     from tests.unit.ckm.service.conftest import Web
 
-    desk, token, _ = guarded
-    web = Web(make_app(desk))
+    table_service, token, _ = guarded
+    web = Web(make_app(table_service))
     mine = {"Authorization": f"Bearer {token}"}
     assert web.get("/tables", headers=mine).status_code == 200
     go, begun = threading.Event(), threading.Semaphore(0)
@@ -322,7 +322,7 @@ def test_a_job_is_its_owners_alone_and_ends_with_its_table(tmp_path):
     assert done.status == "done"
     assert jobs.result(done) == MADE
     for name, owner in ((job.id, "you"), ("../" + job.id, "me"), ("x" * 22, "me"), ("", "me")):
-        with pytest.raises(Mistake):
+        with pytest.raises(ClientError):
             jobs.find(name, owner=owner)
     assert (tmp_path / "jobs").stat().st_mode & 0o777 == 0o700
 
@@ -331,7 +331,7 @@ def test_a_result_that_is_not_what_was_written_is_not_sent(tmp_path):
     jobs = Jobs(tmp_path, most=3)
     done = finished(jobs, jobs.submit(lambda _: MADE, owner="me"))
     (tmp_path / f"{done.id}.body").write_bytes(b"tablf")
-    with pytest.raises(Mistake) as told:
+    with pytest.raises(ClientError) as told:
         jobs.result(done)
     assert told.value.key == "no_job"
 
@@ -371,13 +371,13 @@ def test_a_job_that_was_given_up_lets_go_of_what_was_asked_for(tmp_path):
     go = threading.Event()
     jobs.submit(lambda _: go.wait(60) and MADE, owner="me")
 
-    class Asked:
+    class PageState:
         def __call__(self, _):
             return MADE
 
     gone = []
     for _ in range(20):
-        asked = Asked()
+        asked = PageState()
         gone.append(weakref.ref(asked))
         jobs.cancel(jobs.submit(asked, owner="you"))
         del asked
@@ -395,7 +395,7 @@ def test_jobs_are_bounded(tmp_path):
     go = threading.Event()
     for _ in range(2):
         jobs.submit(lambda _: go.wait(10) and MADE, owner="me")
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(ClientError) as caught:
         jobs.submit(lambda _: MADE, owner="me")
     assert caught.value.key == "busy"
     go.set()
@@ -445,7 +445,7 @@ def test_a_full_disk_leaves_no_torn_line_in_the_audit_log(tmp_path, monkeypatch)
 
     for failing in (full, none_left):
         monkeypatch.setattr("ckm.service.access.audit_log.os.write", failing)
-        with pytest.raises(Mistake) as caught:
+        with pytest.raises(ClientError) as caught:
             audit.note(who="lost")
         assert caught.value.status == 503
     monkeypatch.undo()
@@ -474,7 +474,7 @@ def test_a_line_after_a_torn_one_stands_alone_and_a_log_that_was_moved_begins_an
 
 
 def codes(served, name, given, **options):
-    variable = served.desk.variables[name]
+    variable = served.table_service.variables[name]
     return [variable.codes[r] for r in ranks_of(variable, codes=given, **options)]
 
 
@@ -497,7 +497,7 @@ def test_a_category_named_like_a_wildcard_does_not_stand_for_it(tmp_path):
         """
     )
     opened = Served(folder / "service.toml", folder / "jobs")
-    variable = opened.desk.variables["x"]
+    variable = opened.table_service.variables["x"]
 
     def named(*given):
         ranks = ranks_of(variable, codes=given, codelist="x.categories")
@@ -523,7 +523,7 @@ def test_a_category_named_like_a_wildcard_does_not_stand_for_it(tmp_path):
 def test_selections_are_read_as_pxwebapi_writes_them(served):
     five = ["A", "B", "C", "D", "E"]
     options = {"codelist": "category.categories"}
-    for wish, wanted in {
+    for criterion, wanted in {
         "*": five,
         "?": five,
         "top(2)": five[:2],
@@ -535,7 +535,7 @@ def test_selections_are_read_as_pxwebapi_writes_them(served):
         "to(B)": five[:2],
         "C": ["C"],
     }.items():
-        assert codes(served, "category", [wish], **options) == wanted, wish
+        assert codes(served, "category", [criterion], **options) == wanted, criterion
     assert codes(served, "category", None) == ["Total", *five]
     assert codes(served, "category", ["B", "A", "B"]) == ["B", "A"]
     assert codes(served, "geo", ["01*"], codelist="geo.region") == ["01"]
@@ -563,7 +563,7 @@ def test_selections_are_read_as_pxwebapi_writes_them(served):
     ],
 )
 def test_selections_that_cannot_be_read_are_told(served, given):
-    with pytest.raises(Mistake):
+    with pytest.raises(ClientError):
         codes(served, "category", [given], codelist="category.categories")
 
 
@@ -593,41 +593,41 @@ def test_a_pattern_selects_what_it_matches_sign_by_sign(texts, pattern):
         wanted = (texts.index(pattern),)
     try:
         assert ranks_of(listed, codes=[pattern]) == wanted
-    except Mistake as mistake:
-        assert mistake.key == "bad_expression" or not wanted  # noqa: PT017
+    except ClientError as client_error:
+        assert client_error.key == "bad_expression" or not wanted  # noqa: PT017
 
 
 def test_patterns_are_counted_and_codes_are_not(served):
     assert len(codes(served, "category", ["A", "B"] * 500)) == 2
     assert len(codes(served, "category", ["*"] * 50)) == 6
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(ClientError) as caught:
         codes(served, "category", ["?"] * 51)
     assert caught.value.key == "too_many_patterns"
     many = SimpleNamespace(codes=range(50_000))
-    assert most_patterns(many) == 20
-    assert most_patterns(SimpleNamespace(codes=range(10))) == 50
+    assert max_patterns(many) == 20
+    assert max_patterns(SimpleNamespace(codes=range(10))) == 50
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_a_selection_or_a_mistake(served, text):
-    for wish in (split_codes(text), [text]):
+    for criterion in (split_codes(text), [text]):
         try:
-            found = codes(served, "category", wish)
-        except Mistake as mistake:
-            told = mistake.words("fr")
+            found = codes(served, "category", criterion)
+        except ClientError as client_error:
+            told = client_error.words("fr")
         else:
             told = found
         assert told
 
 
 def test_code_lists_have_names(served):
-    assert list(codelists_of(served.desk.variables["geo"])) == [
+    assert list(codelists_of(served.table_service.variables["geo"])) == [
         "geo",
         "geo.region",
         "geo.department",
         "geo.commune",
     ]
-    with pytest.raises(Mistake):
+    with pytest.raises(ClientError):
         codes(served, "geo", None, codelist="sex")
 
 
@@ -636,8 +636,8 @@ def test_any_body_is_read_or_is_a_mistake(raw):
     for model in (RequestBody, SelectionBody):
         try:
             parse_body(raw, model)
-        except Mistake as mistake:
-            status = mistake.status
+        except ClientError as client_error:
+            status = client_error.status
         else:
             status = 422
         assert status == 422
@@ -645,20 +645,20 @@ def test_any_body_is_read_or_is_a_mistake(raw):
 
 def test_a_wrong_token_costs_like_a_request(served, tmp_path):
     from ckm.service.access.tokens import Caller
-    from ckm.service.table_service import Desk
+    from ckm.service.table_service import TableService
 
     file = TokenFile(tmp_path / "tokens.json")
     file.add(role="public", label="A")
     access = replace(served.service.access, mode="tokens", tokens=file.path)
     limits = replace(served.service.limits, requests_per_hour=2)
-    desk = Desk(
+    table_service = TableService(
         replace(served.service, access=access, limits=limits), served.answerer, folder=tmp_path
     )
     keys = []
     for _ in range(3):
-        with pytest.raises(Mistake) as caught:
-            desk.verify("ckm_wrong", address="192.0.2.1")
+        with pytest.raises(ClientError) as caught:
+            table_service.verify("ckm_wrong", address="192.0.2.1")
         keys.append(caught.value.key)
     assert keys == ["no_token", "no_token", "too_many_requests"]
-    assert desk.budget(Caller(id="x", role="officer")).limit > 2
-    desk.close()
+    assert table_service.budget(Caller(id="x", role="officer")).limit > 2
+    table_service.close()

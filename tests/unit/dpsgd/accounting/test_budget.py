@@ -64,7 +64,7 @@ def test_two_rows_of_table_1_do_not_hold_with_the_noise_printed(epochs, printed)
 def test_the_calculator_tells_what_its_first_version_told():
     lines = []
     epsilon, order = compute_dp_sgd_privacy(
-        60_000, batch_size=64, noise_multiplier=1.0, epochs=15, tell=lines.append
+        60_000, batch_size=64, noise_multiplier=1.0, epochs=15, report_progress=lines.append
     )
     assert (round(epsilon, 10), order) == (1.1663206747, 13)
     assert "0.107 %" in lines[0]

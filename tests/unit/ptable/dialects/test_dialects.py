@@ -339,7 +339,7 @@ def test_missing_files_and_folders_are_refused(tmp_path):
 
 
 def test_files_beyond_any_table_are_refused_unread(file, monkeypatch):
-    monkeypatch.setattr("ptable.dialects.text._MOST_BYTES", 10)
+    monkeypatch.setattr("ptable.dialects.text._MAX_BYTES", 10)
     with pytest.raises(PTableError, match="larger than"):
         read_tables(file(R_LINES))
 

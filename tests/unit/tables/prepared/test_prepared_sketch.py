@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ckm.ledger.record_sets.complement import complement_members, complement_sums, complements
+from ckm.ledger.record_sets.complement import (
+    complement_members,
+    nested_difference_sums,
+    nested_differences,
+)
 from tables import Request, RequestError, StoredKeys, cube, open_source
 from tables.prepared.sketch import smallest_members
 from tests.unit.tables.prepared.test_prepared import (
@@ -26,7 +30,9 @@ def sketched(cells):
     members = [[] for _ in range(len(cells))]
     for cell, key in zip(cells.sketch.member_cell, cells.sketch.member_key, strict=True):
         members[cell].append(int(key))
-    rows = zip(cells.sketch.lanes.tolist(), cells.sketch.powers.tolist(), members, strict=True)
+    rows = zip(
+        cells.sketch.partitions.tolist(), cells.sketch.power_sums.tolist(), members, strict=True
+    )
     return dict(zip(content(cells), rows, strict=True))
 
 
@@ -74,13 +80,13 @@ def test_what_is_left_of_a_cell_has_its_own_members_at_whatever_level(opened, da
     ]
     found = prepared.scan(dict(zip(names, fine, strict=True)), where=where)
     cells = prepared.cells(found, names, level_sets=level_sets)
-    pairs = complements(cells, np.ones(len(cells), bool))
-    lanes, powers = complement_sums(cells.sketch, pairs)
+    pairs = nested_differences(cells, np.ones(len(cells), bool))
+    partitions, power_sums = nested_difference_sums(cells.sketch, pairs)
     for number in range(len(pairs)):
-        whole = cells.sketch.lanes[pairs.whole[number]]
-        part = cells.sketch.lanes[pairs.part[number]]
-        assert (lanes[number] == whole ^ part).all()
-    small = np.flatnonzero((lanes == 0).any(axis=1))
+        whole = cells.sketch.partitions[pairs.whole[number]]
+        part = cells.sketch.partitions[pairs.part[number]]
+        assert (partitions[number] == whole ^ part).all()
+    small = np.flatnonzero((partitions == 0).any(axis=1))
     owner, key = complement_members(cells, pairs[small])
     owner, key = smallest_members(small[owner], key, cells.sketch.width)
     pick = data.draw(st.integers(0, max(len(pairs) - 1, 0)))
@@ -104,7 +110,7 @@ def test_what_is_left_of_a_cell_has_its_own_members_at_whatever_level(opened, da
         for cell, key in zip(rest.sketch.member_cell, rest.sketch.member_key, strict=True)
     )
     mine = key[owner == pick].tolist()
-    assert (powers[pick] == rest.sketch.powers.sum(axis=0) % (2**31 - 1)).all()
+    assert (power_sums[pick] == rest.sketch.power_sums.sum(axis=0) % (2**31 - 1)).all()
     if pick in small:
         assert mine == keys[: cells.sketch.width + 1]
     else:

@@ -41,20 +41,20 @@ def tabulate(data, requests, width, keys=KEYS, **options):
 
 def expected(keys, width, *, key_range=2**64):
     """Sketch a list of keys by the definition."""
-    lanes, shift = [0] * (width + 1), max((key_range - 1).bit_length() - 31, 0)
+    partitions, shift = [0] * (width + 1), max((key_range - 1).bit_length() - 31, 0)
     starts = [lane * key_range // (width + 1) for lane in range(width + 1)]
     for key in keys:
-        lanes[max(lane for lane in range(width + 1) if starts[lane] <= key)] ^= key
-    powers = [sum((key >> shift) ** i for key in keys) % PRIME for i in range(1, width + 2)]
-    return lanes, powers, sorted(keys)[: width + 1] if 0 in lanes else []
+        partitions[max(lane for lane in range(width + 1) if starts[lane] <= key)] ^= key
+    power_sums = [sum((key >> shift) ** i for key in keys) % PRIME for i in range(1, width + 2)]
+    return partitions, power_sums, sorted(keys)[: width + 1] if 0 in partitions else []
 
 
 def sketch_of(cells, number):
     sketch = cells.sketch
     mine = sketch.member_cell == number
     return (
-        sketch.lanes[number].tolist(),
-        sketch.powers[number].tolist(),
+        sketch.partitions[number].tolist(),
+        sketch.power_sums[number].tolist(),
         sketch.member_key[mine].tolist(),
     )
 
@@ -133,9 +133,9 @@ def test_hashed_keys_give_the_same_sketches_in_any_order_and_with_any_threads():
     (first,) = tabulate(data, wish, 2, keys)
     order = np.random.default_rng(2).permutation(500)
     (second,) = tabulate(data.take(pa.array(order)), wish, 2, keys)
-    assert first.sketch.lanes.any()
-    assert (first.sketch.lanes == second.sketch.lanes).all()
-    assert (first.sketch.powers == second.sketch.powers).all()
+    assert first.sketch.partitions.any()
+    assert (first.sketch.partitions == second.sketch.partitions).all()
+    assert (first.sketch.power_sums == second.sketch.power_sums).all()
     assert (first.sketch.member_key == second.sketch.member_key).all()
 
 
@@ -146,7 +146,7 @@ def test_keys_of_another_range_use_all_lanes():
     for number in range(len(cells)):
         members = records_of(data, cells, number)
         assert sketch_of(cells, number) == expected(members, 2, key_range=2**40)
-    assert cells.sketch.lanes.all()
+    assert cells.sketch.partitions.all()
 
 
 def test_keys_that_cannot_tell_records_apart_are_refused():

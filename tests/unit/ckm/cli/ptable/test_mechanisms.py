@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ckm.cli import app
 from ckm.cli.ptable.guarantee import show_guarantee
-from ckm.cli.terminal.console import Voice
+from ckm.cli.terminal.console import Terminal
 from ptable import NoiseSpec, PTable, solve
 from ptable.design.mechanisms import Mechanism
 from ptable.proof.guarantees import guarantee
@@ -153,10 +153,10 @@ def test_a_released_mechanism_is_not_said_to_lack_a_proof(folder, caplog):
     ids=["solved", "random rounding", "laplace"],
 )
 def test_a_drawn_guarantee_shows_its_figures(table, words):
-    voice = Voice("text")
+    terminal = Terminal("text")
     text = io.StringIO()
-    voice._consoles["stdout"] = Console(file=text, width=160)
-    show_guarantee(voice, guarantee(table))
+    terminal._consoles["stdout"] = Console(file=text, width=160)
+    show_guarantee(terminal, guarantee(table))
     for word in [*words, "delta at epsilon 1", "Never published"]:
         assert word in text.getvalue()
 
@@ -165,10 +165,10 @@ def test_a_drawn_guarantee_of_magnitudes_has_no_privacy():
     table = PTable(
         noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8, step=2, anchors=(0, 3)
     )
-    voice = Voice("text")
+    terminal = Terminal("text")
     text = io.StringIO()
-    voice._consoles["stdout"] = Console(file=text, width=160)
-    show_guarantee(voice, guarantee(table))
+    terminal._consoles["stdout"] = Console(file=text, width=160)
+    show_guarantee(terminal, guarantee(table))
     assert "-0.5 to 0.5" in text.getvalue()
     assert "epsilon at" not in text.getvalue()
 

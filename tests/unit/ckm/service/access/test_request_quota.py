@@ -14,7 +14,7 @@ import pytest
 from ckm.errors import ConfigError
 from ckm.service.access import request_quota as budget_file
 from ckm.service.access.rate_limits import Rates
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from tests.unit.ckm.service.conftest import write_service
 from tests.unit.ckm.service.process.test_processes import Process
 
@@ -80,7 +80,7 @@ def test_looking_takes_nothing(path):
 
 
 def test_a_file_of_many_callers_is_bounded_and_keeps_those_who_asked_most(monkeypatch, path):
-    monkeypatch.setattr(budget_file, "_MOST_ROWS", 100)
+    monkeypatch.setattr(budget_file, "_MAX_ROWS", 100)
     rates = Rates(path)
     for _ in range(5):
         rates.take("busy", limit=5)
@@ -145,7 +145,7 @@ def test_where_nothing_can_be_counted_nobody_is_answered(path, caplog):
     rates = Rates(path)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(ClientError) as caught:
         rates.take("a", limit=1)
     assert caught.value.key == "busy"
     assert "budgets failed" in caplog.text

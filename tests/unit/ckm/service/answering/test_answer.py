@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ckm.service.answering.answer import Answerer
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.query import Query, Selection, query_of_request
 from ckm.service.rules import Finding, RuleSettings
 
@@ -207,7 +207,7 @@ def test_a_rule_that_is_broken_names_itself_and_what_to_try(
 
 
 def test_the_cells_of_an_answer_are_bounded_even_without_the_rule(served, monkeypatch):
-    monkeypatch.setattr("ckm.service.answering.answer._MOST_CELLS", 10_000)
+    monkeypatch.setattr("ckm.service.answering.answer._MAX_CELLS", 10_000)
     variables = served.answerer.variables
     every = [
         Selection(variable=n, ranks=tuple(v.ranks().tolist())) for n, v in variables.items()
@@ -257,10 +257,10 @@ def test_wrong_requests_are_told(served):
         {"dimensions": ["sex"], "select": {"sex": ["X"]}},
         {"dimensions": ["sex"], "margins": [["geo"]]},
     ):
-        with pytest.raises(Mistake):
+        with pytest.raises(ClientError):
             query_of_request(answerer.variables, **options)
     for where in ("person_id = 'J1'", "weight > 1", "1 = 1", "sex = 'F'; drop table x"):
-        with pytest.raises(Mistake) as caught:
+        with pytest.raises(ClientError) as caught:
             answerer.answer(asked(answerer, ["sex"], where=where))
         assert caught.value.key == "bad_filter"
 

@@ -19,7 +19,7 @@ from ckm.release.perturbed import release
 from ckm.service.answering.query import query_of_request
 from ckm.service.answering.refusal import Refusal
 from ckm.service.http.app import make_app
-from ckm.service.process.server import open_desk
+from ckm.service.process.server import open_table_service
 from tables import RequestError, Secret
 from tests.unit.ckm.service.conftest import SECRET, Web, for_filters, write_service
 
@@ -74,7 +74,7 @@ def opened(folder):
             path = folder / "service.toml"
             path.write_text(path.read_text() + text)
         service = for_filters(read_service(folder / "service.toml"))
-        context = open_desk(replace(service, **changes))
+        context = open_table_service(replace(service, **changes))
         stacks.append(context)
         return context.__enter__()
 
@@ -83,10 +83,10 @@ def opened(folder):
         context.__exit__(None, None, None)
 
 
-def ask(desk, dimensions, *, rules=None, **options):
-    query = query_of_request(desk.variables, dimensions=dimensions, **options)
-    settings = None if rules is None else replace(desk.answerer.settings, **rules)
-    return desk.answerer.answer(query, settings=settings)
+def ask(table_service, dimensions, *, rules=None, **options):
+    query = query_of_request(table_service.variables, dimensions=dimensions, **options)
+    settings = None if rules is None else replace(table_service.answerer.settings, **rules)
+    return table_service.answerer.answer(query, settings=settings)
 
 
 def reason(answer):
@@ -119,8 +119,8 @@ def test_what_callers_ask_cannot_keep_an_official_table_from_release(folder, pla
     other = other[other.commune != nine].iloc[0]
     joined = f"commune = '{nine}' or (commune = '{other.commune}' and sex = '{other.sex}'"
     joined += f" and category = '{other.category}' and age_group = '{other.age_group}')"
-    with open_desk(read_service(planned)) as desk:
-        web = Web(make_app(desk))
+    with open_table_service(read_service(planned)) as table_service:
+        web = Web(make_app(table_service))
         address = "/tables/jobseekers/data"
         hostile = [alone(folder, number) for number in range(5)]
         told = [
@@ -129,7 +129,7 @@ def test_what_callers_ask_cannot_keep_an_official_table_from_release(folder, pla
         ]
         assert [answer.status_code for answer in told] == [403] * 5 + [200]
         assert {answer.json()["reason"] for answer in told[:5]} == {"thin_difference"}
-        assert reason(ask(desk, [], where=joined, rules=OPEN)) == "thin_difference"
+        assert reason(ask(table_service, [], where=joined, rules=OPEN)) == "thin_difference"
         before = len(recorded(folder))
         done = CliRunner().invoke(
             app, ["release", str(folder / "job.toml"), "-o", str(folder / "out")]
@@ -138,7 +138,7 @@ def test_what_callers_ask_cannot_keep_an_official_table_from_release(folder, pla
         assert len(recorded(folder)) == before  # they were there since the start
         params = {"valuecodes[sex]": "*", "valuecodes[category]": "*"}
         assert web.get(address, params=params).status_code == 200
-    with open_desk(read_service(planned)):
+    with open_table_service(read_service(planned)):
         pass
     assert len(recorded(folder)) == before + 1
 
@@ -150,13 +150,16 @@ def test_official_tables_that_are_thin_against_each_other_are_named_at_the_start
     where = alone(folder).replace("'", "\\u0027")
     more = f'[[table]]\nname = "most"\ndimensions = ["sex"]\nwhere = "{where}"\n'
     job.write_text(job.read_text() + more)
-    with pytest.raises(ThinDifferenceError) as refusal, open_desk(read_service(planned)):
+    with (
+        pytest.raises(ThinDifferenceError) as refusal,
+        open_table_service(read_service(planned)),
+    ):
         pass
     assert "in 'most' ~" in str(refusal.value)
     assert "in 'batch'" in str(refusal.value)
     assert recorded(folder) == []
     job.write_text(job.read_text().replace('.db"\n', '.db"\npolicy = "flag"\n'))
-    with open_desk(read_service(planned)):
+    with open_table_service(read_service(planned)):
         pass
     assert len(recorded(folder)) == 3
 
@@ -173,18 +176,18 @@ def batch(folder, where=None, out="out"):
 
 def test_a_batch_release_refuses_what_the_service_is_asked(folder, opened):
     batch(folder)
-    desk = opened()
-    refused = ask(desk, ["sex"], where=alone(folder))
+    table_service = opened()
+    refused = ask(table_service, ["sex"], where=alone(folder))
     assert reason(refused) == "thin_difference"
     assert refused.table is None
     assert refused.refusal.to_json("fr")["try"]
-    assert reason(ask(desk, ["sex"])) is None
+    assert reason(ask(table_service, ["sex"])) is None
     assert [entry.definition.name for entry in recorded(folder)] == ["batch", "jobseekers"]
 
 
 def test_an_answer_of_the_service_refuses_a_batch_release(folder, opened):
-    desk = opened()
-    assert reason(ask(desk, ["sex", "category"])) is None
+    table_service = opened()
+    assert reason(ask(table_service, ["sex", "category"])) is None
     with pytest.raises(ThinDifferenceError) as refusal:
         batch(folder, alone(folder))
     assert "'jobseekers'" in str(refusal.value)
@@ -195,8 +198,8 @@ def test_an_answer_of_the_service_refuses_a_batch_release(folder, opened):
 
 def test_the_same_table_of_both_has_the_same_sets(folder, opened):
     batch(folder)
-    desk = opened()
-    ask(desk, ["sex", "category"])
+    table_service = opened()
+    ask(table_service, ["sex", "category"])
     with Ledger.open(folder / "ledger.db", secret=Secret(SECRET), create=False) as ledger:
         entries = [ledger._histories.record(entry.number) for entry in recorded(folder)]
     assert len(entries) == 2
@@ -205,9 +208,9 @@ def test_the_same_table_of_both_has_the_same_sets(folder, opened):
 
 
 def test_a_repetition_is_answered_and_recorded_once_also_after_a_restart(folder, opened):
-    for desk in (opened(), opened()):
+    for table_service in (opened(), opened()):
         for _ in range(2):
-            assert reason(ask(desk, ["sex"], where="category <> 'E'")) is None
+            assert reason(ask(table_service, ["sex"], where="category <> 'E'")) is None
     (entry,) = recorded(folder)
     assert entry.definition.where == "category <> 'E'"
     assert entry.definition.dimensions == ("sex",)
@@ -215,13 +218,15 @@ def test_a_repetition_is_answered_and_recorded_once_also_after_a_restart(folder,
 
 def test_who_is_counted_tells_tables_apart(folder, opened):
     """Women by category is another table than men by category, though its cells are alike."""
-    desk = opened()
-    sexes = query_of_request(desk.variables, dimensions=["sex"], select={"sex": ["F", "M"]})
+    table_service = opened()
+    sexes = query_of_request(
+        table_service.variables, dimensions=["sex"], select={"sex": ["F", "M"]}
+    )
     (chosen,) = sexes.selections
-    base = query_of_request(desk.variables, dimensions=["category"])
+    base = query_of_request(table_service.variables, dimensions=["category"])
     for rank in chosen.ranks:
         query = replace(base, within=(replace(chosen, ranks=(rank,)),))
-        assert reason(desk.answerer.answer(query)) is None
+        assert reason(table_service.answerer.answer(query)) is None
     assert [entry.definition.where for entry in recorded(folder)] == [
         'sex in ["F"]',
         'sex in ["M"]',
@@ -232,8 +237,11 @@ def test_the_routes_of_cells_do_not_matter(folder, opened):
     """A table that is rolled up is recorded as one that is scanned."""
     first, second = opened(), opened()
     ask(first, ["geo", "sex", "category"], rules={"sparsity_a": None, "sparsity_b": None})
-    for desk in (first, second):
-        assert reason(ask(desk, ["sex", "category"], where=alone(folder))) == "thin_difference"
+    for table_service in (first, second):
+        assert (
+            reason(ask(table_service, ["sex", "category"], where=alone(folder)))
+            == "thin_difference"
+        )
     assert first.answerer.cubes.routes["rolled"] >= 0
     assert second.answerer.cubes.routes["scanned"] == 1
 
@@ -241,37 +249,39 @@ def test_the_routes_of_cells_do_not_matter(folder, opened):
 @pytest.mark.parametrize("way", ["scanned", "rolled"])
 def test_what_is_left_without_a_selected_category_is_compared(folder, opened, way):
     """Women and the total were published: so are men, whom nobody selected."""
-    desk = opened()
+    table_service = opened()
     if way == "rolled":
-        desk.answerer.cubes.find(
+        table_service.answerer.cubes.find(
             {"geo": 0, "sex": 0, "category": 0, "age_tree": 0}, where=frozenset()
         )
-    assert reason(ask(desk, ["sex"], select={"sex": ["F", "Total"]})) is None
+    assert reason(ask(table_service, ["sex"], select={"sex": ["F", "Total"]})) is None
     text = alone(folder)
     for number in range(100):
         text = alone(folder, number)
         if "sex = 'M'" in text:
             break
-    assert reason(ask(desk, [], where=f"sex = 'M' and {text}")) == "thin_difference"
-    assert (desk.answerer.cubes.routes["rolled"] > 0) == (way == "rolled")
+    assert reason(ask(table_service, [], where=f"sex = 'M' and {text}")) == "thin_difference"
+    assert (table_service.answerer.cubes.routes["rolled"] > 0) == (way == "rolled")
 
 
 def test_categories_that_were_not_selected_are_not_published(folder, opened):
-    desk = opened()
-    assert reason(ask(desk, ["sex"], select={"sex": ["F"]})) is None
+    table_service = opened()
+    assert reason(ask(table_service, ["sex"], select={"sex": ["F"]})) is None
     for number in range(100):
         text = alone(folder, number)
         if "sex = 'M'" in text:
             break
-    assert reason(ask(desk, ["sex"], where=text, select={"sex": ["M"]})) is None
-    assert reason(ask(desk, ["sex"], where=text, select={"sex": ["M", "Total"]})) is None
-    assert reason(ask(desk, ["sex"])) == "thin_difference"
+    assert reason(ask(table_service, ["sex"], where=text, select={"sex": ["M"]})) is None
+    assert (
+        reason(ask(table_service, ["sex"], where=text, select={"sex": ["M", "Total"]})) is None
+    )
+    assert reason(ask(table_service, ["sex"])) == "thin_difference"
 
 
 def test_margins_that_were_not_asked_for_are_not_published(folder, opened):
-    desk = opened()
+    table_service = opened()
     text = alone(folder)
-    answer = ask(desk, ["sex", "category"], margins=[["sex"]], where=text, rules=OPEN)
+    answer = ask(table_service, ["sex", "category"], margins=[["sex"]], where=text, rules=OPEN)
     assert reason(answer) is None
     (entry,) = recorded(folder)
     with Ledger.open(folder / "ledger.db", secret=Secret(SECRET), create=False) as ledger:
@@ -279,7 +289,7 @@ def test_margins_that_were_not_asked_for_are_not_published(folder, opened):
         names = {sets.name(n).words for n in range(len(sets))}
     assert "sex=F, category=Total" in names
     assert "sex=Total, category=Total" not in names
-    assert reason(ask(desk, [])) is None
+    assert reason(ask(table_service, [])) is None
 
 
 OPEN = {
@@ -291,8 +301,8 @@ OPEN = {
 
 
 def test_withheld_areas_are_not_recorded(folder, opened):
-    desk = opened()
-    answer = ask(desk, ["geo", "sex"], rules={"minimum_population": 60})
+    table_service = opened()
+    answer = ask(table_service, ["geo", "sex"], rules={"minimum_population": 60})
     assert answer.withheld
     (entry,) = recorded(folder)
     with Ledger.open(folder / "ledger.db", secret=Secret(SECRET), create=False) as ledger:
@@ -304,18 +314,18 @@ def test_withheld_areas_are_not_recorded(folder, opened):
 
 
 def test_a_table_that_the_rules_refuse_is_not_recorded(folder, opened):
-    desk = opened()
-    answer = ask(desk, ["sex"], rules={"minimum_population": 10**6})
+    table_service = opened()
+    answer = ask(table_service, ["sex"], rules={"minimum_population": 10**6})
     assert answer.refusal is not None
     assert recorded(folder) == []
 
 
 def test_a_flag_answers_and_tells_the_log_without_cells(folder, opened, caplog):
-    desk = opened('policy = "flag"\n')
-    ask(desk, ["sex"])
+    table_service = opened('policy = "flag"\n')
+    ask(table_service, ["sex"])
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            flagged = ask(desk, ["sex"], where=alone(folder))
+            flagged = ask(table_service, ["sex"], where=alone(folder))
             assert flagged.table is not None
             assert flagged.flag.reason == "thin_difference"
     (line,) = [r for r in caplog.records if r.message == "thin difference published"]
@@ -325,16 +335,16 @@ def test_a_flag_answers_and_tells_the_log_without_cells(folder, opened, caplog):
 
 def test_small_cells_are_not_compared_unless_the_service_says_so(folder, opened):
     assert read_service(folder / "service.toml").ledger.smallest == 10
-    desk = opened()
+    table_service = opened()
     where = "commune = '01001'"
     people = pq.read_table(folder / "people.parquet").to_pandas()
     sizes = people.groupby("commune").size()
     commune = sizes[(sizes > 2) & (sizes < 9)].index[0]
     where = f"commune = '{commune}'"
     ages = people[people.commune == commune].age_group.iloc[0]
-    assert reason(ask(desk, [], where=where, rules=OPEN)) is None
+    assert reason(ask(table_service, [], where=where, rules=OPEN)) is None
     part = f"{where} and not (age_group = '{ages}')"
-    assert reason(ask(desk, [], where=part, rules=OPEN)) is None
+    assert reason(ask(table_service, [], where=part, rules=OPEN)) is None
     path = folder / "service.toml"
     path.write_text(path.read_text().replace("ledger.db", "strict.db") + "smallest = 1\n")
     strict = opened()
@@ -346,8 +356,8 @@ def test_small_cells_are_not_compared_unless_the_service_says_so(folder, opened)
 
 
 def test_a_ledger_that_fails_gives_no_answer_and_a_problem(folder, opened, monkeypatch, caplog):
-    desk = opened()
-    web = Web(make_app(desk))
+    table_service = opened()
+    web = Web(make_app(table_service))
 
     def fail(*_):
         raise LedgerError("The ledger 'ledger.db' cannot be written: the disk is full.")
@@ -364,8 +374,8 @@ def test_a_ledger_that_fails_gives_no_answer_and_a_problem(folder, opened, monke
 
 
 def test_a_refusal_over_http_names_no_cell_and_is_noted(folder, opened):
-    desk = opened()
-    web = Web(make_app(desk))
+    table_service = opened()
+    web = Web(make_app(table_service))
     assert web.get("/tables/jobseekers/data?valuecodes[sex]=*").status_code == 200
     options = {"params": {"valuecodes[sex]": "*", "filter": alone(folder)}}
     for _ in range(2):
@@ -374,15 +384,15 @@ def test_a_refusal_over_http_names_no_cell_and_is_noted(folder, opened):
         assert told.json()["reason"] == "thin_difference"
         assert told.json()["try"]
         assert "entry" not in told.text
-    assert 'outcome="thin_difference"} 2' in desk.figures()
+    assert 'outcome="thin_difference"} 2' in table_service.figures()
 
 
 def test_a_remembered_answer_was_recorded_before(folder, opened):
-    desk = opened()
-    query = query_of_request(desk.variables, dimensions=["sex"])
-    caller = desk.recognise(token=None, address="203.0.113.9")
+    table_service = opened()
+    query = query_of_request(table_service.variables, dimensions=["sex"])
+    caller = table_service.recognise(token=None, address="203.0.113.9")
     for kind in ("csv", "csv", "json-stat2"):
-        made = desk.serve(query, format=kind, language="en", caller=caller)
+        made = table_service.serve(query, format=kind, language="en", caller=caller)
         assert not isinstance(made, Refusal)
     assert len(recorded(folder)) == 1
 
@@ -396,13 +406,16 @@ def test_a_service_whose_keys_do_not_tell_records_apart_does_not_start(folder):
     path.write_text(
         path.read_text().replace('id = "person_id"', 'record_key = "rkey"\nkey_range = 256')
     )
-    with pytest.raises(RequestError, match="tell records apart"), open_desk(read_service(path)):
+    with (
+        pytest.raises(RequestError, match="tell records apart"),
+        open_table_service(read_service(path)),
+    ):
         pass
 
 
 def test_an_entry_names_no_category_that_it_does_not_show(folder, opened):
-    desk = opened()
-    ask(desk, ["geo"], select={"geo": ["01"]}, rules=OPEN)
+    table_service = opened()
+    ask(table_service, ["geo"], select={"geo": ["01"]}, rules=OPEN)
     (entry,) = recorded(folder)
     with Ledger.open(folder / "ledger.db", secret=Secret(SECRET), create=False) as ledger:
         sets = ledger._histories.record(entry.number)
@@ -413,11 +426,11 @@ def test_an_entry_names_no_category_that_it_does_not_show(folder, opened):
 
 def test_a_full_ledger_takes_no_new_table_and_serves_those_it_has(opened):
     path = "/tables/jobseekers/data?valuecodes[sex]=F,M"
-    desk = opened()
-    web = Web(make_app(desk))
+    table_service = opened()
+    web = Web(make_app(table_service))
     first = web.get(path)
     assert first.status_code == 200
-    limits = replace(desk.service.limits, ledger_sets=2)
+    limits = replace(table_service.service.limits, ledger_sets=2)
     web = Web(make_app(opened(limits=limits)))
     assert web.get(path).content == first.content
     answer = web.get("/tables/jobseekers/data?valuecodes[category]=A,B")

@@ -7,7 +7,7 @@ import string
 
 import pytest
 
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.words.messages import WORDS, Phrase, say
 from tables.filtering.filters import _EXPECTED, _KIND_WORDS
 
@@ -63,7 +63,7 @@ FILTERS = {
 
 @pytest.mark.parametrize("where", FILTERS, ids=[where[:20] for where in FILTERS])
 def test_what_is_wrong_with_a_filter_is_said_in_both_languages(served, where):
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(ClientError) as caught:
         served.answerer.planner.filter_variables(where)
     french = re.sub(r"[\u00a0\u202f]", " ", caught.value.words("fr"))
     assert french == f"Le filtre est erroné : {FILTERS[where]}"
@@ -73,7 +73,7 @@ def test_what_is_wrong_with_a_filter_is_said_in_both_languages(served, where):
 
 def test_what_a_caller_sent_is_cut_within_phrases_too():
     phrase = Phrase(key="filter_unknown", filled={"column": "x" * 500 + "\x1b"})
-    told = Mistake("bad_filter", detail=phrase).words("en")
+    told = ClientError("bad_filter", detail=phrase).words("en")
     assert len(told) < 300
     assert "\x1b" not in told
 

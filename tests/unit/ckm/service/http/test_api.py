@@ -16,7 +16,7 @@ from ckm.formats import FORMATS
 from ckm.service.access.tokens import TokenFile
 from ckm.service.http.app import make_app
 from ckm.service.http.request_parsing import address_of, is_local
-from ckm.service.table_service import Desk
+from ckm.service.table_service import TableService
 from tables import SourceError
 from tests.unit.ckm.service.conftest import Web, cells_of
 
@@ -50,12 +50,12 @@ def special(served, tmp_path):
             access=replace(service.access, **(access or {})),
             **changes,
         )
-        desks.append(Desk(service, served.answerer, folder=tmp_path / str(len(desks))))
+        desks.append(TableService(service, served.answerer, folder=tmp_path / str(len(desks))))
         return Web(make_app(desks[-1]), address=address)
 
     yield make
-    for desk in desks:
-        desk.close()
+    for table_service in desks:
+        table_service.close()
 
 
 # --- descriptions -------------------------------------------------------------------------
@@ -90,12 +90,12 @@ def test_the_table_its_variables_and_its_lists_are_described_in_both_languages(w
 def test_every_category_of_the_metadata_can_be_asked_for(web):
     document = web.get("/tables/jobseekers/metadata").json()
     for name, dimension in document["dimension"].items():
-        wish = {
+        criterion = {
             "selection": [
                 {"variableCode": name, "valueCodes": list(dimension["category"]["index"])}
             ]
         }
-        answer = web.post(DATA, json=wish)
+        answer = web.post(DATA, json=criterion)
         assert answer.status_code == 200, (name, answer.text)
 
 
@@ -177,8 +177,8 @@ def test_a_refusal_says_why_and_what_to_try_in_both_languages(web):
 
 
 def test_a_large_table_becomes_a_job_of_its_owner(web):
-    wish = {"dimensions": ["geo", "zone_2024"], "margins": "none", "format": "csv"}
-    asked = web.post("/requests", json=wish)
+    criterion = {"dimensions": ["geo", "zone_2024"], "margins": "none", "format": "csv"}
+    asked = web.post("/requests", json=criterion)
     assert asked.status_code == 202, asked.text
     place = asked.headers["location"]
     for _ in range(600):

@@ -12,7 +12,7 @@ import uvicorn
 
 from ckm.service.http.app import make_app
 from ckm.service.http.connection_limits import wire_of
-from ckm.service.http.middleware import Edge
+from ckm.service.http.middleware import RequestLimits
 from ckm.service.process.metrics import Metrics
 
 BIG = b"x" * 30_000_000
@@ -174,7 +174,9 @@ BODY = b"5\r\nhello\r\n0\r\n\r\n"
 def test_a_body_of_two_lengths_is_refused_and_its_connection_closed(
     serve, version, headers, is_sound
 ):
-    guarded = Edge(app, languages=("en", "fr"), most_bytes=1000, seconds=60, metrics=Metrics())
+    guarded = RequestLimits(
+        app, languages=("en", "fr"), max_bytes=1000, seconds=60, metrics=Metrics()
+    )
     _, address = serve(guarded)
     with socket.create_connection(address) as connection:
         request = b"POST / HTTP/" + version + b"\r\nhost: it\r\n" + headers + b"\r\n" + BODY
@@ -197,7 +199,7 @@ def test_a_body_of_two_lengths_is_refused_and_its_connection_closed(
 @pytest.mark.slow
 def test_the_client_pxwebpy_works_unmodified(serve, served):
     pxweb = pytest.importorskip("pxweb", reason="pxwebpy is not installed")
-    _, (host, port) = serve(make_app(served.desk))
+    _, (host, port) = serve(make_app(served.table_service))
     api = pxweb.PxApi(f"http://{host}:{port}", language="en")
     assert [table["id"] for table in api.all_tables()] == ["jobseekers"]
     assert set(api.get_table_variables("jobseekers")) == {

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ckm.formats import FORMATS
 from ckm.service.access.tokens import TokenFile
 from ckm.service.http.app import make_app
-from ckm.service.table_service import Desk
+from ckm.service.table_service import TableService
 from tests.unit.ckm.service.conftest import SECRET
 
 DATA = "/tables/jobseekers/data"
@@ -177,15 +177,15 @@ def test_the_api_does_what_its_own_description_says(served, tmp_path, mode):
     file = TokenFile(tmp_path / "tokens.json")
     token = file.add(role="officer", label="it", requests_per_hour=10**9)
     access = replace(served.service.access, mode=mode, tokens=file.path)
-    desk = Desk(
+    table_service = TableService(
         replace(served.service, access=access), served.answerer, folder=tmp_path / "jobs"
     )
     headers = {"Authorization": f"Bearer {token}"} if mode == "tokens" else {}
-    passed, statuses, wrong = found_by_schemathesis(make_app(desk), headers)
-    desk.close()
+    passed, statuses, wrong = found_by_schemathesis(make_app(table_service), headers)
+    table_service.close()
     assert not wrong, "\n".join(sorted(set(wrong)))[:4000]
     assert min(passed[check] for check in CHECKS) > 100, passed
     assert mode == "open" or passed["ignored_auth"] > 100, passed
     assert statuses[200] > 100
     # Where a token is needed, it was tried without one and with a wrong one.
-    assert ('status="401"' in desk.figures()) == (mode == "tokens")
+    assert ('status="401"' in table_service.figures()) == (mode == "tokens")

@@ -15,7 +15,7 @@ import uvicorn
 
 from ckm.service.access.tokens import TokenFile
 from ckm.service.http.app import make_app
-from ckm.service.table_service import Desk
+from ckm.service.table_service import TableService
 from tests.unit.ckm.service.conftest import cells_of
 
 CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")
@@ -81,10 +81,10 @@ def guarded(served, tmp_path_factory):
     service = replace(
         served.service, access=replace(served.service.access, mode="tokens", tokens=file.path)
     )
-    desk = Desk(service, served.answerer, folder=folder / "jobs")
-    with serving(make_app(desk)) as found:
+    table_service = TableService(service, served.answerer, folder=folder / "jobs")
+    with serving(make_app(table_service)) as found:
         yield found, token
-    desk.close()
+    table_service.close()
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from lxml import html
 from ckm.formats import FORMATS
 from ckm.service.access.tokens import TokenFile
 from ckm.service.http.app import make_app
-from ckm.service.table_service import Desk
+from ckm.service.table_service import TableService
 from tests.unit.ckm.service.conftest import SECRET, Web, cells_of
 from tests.unit.ckm.service.http.test_fuzz import HOSTILE
 
@@ -384,12 +384,14 @@ def test_the_start_offers_tables_that_work(web):
 
 def test_the_start_keeps_to_the_rules(served, tmp_path):
     rules = {**served.service.rules, "mandatory": ["category"]}
-    desk = Desk(replace(served.service, rules=rules), served.answerer, folder=tmp_path / "jobs")
-    tree = page(Web(make_app(desk)).get("/"))
+    table_service = TableService(
+        replace(served.service, rules=rules), served.answerer, folder=tmp_path / "jobs"
+    )
+    tree = page(Web(make_app(table_service)).get("/"))
     starts = texts(tree, "//ul[@aria-labelledby='starts-name']//a")
     assert starts
     assert all("category" in name for name in starts)
-    desk.close()
+    table_service.close()
 
 
 def test_withheld_areas_are_named_in_the_table_and_the_rule_below(web):
@@ -497,12 +499,12 @@ def special(served, tmp_path):
             limits=replace(served.service.limits, **(limits or {})),
             access=replace(served.service.access, **(access or {})),
         )
-        desks.append(Desk(service, served.answerer, folder=tmp_path / str(len(desks))))
+        desks.append(TableService(service, served.answerer, folder=tmp_path / str(len(desks))))
         return Web(make_app(desks[-1]))
 
     yield make
-    for desk in desks:
-        desk.close()
+    for table_service in desks:
+        table_service.close()
 
 
 def test_looking_at_the_form_costs_nothing_and_tables_have_a_budget(special):

@@ -14,7 +14,7 @@ from lxml import html
 from ckm.service.access.sessions import LASTS_S, Sessions
 from ckm.service.access.tokens import TokenFile
 from ckm.service.http.app import make_app
-from ckm.service.table_service import Desk
+from ckm.service.table_service import TableService
 from tests.unit.ckm.service.conftest import Web
 
 TABLE = "/?codelist[sex]=sex"
@@ -66,13 +66,13 @@ def at(served, tmp_path):
 
     def opened(**changes):
         service = replace(served.service, access=replace(access, **changes))
-        desks.append(Desk(service, served.answerer, folder=tmp_path / str(len(desks))))
+        desks.append(TableService(service, served.answerer, folder=tmp_path / str(len(desks))))
         return make_app(desks[-1])
 
     opened.token, opened.file, opened.audit = token, file, tmp_path / "audit.jsonl"
     yield opened
-    for desk in desks:
-        desk.close()
+    for table_service in desks:
+        table_service.close()
 
 
 def said(answer):

@@ -126,9 +126,9 @@ def by_address(server):
 
 
 def by_body(server):
-    wishes = [{"variableCode": name, "valueCodes": codes} for name, codes in SELECTED.items()]
+    criteria = [{"variableCode": name, "valueCodes": codes} for name, codes in SELECTED.items()]
     area = {"variableCode": "geo", "valueCodes": ["*"], "codelist": "geo.region"}
-    body = {"selection": [*wishes, area], "placement": {"stub": ["geo", "sex"]}}
+    body = {"selection": [*criteria, area], "placement": {"stub": ["geo", "sex"]}}
     return cells_of(server.post(DATA, json=body))
 
 

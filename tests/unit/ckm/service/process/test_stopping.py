@@ -18,11 +18,11 @@ import uvicorn
 
 from ckm.config.service.build import read_service
 from ckm.service.answering.cells.cell_cache import Cubes
-from ckm.service.answering.client_error import Mistake
+from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.render import Rendered, etag_of
-from ckm.service.http.request_context import Front
+from ckm.service.http.request_context import RequestContext
 from ckm.service.jobs.jobs import Jobs
-from ckm.service.process.server import serve_desk
+from ckm.service.process.server import serve_tables
 from tables import Deadline, StoppedError, open_source
 from tests.unit.ckm.service.conftest import write_service
 from tests.unit.ckm.service.process.test_processes import Process
@@ -91,7 +91,7 @@ def test_an_interruption_is_repeated_until_it_is_heard():
 
 def front_of(seconds=30.0, concurrent=1):
     limits = SimpleNamespace(concurrent_requests=concurrent, seconds=seconds)
-    return Front(SimpleNamespace(service=SimpleNamespace(limits=limits)))
+    return RequestContext(SimpleNamespace(service=SimpleNamespace(limits=limits)))
 
 
 class Caller:
@@ -105,14 +105,14 @@ class Caller:
         return {"type": "http.disconnect"}
 
 
-def worked(front, caller, task):
+def worked(context, caller, task):
     async def run():
         try:
-            return await front.work(caller, task)
-        except Mistake as mistake:
-            told = mistake.key
+            return await context.work(caller, task)
+        except ClientError as client_error:
+            told = client_error.key
         with_time = asyncio.get_running_loop().time() + 20
-        while front._workers.borrowed_tokens:  # a place is free when its work has ended
+        while context._workers.borrowed_tokens:  # a place is free when its work has ended
             assert asyncio.get_running_loop().time() < with_time
             await asyncio.sleep(0.02)
         return told
@@ -133,15 +133,15 @@ def test_the_time_of_a_request_stops_its_scan(source):
 
 
 def test_a_request_that_never_had_its_turn_is_told_that_the_service_is_busy(source):
-    front = front_of(seconds=1.0)
+    context = front_of(seconds=1.0)
     scan, keys = Scan(source), []
 
     async def run():
         async def ask(task):
             try:
-                keys.append(await front.work(Caller(60), task))
-            except Mistake as mistake:
-                keys.append(mistake.key)
+                keys.append(await context.work(Caller(60), task))
+            except ClientError as client_error:
+                keys.append(client_error.key)
 
         first = asyncio.ensure_future(ask(lambda _: time.sleep(1.5)))
         await asyncio.sleep(0.2)
@@ -154,7 +154,7 @@ def test_a_request_that_never_had_its_turn_is_told_that_the_service_is_busy(sour
 
 def test_work_in_time_is_answered_and_its_mistakes_are_told():
     def wrong(_):
-        raise Mistake("no_weight")
+        raise ClientError("no_weight")
 
     assert worked(front_of(), Caller(60), lambda _: 17) == 17
     assert worked(front_of(), Caller(60), wrong) == "no_weight"
@@ -164,22 +164,24 @@ def test_a_request_over_http_that_takes_too_long_is_503(served, monkeypatch):
     from dataclasses import replace
 
     from ckm.service.http.app import make_app
-    from ckm.service.table_service import Desk
+    from ckm.service.table_service import TableService
     from tests.unit.ckm.service.conftest import Web
 
     limits = replace(served.service.limits, seconds=0.3)
-    folder = served.desk.jobs._folder._folder.parent / "slow"
-    desk = Desk(replace(served.service, limits=limits), served.answerer, folder=folder)
+    folder = served.table_service.jobs._folder._folder.parent / "slow"
+    table_service = TableService(
+        replace(served.service, limits=limits), served.answerer, folder=folder
+    )
     scan = Scan(served.engine._source)
-    monkeypatch.setattr(desk, "serve", lambda _query, *, deadline, **_: scan(deadline))
-    web = Web(make_app(desk))
+    monkeypatch.setattr(table_service, "serve", lambda _query, *, deadline, **_: scan(deadline))
+    web = Web(make_app(table_service))
     answer = web.get("/tables/jobseekers/data?valuecodes[sex]=*")
     assert answer.status_code == 503
     assert answer.json()["type"] == "urn:ckm:problem:too_slow"
     assert scan.stopped.wait(20)
     monkeypatch.undo()
     assert web.get("/tables/jobseekers/data?valuecodes[sex]=*").status_code == 200
-    desk.close()
+    table_service.close()
 
 
 def test_who_waits_for_the_cells_of_one_who_has_gone_looks_for_them_alone():
@@ -194,7 +196,7 @@ def test_who_waits_for_the_cells_of_one_who_has_gone_looks_for_them_alone():
                 deadline.require()
             return SimpleNamespace(nbytes=1, covers=lambda *_: False)
 
-    cubes = Cubes(Prepared(), most_bytes=0, scans=2, timeout_s=30.0)
+    cubes = Cubes(Prepared(), max_bytes=0, scans=2, timeout_s=30.0)
     first, told = Deadline(), []
     ask = {"where": frozenset()}
 
@@ -268,13 +270,13 @@ def sized(number):
 
 
 def test_results_are_bounded_in_bytes_and_the_oldest_go_first(tmp_path):
-    jobs = Jobs(tmp_path, most=8, most_bytes=1000)
+    jobs = Jobs(tmp_path, most=8, max_bytes=1000)
     made = []
     for size in (400, 400, 400, 1001):
         made.append(jobs.submit(lambda _, size=size: sized(size), owner="me").id)
         until(lambda: jobs.find(made[-1], owner="me").is_final)
     until(lambda: sum(f.stat().st_size for f in tmp_path.glob("*.body")) <= 1000)
-    with pytest.raises(Mistake):
+    with pytest.raises(ClientError):
         jobs.find(made[0], owner="me")
     kept = [jobs.find(name, owner="me") for name in made[1:]]
     assert [job.status for job in kept] == ["done", "done", "failed"]
@@ -283,11 +285,11 @@ def test_results_are_bounded_in_bytes_and_the_oldest_go_first(tmp_path):
 
 
 def test_results_are_kept_for_their_time(tmp_path):
-    jobs = Jobs(tmp_path, most=8, most_s=0.5)
+    jobs = Jobs(tmp_path, most=8, max_s=0.5)
     job = jobs.submit(lambda _: MADE, owner="me")
     jobs.close()
     time.sleep(0.6)
-    with pytest.raises(Mistake):
+    with pytest.raises(ClientError):
         jobs.find(job.id, owner="me")
     assert not list(tmp_path.iterdir())
 
@@ -296,7 +298,7 @@ def test_one_owner_does_not_fill_the_queue(source, tmp_path):
     jobs = Jobs(tmp_path, most=12)
     for _ in range(3):
         jobs.submit(Scan(source), owner="me")
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(ClientError) as caught:
         jobs.submit(lambda _: MADE, owner="me")
     assert caught.value.key == "busy"
     assert jobs.submit(lambda _: MADE, owner="you").status == "queued"
@@ -339,7 +341,7 @@ def test_a_service_that_is_asked_to_stop_as_it_starts_hears_it(tmp_path, monkeyp
     service = read_service(write_service(tmp_path, persons=500))
     told = []
     with socket.create_server(("127.0.0.1", 0)) as sock:
-        serve_desk(
+        serve_tables(
             service,
             sock,
             folder=tmp_path,

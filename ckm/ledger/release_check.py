@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from ckm.config.job.job import JobLedger
     from ckm.ledger import Ledger, ThinPair, Watch
 
-__all__ = ["Gate"]
+__all__ = ["ReleaseCheck"]
 
 
-class Gate:
+class ReleaseCheck:
     """Lets the tables of a release pass when the ledger has them, or none of them.
 
     Parameters
@@ -33,10 +33,10 @@ class Gate:
 
     Examples
     --------
-    >>> gate = Gate(None, None)
-    >>> gate.compare()
+    >>> release_check = ReleaseCheck(None, None)
+    >>> release_check.compare()
     ()
-    >>> gate.pass_through()
+    >>> release_check.publish()
     """
 
     def __init__(self, ledger: Ledger | None, rules: JobLedger | None) -> None:
@@ -76,7 +76,7 @@ class Gate:
         new = map(_warning, pairs)
         return tuple(dict.fromkeys([*new, *map(_reminder, self.watch.standing())]))
 
-    def pass_through(self) -> None:
+    def publish(self) -> None:
         """Record the tables; only then may anybody see them.
 
         Raises
