@@ -360,6 +360,6 @@ def _criterion(rng: random.Random, words: Words) -> Shot:
 
 
 _WEIGHTS = {
-    _good: 22, _criterion: 8, _filter: 8, _injected: 22, _body: 14, _huge: 2, _method: 4, _path: 7,
-    _header: 5, _stranger: 4, _poor: 1, _raw: 2, _noise: 2,
+    _good: 22, _criterion: 8, _filter: 8, _injected: 22, _body: 14, _huge: 2, _method: 4,
+    _path: 7, _header: 5, _stranger: 4, _poor: 1, _raw: 2, _noise: 2,
 }  # fmt: skip

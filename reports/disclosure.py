@@ -212,7 +212,7 @@ def _forbidden(text: str, facts: PublicFacts, forbidden: Collection[str]) -> Ite
 @cache
 def _own_words() -> frozenset[str]:
     """Give the words of the public pages themselves, in every language."""
-    from reports.catalogues.checks import CHECKS
+    from reports.catalogues.release import CHECKS
     from reports.render import release_report
 
     blank = PublicFacts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -88,7 +89,7 @@ def reviewed() -> tuple[str, ...]:
 @cache
 def sentences() -> tuple[Sentence, ...]:
     """Find every promising sentence of pages, messages and the program's own words."""
-    return (*_of_docs(), *_of_messages(), *_of_code())
+    return (*_of_docs(), *_of_messages(), *_of_code(), *_of_data())
 
 
 def _of_docs() -> Iterator[Sentence]:
@@ -139,6 +140,27 @@ def _of_code() -> Iterator[Sentence]:
                     for sentence in _promising(text):
                         if len(sentence.split()) > 3:
                             yield Sentence(path.relative_to(ROOT).as_posix(), sentence, named)
+
+
+def _of_data() -> Iterator[Sentence]:
+    """Give texts of four words and more of data files; those of pages are messages."""
+    for package in set(PACKAGES) - {"reports"}:
+        for path in sorted((ROOT / package).rglob("*.toml")):
+            for text in _texts(tomllib.loads(path.read_text(encoding="utf-8"))):
+                for sentence in _promising(text):
+                    if len(sentence.split()) > 3:
+                        yield Sentence(path.relative_to(ROOT).as_posix(), sentence, ())
+
+
+def _texts(data: object) -> Iterator[str]:
+    """Give the texts of a data file."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict):
+        data = list(data.values())
+    if isinstance(data, list):
+        for part in data:
+            yield from _texts(part)
 
 
 def _strings(tree: ast.AST) -> Iterator[str]:

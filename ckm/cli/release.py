@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,12 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ckm.cli.terminal.console import Terminal
-    from ckm.release.perturbed import Release
-    from ckm.release.suppressed import SuppressedRelease
+    from ckm.release.run import Release
 
 __all__ = ["FormatName", "carry_out", "limit_options", "release", "release_options"]
-
-_Done = TypeVar("_Done", "Release", "SuppressedRelease")
 
 
 class FormatName(click.Choice[str]):
@@ -83,13 +80,13 @@ def release_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def carry_out(
     terminal: Terminal,
-    run: Callable[..., _Done],
+    run: Callable[..., Release],
     event: str,
     *,
     job: Path,
     output: Path,
     dry_run: bool,
-    show: Callable[[Terminal, _Done], None] | None = None,
+    show: Callable[[Terminal, Release], None] | None = None,
     **options: Any,
 ) -> None:
     """Run a release of the tables of a job, and say what it did."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["require_web", "serve", "token"]
 
-_WEB = ("fastapi", "uvicorn", "argon2", "prometheus_client")
+_WEB = ("starlette", "uvicorn", "argon2", "prometheus_client")
 _PATH = click.Path(path_type=Path)
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.release import carry_out, release_options
+from ckm.cli.terminal.output import printable
 
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
-    from ckm.release.suppressed import SuppressedRelease
+    from ckm.release.run import Release
 
 __all__ = ["suppress"]
 
@@ -44,7 +45,7 @@ def suppress(terminal: Terminal, /, **options: Any) -> None:
     carry_out(terminal, release_true_numbers, "suppressed", show=_show, **options)
 
 
-def _show(terminal: Terminal, done: SuppressedRelease) -> None:
+def _show(terminal: Terminal, done: Release) -> None:
     """Show what was hidden for each measure; for inside use."""
     from rich.table import Table
     from rich.text import Text
@@ -57,7 +58,7 @@ def _show(terminal: Terminal, done: SuppressedRelease) -> None:
     for told in done.measures:
         gap = told["gap"]
         table.add_row(
-            Text(_printable(told["measure"])),
+            Text(printable(told["measure"])),
             f"{told['cells']:,}",
             f"{told['primary']:,}",
             f"{told['hidden']:,} ({told['hidden'] / max(told['cells'], 1):.1%})",
@@ -66,8 +67,3 @@ def _show(terminal: Terminal, done: SuppressedRelease) -> None:
             f"{told['seconds']:.1f}",
         )
     terminal.out.print(table)
-
-
-def _printable(text: str) -> str:
-    """Write signs that steer a terminal as escapes: names of variables are foreign."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -9,6 +9,7 @@ import click
 
 from ckm.cli.release import limit_options
 from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.output import printable
 
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
@@ -119,15 +120,10 @@ def _show(terminal: Terminal, report: SwapReport) -> None:
     for place, level in enumerate(report.geography):
         numbers = [getattr(report, name)[place] for name in _COLUMNS]
         shown = (f"{n:,} ({n / report.households:.2%})" for n in numbers)
-        table.add_row(Text(_printable(level)), *shown)
+        table.add_row(Text(printable(level)), *shown)
     terminal.out.print(table)
     terminal.out.print(
         f"moved in all: {report.share:.2%} of the households,"
         f" {report.share_of_records:.2%} of the records",
         highlight=False,
     )
-
-
-def _printable(text: str) -> str:
-    """Write signs that steer a terminal as escapes: names of columns are foreign."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

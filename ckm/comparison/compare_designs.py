@@ -41,7 +41,7 @@ class Comparison:
     rules
         The limits behind the conclusion.
     levels
-        The job's words for the variables of the tally.
+        The job's words for the variables of the count histogram.
 
     Examples
     --------

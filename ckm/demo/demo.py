@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ckm.comparison.compare_designs import Comparison
     from ckm.demo.register import Register
-    from ckm.release.perturbed import Release
+    from ckm.release.run import Release
 
 __all__ = [
     "Demo",

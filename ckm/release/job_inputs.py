@@ -36,7 +36,8 @@ __all__ = [
     "open_engine",
     "opened_job",
     "opened_ledger",
-    "silent_step",
+    "read_secret",
+    "silent",
     "zero_sums_caution",
 ]
 
@@ -198,18 +199,37 @@ def load_secret(job: Job) -> Secret | None:
     >>> load_secret(read_job("demo/job.toml"))  # doctest: +SKIP
     Secret(…)
     """
-    path = job.keys.secret
-    if path is None and not os.environ.get(SECRET_VARIABLE):
-        if not job.needs_secret:
-            return None
-        raise ConfigError(
-            "The job needs a secret: [keys] names no file and CKM_SECRET is not set.",
-            hint="make one with: ckm keys secret secret.key",
-        )
+    if not job.needs_secret and not _is_given(job.keys.secret):
+        return None
+    return read_secret(
+        job.keys.secret,
+        problem="The job needs a secret: [keys] names no file and CKM_SECRET is not set.",
+    )
+
+
+def _is_given(path: Path | None) -> bool:
+    return path is not None or bool(os.environ.get(SECRET_VARIABLE))
+
+
+def read_secret(path: Path | None, *, problem: str) -> Secret:
+    """Read a secret from its file, or without one from the environment.
+
+    Parameters
+    ----------
+    path
+        The file.
+    problem
+        What to say where there is neither.
+
+    Raises
+    ------
+    ConfigError
+        If there is none, or it cannot be used.
+    """
+    if not _is_given(path):
+        raise ConfigError(problem, hint="make one with: ckm keys secret secret.key")
     try:
-        if path is None:
-            return Secret.from_env(SECRET_VARIABLE)
-        return Secret.from_file(path)
+        return Secret.from_env() if path is None else Secret.from_file(path)
     except SourceError as error:
         raise ConfigError(error.problem, hint=error.hint) from None
 
@@ -265,7 +285,12 @@ def opened_ledger(
     from ckm.ledger import Ledger
     from ckm.ledger.storage.store import has_ledger
 
-    secret, target = _secret_of_ledger(job), ledger.target
+    target = ledger.target
+    secret = read_secret(
+        job.keys.secret,
+        problem="A ledger is sealed with the secret: [keys] names no file and CKM_SECRET is "
+        "not set.",
+    )
     with contextlib.ExitStack() as stack:
         create = is_kept
         if not (is_kept or has_ledger(target)):
@@ -297,21 +322,6 @@ def _require_place(target: Path | str) -> None:
             f"The ledger {target.name!r} cannot be opened: {os.strerror(errno.EACCES)}.",
             hint="look at the file's permissions",
         )
-
-
-def _secret_of_ledger(job: Job) -> Secret:
-    if job.keys.secret is None and not os.environ.get(SECRET_VARIABLE):
-        raise ConfigError(
-            "A ledger is sealed with the secret: [keys] names no file and CKM_SECRET is not "
-            "set.",
-            hint="make one with: ckm keys secret secret.key",
-        )
-    try:
-        if job.keys.secret is None:
-            return Secret.from_env(SECRET_VARIABLE)
-        return Secret.from_file(job.keys.secret)
-    except SourceError as error:
-        raise ConfigError(error.problem, hint=error.hint) from None
 
 
 def open_engine(
@@ -372,8 +382,8 @@ def open_engine(
     )
 
 
-def silent_step(_event: str, _message: str) -> None:
-    """Tell nobody."""
+def silent(*_told: object) -> None:
+    """Tell nobody of a step or of progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -393,7 +403,7 @@ def opened_job(
     tables: Mapping[str, TableRequest] | None = None,
     ledger: JobLedger | None = None,
     is_kept: bool = True,
-    step: Step = silent_step,
+    step: Step = silent,
     progress: Callable[[str, int, int], None] | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
@@ -431,7 +441,7 @@ def opened_job(
     from ckm.ledger.storage.store import has_ledger
     from ptable import InfeasibleError, NoiseSpec, solve
 
-    report_progress = progress or (lambda _stage, _done, _total: None)
+    report_progress = progress or silent
     tables, ledger = tables or job.tables, ledger or job.ledger
     infeasible: InfeasibleError | None = None
     report_progress("p-table", 0, 1)

@@ -7,38 +7,30 @@ p-table has a part in it, and the report pages of noise do not belong to it.
 from __future__ import annotations
 
 import csv
-import datetime as dt
-import logging
-import time
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from contextlib import contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckm.errors import CheckFailedError, ConfigError, ReleaseError
+from ckm.errors import CheckFailedError, ConfigError
 from ckm.release.files.manifest import (
     SUPPRESSION_KIND,
     FileRecord,
     TableRecord,
-    describe_columns,
-    public_manifest,
     record_file,
     write_manifest,
 )
-from ckm.release.files.output_folder import check_target, new_folder, resolve_target
-from ckm.release.files.output_paths import refuse_foreign, refuse_overlap
-from ckm.release.files.table_files import TableFiles, in_formats
-from ckm.release.job_inputs import silent_step
+from ckm.release.job_inputs import silent
+from ckm.release.run import Release, ReleaseRun
 from ckm.suppression.cell_selection import Choice, choose_hidden
 from ckm.suppression.original_cells import open_originals
-from ckm.versions import versions
-from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
-    from ckm.config.job.job import Job
+    from ckm.config.job.job import Job, JobSuppression
     from ckm.release.job_inputs import Step
     from ckm.suppression import Audit
     from ckm.suppression.cell_selection import System
@@ -46,9 +38,7 @@ if TYPE_CHECKING:
 
     Tell = Callable[[str, int, int], None]
 
-__all__ = ["METHOD", "SuppressedRelease", "rehearse_true_numbers", "release_true_numbers"]
-
-logger = logging.getLogger(__name__)
+__all__ = ["METHOD", "rehearse_true_numbers", "release_true_numbers"]
 
 METHOD = (
     (
@@ -57,32 +47,6 @@ METHOD = (
     ),
     "All other numbers are the original ones.",
 )
-
-_STATUS = ("published", "primary", "secondary")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuppressedRelease:
-    """What a release by suppression did, or with a dry run would do; for inside use only.
-
-    Parameters
-    ----------
-    folder, tables
-        Where it lies, and the names of the tables.
-    cells
-        How many cells are published, suppressed ones among them.
-    measures
-        For each measure, what the internal manifest says of it.
-    seconds, is_dry_run
-        How long it took, and whether nothing was written.
-    """
-
-    folder: Path
-    tables: tuple[str, ...]
-    cells: int
-    measures: tuple[Mapping[str, Any], ...]
-    seconds: float
-    is_dry_run: bool
 
 
 def release_true_numbers(
@@ -95,7 +59,7 @@ def release_true_numbers(
     progress: Tell | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
-) -> SuppressedRelease:
+) -> Release:
     """Release the tables of a job with unsafe cells suppressed and all others as they are.
 
     Parameters
@@ -117,7 +81,7 @@ def release_true_numbers(
 
     Returns
     -------
-    SuppressedRelease
+    Release
         Where it lies and what it holds.
 
     Raises
@@ -134,41 +98,15 @@ def release_true_numbers(
     >>> from ckm.config import read_job
     >>> release_true_numbers(read_job("job.toml"), "out/")  # doctest: +SKIP
     """
-    started = time.monotonic()
-    _require_rules(job)
-    target = resolve_target(out)
-    may_replace = refuse_foreign if force else None
-    job = job if not formats else in_formats(job, formats)
-    files = TableFiles(job)
-    files.require_fit()
-    refuse_overlap(job, target)
-    check_target(target, may_replace)
-    with (
-        open_originals(job, memory_limit=memory_limit, threads=threads) as originals,
-        new_folder(target, may_replace=may_replace, is_kept=not dry_run) as folder,
-    ):
-        cells, measures = _Run(job, files, progress or _silent).write(folder, originals)
-    seconds = time.monotonic() - started
-    if not dry_run:
-        logger.info(
-            "suppression complete",
-            extra={"tables": len(job.tables), "cells": cells, "seconds": round(seconds, 3)},
-        )
-    return SuppressedRelease(
-        folder=Path(out),
-        tables=tuple(job.tables),
-        cells=cells,
-        measures=measures,
-        seconds=seconds,
-        is_dry_run=dry_run,
-    )
+    run = _Run(job, formats=formats, progress=progress, is_kept=not dry_run)
+    return run.release(out, force=force, memory_limit=memory_limit, threads=threads)
 
 
 def rehearse_true_numbers(
     job: Job,
     *,
     quick: bool = False,
-    step: Step = silent_step,
+    step: Step = silent,
     progress: Tell | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
@@ -194,162 +132,76 @@ def rehearse_true_numbers(
     >>> from ckm.config import read_job
     >>> rehearse_true_numbers(read_job("job.toml"))  # doctest: +SKIP
     """
-    _require_rules(job)
-    files = TableFiles(job)
-    files.require_fit()
-    formats = ", ".join(job.output.formats)
-    step("formats checked", f"names and words fit into every format: {formats}")
-    place = SpillFolder()
-    try:
-        with open_originals(job, memory_limit=memory_limit, threads=threads) as originals:
-            step("columns checked", "the data have every column, with types that fit")
-            if quick:
-                return
-            with new_folder(place.path / "release", is_kept=False) as folder:
-                cells, _ = _Run(job, files, progress or _silent).write(folder, originals)
-        if job.keys.checks != "skip":
-            step("records checked", "no record is there twice")
-        step("release checked", f"the release can be made: {cells:,} cells")
-    finally:
-        place.remove()
+    run = _Run(job, progress=progress, is_kept=False)
+    run.rehearse(quick=quick, step=step, memory_limit=memory_limit, threads=threads)
 
 
-def _require_rules(job: Job) -> None:
-    if job.suppression is None:
-        raise ConfigError(
-            f"The job {job.path.name!r} has no [suppression]: which cells are unsafe?",
-            hint="[suppression] with threshold = 3; a job with [ptable] goes to ckm release",
-        )
+class _Run(ReleaseRun["Originals"]):
+    """A release by suppression."""
 
+    kind, event, is_original = SUPPRESSION_KIND, "suppression complete", True
 
-def _silent(_stage: str, _done: int, _total: int) -> None:
-    """Tell nobody."""
-
-
-class _Run:
-    """One run of a job, from its records to the files of the draft folder."""
-
-    def __init__(self, job: Job, files: TableFiles, report_progress: Tell) -> None:
-        self.job, self.files, self.report_progress = job, files, report_progress
-        self.started = dt.datetime.now(dt.UTC)
-
-    def write(
-        self, folder: Path, originals: Originals
-    ) -> tuple[int, tuple[Mapping[str, Any], ...]]:
-        """Fill the folder; return the number of cells and what is told of each measure."""
-        public, internal = folder / "public", folder / "internal"
-        internal.mkdir(mode=0o700)
-        public.mkdir()
-        inputs = self._inputs()
-        choice = choose_hidden(
-            originals.cells(progress=self.report_progress),
-            self.job.tables,
-            rules=_rules(self.job),
-            groups=originals.groups(),
-            whole=originals.whole(),
-            progress=self.report_progress,
-        )
-        audits = choice.audits(progress=self.report_progress) if _rules(self.job).audit else {}
-        _require_safe(choice, audits)
-        tables = [self._write_table(public, name, choice) for name in self.job.tables]
-        if self._inputs() != inputs:
-            raise ReleaseError(
-                "The input changed while the release was being made; nothing was written.",
-                hint="run it again when the data are at rest",
+    def __init__(self, job: Job, **options: Any) -> None:
+        if job.suppression is None:
+            raise ConfigError(
+                f"The job {job.path.name!r} has no [suppression]: which cells are unsafe?",
+                hint="[suppression] with threshold = 3; a job with [ptable] goes to ckm "
+                "release",
             )
-        write_manifest(
-            public / "manifest.json",
-            public_manifest(
-                tables,
-                title=self.job.title_of(languages=self.job.output.languages) or None,
-                method=METHOD,
-            ),
-        )
-        (internal / "job.toml").write_bytes(self.job.text.encode())
-        inside = _write_audits(internal, choice, audits)
-        measures = tuple(_told(system, choice, audits) for system in choice.systems)
-        manifest = self._manifest(public, tables, inputs, inside, measures)
-        write_manifest(internal / "manifest.json", manifest)
-        for path in internal.iterdir():
-            path.chmod(0o600)
-        return sum(table.rows for table in tables), measures
+        self.rules: JobSuppression = job.suppression
+        super().__init__(job, **options)
 
-    def _inputs(self) -> tuple[FileRecord, ...]:
-        try:
-            files = self.job.input_files()
-            return tuple(record_file(path, name=self.job.shown(path)) for path in files)
-        except OSError as error:
-            raise ReleaseError(
-                f"An input cannot be read: {error.strerror}.",
-                hint="nothing was written; look at the file's permissions",
-            ) from None
+    @contextmanager
+    def opened(
+        self, *, step: Step, memory_limit: str | None, threads: int | None
+    ) -> Iterator[Originals]:
+        """Open the records."""
+        with open_originals(self.job, memory_limit=memory_limit, threads=threads) as originals:
+            step("columns checked", "the data have every column, with types that fit")
+            yield originals
 
-    def _write_table(self, public: Path, name: str, choice: Choice) -> TableRecord:
-        started = time.monotonic()
-        self.report_progress("writing", list(self.job.tables).index(name), len(self.job.tables))
-        table = choice.publish(name)
-        paths = self.files.write(public, name, table)
-        nested = {
-            n: h
-            for n, h in self.job.hierarchies.items()
-            if n in self.job.tables[name].dimensions
-        }
-        columns = describe_columns(
-            table,
-            nested,
-            total_label=self.job.output.total_label,
-            protection="the original number; none where suppressed",
+    def fill(self, public: Path, internal: Path, opened: Originals) -> list[TableRecord]:
+        """Write the tables, the manifests and what readers can work out of hidden cells."""
+        inputs = self.inputs.record(self.progress)
+        choice = choose_hidden(
+            opened.cells(progress=self.progress),
+            self.job.tables,
+            rules=self.rules,
+            groups=opened.groups(),
+            whole=opened.whole(),
+            progress=self.progress,
         )
-        return TableRecord(
-            name=name,
-            title=self.job.title_of(name, languages=self.job.output.languages) or None,
-            rows=table.n_rows,
-            columns=_without_published(columns),
-            files=tuple(record_file(path, name=path.name) for path in paths),
-            seconds=time.monotonic() - started,
-        )
-
-    def _manifest(
-        self,
-        public: Path,
-        tables: Sequence[TableRecord],
-        inputs: Sequence[FileRecord],
-        inside: Sequence[FileRecord],
-        measures: Sequence[Mapping[str, Any]],
-    ) -> dict[str, Any]:
-        rules = asdict(_rules(self.job))
-        listed = sorted(public.iterdir())
-        return {
-            "kind": SUPPRESSION_KIND,
-            "schema": 1,
-            "notice": "The tables hold original numbers. Publishing the same data with noise "
-            "as well would give the noise away.",
-            "job": {"file": self.job.path.name, "formats": list(self.job.output.formats)},
-            "inputs": [asdict(file) for file in inputs],
-            "suppression": rules,
-            "measures": [dict(measure) for measure in measures],
-            "tables": [
-                {"name": t.name, "cells": t.rows, "seconds": round(t.seconds, 3)}
-                for t in tables
-            ],
-            "public": [asdict(record_file(path, name=path.name)) for path in listed],
-            "inside": [asdict(file) for file in inside],
-            "versions": versions(),
-            "times": {
-                "started": self.started.isoformat(timespec="seconds"),
-                "finished": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        audits = choice.audits(progress=self.progress) if self.rules.audit else {}
+        _require_safe(choice, audits)
+        tables = []
+        for number, name in enumerate(self.job.tables):
+            self.progress("writing", number, len(self.job.tables))
+            tables.append(self.write_table(public, name, choice.publish(name)))
+        self.inputs.require_rest()
+        write_manifest(public / "manifest.json", self.public_manifest(tables, method=METHOD))
+        audited = _write_audits(internal, choice, audits)
+        self.measures = tuple(_told(system, choice, audits) for system in choice.systems)
+        self.write_internal_manifest(
+            internal,
+            tables,
+            inputs,
+            first={
+                "notice": "The tables hold original numbers. Publishing the same data with "
+                "noise as well would give the noise away."
             },
-        }
+            job={"file": self.job.path.name},
+            method={
+                "suppression": asdict(self.rules),
+                "measures": [dict(measure) for measure in self.measures],
+            },
+            inside={"inside": [asdict(file) for file in audited]},
+        )
+        return tables
 
-
-def _rules(job: Job) -> Any:
-    return job.suppression
-
-
-def _without_published(columns: tuple[tuple[str, str, str], ...]) -> Any:
-    """Say of means what they are here: of original numbers."""
-    words = ": published sum over published count, none where that is 0"
-    return tuple((name, kind, text.replace(words, "")) for name, kind, text in columns)
+    def tell_keys(self, step: Step) -> None:
+        """Tell that the records were looked at, unless the job checks none."""
+        if self.job.keys.checks != "skip":
+            step("records checked", "no record is there twice")
 
 
 def _require_safe(choice: Choice, audits: Mapping[str, Audit]) -> None:
@@ -442,6 +294,6 @@ def _intervals(choice: Choice, number: int, system: System, audit: Audit) -> Any
         yield [
             *(str(column[row]) for column in labels),
             system.measure,
-            _STATUS[int(choice.status[cell])],
+            ("published", "primary", "secondary")[int(choice.status[cell])],
             *(f"{value:.12g}" for value in (values[cell], *ends[cell])),
         ]

@@ -5,30 +5,29 @@ Both files stay inside: the records are microdata, the report counts them.
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import logging
 import os
-import shutil
-import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckm.errors import ConfigError, ReleaseError
+from ckm.errors import ReleaseError
 from ckm.release.files.manifest import FileRecord, manifest_text, record_file
-from ckm.release.files.output_folder import only_writer
+from ckm.release.files.output_folder import draft_folder, flush_files
 from ckm.release.files.output_paths import is_matched
-from ckm.versions import versions
-from tables import Secret, SourceError, open_source
-from tables.secret import SECRET_VARIABLE
+from ckm.release.job_inputs import read_secret, silent
+from ckm.release.run import InputFiles, facts_of_run
+from tables import open_source
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ckm.config.swap import SwapJob
+    from ckm.release.job_inputs import Step
+    from tables import Secret
     from tables.swapping import SwapReport
 
 __all__ = ["KIND", "Swap", "rehearse_swap", "swap"]
@@ -105,28 +104,29 @@ def swap(
     >>> from ckm.config.swap import read_swap
     >>> swap(read_swap("swap.toml"), "swapped.parquet")  # doctest: +SKIP
     """
-    report_progress = progress or _silent
+    report_progress = progress or silent
     started, started_at = time.monotonic(), dt.datetime.now(dt.UTC)
     path = Path(os.path.abspath(out))  # noqa: PTH100 (a link is replaced, not followed)
     beside = path.with_suffix(".report.json")
     _require_output(job, path, beside, force=force)
     secret = _secret(job)
-    with open_source(
-        str(job.data), table=job.table, memory_limit=memory_limit, threads=threads
-    ) as source:
+    inputs = InputFiles({file: file.name for file in job.data_files()})
+    with (
+        open_source(
+            str(job.data), table=job.table, memory_limit=memory_limit, threads=threads
+        ) as source,
+        draft_folder(path, what="file", mode=0o700) as folder,
+    ):
         job.plan.require_fit(source)
-        inputs = _record(job, report_progress)
-        with _draft(path) as folder:
-            records = folder / path.name
-            report = _swapped(
-                job, source, records, secret=secret, report_progress=report_progress
-            )
-            _require_rest(job, inputs)
-            written = record_file(records, name=path.name)
-            told = _told(job, report, inputs=inputs, output=written, started=started_at)
-            (folder / beside.name).write_bytes(manifest_text(told).encode())
-            if not dry_run:
-                _put_in_place(folder, (beside, path))
+        files = inputs.record(report_progress)
+        records = folder / path.name
+        report = _swapped(job, source, records, secret=secret, report_progress=report_progress)
+        inputs.require_rest()
+        written = record_file(records, name=path.name)
+        told = _told(job, report, inputs=files, output=written, started=started_at)
+        (folder / beside.name).write_bytes(manifest_text(told).encode())
+        if not dry_run:
+            _put_in_place(folder, (beside, path))
     seconds = time.monotonic() - started
     if dry_run:
         return Swap(path=path, report_path=beside, report=None, seconds=seconds)
@@ -138,7 +138,7 @@ def rehearse_swap(
     job: SwapJob,
     *,
     quick: bool = False,
-    step: Callable[[str, str], None] | None = None,
+    step: Step = silent,
     progress: Callable[[str, int, int], None] | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
@@ -164,12 +164,11 @@ def rehearse_swap(
     >>> from ckm.config.swap import read_swap
     >>> rehearse_swap(read_swap("swap.toml"))  # doctest: +SKIP
     """
-    done = step or (lambda _event, _message: None)
     limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
     _secret(job)
     with open_source(str(job.data), table=job.table, **limits) as source:
         job.plan.require_fit(source)
-    done("columns checked", "the data have every column")
+    step("columns checked", "the data have every column")
     if quick:
         return
     place = SpillFolder()
@@ -177,11 +176,7 @@ def rehearse_swap(
         swap(job, place.path / "swapped.parquet", dry_run=True, progress=progress, **limits)
     finally:
         place.remove()
-    done("swap checked", "the swap can be made")
-
-
-def _silent(_stage: str, _done: int, _total: int) -> None:
-    """Tell nobody."""
+    step("swap checked", "the swap can be made")
 
 
 def _require_output(job: SwapJob, path: Path, beside: Path, *, force: bool) -> None:
@@ -221,63 +216,11 @@ def _secret(job: SwapJob) -> Secret | None:
     """Return the secret; None where a seed decides."""
     if job.seed is not None:
         return None
-    if job.secret is None and not os.environ.get(SECRET_VARIABLE):
-        raise ConfigError(
-            "A swap needs a secret or a seed: [keys] names no file, CKM_SECRET is not set and "
-            "[swap] has no seed.",
-            hint="make one with: ckm keys secret secret.key",
-        )
-    try:
-        return Secret.from_env() if job.secret is None else Secret.from_file(job.secret)
-    except SourceError as error:
-        raise ConfigError(error.problem, hint=error.hint) from None
-
-
-def _record(
-    job: SwapJob, report_progress: Callable[[str, int, int], None]
-) -> tuple[FileRecord, ...]:
-    """Hash the files of the records."""
-    stage = "fingerprint of the input"
-    files = job.data_files()
-    try:
-        total = sum(path.stat().st_size for path in files)
-        done = 0
-
-        def add(size: int) -> None:
-            nonlocal done
-            done += size
-            report_progress(stage, done // 1024, total // 1024)
-
-        return tuple(record_file(path, name=path.name, progress=add) for path in files)
-    except OSError as error:
-        raise ReleaseError(
-            f"An input cannot be read: {error.strerror}.",
-            hint="nothing was written; look at the file's permissions",
-        ) from None
-
-
-def _require_rest(job: SwapJob, inputs: tuple[FileRecord, ...]) -> None:
-    """Refuse records that changed while they were read."""
-    if _record(job, _silent) != inputs:
-        raise ReleaseError(
-            "The input changed while records were swapped; nothing was written.",
-            hint="run it again when the data are at rest",
-        )
-
-
-@contextlib.contextmanager
-def _draft(path: Path) -> Iterator[Path]:
-    """Make a hidden folder beside the output that nobody else may read; it always goes."""
-    start = f".{path.name}.partial-"
-    with only_writer(path):
-        for old in path.parent.iterdir():  # of runs that were killed
-            if old.name.startswith(start):
-                shutil.rmtree(old, ignore_errors=True)
-        folder = Path(tempfile.mkdtemp(prefix=start, dir=path.parent))
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    return read_secret(
+        job.secret,
+        problem="A swap needs a secret or a seed: [keys] names no file, CKM_SECRET is not set "
+        "and [swap] has no seed.",
+    )
 
 
 def _swapped(
@@ -324,11 +267,7 @@ def _told(
         "moved": asdict(report),
         "inputs": [asdict(file) for file in inputs],
         "output": asdict(output),
-        "versions": versions(),
-        "times": {
-            "started": started.isoformat(timespec="seconds"),
-            "finished": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        },
+        **facts_of_run(started),
     }
 
 
@@ -336,19 +275,13 @@ def _put_in_place(folder: Path, targets: tuple[Path, Path]) -> None:
     """Let the files appear, the records last: where they are, their report is."""
     report, _ = targets
     was_there = report.exists()
+    flush_files(folder)
     try:
         for target in targets:
             draft = folder / target.name
             draft.chmod(0o600)
-            with draft.open("rb+") as file:
-                os.fsync(file.fileno())
             draft.replace(target)
-    except BaseException as error:
+    except BaseException:
         if not was_there:
             report.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise ReleaseError(
-                f"The file {targets[1].name!r} cannot be written: {error.strerror}.",
-                hint="choose a folder that you may write to",
-            ) from None
         raise

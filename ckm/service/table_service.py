@@ -1,4 +1,4 @@
-"""The desk: answers callers within their budgets, remembers answers, notes what happened.
+"""Answers callers within their budgets, remembers answers, notes what happened.
 
 Knows nothing of HTTP. The API and the page ask here, so both give the same answers.
 """

@@ -169,7 +169,7 @@ def _plausible(
     found: Fit, rest: float | None, rest_variance: float | None, counts: Counts
 ) -> NDArray[np.float64]:
     """Give shares that can be; what was not fitted together has none."""
-    from rappor.decoding.simplex_projection import plausible
+    from rappor.decoding.simplex_projection import project_to_simplex
 
     n, kept, gram = len(found.estimates), found.kept, found.gram
     everything = np.append(found.estimates, found.rest or 0.0)
@@ -183,7 +183,7 @@ def _plausible(
         aim, kept = np.append(aim, rest), np.append(kept, n)
     shares = np.zeros(n + 1)
     if len(kept):
-        shares[kept] = plausible(gram, aim)
+        shares[kept] = project_to_simplex(gram, aim)
     return shares[:n]
 
 

@@ -10,13 +10,15 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["plausible"]
+__all__ = ["project_to_simplex"]
 
 _TOLERANCE = 1e-9
 _MAX_STEPS = 200
 
 
-def plausible(gram: NDArray[np.float64], estimates: NDArray[np.float64]) -> NDArray[np.float64]:
+def project_to_simplex(
+    gram: NDArray[np.float64], estimates: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Find the shares that fit best among those that are not negative and sum to 1.
 
     Parameters
@@ -34,7 +36,7 @@ def plausible(gram: NDArray[np.float64], estimates: NDArray[np.float64]) -> NDAr
 
     Examples
     --------
-    >>> plausible(np.eye(3), np.array([0.8, 0.3, -0.2])).round(3).tolist()
+    >>> project_to_simplex(np.eye(3), np.array([0.8, 0.3, -0.2])).round(3).tolist()
     [0.75, 0.25, 0.0]
     """
     scale = np.sqrt(np.diag(gram))

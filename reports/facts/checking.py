@@ -8,12 +8,9 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
-from reports.catalogues.attacks import ATTACKS
-from reports.catalogues.checks import CHECKS
+from reports.catalogues.comparison import CRITERIA, DETAILS, DRAWN, FINDINGS, METHODS
 from reports.catalogues.decoding import CORRECTIONS, PARAMETERS, SUSPICIONS
-from reports.catalogues.findings import FINDINGS
-from reports.catalogues.methods import CRITERIA, DETAILS, DRAWN, METHODS
-from reports.catalogues.priors import OWN_PRIORS, PRIORS
+from reports.catalogues.release import ATTACKS, CHECKS, OWN_PRIORS, PRIORS
 from reports.catalogues.synthesis import CONCLUSIONS, CONTROLS, REASONS
 from reports.catalogues.synthesis import FIGURES as SYNTHESIS_FIGURES
 from reports.catalogues.training import (

@@ -1,7 +1,7 @@
 """Collect the messages of the pages, bring the translations up to date, and compile them.
 
-``python -m reports.messages`` does all three. New messages wait in the ``.po`` files with an
-empty translation; nothing is guessed.
+``python -m reports.i18n.messages`` does all three. New messages wait in the ``.po`` files with
+an empty translation; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from footing.data_files import read_data
+from reports.catalogues.word_lists import messages_in
 from reports.i18n.languages import LANGUAGES, LOCALE
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ _HEADERS = tuple(
 
 
 def extracted() -> Catalog:
-    """Collect the messages of templates and modules.
+    """Collect the messages of templates, modules and lists of words.
 
     Examples
     --------
@@ -65,6 +67,10 @@ def extracted() -> Catalog:
         # The claim of docs/assurance.md that a promising message belongs to; see CONTRIBUTING.
         claims = [f"claim {text.removeprefix('claim').strip()}" for text in comments]
         found.add(message, None, [(f"reports/{file}", 1)], (), claims, context=context)
+    for path in sorted((_ROOT / "catalogues").glob("*.toml")):
+        for text, claim in messages_in(read_data("reports.catalogues", path.name)):
+            place = (f"reports/catalogues/{path.name}", 1)
+            found.add(text, None, [place], (), [f"claim {claim}"] if claim else [])
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reports.catalogues.findings import FINDINGS
+from reports.catalogues.comparison import FINDINGS
 from reports.pages.definitions import definitions
 from reports.pages.methods import method_parts
 from reports.pages.release.risk import posterior_table

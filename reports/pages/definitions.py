@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reports.catalogues.attacks import ATTACKS
 from reports.catalogues.measures import figure_name, measure_name
-from reports.catalogues.references import REFERENCES
+from reports.catalogues.release import ATTACKS, REFERENCES
 from reports.parts import Cell, Table, texts
 
 if TYPE_CHECKING:

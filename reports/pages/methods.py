@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reports.catalogues.guarantees import say_guarantee
-from reports.catalogues.methods import CRITERIA, DETAILS, DRAWN, METHODS
+from reports.catalogues.comparison import CRITERIA, DETAILS, DRAWN, METHODS
+from reports.catalogues.synthesis import say_guarantee
 from reports.parts import Cell, Table, numbers, texts
 
 if TYPE_CHECKING:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reports.catalogues.guarantees import say_guarantee
-from reports.catalogues.synthesis import CONCLUSIONS, CONTROLS, FIGURES, GOOD, GROUPS
+from reports.catalogues.synthesis import (
+    CONCLUSIONS,
+    CONTROLS,
+    FIGURES,
+    GOOD,
+    GROUPS,
+    say_guarantee,
+)
 from reports.catalogues.wording import written
 from reports.charts.marked import Marked, MarkedLine, marked_bars
 from reports.downloads import as_csv, as_json, download

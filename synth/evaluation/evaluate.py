@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synth.evaluation.catalogue import GROUPS, MEASURES
+from reports.catalogues.synthesis import FIGURES, GROUPS
 from synth.evaluation.controls import CONTROLS, bootstrap, independent
 from synth.evaluation.errors import EvaluationError
 from synth.evaluation.measures import association, margins
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from synth.evaluation.catalogue import Group
     from synth.evaluation.controls import Control
     from synth.evaluation.measures.learners import Learner
     from synth.evaluation.records import Kind, Records
@@ -70,7 +69,7 @@ class Plan:
     numbers: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
-    groups: tuple[Group, ...] = GROUPS
+    groups: tuple[str, ...] = tuple(GROUPS)
     controls: tuple[Control, ...] = CONTROLS
     learner: Learner = "histogram"
     repetitions: int = 10
@@ -163,7 +162,7 @@ def evaluate(
                     Figure(name=name, value=value, subject=subject, reason=reason),
                 )
         seconds[group] = round(time.perf_counter() - start, 3)
-    order = list(MEASURES)
+    order = list(FIGURES)
     return Evaluation(
         figures=tuple(sorted(lines.values(), key=lambda figure: order.index(figure.name))),
         settings={
@@ -181,7 +180,7 @@ def evaluate(
 
 def _enter(lines: dict[tuple[str, str], Figure], control: str, found: Figure) -> None:
     """Add the figure of a control to that of the synthetic records."""
-    place = (found.name, found.subject if MEASURES[found.name].group != "tables" else "")
+    place = (found.name, found.subject if FIGURES[found.name].group != "tables" else "")
     if not control:
         lines[place] = found
         return

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from synth.evaluation.catalogue import MEASURES
+from reports.catalogues.synthesis import FIGURES
 from synth.evaluation.errors import EvaluationError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from synth.evaluation.catalogue import Direction
+    from reports.catalogues.synthesis import Good
 
 __all__ = ["Evaluation", "Figure"]
 
@@ -30,7 +30,7 @@ class Figure:
     Parameters
     ----------
     name
-        A name of `MEASURES`.
+        A name of `reports.catalogues.synthesis.FIGURES`.
     value
         The figure; None where it is not defined.
     controls
@@ -56,15 +56,13 @@ class Figure:
     reason: str = ""
 
     @property
-    def direction(self) -> Direction:
+    def direction(self) -> Good:
         """Where its good values are."""
-        return MEASURES[self.name].direction
+        return FIGURES[self.name].good
 
     @property
     def meaning(self) -> str:
         """What it is, in one sentence."""
-        from reports.catalogues.synthesis import FIGURES
-
         return FIGURES[self.name].meaning
 
 
@@ -204,7 +202,7 @@ def _evaluation(content: Mapping[str, Any]) -> Evaluation:
 
 
 def _figure(found: Mapping[str, Any]) -> Figure:
-    if found["name"] not in MEASURES:
+    if found["name"] not in FIGURES:
         raise ValueError
     known = {one.name: found[one.name] for one in fields(Figure)}
     numbers = [known["value"], *known["controls"].values()]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from synth.evaluation.catalogue import MEASURES
+from reports.catalogues.synthesis import FIGURES
 from synth.evaluation.result import Evaluation, Figure
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def summarise(
             figures=tuple(
                 _figure(key, value, {one: means[one].get(key) for one in controls})
                 for key, value in figures.items()
-                if value is not None and key.partition(":")[0] in MEASURES
+                if value is not None and key.partition(":")[0] in FIGURES
             ),
             settings=dict(settings or {}),
         )

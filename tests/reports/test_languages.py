@@ -19,7 +19,7 @@ from reports import (
     sweep_report,
     synthesis_report,
 )
-from reports.catalogues.references import REFERENCES
+from reports.catalogues.release import REFERENCES
 from reports.i18n.languages import LANGUAGES, LOCALE, words_of
 from reports.i18n.messages import compiled, extracted, updated
 from tests.reports import facts as made

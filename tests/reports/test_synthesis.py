@@ -8,21 +8,20 @@ import pytest
 
 from reports import ReportError, synthesis_report
 from reports.catalogues import synthesis as words
-from reports.catalogues.guarantees import GUARANTEES, say_guarantee
+from reports.catalogues.synthesis import GUARANTEES, say_guarantee
 from reports.i18n.languages import words_of
-from synth.evaluation.catalogue import GROUPS, MEASURES
 from synth.evaluation.controls import CONTROLS
+from synth.evaluation.evaluate import _MEASURED
 from synth.guarantee import Guarantee, Status
 from tests.reports import facts as made
 
 
 def test_every_figure_group_and_control_has_words_and_no_other_has():
-    assert list(words.FIGURES) == list(MEASURES)
-    assert tuple(words.GROUPS) == GROUPS
+    assert set(words.GROUPS) == set(_MEASURED)
+    assert list(words.GROUPS) == list(dict.fromkeys(f.group for f in words.FIGURES.values()))
     assert tuple(words.CONTROLS) == CONTROLS
-    for name, measure in MEASURES.items():
-        assert words.FIGURES[name].group == measure.group, name
-        assert words.FIGURES[name].good == measure.direction, name
+    assert {figure.good for figure in words.FIGURES.values()} == set(words.GOOD)
+    assert set(words.GOOD) == set(get_args(words.Good))
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,6 @@ def test_heavy_packages_are_imported_where_the_house_keeps_them():
             "ckm/release/pages/numbers.py",
             "ckm/service/http/request_bodies.py",
         },
-        "fastapi": {"ckm/service/"},
         "starlette": {"ckm/service/"},
         "uvicorn": {"ckm/service/"},
         "argon2": {"ckm/service/"},

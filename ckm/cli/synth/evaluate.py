@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from ckm.cli.terminal.console import Terminal
     from synth.evaluation import Evaluation, Kind, Plan
-    from synth.evaluation.catalogue import Group
 
 __all__ = ["compare", "evaluate", "page_of", "show_figures"]
 
@@ -177,7 +176,7 @@ def _plan(options: dict[str, Any]) -> Plan:
         numbers=options["numbers"],
         keys=options["keys"],
         sensitive=options["sensitive"],
-        groups=cast("tuple[Group, ...]", options["groups"] or _GROUPS),
+        groups=options["groups"] or _GROUPS,
         learner=options["learner"],
         seed=options["seed"],
     )

@@ -10,7 +10,7 @@ import click
 
 from ckm.cli.synth.evaluate import page_of, show_figures
 from ckm.cli.terminal.click_group import common_options
-from ckm.cli.terminal.output import check_output
+from ckm.cli.terminal.output import check_output, printable
 from footing.files import write_whole
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def report(
                 f"{file.name!r} is no evaluation: there is no page of it, only this text."
             )
         for heading, text in _readable(file, facts):
-            click.echo(f"{heading:<12}{_plain(text)}")
+            click.echo(f"{heading:<12}{printable(text)}")
         return
     evaluations = {
         str(name): Evaluation.from_json(json.dumps(one)) for name, one in found.items()
@@ -145,8 +145,3 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "published", repr(prior)
     for problem in facts.get("wrong", ()):
         yield "NOT RIGHT", problem
-
-
-def _plain(text: str) -> str:
-    """Write signs that steer a terminal as escapes: names of columns are foreign."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

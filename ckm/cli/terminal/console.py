@@ -172,7 +172,7 @@ class Terminal:
 
 
 class _Handler(logging.Handler):
-    """Renders log records in the style of a voice."""
+    """Renders log records in the style of the terminal."""
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__()

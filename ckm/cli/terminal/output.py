@@ -9,7 +9,7 @@ import click
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["check_output"]
+__all__ = ["check_output", "printable"]
 
 
 def check_output(
@@ -68,3 +68,19 @@ def check_output(
         raise click.UsageError(f"The output {output.name!r} exists; replace it with --force.")
     if not output.parent.is_dir():
         raise click.UsageError(f"There is no folder {str(output.parent)!r}: make it first.")
+
+
+def printable(text: str) -> str:
+    r"""Write signs that steer a terminal as escapes: names of columns are foreign.
+
+    Parameters
+    ----------
+    text
+        A line.
+
+    Examples
+    --------
+    >>> printable("town\x1b[2J")
+    'town\\x1b[2J'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -23,7 +23,7 @@ __all__ = ["Record", "names_of"]
 
 _LENGTH = 8
 _ARRAYS = (
-    *("others", "identity", "powers", "words", "sizes"),
+    *("others", "identity", "power_sums", "words", "sizes"),
     *("cell", "axis", "whole", "ranks"),
 )
 

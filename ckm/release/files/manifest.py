@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckm import __version__
-from ckm.versions import versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +22,6 @@ __all__ = [
     "FileRecord",
     "TableRecord",
     "describe_columns",
-    "internal_manifest",
     "manifest_text",
     "public_manifest",
     "record_file",
@@ -129,7 +127,7 @@ def describe_columns(
     hierarchies: Mapping[str, object],
     *,
     total_label: str = "Total",
-    protection: str = "protected",
+    is_original: bool = False,
 ) -> tuple[tuple[str, str, str], ...]:
     """Put the columns of a published table into words.
 
@@ -141,8 +139,8 @@ def describe_columns(
         The hierarchies among its dimensions.
     total_label
         What totals are called in it.
-    protection
-        How its numbers are protected.
+    is_original
+        Whether its numbers are the original ones, as far as they are not suppressed.
 
     Returns
     -------
@@ -163,6 +161,7 @@ def describe_columns(
         if isinstance(columns, list)
         for number, column in enumerate(columns, start=1)
     }
+    protection = "the original number; none where suppressed" if is_original else "protected"
     described = []
     for name in table.dimensions:
         words = levels.get(name, f"Category of {name!r}")
@@ -173,16 +172,18 @@ def describe_columns(
         described.append((name, "text", words))
     for name, values in table.measures.items():
         kind = "number" if values.dtype.kind == "f" else "integer"
-        described.append((name, kind, f"{_measure_words(name)}, {protection}."))
+        words = _measure_words(name, is_original=is_original)
+        described.append((name, kind, f"{words}, {protection}."))
     return tuple(described)
 
 
-def _measure_words(name: str) -> str:
+def _measure_words(name: str, *, is_original: bool) -> str:
     statistic, _, variable = name.partition("_")
     if statistic == "sum" and variable:
         return f"Sum of {variable!r}"
     if statistic == "mean" and variable:
-        return f"Mean of {variable!r}: published sum over published count, none where that is 0"
+        of_published = ": published sum over published count, none where that is 0"
+        return f"Mean of {variable!r}" + ("" if is_original else of_published)
     return "Weighted number of units" if statistic == "weighted" else "Number of units"
 
 
@@ -244,73 +245,6 @@ def _has_sums(tables: Sequence[TableRecord]) -> bool:
         for table in tables
         for _, kind, words in table.columns
     )
-
-
-def internal_manifest(
-    tables: Sequence[TableRecord],
-    *,
-    job: Mapping[str, Any],
-    inputs: Sequence[FileRecord],
-    ptable: Mapping[str, Any],
-    public: Sequence[FileRecord],
-    report: Sequence[FileRecord],
-    times: Mapping[str, Any],
-    ledger: Mapping[str, Any] | None = None,
-    amounts: Sequence[Mapping[str, Any]] = (),
-    options: str = "",
-) -> dict[str, Any]:
-    """Return what the office needs to explain and repeat a release.
-
-    Parameters
-    ----------
-    tables
-        The published tables.
-    job
-        The job file, the label of the secret, and the formats of the tables.
-    inputs
-        Every file that the numbers depend on.
-    ptable
-        Identifier and summary of the p-table.
-    public
-        Every file of ``public/``.
-    report
-        The pages of the internal report, and their numbers.
-    times
-        When it started and finished.
-    ledger
-        The ledger and the entries of the tables in it; None without one.
-    amounts
-        Each variable that is summed, with its p-tables.
-    options
-        What was asked for beside the job, as it stands on the command line.
-
-    Examples
-    --------
-    >>> found = internal_manifest(
-    ...     [], job={}, inputs=[], ptable={}, public=[], report=[], times={}
-    ... )
-    >>> found["kind"]
-    'ckm-release'
-    """
-    return {
-        "kind": KIND,
-        "schema": 1,
-        "job": dict(job),
-        "inputs": [asdict(file) for file in inputs],
-        "ptable": dict(ptable),
-        "amounts": [dict(amount) for amount in amounts],
-        "tables": [
-            {"name": table.name, "cells": table.rows, "seconds": round(table.seconds, 3)}
-            for table in tables
-        ],
-        "public": [asdict(file) for file in public],
-        "report": [asdict(file) for file in report],
-        "ledger": None if ledger is None else dict(ledger),
-        "versions": versions(),
-        "times": dict(times),
-        "repeat": "The same job, input, secret and versions give the same files in public/, "
-        f"byte for byte: ckm release job.toml -o again/{options}",
-    }
 
 
 def manifest_text(manifest: Mapping[str, Any]) -> str:

@@ -22,7 +22,14 @@ from ckm.errors import ReleaseError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["check_target", "new_folder", "only_writer", "resolve_target"]
+__all__ = [
+    "check_target",
+    "draft_folder",
+    "flush_files",
+    "new_folder",
+    "only_writer",
+    "resolve_target",
+]
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -119,18 +126,33 @@ def new_folder(
     ['table.csv']
     """
     path = resolve_target(target)
-    with _parents(path), only_writer(path):
-        _clean(path)
+    with _parents(path), draft_folder(path) as draft:
         check_target(path, may_replace)
+        yield draft
+        if is_kept:
+            flush_files(draft)
+            check_target(path, may_replace)
+            _put_in_place(draft, path)
+
+
+@contextlib.contextmanager
+def draft_folder(path: Path, *, what: str = "folder", mode: int = 0o777) -> Iterator[Path]:
+    """Make a hidden folder beside a path that no other process writes; it always goes.
+
+    Parameters
+    ----------
+    path
+        What is going to be written.
+    what, mode
+        What messages call it, and who may read the draft.
+    """
+    with only_writer(path, what=what):
+        _clean(path)
         draft = path.with_name(f".{path.name}.partial-{os.getpid()}-{secrets.token_hex(4)}")
         try:
-            with _translated(path):
-                draft.mkdir()
+            with _translated(path, what):
+                draft.mkdir(mode=mode)
                 yield draft
-                if is_kept:
-                    _flush(draft)
-                    check_target(path, may_replace)
-                    _put_in_place(draft, path)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
@@ -150,7 +172,7 @@ def _parents(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def _translated(path: Path, what: str = "folder") -> Iterator[None]:
     """Turn the system's errors of writing into ours."""
     try:
         yield
@@ -164,7 +186,7 @@ def _translated(path: Path) -> Iterator[None]:
             ) from None
         reason = os.strerror(error.errno)
         raise ReleaseError(
-            f"The folder {path.name!r} cannot be written: {reason}.",
+            f"The {what} {path.name!r} cannot be written: {reason}.",
             hint="choose a folder that you may write to",
         ) from None
 
@@ -186,7 +208,7 @@ def _clean(path: Path) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _flush(folder: Path) -> None:
+def flush_files(folder: Path) -> None:
     """Make sure that every file below a folder has reached the disk."""
     for place, _, names in os.walk(folder):
         for name in names:
@@ -240,13 +262,15 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 @contextlib.contextmanager
-def only_writer(path: Path) -> Iterator[None]:
-    """Let one process at a time write a folder. The system frees the lock of a dead process.
+def only_writer(path: Path, *, what: str = "folder") -> Iterator[None]:
+    """Let one process at a time write a folder or file; the lock of a dead one is freed.
 
     Parameters
     ----------
     path
         The folder, from `resolve_target`.
+    what
+        What messages call it.
 
     Raises
     ------
@@ -265,7 +289,7 @@ def only_writer(path: Path) -> Iterator[None]:
     """
     name = path.with_name(f".{path.name}.lock")
     while True:
-        with _translated(path):
+        with _translated(path, what):
             handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             _try_lock(handle, path)

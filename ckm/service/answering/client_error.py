@@ -37,7 +37,7 @@ _STATUS = {
 }
 
 
-class ClientError(CkmError):  # noqa: N818  (it is the caller's)
+class ClientError(CkmError):
     """A request that cannot be answered as it stands.
 
     Parameters

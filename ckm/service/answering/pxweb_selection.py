@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
     from ckm.service.answering.variables import Variable
 
-__all__ = ["codelists_of", "max_patterns", "parts_of", "ranks_of", "split_codes"]
+__all__ = ["CONTENTS", "codelists_of", "max_patterns", "parts_of", "ranks_of", "split_codes"]
+
+#: The dimension of the measures.
+CONTENTS = "ContentsCode"
 
 _MAX_PATTERNS = 50
 _MAX_LOOKS = 1_000_000

@@ -1,153 +1,188 @@
-"""Connections with bounds: how many there are, and how slowly bytes may come and go.
+"""Connections with limits: how many there are, and how slowly bytes may come and go.
 
 The web server waits for ever for the head of a first request, for a body that nobody reads,
-and for a caller who does not take the answer. Here each of these has its time.
+and for a caller who does not take the answer. Here each of these has its time. Nothing of the
+web server is used but what every `asyncio.Protocol` has; when a request begins and ends, the
+application tells its connection, which it finds in the state of the request.
 """
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import socket
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-import h11
+from h11 import LocalProtocolError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
-    import asyncio
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["Wire", "wire_of"]
+__all__ = ["limited"]
 
 _KERNEL_BYTES = 262_144
 _SLOWEST = 16_384  # bytes that a caller takes in that time, at least
+_STATE = "ckm connection"
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\n"
 _SLOW = b"HTTP/1.1 408 Request Timeout\r\n"
 _END = b"content-length: 0\r\nconnection: close\r\n\r\n"
 
 
-class Wire(H11Protocol):
-    """A connection of a caller.
+class _Connection(asyncio.Protocol):
+    """A connection of a caller, in front of the protocol of the web server."""
 
-    It ends where the head of a request takes longer than `head_s` from its first byte, the
-    rest of it longer than `body_s`, or where a caller takes fewer than 16 kB of an answer in
-    `sending_s`.
-    """
+    def __init__(
+        self,
+        *,
+        max_connections: int,
+        head_s: float,
+        sending_s: float,
+        connections: set[_Connection],
+        app_state: dict[str, Any],
+        **server: Any,
+    ) -> None:
+        self._http = H11Protocol(app_state={**app_state, _STATE: self}, **server)
+        self._loop = asyncio.get_running_loop()
+        self._max_connections, self._connections = max_connections, connections
+        self._head_s, self._sending_s = head_s, sending_s
+        self._requests = 0  # that the application works on
+        self._is_more = False  # whether bytes came since it works
+        self._arrival: asyncio.TimerHandle | None = None
+        self._sending: asyncio.TimerHandle | None = None
 
-    most = 512
-    head_s = 15.0
-    body_s = 30.0
-    sending_s = 60.0
-    _arrival: asyncio.TimerHandle | None = None
-    _is_head = True
-    _sending: asyncio.TimerHandle | None = None
+    @property
+    def is_closing(self) -> bool:
+        """Whether the connection is about to end."""
+        return self._transport.is_closing()
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a connection, or turn it away where there are too many."""
-        super().connection_made(transport)
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101  (TCP has no other)
+        self._transport = transport
+        if len(self._connections) >= self._max_connections:
+            transport.set_protocol(asyncio.Protocol())
+            transport.write(_BUSY + _END)
+            transport.close()
+            return
+        self._connections.add(self)
         # So that bytes that the caller does not take are noticed: not in the kernel's memory
         # by the megabyte, and here not only when there are many.
         transport.get_extra_info("socket").setsockopt(
             socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES
         )
         transport.set_write_buffer_limits(high=0)
-        if len(self.connections) > self.most:
-            self._end(_BUSY)
-        else:
-            self._expect(self.head_s, is_head=True)
+        self._http.connection_made(transport)
+        self._expect()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; see what they leave open."""
-        super().data_received(data)
-        self._look()
+        """Take bytes; from the first of a request on, its head has its time."""
+        self._is_more = True
+        if not self._requests:
+            self._expect()
+        self._http.data_received(data)
 
-    def on_response_complete(self) -> None:
-        """Go on to the next request, of which a part may be here already."""
-        super().on_response_complete()
-        self._look()
+    def request_begins(self) -> None:
+        """Note that the application works on a request, which has its own limits."""
+        self._requests += 1
+        self._is_more = False
+        _cancel(self._arrival)
+        self._arrival = None
 
-    def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP; whoever works on its beginning has nobody to tell."""
-        with contextlib.suppress(h11.LocalProtocolError):  # an answer is under way
-            super().send_400_response(msg)
-        self.transport.close()
-        if self.cycle is not None:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+    def request_ends(self) -> None:
+        """Note that the application answered; a part of the next request may be here."""
+        self._requests -= 1
+        if self._is_more and not self._requests:
+            self._expect()
 
     def pause_writing(self) -> None:
         """See to it that a caller who takes bytes slowly takes some."""
-        super().pause_writing()
+        self._http.pause_writing()
         if self._sending is None:
-            self._watch(self.transport.get_write_buffer_size())
+            self._watch(self._transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         """Send on."""
-        super().resume_writing()
-        self._stop_watching()
+        self._http.resume_writing()
+        _cancel(self._sending)
+        self._sending = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of all timers."""
-        self._expect_nothing()
-        self._stop_watching()
-        super().connection_lost(exc)
+        self._connections.discard(self)
+        _cancel(self._arrival)
+        _cancel(self._sending)
+        self._http.connection_lost(exc)
 
-    def _look(self) -> None:
-        """Give the rest of a request its time; a request that is whole needs none."""
-        state = self.conn.their_state
-        if state is h11.SEND_BODY:
-            if self._arrival is None or self._is_head:
-                self._expect(self.body_s, is_head=False)
-        elif state is h11.IDLE and self.conn.trailing_data[0]:
-            if self._arrival is None or not self._is_head:
-                self._expect(self.head_s, is_head=True)
-        else:
-            self._expect_nothing()
+    def _expect(self) -> None:
+        """Give a head its time, from the first byte that is not part of what went before."""
+        if self._arrival is None:
+            self._arrival = self._loop.call_later(self._head_s, self._end)
 
-    def _expect(self, seconds: float, *, is_head: bool) -> None:
-        self._expect_nothing()
-        self._is_head = is_head
-        self._arrival = self.loop.call_later(seconds, self._end, _SLOW)
-
-    def _expect_nothing(self) -> None:
-        if self._arrival is not None:
-            self._arrival.cancel()
-            self._arrival = None
-
-    def _stop_watching(self) -> None:
-        if self._sending is not None:
-            self._sending.cancel()
-            self._sending = None
+    def _end(self) -> None:
+        if not self.is_closing:
+            self._transport.write(_SLOW + _END)
+            self._transport.close()
 
     def _watch(self, before: int) -> None:
         """End the connection where the caller took too few bytes since the last look."""
-        left = self.transport.get_write_buffer_size()
+        left = self._transport.get_write_buffer_size()
         if self._sending is not None and left > before - _SLOWEST:
-            self.transport.abort()
+            self._transport.abort()
             return
-        self._sending = self.loop.call_later(self.sending_s, self._watch, left)
-
-    def _end(self, answer: bytes) -> None:
-        """Answer, unless an answer is on its way, and close."""
-        self._arrival = None
-        if self.transport.is_closing():
-            return
-        if self.conn.our_state is h11.IDLE:
-            self.transport.write(answer + _END)
-        self._unset_keepalive_if_required()
-        self.transport.close()
+        self._sending = self._loop.call_later(self._sending_s, self._watch, left)
 
 
-def wire_of(**bounds: float) -> type[Wire]:
-    """Return the connections of a server with bounds of its own.
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
+
+
+def limited(
+    app: ASGIApp, *, connections: int = 512, head_s: float = 15.0, sending_s: float = 60.0
+) -> dict[str, Any]:
+    """Return the settings of a web server for an application with limits on connections.
+
+    A connection ends where the head of a request takes longer than `head_s` from its first
+    byte, or a body that nobody reads takes that long, or where a caller takes fewer than 16 kB
+    of an answer in `sending_s`.
 
     Parameters
     ----------
-    bounds
-        ``most`` connections at a time; seconds ``head_s``, ``body_s``, ``sending_s``.
+    app
+        The application.
+    connections
+        How many there may be at a time.
+    head_s, sending_s
+        Seconds.
 
     Examples
     --------
-    >>> wire_of(most=9, body_s=1.0).most
-    9
+    >>> sorted(limited(lambda scope, receive, send: None))
+    ['app', 'http']
     """
-    return type("Wire", (Wire,), dict(bounds))
+
+    async def noting(scope: Scope, receive: Receive, send: Send) -> None:
+        connection = scope["state"].pop(_STATE)
+        connection.request_begins()
+
+        async def sending(message: Message) -> None:
+            try:
+                await send(message)
+            except LocalProtocolError:  # what came was no HTTP, and is answered already
+                if not connection.is_closing:
+                    raise
+
+        try:
+            await app(scope, receive, sending)
+        finally:
+            connection.request_ends()
+
+    protocol = partial(
+        _Connection,
+        max_connections=connections,
+        head_s=head_s,
+        sending_s=sending_s,
+        connections=set(),
+    )
+    return {"app": noting, "http": protocol}

@@ -1,143 +1,28 @@
-"""What the API says about itself: routes, parameters, answers, examples (OpenAPI 3.1)."""
+"""What the API says about itself: addresses, parameters, answers, examples (OpenAPI 3.1)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import inspect
+import re
 from typing import TYPE_CHECKING, Any
 
+from ckm import __version__
 from ckm.formats import FORMATS
+from ckm.service.answering.pxweb_selection import CONTENTS
 from ckm.service.answering.words.messages import notice_of
-from ckm.service.http.request_bodies import RequestBody, SelectionBody
+from ckm.service.http.request_bodies import RequestBody, SelectionBody, body_schemas
+from ckm.service.http.request_parsing import DEEP
 from ckm.service.http.response_schemas import ANSWERS, PROBLEM, SECURITY
-from ckm.service.http.routes.pxweb_metadata import CONTENTS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ckm.config.service.build import Service
+    from ckm.service.http.endpoints import Endpoint
 
-__all__ = ["ROUTES", "SUMMARY", "Route", "details", "finished", "responses"]
+__all__ = ["openapi"]
 
-SUMMARY = "Protected tables of counts, in the shape of PxWebApi 2."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """A route of the API."""
-
-    method: str
-    path: str
-    handler: str
-    summary: str
-    status: int = 200
-    is_table: bool = False
-    is_cached: bool = True
-    parameters: tuple[str, ...] = ("lang",)
-    body: type[SelectionBody | RequestBody] | None = None
-
-
-ROUTES = (
-    Route(
-        method="GET",
-        path="/tables",
-        handler="list_tables",
-        summary="List the tables.",
-        parameters=("lang", "query", "pageNumber", "pageSize"),
-    ),
-    Route(
-        method="GET",
-        path="/tables/{table_id}",
-        handler="get_table",
-        summary="Describe a table.",
-    ),
-    Route(
-        method="GET",
-        path="/tables/{table_id}/metadata",
-        handler="get_metadata",
-        summary="Describe the variables of a table, as JSON-stat without values.",
-        parameters=("lang", "outputFormat"),
-    ),
-    Route(
-        method="GET",
-        path="/codelists/{codelist_id:path}",
-        handler="get_codelist",
-        summary="List the categories of a variable, or of one of its levels.",
-    ),
-    Route(
-        method="GET",
-        path="/tables/{table_id}/data",
-        handler="get_data",
-        summary="Select from a table, by address.",
-        is_table=True,
-        parameters=(
-            "lang",
-            "outputFormat",
-            "filter",
-            "heading",
-            "stub",
-            "valuecodes",
-            "codelist",
-            "outputvalues",
-        ),
-    ),
-    Route(
-        method="POST",
-        path="/tables/{table_id}/data",
-        handler="post_data",
-        is_cached=False,
-        summary="Select from a table, by body.",
-        is_table=True,
-        parameters=("lang", "outputFormat", "filter"),
-        body=SelectionBody,
-    ),
-    Route(method="GET", path="/config", handler="get_config", summary="Limits and abilities."),
-    Route(
-        method="POST",
-        path="/requests",
-        handler="post_request",
-        is_cached=False,
-        summary="Ask for a table in the words of a job file; a large one becomes a job.",
-        is_table=True,
-        body=RequestBody,
-    ),
-    Route(
-        method="GET",
-        path="/requests/{request_id}",
-        handler="get_request",
-        is_cached=False,
-        summary="Tell how far a job is.",
-    ),
-    Route(
-        method="GET",
-        path="/requests/{request_id}/result",
-        handler="get_result",
-        summary="Fetch the table of a job.",
-        is_table=True,
-    ),
-    Route(
-        method="DELETE",
-        path="/requests/{request_id}",
-        handler="delete_request",
-        is_cached=False,
-        summary="Give a job up.",
-        status=204,
-    ),
-    Route(
-        method="GET",
-        path="/health",
-        handler="get_health",
-        is_cached=False,
-        summary="Tell that the service is up.",
-        parameters=(),
-    ),
-    Route(
-        method="GET",
-        path="/metrics",
-        handler="get_metrics",
-        is_cached=False,
-        summary="Figures about the service, for Prometheus.",
-        parameters=(),
-    ),
-)
-
+_SCHEMA = "#/components/schemas/"
 _TEXT = {"type": "string"}
 _PROBLEMS = {
     400: "The request is wrong.",
@@ -184,20 +69,14 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "stub": {"schema": _TEXT, "description": "Variables that come first, with commas."},
     "valuecodes": {
         "schema": _TEXT,
-        "style": "deepObject",
-        "explode": True,
         "description": "Codes and expressions by variable: valuecodes[sex]=F,M",
     },
     "codelist": {
         "schema": _TEXT,
-        "style": "deepObject",
-        "explode": True,
         "description": "Code list by variable: codelist[geo]=geo.region",
     },
     "outputvalues": {
         "schema": {"type": "string", "enum": ["aggregated", "single"]},
-        "style": "deepObject",
-        "explode": True,
         "description": "single gives the finest categories within those selected.",
     },
 }
@@ -210,150 +89,128 @@ _BODIES: dict[type, dict[str, Any]] = {
 }
 
 
-def responses(route: Route) -> dict[int | str, dict[str, Any]]:
-    """Return what a route may answer.
+def openapi(endpoints: Sequence[Endpoint], service: Service) -> dict[str, Any]:
+    """Return the description of the API.
 
     Parameters
     ----------
-    route
-        The route.
+    endpoints
+        Its addresses.
+    service
+        The service, whose table, variables and languages are named.
     """
-    content: dict[str, Any] = {"application/json": {"schema": ANSWERS.get(route.handler, {})}}
-    if route.is_table:
+    info = {
+        "title": service.title[service.languages[0]],
+        "summary": "Protected tables of counts, in the shape of PxWebApi 2.",
+        "version": __version__,
+    }
+    if notice := notice_of(service, service.languages[0]):
+        info["description"] = notice
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in endpoints:
+        operations = paths.setdefault(endpoint.path.replace(":path", ""), {})
+        operations[endpoint.method.lower()] = _operation(endpoint, service)
+    schemas = {"Problem": PROBLEM, "Table": ANSWERS["table"], **body_schemas(_SCHEMA)}
+    return {
+        "openapi": "3.1.0",
+        "info": info,
+        "paths": paths,
+        "components": {"schemas": schemas, "securitySchemes": SECURITY},
+    }
+
+
+def _operation(endpoint: Endpoint, service: Service) -> dict[str, Any]:
+    summary = inspect.getdoc(endpoint.answer) or ""
+    operation: dict[str, Any] = {
+        "summary": summary.partition("\n")[0],
+        "operationId": endpoint.answer.__name__,
+        "parameters": [
+            *(_place(name, service) for name in re.findall(r"{(\w+)", endpoint.path)),
+            *(_parameter(name, endpoint, service) for name in endpoint.parameters),
+        ],
+        "responses": _responses(endpoint),
+    }
+    if endpoint.path != "/health":
+        is_open = service.access.mode == "open"
+        operation["security"] = [*([{}] if is_open else []), {name: [] for name in SECURITY}]
+    if endpoint.body is not None:
+        content = {
+            "schema": {"$ref": _SCHEMA + endpoint.body.__name__},
+            "example": _BODIES[endpoint.body],
+        }
+        operation["requestBody"] = {"required": True, "content": {"application/json": content}}
+    return operation
+
+
+def _responses(endpoint: Endpoint) -> dict[str, Any]:
+    """Return what an address may answer."""
+    schema = ANSWERS.get(endpoint.answer.__name__, {})
+    content: dict[str, Any] = {"application/json": {"schema": schema}}
+    if endpoint.is_table:
         content = {kind.media_type.split(";")[0]: {} for kind in FORMATS.values()}
-        content[FORMATS["json-stat2"].media_type] = {"schema": ANSWERS["table"]}
-    if route.path == "/metrics":
+        content[FORMATS["json-stat2"].media_type] = {"schema": {"$ref": _SCHEMA + "Table"}}
+    if endpoint.path == "/metrics":
         content = {"text/plain": {}}
-    response: dict[int | str, dict[str, Any]] = {
-        status: {
+    problem = {"application/problem+json": {"schema": {"$ref": _SCHEMA + "Problem"}}}
+    budget = _RATE if endpoint.is_table else {}
+    found: dict[str, Any] = {
+        str(status): {
             "description": words,
-            "content": {"application/problem+json": {"schema": PROBLEM}},
-            "headers": {
-                **_LANGUAGE,
-                **_OF_STATUS.get(status, {}),
-                **(_RATE if route.is_table else {}),
-            },
+            "content": problem,
+            "headers": {**_LANGUAGE, **_OF_STATUS.get(status, {}), **budget},
         }
         for status, words in _PROBLEMS.items()
-        if status in _problems_of(route)
+        if status in _problems_of(endpoint)
     }
-    if route.status == 204:
-        return {204: {"description": "Given up."}, **response}
-    response[200] = {"description": "The answer.", "content": content}
-    if route.is_cached or route.is_table:
-        response[200]["headers"] = _ETAG | _LANGUAGE
-    if route.is_cached:
-        response[304] = {"description": "You have it already.", "headers": _ETAG}
-    if route.handler == "post_request":
-        response[202] = {
+    if endpoint.status == 204:
+        return {"204": {"description": "Given up."}, **found}
+    found["200"] = {"description": "The answer.", "content": content}
+    if endpoint.is_cached or endpoint.is_table:
+        found["200"]["headers"] = _ETAG | _LANGUAGE
+    if endpoint.is_cached:
+        found["304"] = {"description": "You have it already.", "headers": _ETAG}
+    if endpoint.body is RequestBody:
+        found["202"] = {
             "description": "A job; ask at its Location.",
             "content": {"application/json": {"schema": ANSWERS["get_request"]}},
             "headers": {"Location": {"schema": _TEXT, "required": True}},
         }
-    return response
+    return dict(sorted(found.items()))
 
 
-def _problems_of(route: Route) -> set[int]:
+def _problems_of(endpoint: Endpoint) -> set[int]:
     may = set(_ALWAYS)
-    if route.path != "/health":
+    if endpoint.path != "/health":
         may |= {401, 429}
-    if route.is_table or route.path == "/metrics":
+    if endpoint.is_table or endpoint.path == "/metrics":
         may.add(403)
-    if "{" in route.path:
+    if "{" in endpoint.path:
         may.add(404)
-    if route.body is not None:
+    if endpoint.body is not None:
         may |= {408, 422}
     return may
 
 
-def details(route: Route, service: Service) -> dict[str, Any]:
-    """Return the parameters and the body of a route.
-
-    Parameters
-    ----------
-    route
-        The route.
-    service
-        The service, whose variables and languages are named.
-    """
-    more: dict[str, Any] = {
-        "parameters": [_parameter(name, route, service) for name in route.parameters]
-    }
-    if route.path != "/health":
-        is_open = service.access.mode == "open"
-        more["security"] = [*([{}] if is_open else []), {name: [] for name in SECURITY}]
-    if route.body is not None:
-        schema = route.body.model_json_schema(ref_template="#/components/schemas/{model}")
-        schema = _inlined(schema, schema.pop("$defs", {}))
-        more["requestBody"] = {
-            "required": True,
-            "content": {"application/json": {"schema": schema, "example": _BODIES[route.body]}},
-        }
-    return more
+def _place(name: str, service: Service) -> dict[str, Any]:
+    """Describe a parameter of a path."""
+    schema = {"type": "string", "enum": [service.id]} if name == "table_id" else _TEXT
+    return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
-def finished(document: dict[str, Any], service: Service) -> dict[str, Any]:
-    """Return a description without what the framework adds of itself.
-
-    Parameters
-    ----------
-    document
-        The description, as the framework makes it of the routes.
-    service
-        The service, whose table is named.
-    """
-    paths = {
-        path: {method: _ours(operation, service) for method, operation in operations.items()}
-        for path, operations in document["paths"].items()
-    }
-    info = dict(document["info"])
-    if notice := notice_of(service, service.languages[0]):
-        info["description"] = notice
-    made = {"info": info, "paths": paths, "components": {"securitySchemes": SECURITY}}
-    return {**document, **made}
-
-
-def _ours(operation: dict[str, Any], service: Service) -> dict[str, Any]:
-    """Drop the answer 422 of the framework, where the route has none of its own."""
-    answers = {
-        status: answer
-        for status, answer in operation["responses"].items()
-        if status != "422" or "application/problem+json" in answer["content"]
-    }
-    parameters = [
-        {**p, "schema": {"type": "string", "enum": [service.id]}}
-        if p["name"] == "table_id"
-        else p
-        for p in operation.get("parameters", ())
-    ]
-    return {**operation, "parameters": parameters, "responses": answers}
-
-
-def _parameter(name: str, route: Route, service: Service) -> dict[str, Any]:
-    response = {"name": name, "in": "query", "required": False, **_PARAMETERS[name]}
+def _parameter(name: str, endpoint: Endpoint, service: Service) -> dict[str, Any]:
+    """Describe a parameter of a query."""
+    schema = _PARAMETERS[name]["schema"]
     if name == "lang":
-        response["schema"] = {"type": "string", "enum": list(service.languages)}
-    if name == "outputFormat" and not route.is_table:
-        response["schema"] = {"type": "string", "enum": ["json-stat2"]}
-    if response.get("style") == "deepObject":
-        names = list(service.variables)
-        if name == "valuecodes":
-            names.append(CONTENTS)
-        response["schema"] = {
+        schema = {"type": "string", "enum": list(service.languages)}
+    if name == "outputFormat" and not endpoint.is_table:
+        schema = {"type": "string", "enum": ["json-stat2"]}
+    if name in DEEP:
+        names = [*service.variables, *([CONTENTS] if name == "valuecodes" else [])]
+        schema = {
             "type": "object",
-            "properties": dict.fromkeys(names, response["schema"]),
+            "properties": dict.fromkeys(names, schema),
             "additionalProperties": False,
         }
-    return response
-
-
-def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
-    """Put definitions where they are referred to."""
-    if isinstance(schema, dict):
-        name = str(schema.get("$ref", "")).rpartition("/")[2]
-        if name in definitions:
-            return _inlined(definitions[name], definitions)
-        return {key: _inlined(value, definitions) for key, value in schema.items()}
-    if isinstance(schema, list):
-        return [_inlined(value, definitions) for value in schema]
-    return schema
+    style = {"style": "deepObject", "explode": True} if name in DEEP else {}
+    of_query = {"name": name, "in": "query", "required": False}
+    return of_query | _PARAMETERS[name] | style | {"schema": schema}

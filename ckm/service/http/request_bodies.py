@@ -6,12 +6,13 @@ import json
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
+from pydantic.json_schema import models_json_schema
 
 from ckm.formats import FORMATS
 from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.words.messages import Phrase
 
-__all__ = ["RequestBody", "SelectionBody", "parse_body"]
+__all__ = ["RequestBody", "SelectionBody", "body_schemas", "parse_body"]
 
 _Text = Annotated[str, Field(max_length=2000)]
 _Codes = Annotated[list[_Text], FailFast(), Field(max_length=100_000)]
@@ -68,6 +69,21 @@ class RequestBody(_Body):
         json_schema_extra={"enum": list(FORMATS)},
     )
     wait: bool = Field(default=True, description="false asks for a job, however small.")
+
+
+def body_schemas(prefix: str) -> dict[str, Any]:
+    """Return the shapes of the bodies, as JSON Schema has them, by name.
+
+    Parameters
+    ----------
+    prefix
+        What stands before a name where one refers to another.
+    """
+    _, found = models_json_schema(
+        [(SelectionBody, "validation"), (RequestBody, "validation")],
+        ref_template=prefix + "{model}",
+    )
+    return dict(found["$defs"])
 
 
 Model = TypeVar("Model", bound=BaseModel)

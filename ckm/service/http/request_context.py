@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.to_thread
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
 from ckm.service.answering.client_error import ClientError
@@ -27,10 +29,12 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from ckm.service.access.tokens import Caller
+    from ckm.service.answering.query import Query
     from ckm.service.answering.render import Rendered
+    from ckm.service.http.request_parsing import Parameters
     from ckm.service.table_service import TableService
 
-__all__ = ["RequestContext"]
+__all__ = ["Call", "RequestContext"]
 
 Made = TypeVar("Made")
 
@@ -174,19 +178,6 @@ class RequestContext:
             deadline.call_off()
         raise ClientError("gone" if is_gone else "too_slow" if begun else "busy")
 
-    def response(self, request: Request, made: Rendered | Refusal, language: str) -> Response:
-        """Return an answer with what is left of the caller's budget.
-
-        Parameters
-        ----------
-        request, made, language
-            The request, what was made for it, and the language of a refusal.
-        """
-        headers = self.budget_headers(request)
-        if isinstance(made, Refusal):
-            return problem_of_refusal(made, language, headers=headers)
-        return answered(request, made, more=headers)
-
     # --- what goes wrong ---
 
     async def mistaken(self, request: Request, error: Exception) -> Response:
@@ -197,6 +188,8 @@ class RequestContext:
         request, error
             The request, and what was raised.
         """
+        if isinstance(error, ClientDisconnect):
+            error = ClientError("gone")  # nobody hears the answer
         client_error = error if isinstance(error, ClientError) else ClientError("internal")
         language = language_of(request.scope, self.table_service.service.languages)
         self.note_mistake(request, client_error)
@@ -234,27 +227,39 @@ class RequestContext:
             headers["Allow"] = ", ".join(_methods_at(request))
         return problem_of_mistake(ClientError(key, **filled), language, headers=headers)
 
-    async def not_valid(self, request: Request, error: Exception) -> Response:
-        """Answer to parameters that do not fit.
 
-        Parameters
-        ----------
-        request, error
-            The request, and what was raised.
-        """
-        del error  # its text repeats what was sent
-        return await self.mistaken(request, ClientError("bad_body", detail=""))
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request to the API that was let in, read as its address declares it."""
 
-    async def not_whole(self, request: Request, error: Exception) -> Response:
-        """Note a request that broke off; nobody hears the answer.
+    request: Request
+    context: RequestContext
+    caller: Caller
+    language: str
+    parameters: Parameters
+    body: Any = None
 
-        Parameters
-        ----------
-        request, error
-            The request, and what was raised.
-        """
-        del error
-        return await self.mistaken(request, ClientError("gone"))
+    @property
+    def table_service(self) -> TableService:
+        """Where requests are answered."""
+        return self.context.table_service
+
+    def serve(self, query: Query, form: str, deadline: Deadline) -> Rendered | Refusal:
+        """Answer a query of the caller with the bytes of a file, or with a refusal."""
+        return self.table_service.serve(
+            query,
+            format=form,
+            language=self.language,
+            caller=self.caller,
+            deadline=deadline,
+        )
+
+    def response(self, made: Rendered | Refusal) -> Response:
+        """Return an answer with what is left of the caller's budget."""
+        headers = self.context.budget_headers(self.request)
+        if isinstance(made, Refusal):
+            return problem_of_refusal(made, self.language, headers=headers)
+        return answered(self.request, made, more=headers)
 
 
 async def _wait(running: asyncio.Future[Any], request: Request, deadline: Deadline) -> bool:

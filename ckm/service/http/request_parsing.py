@@ -1,4 +1,4 @@
-"""One request over HTTP as the desk sees it: who asks, in which language, for what."""
+"""One request over HTTP as the table service sees it: who asks, in which language, for what."""
 
 from __future__ import annotations
 
@@ -9,35 +9,43 @@ from typing import TYPE_CHECKING, Any
 
 from ckm.formats import FORMATS
 from ckm.service.answering.client_error import ClientError
-from ckm.service.answering.pxweb_selection import ranks_of, split_codes
+from ckm.service.answering.pxweb_selection import (
+    CONTENTS,
+    codelists_of,
+    ranks_of,
+    split_codes,
+)
 from ckm.service.answering.query import Query, Selection
 from ckm.service.answering.words.messages import Phrase
 from ckm.service.http.middleware import language_of
-from ckm.service.http.routes.pxweb_metadata import CONTENTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from starlette.requests import Request
 
-    from ckm.service.answering.variables import Variable
     from ckm.service.http.request_bodies import SelectionBody
     from ckm.service.table_service import TableService
 
 __all__ = [
+    "DEEP",
     "Criterion",
+    "Parameters",
     "address_of",
+    "criteria_of_body",
+    "criteria_of_parameters",
     "format_of",
     "is_local",
     "language_wanted",
     "parameters_of",
     "query_of_wishes",
     "token_of",
-    "criteria_of_body",
-    "criteria_of_parameters",
 ]
 
-_DEEP = re.compile(r"(valuecodes|codelist|outputvalues)\[([^\[\]]{1,2000})\]", re.IGNORECASE)
+#: Parameters that are given for each variable.
+DEEP = ("valuecodes", "codelist", "outputvalues")
+
+_DEEP = re.compile(rf"({'|'.join(DEEP)})\[([^\[\]]{{1,2000}})\]", re.IGNORECASE)
 _MAX_PARAMETERS = 200
 _HANDED_ON = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 _OUTPUT_VALUES = ("aggregated", "single")
@@ -117,19 +125,15 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def parameters_of(
-    request: Request, *, known: Sequence[str], is_deep: bool = False
-) -> Parameters:
+def parameters_of(request: Request, names: Sequence[str]) -> Parameters:
     """Return the parameters of an address, each once.
 
     Parameters
     ----------
     request
         The request.
-    known
-        Names of the plain parameters; upper and lower case are one.
-    is_deep
-        Whether there may be parameters of variables.
+    names
+        Those that there may be; upper and lower case are one.
 
     Raises
     ------
@@ -142,10 +146,11 @@ def parameters_of(
             "bad_request",
             detail=Phrase(key="many_parameters", filled={"limit": _MAX_PARAMETERS}),
         )
+    known = [name.lower() for name in names if name not in DEEP]
     plain: dict[str, str] = {}
     deep: dict[tuple[str, str], str] = {}
     for name, text in items:
-        match = _DEEP.fullmatch(name) if is_deep else None
+        match = _DEEP.fullmatch(name) if len(known) < len(names) else None
         if match is not None:
             place = (match[1].lower(), match[2])
             if place in deep:
@@ -258,7 +263,7 @@ def query_of_wishes(
     Parameters
     ----------
     table_service
-        The desk.
+        The table service.
     criteria
         Variable → what is wanted; with nothing wanted, a first look at the table.
     where
@@ -283,9 +288,8 @@ def query_of_wishes(
     selections = []
     for name in names:
         variable, criterion = variables[name], asked[name]
-        codelist = criterion.codelist
-        if not criteria:
-            codelist = _broadest(variable)
+        # Where nobody chose, the broadest level.
+        codelist = criterion.codelist if criteria else list(codelists_of(variable))[1]
         ranks = ranks_of(
             variable, codes=criterion.codes, codelist=codelist, is_single=criterion.is_single
         )
@@ -315,9 +319,3 @@ def _first_look(table_service: TableService) -> list[str]:
     """Return the variables of a table that nobody chose: the mandatory ones, or the first."""
     mandatory: Any = table_service.service.rules["mandatory"]
     return list(mandatory) or list(table_service.variables)[:1]
-
-
-def _broadest(variable: Variable) -> str:
-    from ckm.service.answering.pxweb_selection import codelists_of
-
-    return list(codelists_of(variable))[1]

@@ -1,6 +1,6 @@
 """The page: choose a table in a browser, see it, and what it is not published for.
 
-It asks the same desk as the API, and hands plain facts to `reports.service`.
+It asks the same table service as the API, and hands plain facts to `reports.service`.
 """
 
 from ckm.service.page.routes import Page

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.pxweb_selection import (
+    CONTENTS,
     codelists_of,
     max_patterns,
     parts_of,
@@ -22,7 +23,6 @@ from ckm.service.answering.pxweb_selection import (
 )
 from ckm.service.answering.query import Query, Selection
 from ckm.service.answering.words.messages import Phrase
-from ckm.service.http.routes.pxweb_metadata import CONTENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.refusal import Refusal
@@ -20,7 +21,6 @@ from ckm.service.page.sign_in import SignIn, session_of
 from reports.service import ASSETS, asset, service_page
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
     from starlette.requests import Request
 
     from ckm.service.access.tokens import Caller
@@ -57,17 +57,13 @@ class Page:
         self._context = context
         self._table_service = context.table_service
 
-    def add_to(self, app: FastAPI) -> None:
-        """Add the routes to an application.
-
-        Parameters
-        ----------
-        app
-            The application.
-        """
-        app.add_route("/", self.get_page, include_in_schema=False)
-        SignIn(self._context, policy=_POLICY).add_to(app)
-        app.add_route("/static/{name}", self.get_asset, include_in_schema=False)
+    def routes(self) -> list[Route]:
+        """Return the routes of the page."""
+        return [
+            Route("/", self.get_page),
+            *SignIn(self._context, policy=_POLICY).routes(),
+            Route("/static/{name}", self.get_asset),
+        ]
 
     async def get_asset(self, request: Request) -> Response:
         """Send the style sheet or the script."""

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 
 import anyio.to_thread
 from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
 
 from ckm.service.access.sessions import LASTS_S, is_proof, new_name, proof_of
 from ckm.service.answering.client_error import ClientError
@@ -18,7 +19,6 @@ from ckm.service.http.request_parsing import address_of
 from reports.service import SignInFacts, sign_in_page
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
     from starlette.requests import Request
 
     from ckm.service.http.request_context import RequestContext
@@ -62,18 +62,15 @@ class SignIn:
         self._table_service = context.table_service
         self._policy = policy
 
-    def add_to(self, app: FastAPI) -> None:
-        """Add the routes to an application; none where there are no tokens.
-
-        Parameters
-        ----------
-        app
-            The application.
-        """
-        if self._table_service.has_tokens:
-            app.add_route("/sign-in", self.ask, methods=["GET"], include_in_schema=False)
-            app.add_route("/sign-in", self.enter, methods=["POST"], include_in_schema=False)
-            app.add_route("/sign-out", self.leave, methods=["POST"], include_in_schema=False)
+    def routes(self) -> list[Route]:
+        """Return the routes; none where there are no tokens."""
+        if not self._table_service.has_tokens:
+            return []
+        return [
+            Route("/sign-in", self.ask),
+            Route("/sign-in", self.enter, methods=["POST"]),
+            Route("/sign-out", self.leave, methods=["POST"]),
+        ]
 
     async def ask(self, request: Request) -> Response:
         """Show the form."""

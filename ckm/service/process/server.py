@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
-from ckm.release.job_inputs import opened_job, silent_step
+from ckm.release.job_inputs import opened_job, silent
 from ckm.service.process.logs import quiet_others
 from footing import files
 
@@ -77,7 +77,7 @@ def require_private(service: Service) -> None:
 def open_table_service(
     service: Service, *, folder: Path | None = None, ledger: Ledger | None = None
 ) -> Iterator[TableService]:
-    """Open the data of a service and the desk that answers about them.
+    """Open the data of a service and the table service that answers about them.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _opened(
     ledger: Ledger | None = None,
     is_kept: bool = True,
     quick: bool = False,
-    step: Step = silent_step,
+    step: Step = silent,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Iterator[Callable[[], Answerer]]:
@@ -161,7 +161,7 @@ def rehearse_service(
     service: Service,
     *,
     quick: bool = False,
-    step: Step = silent_step,
+    step: Step = silent,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> None:
@@ -354,11 +354,11 @@ def _server(
 def _config(service: Service, app: ASGIApp) -> uvicorn.Config:
     from uvicorn import Config
 
-    from ckm.service.http.connection_limits import wire_of
+    from ckm.service.http.connection_limits import limited
 
     limits, access = service.limits, service.access
     return Config(
-        app,
+        **limited(app, connections=limits.connections),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -368,7 +368,6 @@ def _config(service: Service, app: ASGIApp) -> uvicorn.Config:
         timeout_keep_alive=15,
         timeout_graceful_shutdown=math.ceil(grace_s(service)),
         h11_max_incomplete_event_size=_HEADER_BYTES,
-        http=wire_of(most=limits.connections, body_s=limits.seconds + _MORE_S),
         ws="none",
         lifespan="off",
     )

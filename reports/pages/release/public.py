@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reports.catalogues.checks import CHECKS
+from reports.catalogues.release import CHECKS
 from reports.pages.common import file_entries, has_failed, outcome_cell, page_title, verdict
 from reports.parts import Table, numbers, texts
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reports.catalogues.attacks import ATTACKS, SETTINGS
-from reports.catalogues.priors import OWN_PRIORS, PRIORS
-from reports.catalogues.references import REFERENCES
+from reports.catalogues.release import ATTACK_SETTINGS, ATTACKS, OWN_PRIORS, PRIORS, REFERENCES
 from reports.charts.bars import Bars, lines_of_shares
 from reports.parts import Cell, Figure, Table, numbers, texts
 
@@ -213,7 +211,7 @@ def _attack_row(words: Words, fact: AttackFact) -> tuple[Entry, ...]:
     settings = words.listed(
         words.say(
             "%(name)s: %(value)s",
-            name=words.say(SETTINGS.get(name, name)),
+            name=words.say(ATTACK_SETTINGS.get(name, name)),
             value=number.plain(value),
         )
         for name, value in fact.settings.items()

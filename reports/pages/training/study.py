@@ -372,7 +372,7 @@ def _errata(words: Words) -> Table:
         id="errata",
         caption=words.say("What the source of this study prints, and what is right"),
         columns=texts(words.say("Place"), words.say("Printed"), words.say("Right")),
-        rows=tuple(tuple(words.say(text) for text in line) for line in ERRATA),
+        rows=tuple(tuple(words.say(text) for text in line) for line in ERRATA.values()),
     )
 
 

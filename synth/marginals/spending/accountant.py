@@ -1,4 +1,4 @@
-"""What was paid for what, and a purse that refuses the rest."""
+"""What was paid for what, and an accountant that refuses the rest."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from rappor.decoding.diagnostics import diagnostics
 from rappor.decoding.observed import observe
 from rappor.decoding.regression import Normal, fit
 from rappor.decoding.screening import lasso, needs_screening, strong
-from rappor.decoding.simplex_projection import plausible
+from rappor.decoding.simplex_projection import project_to_simplex
 from rappor.errors import MismatchError, RapporError
 from rappor.parameters import Parameters
 
@@ -148,7 +148,7 @@ def test_plausible_amounts_are_the_best_of_those_that_can_be():
     for n in (2, 7, 40):
         root = rng.normal(size=(2 * n, n)) + 0.5
         gram, aim = root.T @ root, rng.dirichlet(np.full(n, 0.3)) + rng.normal(0, 0.1, n)
-        found = plausible(gram, aim)
+        found = project_to_simplex(gram, aim)
         assert found.sum() == pytest.approx(1)
         assert (found >= 0).all()
         slope, is_in = gram @ (found - aim), found > 1e-12

@@ -372,7 +372,7 @@ def test_conditions_outside_the_model_are_refused():
         fitted().sample(-1, rng=np.random.default_rng(1))
 
 
-def test_the_purse_refuses_before_anything_is_measured():
+def test_the_accountant_refuses_before_anything_is_measured():
     from synth.marginals.measuring import Clerk
     from synth.marginals.spending.accountant import PrivacyAccountant
 

@@ -3,141 +3,82 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from starlette.requests import Request  # noqa: TC002  (FastAPI looks at it)
-from starlette.responses import Response  # noqa: TC002
-
-from ckm import __version__
 from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.pxweb_selection import codelists_of
 from ckm.service.answering.render import Rendered, etag_of
-from ckm.service.http.request_parsing import format_of, parameters_of
+from ckm.service.http.request_parsing import format_of
 from ckm.service.http.responses import answered
 from ckm.service.http.routes import pxweb_metadata as pxweb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from ckm.service.http.request_context import RequestContext
+    from starlette.responses import Response
 
-__all__ = ["Descriptions"]
+    from ckm.service.http.request_context import Call
+
+__all__ = ["get_codelist", "get_config", "get_metadata", "get_table", "list_tables"]
 
 
-class Descriptions:
-    """Descriptions cost nothing of a budget, and are written once.
+async def list_tables(call: Call) -> Response:
+    """List the tables."""
+    plain = call.parameters.plain
+    page = _whole(plain, "pagenumber", default=1, most=10**6)
+    size = _whole(plain, "pagesize", default=20, most=1000)
+    query = plain.get("query", "")
+    if len(query) > 1000:
+        raise ClientError("bad_parameter", name="query")
+    listed = pxweb.table_list(
+        call.table_service, language=call.language, query=query, page=page, size=size
+    )
+    return answered(call.request, _json(listed, call.language))
 
-    Parameters
-    ----------
-    context
-        Who lets callers in.
-    """
 
-    def __init__(self, context: RequestContext) -> None:
-        self._context = context
-        self._table_service = context.table_service
-        self._described: dict[tuple[str, ...], Rendered] = {}
+async def get_table(call: Call) -> Response:
+    """Describe a table."""
+    described = pxweb.table(call.table_service, language=call.language)
+    return answered(call.request, _json(described, call.language))
 
-    async def list_tables(self, request: Request) -> Response:
-        """List the tables of the service."""
-        known = ("lang", "query", "pagenumber", "pagesize")
-        plain = parameters_of(request, known=known).plain
-        language = await self._open(request)
-        page = _whole(plain, "pagenumber", default=1, most=10**6)
-        size = _whole(plain, "pagesize", default=20, most=1000)
-        listed = pxweb.table_list(
-            self._table_service.service,
-            self._table_service.variables,
-            language=language,
-            query=_text(plain, "query", most=1000),
-            page=page,
-            size=size,
-        )
-        return answered(request, _json(listed, language))
 
-    async def get_table(self, request: Request, table_id: str) -> Response:
-        """Describe the table."""
-        parameters_of(request, known=("lang",))
-        language = await self._open(request)
-        self._context.require_table(table_id)
-        table_service = self._table_service
-        return self._response(
-            request,
-            ("table", language),
-            lambda: pxweb.table(
-                table_service.service, table_service.variables, language=language
-            ),
-        )
+async def get_metadata(call: Call) -> Response:
+    """Describe the variables of a table, as JSON-stat without values."""
+    if format_of(call.parameters.plain.get("outputformat")) != "json-stat2":
+        raise ClientError("bad_parameter", name="outputFormat", known=["json-stat2"])
+    return _once(
+        call, "metadata", lambda: pxweb.metadata(call.table_service, language=call.language)
+    )
 
-    async def get_metadata(self, request: Request, table_id: str) -> Response:
-        """Describe its variables."""
-        plain = parameters_of(request, known=("lang", "outputformat")).plain
-        language = await self._open(request)
-        self._context.require_table(table_id)
-        if format_of(plain.get("outputformat")) != "json-stat2":
-            raise ClientError("bad_parameter", name="outputFormat", known=["json-stat2"])
-        table_service = self._table_service
-        return self._response(
-            request,
-            ("metadata", language),
-            lambda: pxweb.metadata(
-                table_service.service,
-                table_service.variables,
-                language=language,
-                measures=table_service.measures,
-            ),
-        )
 
-    async def get_codelist(self, request: Request, codelist_id: str) -> Response:
-        """List categories."""
-        parameters_of(request, known=("lang",))
-        language = await self._open(request)
-        table_service = self._table_service
-        for variable in table_service.variables.values():
-            if codelist_id in codelists_of(variable):
-                return self._response(
-                    request,
-                    ("codelist", codelist_id, language),
-                    partial(
-                        pxweb.codelist,
-                        table_service.service,
-                        variable,
-                        name=codelist_id,
-                        language=language,
-                    ),
-                )
-        known = [name for v in table_service.variables.values() for name in codelists_of(v)]
-        raise ClientError("no_codelist", name=codelist_id, known=known)
+async def get_codelist(call: Call) -> Response:
+    """List the categories of a variable, or of one of its levels."""
+    name = call.request.path_params["codelist_id"]
+    variables = call.table_service.variables.values()
+    variable = next((v for v in variables if name in codelists_of(v)), None)
+    if variable is None:
+        known = [listed for v in variables for listed in codelists_of(v)]
+        raise ClientError("no_codelist", name=name, known=known)
+    return _once(
+        call,
+        f"codelist {name}",
+        lambda: pxweb.codelist(call.table_service, variable, name=name, language=call.language),
+    )
 
-    async def get_config(self, request: Request) -> Response:
-        """Tell limits and abilities."""
-        parameters_of(request, known=("lang",))
-        language = await self._open(request)
-        table_service = self._table_service
-        return self._response(
-            request,
-            ("config", language),
-            lambda: pxweb.config(
-                table_service.service,
-                version=__version__,
-                most_cells=table_service.answerer.settings.maximum_cells,
-            ),
-        )
 
-    async def _open(self, request: Request) -> str:
-        """Let a caller read, and return the language."""
-        _, language = await self._context.enter(request, cost=0)
-        return language
+async def get_config(call: Call) -> Response:
+    """Limits and abilities."""
+    return answered(call.request, _json(pxweb.config(call.table_service), call.language))
 
-    def _response(
-        self, request: Request, key: tuple[str, ...], describe: Callable[[], Any]
-    ) -> Response:
-        """Answer with a description, which is written once."""
-        made = self._described.get(key)
-        if made is None:
-            made = self._described[key] = _json(describe(), key[-1])
-        return answered(request, made)
+
+def _once(call: Call, name: str, describe: Callable[[], Any]) -> Response:
+    """Answer with a description that takes time, which is written once."""
+    key = name, call.language
+    made = call.table_service.rendered.get(key)
+    if made is None:
+        made = _json(describe(), call.language)
+        call.table_service.rendered.put(key, made)
+    return answered(call.request, made)
 
 
 def _json(document: Any, language: str) -> Rendered:
@@ -150,14 +91,7 @@ def _json(document: Any, language: str) -> Rendered:
     )
 
 
-def _text(plain: Any, name: str, *, most: int) -> str:
-    text = str(plain.get(name, ""))
-    if len(text) > most:
-        raise ClientError("bad_parameter", name=name)
-    return text
-
-
-def _whole(plain: Any, name: str, *, default: int, most: int) -> int:
+def _whole(plain: Mapping[str, str], name: str, *, default: int, most: int) -> int:
     text = plain.get(name)
     if text is None:
         return default

@@ -5,50 +5,36 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ckm import __version__
 from ckm.formats import FORMATS
 from ckm.formats.json_stat.writer import category_of
-from ckm.service.answering.pxweb_selection import codelists_of
+from ckm.service.answering.pxweb_selection import CONTENTS, codelists_of
 from ckm.service.answering.words.messages import notice_of, say
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ckm.config.service.build import Service
     from ckm.service.answering.variables import Variable
+    from ckm.service.table_service import TableService
 
-__all__ = ["CONTENTS", "codelist", "config", "metadata", "table", "table_list"]
-
-CONTENTS = "ContentsCode"
-
-
-class _Links:
-    def __init__(self, language: str) -> None:
-        self.language = language
-
-    def to(self, rel: str, path: str) -> dict[str, str]:
-        mark = "&" if "?" in path else "?"
-        return {
-            "rel": rel,
-            "hreflang": self.language,
-            "href": f"{path}{mark}lang={self.language}",
-        }
+__all__ = ["codelist", "config", "metadata", "table", "table_list"]
 
 
-def table(
-    service: Service, variables: Mapping[str, Variable], *, language: str
-) -> dict[str, Any]:
+def _link(rel: str, path: str, language: str) -> dict[str, str]:
+    return {"rel": rel, "hreflang": language, "href": f"{path}?lang={language}"}
+
+
+def table(table_service: TableService, *, language: str) -> dict[str, Any]:
     """Describe the table of a service in a few lines.
 
     Parameters
     ----------
-    service, variables
+    table_service
         The service and what it offers.
     language
         ``"en"`` or ``"fr"``.
     """
-    links = _Links(language)
+    service = table_service.service
     path = f"/tables/{service.id}"
-    labels = [variable.offer.labels[language] for variable in variables.values()]
+    labels = [variable.offer.labels[language] for variable in table_service.variables.values()]
     said = service.description.get(language, "")
     return {
         "type": "Table",
@@ -64,16 +50,15 @@ def table(
         "discontinued": False,
         "source": service.source.get(language, ""),
         "links": [
-            links.to("self", path),
-            links.to("metadata", f"{path}/metadata"),
-            links.to("data", f"{path}/data"),
+            _link("self", path, language),
+            _link("metadata", f"{path}/metadata", language),
+            _link("data", f"{path}/data", language),
         ],
     }
 
 
 def table_list(
-    service: Service,
-    variables: Mapping[str, Variable],
+    table_service: TableService,
     *,
     language: str,
     query: str = "",
@@ -84,16 +69,15 @@ def table_list(
 
     Parameters
     ----------
-    service, variables, language
+    table_service, language
         As for `table`.
     query
         Words that the label must hold.
     page, size
         Which part of the list.
     """
-    found = [table(service, variables, language=language)]
+    found = [table(table_service, language=language)]
     found = [t for t in found if all(w in t["label"].lower() for w in query.lower().split())]
-    links = _Links(language)
     return {
         "language": language,
         "tables": found[(page - 1) * size : page * size],
@@ -104,18 +88,18 @@ def table_list(
             "totalPages": math.ceil(len(found) / size),
             "links": [],
         },
-        "links": [links.to("self", "/tables")],
+        "links": [_link("self", "/tables", language)],
     }
 
 
 def codelist(
-    service: Service, variable: Variable, *, name: str, language: str
+    table_service: TableService, variable: Variable, *, name: str, language: str
 ) -> dict[str, Any]:
     """Describe a code list.
 
     Parameters
     ----------
-    service, variable
+    table_service, variable
         The service, and the variable whose list it is.
     name
         The list.
@@ -127,7 +111,7 @@ def codelist(
         "id": name,
         "label": _list_label(variable, level, language),
         "language": language,
-        "languages": list(service.languages),
+        "languages": list(table_service.service.languages),
         "type": "Valueset",
         "elimination": level is None,
         "values": [
@@ -138,7 +122,7 @@ def codelist(
             }
             for rank in variable.ranks(level)
         ],
-        "links": [_Links(language).to("self", f"/codelists/{name}")],
+        "links": [_link("self", f"/codelists/{name}", language)],
     }
 
 
@@ -149,27 +133,19 @@ def _list_label(variable: Variable, level: int | None, language: str) -> str:
     return f"{label}: {variable.level_label(level, language)}"
 
 
-def metadata(
-    service: Service,
-    variables: Mapping[str, Variable],
-    *,
-    language: str,
-    measures: tuple[str, ...],
-) -> dict[str, Any]:
+def metadata(table_service: TableService, *, language: str) -> dict[str, Any]:
     """Describe all variables of a table as a JSON-stat dataset without values.
 
     Parameters
     ----------
-    service, variables, language
+    table_service, language
         As for `table`.
-    measures
-        ``"count"``, and ``"weighted"`` where there are weights.
     """
-    links = _Links(language)
+    service, measures = table_service.service, table_service.measures
     path = f"/tables/{service.id}"
     dimension = {
         name: _dimension(variable, language, is_mandatory=name in service.rules["mandatory"])
-        for name, variable in variables.items()
+        for name, variable in table_service.variables.items()
     }
     dimension[CONTENTS] = {
         "label": say("measure", language),
@@ -200,8 +176,8 @@ def metadata(
             "contact": [{"raw": service.contact}] if service.contact else [],
         },
         "link": {
-            "self": [{"href": links.to("self", f"{path}/metadata")["href"]}],
-            "data": [{"href": links.to("data", f"{path}/data")["href"]}],
+            "self": [{"href": f"{path}/metadata?lang={language}"}],
+            "data": [{"href": f"{path}/data?lang={language}"}],
         },
     }
 
@@ -224,7 +200,7 @@ def _dimension(variable: Variable, language: str, *, is_mandatory: bool) -> dict
                     "id": name,
                     "label": _list_label(variable, level, language),
                     "type": "Valueset",
-                    "links": [_Links(language).to("metadata", f"/codelists/{name}")],
+                    "links": [_link("metadata", f"/codelists/{name}", language)],
                 }
                 for name, level in codelists_of(variable).items()
             ],
@@ -232,18 +208,16 @@ def _dimension(variable: Variable, language: str, *, is_mandatory: bool) -> dict
     }
 
 
-def config(service: Service, *, version: str, most_cells: int | None) -> dict[str, Any]:
+def config(table_service: TableService) -> dict[str, Any]:
     """Describe the service's limits and abilities.
 
     Parameters
     ----------
-    service
+    table_service
         The service.
-    version
-        Version of the engine.
-    most_cells
-        Cells of an answer.
     """
+    service = table_service.service
+    most_cells = table_service.answerer.settings.maximum_cells
     names = {"en": "English", "fr": "Français"}
     notices = [
         {"key": language, "value": notice}
@@ -252,7 +226,7 @@ def config(service: Service, *, version: str, most_cells: int | None) -> dict[st
     ]
     return {
         "apiVersion": "2.0.0",
-        "appVersion": version,
+        "appVersion": __version__,
         "languages": [{"id": lang, "label": names[lang]} for lang in service.languages],
         "defaultLanguage": service.languages[0],
         "maxDataCells": most_cells if most_cells is not None else 2**31 - 1,

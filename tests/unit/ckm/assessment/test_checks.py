@@ -24,7 +24,7 @@ from ckm.errors import CheckFailedError
 from ckm.release.verdict import judge
 from ptable import NoiseSpec, PTable, solve
 from ptable.design.mechanisms import Mechanism
-from reports.catalogues.checks import CHECKS
+from reports.catalogues.release import CHECKS
 from reports.i18n.languages import words_of
 from tables import KeyQuality
 from tests.unit.ckm.assessment.support import (

@@ -433,11 +433,11 @@ def test_exit_70_names_type_and_place_of_a_bug_and_no_more(folder, monkeypatch):
     def broken(*_args, **_options):
         raise KeyError(VALUE)
 
-    monkeypatch.setattr("ckm.release.perturbed.write_manifest", broken)
+    monkeypatch.setattr("ckm.release.run.write_manifest", broken)
     result = run("release", "job.toml", "-o", "out")
     assert result.exit_code == 70
     assert failure_of(result).startswith("error: ckm stopped on a bug of its own: KeyError at ")
-    assert "ckm.release.perturbed:" in result.stderr
+    assert "ckm.release.run:" in result.stderr
     assert VALUE not in result.output
     assert "Traceback" not in result.output
     assert not (folder / "out").exists()
@@ -447,7 +447,7 @@ def test_exit_70_with_debugging_shows_the_traceback(folder, monkeypatch):
     def broken(*_args, **_options):
         raise KeyError
 
-    monkeypatch.setattr("ckm.release.perturbed.write_manifest", broken)
+    monkeypatch.setattr("ckm.release.run.write_manifest", broken)
     monkeypatch.setenv("CKM_DEBUG", "1")
     result = run("release", "job.toml", "-o", "out")
     assert result.exit_code == 70
@@ -458,7 +458,7 @@ def test_exit_70_for_a_broken_invariant_asks_for_a_report(folder, monkeypatch):
     def broken(*_args, **_options):
         raise InternalError("Two halves do not fit.")
 
-    monkeypatch.setattr("ckm.release.perturbed.write_manifest", broken)
+    monkeypatch.setattr("ckm.release.run.write_manifest", broken)
     result = run("release", "job.toml", "-o", "out")
     assert result.exit_code == 70
     assert "Two halves do not fit." in result.stderr

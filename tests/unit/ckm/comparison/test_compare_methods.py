@@ -31,7 +31,7 @@ from ckm.config.comparison.methods import read_comparanda
 from ckm.errors import ConfigError
 from ckm.release.job_inputs import load_ptable, load_secret, open_engine
 from reports import comparison_report
-from reports.catalogues.methods import CRITERIA, DETAILS, METHODS
+from reports.catalogues.comparison import CRITERIA, DETAILS, METHODS
 from reports.facts.methods import CriterionFact
 from reports.pages.methods import rating_of
 from risk.criteria.coded import CodedRecords, CubeRequest

@@ -11,7 +11,7 @@ from ckm.config import read_designs, read_job
 from ckm.demo.demo import write_register
 from ckm.demo.demo_texts import DESIGNS, JOB
 from reports import comparison_report
-from reports.catalogues.findings import FINDINGS
+from reports.catalogues.comparison import FINDINGS
 from reports.facts.release import LevelFact
 from risk.risk_map.catalogue import FIGURES
 from risk.risk_map.findings import Rules

@@ -150,10 +150,10 @@ def test_its_service_gives_the_numbers_of_its_tables(made):
 
     service = read_service(made.folder / "service.toml")
     assert service.job.ptable == read_job(made.folder / "job.toml").ptable
-    with open_table_service(service) as desk:
-        query = query_of_request(desk.variables, dimensions=["geo", "sex", "category"])
-        rules = dataclasses.replace(desk.answerer.settings, maximum_cells=None)
-        answer = desk.answerer.answer(query, settings=rules)
+    with open_table_service(service) as table_service:
+        query = query_of_request(table_service.variables, dimensions=["geo", "sex", "category"])
+        rules = dataclasses.replace(table_service.answerer.settings, maximum_cells=None)
+        answer = table_service.answerer.answer(query, settings=rules)
     served = {
         (row["geo"], row["sex"], row["category"]): row["count"]
         for row in answer.table.to_arrow().to_pylist()

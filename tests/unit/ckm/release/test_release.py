@@ -319,7 +319,7 @@ def test_an_interruption_leaves_nothing(job, folder, monkeypatch, error):
 
 def test_a_full_disk_is_told_in_words(job, folder, monkeypatch):
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    monkeypatch.setattr("ckm.release.perturbed.write_manifest", _raise(full))
+    monkeypatch.setattr("ckm.release.run.write_manifest", _raise(full))
     with pytest.raises(ReleaseError, match="The disk is full"):
         release(job, folder / "out")
     assert not (folder / "out").exists()

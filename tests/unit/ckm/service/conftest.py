@@ -116,7 +116,7 @@ class Web:
 
 
 class Served:
-    """A service that is open: its engine, its desk, its client."""
+    """A service that is open: its engine, its table service, its client."""
 
     def __init__(self, path, folder, **changes):
         self.service = replace(for_filters(read_service(path)), **changes)

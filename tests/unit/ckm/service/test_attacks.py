@@ -376,7 +376,7 @@ def test_who_may_not_filter_gets_single_categories_and_no_union_of_them(served):
 
 
 def replace_access(served, filters):
-    """Return the desk of a service that lets others filter."""
+    """Return the table service of a service that lets others filter."""
     access = replace(served.service.access, filters=filters)
     folder = served.service.job.path.parent / f"jobs-{filters}"
     return TableService(replace(served.service, access=access), served.answerer, folder=folder)

@@ -169,7 +169,7 @@ labels = { en = "Sex", fr = "Sexe" }
 
 @pytest.fixture
 def guarded(served, tmp_path, monkeypatch):
-    """Open a desk with tokens; give it, a right token, and a list of what was verified."""
+    """Open a table service with tokens; give it, a token, and a list of what was verified."""
     from ckm.service.access import tokens as access
     from ckm.service.table_service import TableService
 
@@ -178,7 +178,7 @@ def guarded(served, tmp_path, monkeypatch):
     limits = replace(served.service.limits, requests_per_hour=30)
     settings = replace(served.service.access, tokens=file.path)
     service = replace(served.service, access=settings, limits=limits)
-    table_service = TableService(service, served.answerer, folder=tmp_path / "desk")
+    table_service = TableService(service, served.answerer, folder=tmp_path / "service")
     verified, is_right = [], access._is_right
 
     def counted(hashed, secret):

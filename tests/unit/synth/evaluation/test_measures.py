@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from reports.catalogues.synthesis import FIGURES
 from synth import Category, Date, Real, Schema, Whole
 from synth.evaluation import EvaluationError, Kind, encode, evaluate, kinds_of, read_kinds
-from synth.evaluation.catalogue import MEASURES
 from synth.evaluation.controls import bootstrap, independent
 from synth.evaluation.evaluate import Plan
 from synth.evaluation.measures.association import (
@@ -390,13 +390,13 @@ def test_hostile_frames_give_figures_or_reasons_and_never_nan(name, side):
         kinds=kinds,
         plan=plan,
     )
-    assert {figure.name for figure in found.figures} == set(MEASURES)
+    assert {figure.name for figure in found.figures} == set(FIGURES)
     for figure in found.figures:
         numbers = [figure.value, *figure.controls.values()]
         assert all(number is None or np.isfinite(number) for number in numbers), figure
         assert (figure.value is None) == bool(figure.reason), figure
     found.to_json()
-    assert len(found.to_frame()) == len(MEASURES)
+    assert len(found.to_frame()) == len(FIGURES)
 
 
 def test_figures_do_not_depend_on_the_order_of_columns_in_other_frames():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import threading
@@ -11,7 +12,7 @@ import pytest
 import uvicorn
 
 from ckm.service.http.app import make_app
-from ckm.service.http.connection_limits import wire_of
+from ckm.service.http.connection_limits import limited
 from ckm.service.http.middleware import RequestLimits
 from ckm.service.process.metrics import Metrics
 
@@ -34,7 +35,7 @@ def serve():
     def start(app=app, **bounds):
         sock = socket.create_server(("127.0.0.1", 0))
         config = uvicorn.Config(
-            app, http=wire_of(**bounds), log_config=None, lifespan="off", ws="none"
+            **limited(app, **bounds), log_config=None, lifespan="off", ws="none"
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
@@ -102,8 +103,60 @@ def test_a_second_head_has_no_longer_than_the_first(serve):
     assert b"408" in told
 
 
+def test_a_head_that_begins_while_the_request_before_ends_has_no_longer(serve):
+    async def lingering(scope, receive, send):
+        await app(scope, receive, send)
+        await asyncio.sleep(0.5)
+
+    _, address = serve(lingering, head_s=0.5)
+    with socket.create_connection(address) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nhost: it\r\n\r\n")
+        assert answered(connection) == b"HTTP/1.1 200 OK"
+        connection.sendall(b"GET / HT")
+        assert ended(connection).startswith(b"HTTP/1.1 408")
+
+
+def test_bytes_that_are_no_http_end_a_connection_whatever_it_answers(serve):
+    waiting = threading.Event()
+
+    async def reading(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        waiting.set()
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    server, address = serve(reading)
+    chunked = b"POST / HTTP/1.1\r\nhost: it\r\ntransfer-encoding: chunked\r\n\r\n"
+    with socket.create_connection(address) as connection:
+        connection.sendall(chunked)
+        assert waiting.wait(60)
+        connection.sendall(b"no chunk\r\n")
+        ended(connection)
+    end = time.monotonic() + 60
+    while server.server_state.tasks and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not server.server_state.tasks
+
+
+def test_bytes_that_are_no_http_are_no_fault_of_the_service(serve, caplog):
+    guarded = RequestLimits(
+        app, languages=("en", "fr"), max_bytes=1000, seconds=60, metrics=Metrics()
+    )
+    server, address = serve(guarded)
+    with caplog.at_level("INFO", logger="ckm.service"):
+        with socket.create_connection(address) as connection:
+            head = b"GET / HTTP/1.1\r\nhost: it\r\ntransfer-encoding: chunked\r\n\r\n"
+            connection.sendall(head + b"no chunk\r\n")
+            assert ended(connection).startswith(b"HTTP/1.1 400")
+        end = time.monotonic() + 60
+        while server.server_state.tasks and time.monotonic() < end:
+            time.sleep(0.01)
+    said = [record.message for record in caplog.records if record.name == "ckm.service"]
+    assert said == ["request"]
+
+
 def test_a_body_that_nobody_reads_does_not_hold_a_connection_by_trickling(serve):
-    _, address = serve(body_s=0.5)
+    _, address = serve(head_s=0.5)
     with socket.create_connection(address) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nhost: it\r\ncontent-length: 60000\r\n\r\n")
         assert ended(connection, send=b"a").startswith(b"HTTP/1.1 200")
@@ -136,7 +189,7 @@ def test_a_caller_who_takes_an_answer_slowly_gets_all_of_it(serve):
 
 
 def test_more_connections_than_there_may_be_are_turned_away(serve):
-    _, address = serve(most=3)
+    _, address = serve(connections=3)
     with contextlib.ExitStack() as stack:
         for _ in range(3):
             held = stack.enter_context(socket.create_connection(address))
@@ -151,7 +204,7 @@ def test_more_connections_than_there_may_be_are_turned_away(serve):
 
 
 def test_connections_that_behave_are_kept(serve):
-    _, address = serve(head_s=0.4, body_s=0.4)
+    _, address = serve(head_s=0.4)
     with socket.create_connection(address) as connection:
         for _ in range(4):
             connection.sendall(b"POST / HTTP/1.1\r\nhost: it\r\ncontent-length: 2\r\n\r\nab")

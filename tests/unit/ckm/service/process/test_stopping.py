@@ -310,7 +310,7 @@ def test_jobs_of_a_process_that_died_have_failed_and_take_no_room(tmp_path):
     code = (
         "import os, sys; from pathlib import Path\n"
         "from ckm.service.jobs.job_store import Job, JobFolder\n"
-        "folder = JobFolder(Path(sys.argv[1]), most=2, most_bytes=9, most_s=9)\n"
+        "folder = JobFolder(Path(sys.argv[1]), most=2, max_bytes=9, max_s=9)\n"
         "job = Job.new('me'); folder.save(job); print(job.id)"
     )
     run = [sys.executable, "-c", code, str(tmp_path)]

@@ -1,0 +1,341 @@
+"""One run of a release, from its inputs to a folder that appears complete or not at all.
+
+Releases by noise, releases by suppression and swaps of records all go this way.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import time
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from ckm.errors import ReleaseError
+from ckm.release.files.manifest import (
+    FileRecord,
+    TableRecord,
+    describe_columns,
+    public_manifest,
+    record_file,
+    write_manifest,
+)
+from ckm.release.files.output_folder import check_target, new_folder, resolve_target
+from ckm.release.files.output_paths import refuse_foreign, refuse_overlap
+from ckm.release.files.table_files import TableFiles, in_formats
+from ckm.release.job_inputs import silent
+from ckm.versions import versions
+from tables.source.spill import SpillFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from ckm.config.job.job import Job
+    from ckm.engine.published_table import PublishedTable
+    from ckm.release.job_inputs import Step
+
+    Progress = Callable[[str, int, int], None]
+
+__all__ = ["InputFiles", "Release", "ReleaseRun", "facts_of_run"]
+
+logger = logging.getLogger(__name__)
+
+_Opened = TypeVar("_Opened")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """What a release did, or with a dry run would do.
+
+    Parameters
+    ----------
+    folder, tables
+        Where it lies, and the names of the tables.
+    cells
+        How many cells are published, suppressed ones among them.
+    seconds, is_dry_run
+        How long it took, and whether nothing was written.
+    measures
+        Of a release by suppression, for inside use only: what the internal manifest says of
+        each measure.
+    """
+
+    folder: Path
+    tables: tuple[str, ...]
+    cells: int
+    seconds: float
+    is_dry_run: bool
+    measures: tuple[Mapping[str, Any], ...] = ()
+
+
+class InputFiles:
+    """The files that a run reads, which must stay as they are until it has read them all.
+
+    Parameters
+    ----------
+    names
+        The files → what a manifest calls them.
+    """
+
+    def __init__(self, names: Mapping[Path, str]) -> None:
+        self._names = names
+        self._before = self._states()
+
+    def record(self, progress: Progress) -> tuple[FileRecord, ...]:
+        """Hash the files."""
+        total, done = sum(size for _, size in self._before), 0
+
+        def add(size: int) -> None:
+            nonlocal done
+            done += size
+            progress("fingerprint of the input", done // 1024, total // 1024)
+
+        with _reading():
+            return tuple(
+                record_file(path, name=name, progress=add) for path, name in self._names.items()
+            )
+
+    def require_rest(self) -> None:
+        """Refuse files that changed since the run began."""
+        if self._states() != self._before:
+            raise ReleaseError(
+                "The input changed while it was being read; nothing was written.",
+                hint="run it again when the data are at rest",
+            )
+
+    def _states(self) -> list[tuple[int, int]]:
+        with _reading():
+            stats = [path.stat() for path in self._names]
+        return [(stat.st_mtime_ns, stat.st_size) for stat in stats]
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Turn the system's errors of reading the input into ours."""
+    try:
+        yield
+    except OSError as error:
+        name = Path(error.filename).name if isinstance(error.filename, str) else "an input"
+        raise ReleaseError(
+            f"The input {name!r} cannot be read: {error.strerror}.",
+            hint="nothing was written; look at the file's permissions",
+        ) from None
+
+
+def facts_of_run(started: dt.datetime) -> dict[str, Any]:
+    """Return the versions and the times of a run that ends now, for its manifest."""
+    finished = dt.datetime.now(dt.UTC)
+    return {
+        "versions": versions(),
+        "times": {
+            "started": started.isoformat(timespec="seconds"),
+            "finished": finished.isoformat(timespec="seconds"),
+        },
+    }
+
+
+class ReleaseRun(ABC, Generic[_Opened]):
+    """One run of a job.
+
+    Parameters
+    ----------
+    job
+        The job.
+    formats
+        Formats of the tables; by default those of the job.
+    progress
+        Called with a stage, how much of it is done, and how much there is.
+    is_kept
+        False lets nothing of it appear.
+    """
+
+    kind: ClassVar[str]
+    #: What the log calls a release that is complete.
+    event: ClassVar[str]
+    #: Whether the numbers of its tables are the original ones.
+    is_original: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        job: Job,
+        *,
+        formats: Sequence[str] = (),
+        progress: Progress | None = None,
+        is_kept: bool = True,
+    ) -> None:
+        self.started = dt.datetime.now(dt.UTC)
+        self.job = in_formats(job, formats) if formats else job
+        self.options = "".join(f" --format {name}" for name in formats)
+        self.progress = progress or silent
+        self.is_kept = is_kept
+        self.files = TableFiles(self.job)
+        self.files.require_fit()
+        self.inputs = InputFiles({path: job.shown(path) for path in job.input_files()})
+        self.measures: tuple[Mapping[str, Any], ...] = ()
+
+    @abstractmethod
+    def opened(
+        self, *, step: Step, memory_limit: str | None, threads: int | None
+    ) -> AbstractContextManager[_Opened]:
+        """Open all that the run needs, and check that it fits together; read no row."""
+
+    @abstractmethod
+    def fill(self, public: Path, internal: Path, opened: _Opened) -> Sequence[TableRecord]:
+        """Write everything into the two folders of the draft."""
+
+    @abstractmethod
+    def tell_keys(self, step: Step) -> None:
+        """Tell what the look at the keys of the records found."""
+
+    def publish(self, internal: Path) -> None:
+        """Do what comes last before the folder appears."""
+
+    def release(
+        self,
+        out: Path | str,
+        *,
+        force: bool,
+        memory_limit: str | None,
+        threads: int | None,
+    ) -> Release:
+        """Make the folder; it appears complete or not at all."""
+        started = time.monotonic()
+        target = resolve_target(out)
+        may_replace = refuse_foreign if force else None
+        refuse_overlap(self.job, target)
+        check_target(target, may_replace)
+        with (
+            self.opened(step=silent, memory_limit=memory_limit, threads=threads) as opened,
+            new_folder(target, may_replace=may_replace, is_kept=self.is_kept) as folder,
+        ):
+            cells = self._write(folder, opened)
+        done = Release(
+            folder=Path(out),
+            tables=tuple(self.job.tables),
+            cells=cells,
+            seconds=time.monotonic() - started,
+            is_dry_run=not self.is_kept,
+            measures=self.measures,
+        )
+        if self.is_kept:
+            seconds = round(done.seconds, 3)
+            extra = {"tables": len(done.tables), "cells": cells, "seconds": seconds}
+            logger.info(self.event, extra=extra)
+        return done
+
+    def rehearse(
+        self, *, quick: bool, step: Step, memory_limit: str | None, threads: int | None
+    ) -> None:
+        """Do all of it in a private folder that goes again, telling what is found right."""
+        formats = ", ".join(self.job.output.formats)
+        step("formats checked", f"names and words fit into every format: {formats}")
+        place = SpillFolder()
+        try:
+            with self.opened(step=step, memory_limit=memory_limit, threads=threads) as opened:
+                if quick:
+                    return
+                with new_folder(place.path / "release", is_kept=False) as folder:
+                    cells = self._write(folder, opened)
+        finally:
+            place.remove()
+        self.tell_keys(step)
+        step("release checked", f"the release can be made: {cells:,} cells")
+
+    def _write(self, folder: Path, opened: _Opened) -> int:
+        """Fill the draft folder; return the number of published cells."""
+        public, internal = folder / "public", folder / "internal"
+        internal.mkdir(mode=0o700)
+        public.mkdir()
+        (internal / "job.toml").write_bytes(self.job.text.encode())
+        tables = self.fill(public, internal, opened)
+        for path in internal.iterdir():
+            path.chmod(0o600)
+        if self.is_kept:
+            self.publish(internal)
+        return sum(table.rows for table in tables)
+
+    def write_table(
+        self, public: Path, name: str, table: PublishedTable, *, seconds: float = 0.0
+    ) -> TableRecord:
+        """Write a table in each format; `seconds` is what it took so far."""
+        started = time.monotonic()
+        paths = self.files.write(public, name, table)
+        files = tuple(record_file(path, name=path.name) for path in paths)
+        dimensions = self.job.tables[name].dimensions
+        nested = {n: h for n, h in self.job.hierarchies.items() if n in dimensions}
+        return TableRecord(
+            name=name,
+            title=self._title(name),
+            rows=table.n_rows,
+            columns=describe_columns(
+                table,
+                nested,
+                total_label=self.job.output.total_label,
+                is_original=self.is_original,
+            ),
+            files=files,
+            seconds=seconds + time.monotonic() - started,
+        )
+
+    def _title(self, table: str = "") -> str | Mapping[str, str] | None:
+        return self.job.title_of(table, languages=self.job.output.languages) or None
+
+    def public_manifest(
+        self,
+        tables: Sequence[TableRecord],
+        *,
+        method: Sequence[str],
+        report: Sequence[FileRecord] = (),
+    ) -> dict[str, Any]:
+        """Return what anybody may know."""
+        return public_manifest(tables, title=self._title(), report=report, method=method)
+
+    def write_internal_manifest(
+        self,
+        internal: Path,
+        tables: Sequence[TableRecord],
+        inputs: Sequence[FileRecord],
+        *,
+        job: Mapping[str, Any],
+        method: Mapping[str, Any],
+        inside: Mapping[str, Any],
+        first: Mapping[str, str] | None = None,
+        last: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Write what the office needs to explain and repeat the release.
+
+        Parameters
+        ----------
+        internal
+            The folder to write it to.
+        tables, inputs
+            What was published, and the files that the numbers depend on.
+        job
+            What there is to tell of the job beside its formats.
+        method, inside, first, last
+            What a kind of release tells of its method, of its other files inside, before
+            everything else, and after it.
+        """
+        public = sorted((internal.parent / "public").iterdir())
+        manifest = {
+            "kind": self.kind,
+            "schema": 1,
+            **(first or {}),
+            "job": {**job, "formats": list(self.job.output.formats)},
+            "inputs": [asdict(file) for file in inputs],
+            **method,
+            "tables": [
+                {"name": table.name, "cells": table.rows, "seconds": round(table.seconds, 3)}
+                for table in tables
+            ],
+            "public": [asdict(record_file(path, name=path.name)) for path in public],
+            **inside,
+            **facts_of_run(self.started),
+            **(last or {}),
+        }
+        write_manifest(internal / "manifest.json", manifest)
+        return manifest

@@ -1,0 +1,27 @@
+"""Word lists and other data that lie beside the modules that read them."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["read_data"]
+
+
+def read_data(package: str, name: str) -> dict[str, Any]:
+    """Read a TOML file of a package.
+
+    Parameters
+    ----------
+    package
+        The package that it lies in.
+    name
+        Its name.
+
+    Examples
+    --------
+    >>> read_data("risk.utility", "measures.toml")["measures"]["max_abs"]["unit"]
+    'counts'
+    """
+    return tomllib.loads(files(package).joinpath(name).read_text(encoding="utf-8"))

@@ -1,0 +1,36 @@
+"""The words of a comparison: rival methods, their criteria, and what was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reports.catalogues.word_lists import WordLists
+
+__all__ = ["CRITERIA", "DETAILS", "DRAWN", "FINDINGS", "METHODS", "CriterionWords"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionWords:
+    """A criterion in words.
+
+    Parameters
+    ----------
+    heading
+        Short, for a column.
+    meaning
+        A sentence or two.
+    better
+        Whether a larger share is better, a smaller one, or neither.
+    """
+
+    heading: str
+    meaning: str
+    better: str = "more"
+
+
+_WORDS = WordLists("comparison")
+METHODS = _WORDS.texts("methods")
+CRITERIA = _WORDS.entries("criteria", CriterionWords)
+DETAILS = _WORDS.sentences("details")
+DRAWN = _WORDS.sentences("drawn")
+FINDINGS = _WORDS.sentences("findings")

@@ -1,0 +1,78 @@
+"""The words of a release: checks, attacks, priors and references."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reports.catalogues.word_lists import WordLists
+
+if TYPE_CHECKING:
+    from reports.catalogues.wording import Sentence
+
+__all__ = [
+    "ATTACKS",
+    "ATTACK_SETTINGS",
+    "CHECKS",
+    "OWN_PRIORS",
+    "PRIORS",
+    "REFERENCES",
+    "AttackWords",
+    "CheckWords",
+    "Reference",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckWords:
+    """What a check is called, asks and finds.
+
+    Parameters
+    ----------
+    name
+        Its name on a page.
+    public
+        What it asks, without any number.
+    rule, found
+        What it asks and what it found, with the numbers of `allowed` and `found`.
+    rule_of_nothing
+        What it asks where all numbers of `allowed` are 0; empty where `rule` says it as well.
+    found_otherwise
+        What it found where a number of `found` does not exist.
+    """
+
+    name: str
+    public: str
+    rule: Sentence
+    found: Sentence
+    rule_of_nothing: str = ""
+    found_otherwise: Sentence | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttackWords:
+    """What an attack is called, assumes and wins, and the names of its references."""
+
+    name: str
+    assumption: str
+    target: str
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A source: authors and year, where it appeared, the language of its title, its address."""
+
+    short: str
+    text: str
+    language: str = "en"
+    link: str = ""
+
+
+_WORDS = WordLists("release")
+CHECKS = _WORDS.entries("checks", CheckWords)
+ATTACKS = _WORDS.entries("attacks", AttackWords)
+ATTACK_SETTINGS = _WORDS.texts("attack_settings")
+PRIORS = _WORDS.texts("priors")
+OWN_PRIORS = _WORDS.texts("own_priors")
+REFERENCES = _WORDS.entries("references", Reference)
