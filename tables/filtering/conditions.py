@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Condition", "conditions_of", "members"]
 
 _MAX_RANGES = 32
+_MAX_JUDGED = 64  # comparisons in one query
 _LEAF_BYTES, _JOIN_BYTES = 320, 160  # of the objects, without the categories
 _FLIPPED: dict[str, Literal["and", "or"]] = {"and": "or", "or": "and"}
 
