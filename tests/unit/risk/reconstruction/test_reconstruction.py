@@ -180,6 +180,7 @@ def test_neither_counts_nor_intervals_show_in_a_repr():
 # Reference shares to two or three decimals; their subsets hold each person with probability
 # 0.3, which the linear theory below recovers. Three standard errors and half a unit of the last
 # decimal: a right program fails each line less than 3 times in 1,000.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "variance", "n_people", "times", "reference"),
     [
