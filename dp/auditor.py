@@ -113,9 +113,7 @@ def audit(
     """
     runs = checked_count(runs, "runs", least=20)
     delta = checked_delta(delta, may_be_zero=True)
-    error = checked_probability(error, "error")
-    if not 0 < error < 1:
-        raise DPError(f"error must lie between 0 and 1, not {error:g}.")
+    error = checked_probability(error, "error", is_open=True)
     samples = [_sample(source, runs) for source in (first, second)]
     half = runs // 2
     found = []

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from dp.errors import DPError
+from footing.checks import Limits, require_integer, require_number
 
 __all__ = [
     "checked_count",
@@ -31,10 +30,7 @@ def checked_positive(value: float, name: str) -> float:
     >>> checked_positive(2, "scale")
     2.0
     """
-    number = _number(value, name)
-    if not (math.isfinite(number) and number > 0):
-        raise DPError(f"{name} must be positive and finite, not {value!r}.")
-    return number
+    return require_number(value, name, error=DPError, above=0)
 
 
 def checked_epsilon(value: float, *, may_be_zero: bool = False) -> float:
@@ -52,13 +48,10 @@ def checked_epsilon(value: float, *, may_be_zero: bool = False) -> float:
     >>> checked_epsilon(0.5)
     0.5
     """
-    number = _number(value, "epsilon")
-    if not math.isfinite(number) or number < 0 or (number == 0 and not may_be_zero):
-        raise DPError(
-            f"epsilon must be positive and finite, not {value!r}.",
-            hint="0.01 to 1 is usual for statistics",
-        )
-    return number
+    least: Limits = {"minimum": 0} if may_be_zero else {"above": 0}
+    return require_number(
+        value, "epsilon", error=DPError, hint="0.01 to 1 is usual for statistics", **least
+    )
 
 
 def checked_loss(value: float, name: str) -> float:
@@ -76,10 +69,7 @@ def checked_loss(value: float, name: str) -> float:
     >>> checked_loss(float("inf"), "rho")
     inf
     """
-    number = _number(value, name)
-    if number < 0:
-        raise DPError(f"{name} must be 0 or more, not {value!r}.")
-    return number
+    return require_number(value, name, error=DPError, minimum=0, may_be_infinite=True)
 
 
 def checked_delta(value: float, *, may_be_zero: bool = False) -> float:
@@ -97,16 +87,12 @@ def checked_delta(value: float, *, may_be_zero: bool = False) -> float:
     >>> checked_delta(1e-5)
     1e-05
     """
-    number = _number(value, "delta")
-    if not 0 <= number < 1 or (number == 0 and not may_be_zero):
-        raise DPError(
-            f"delta must lie between 0 and 1, not {value!r}.",
-            hint="take much less than 1 / number of people, 1e-6 for instance",
-        )
-    return number
+    ends: Limits = {"minimum": 0, "below": 1} if may_be_zero else {"above": 0, "below": 1}
+    way = "take much less than 1 / number of people, 1e-6 for instance"
+    return require_number(value, "delta", error=DPError, hint=way, **ends)
 
 
-def checked_probability(value: float, name: str) -> float:
+def checked_probability(value: float, name: str, *, is_open: bool = False) -> float:
     """Return a number from 0 to 1.
 
     Parameters
@@ -115,16 +101,16 @@ def checked_probability(value: float, name: str) -> float:
         The number.
     name
         What it is, for the error.
+    is_open
+        Whether 0 and 1 will not do.
 
     Examples
     --------
     >>> checked_probability(0.5, "prior")
     0.5
     """
-    number = _number(value, name)
-    if not 0 <= number <= 1:
-        raise DPError(f"{name} must lie between 0 and 1, not {value!r}.")
-    return number
+    ends: Limits = {"above": 0, "below": 1} if is_open else {"minimum": 0, "maximum": 1}
+    return require_number(value, name, error=DPError, **ends)
 
 
 def checked_count(value: int, name: str, *, least: int = 1) -> int:
@@ -144,18 +130,4 @@ def checked_count(value: int, name: str, *, least: int = 1) -> int:
     >>> checked_count(3, "times")
     3
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
-        raise DPError(f"{name} must be a whole number from {least}, not {value!r}.")
-    return int(value)
-
-
-def _number(value: float, name: str) -> float:
-    if isinstance(value, (bool, str, bytes)):
-        raise DPError(f"{name} must be a number, not {value!r}.")
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise DPError(f"{name} must be a number, not {value!r}.") from None
-    if math.isnan(number):
-        raise DPError(f"{name} must be a number, not NaN.")
-    return number
+    return require_integer(value, name, error=DPError, minimum=least)

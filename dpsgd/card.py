@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dp.adjacency import Adjacency
 from dpsgd.accounting.cost import Sampling
 from dpsgd.errors import DPSGDError
+from footing.checks import require_integer
 
 if TYPE_CHECKING:
     from dpsgd.plan import Plan
@@ -203,8 +204,7 @@ def card_of(
     >>> round(one.epsilon, 2), round(ten.epsilon, 2), ten.tuning
     (1.97, 7.28, 'all trials count')
     """
-    if not 1 <= trials <= _MAX_TRIALS:
-        raise DPSGDError(f"trials must lie between 1 and {_MAX_TRIALS:,}, not {trials!r}.")
+    require_integer(trials, "trials", error=DPSGDError, minimum=1, maximum=_MAX_TRIALS)
     cost = plan.cost(trials * plan.steps)
     if not math.isfinite(cost.epsilon):
         raise DPSGDError(

@@ -14,6 +14,7 @@ from dpsgd.accounting.cost import Sampling
 from dpsgd.accounting.published import PUBLISHED
 from dpsgd.accounting.sensitivity import BATCHES, NOISES, Choices, study
 from dpsgd.audits.bounds import Ceiling
+from reports.facts.copying import fact_of
 from reports.facts.training import (
     AuditFacts,
     CardFacts,
@@ -38,15 +39,14 @@ if TYPE_CHECKING:
 
     from dpsgd.accounting.sensitivity import Series
     from dpsgd.audits.evidence import Evidence
-    from dpsgd.audits.inversion import AttributeInversion
-    from dpsgd.audits.rates import AttackRates
-    from dpsgd.audits.rebuilding import Rebuilt
     from dpsgd.card import PrivacyCard
     from dpsgd.plan import Plan
     from dpsgd.sweeps.sweep import Outcome
 
 __all__ = ["audit_facts", "card_facts", "choices_of", "study_facts", "sweep_facts"]
 
+#: What a promise holds for.
+_HOLDS = ("sampling", "adjacency", "unit")
 _CURVE = tuple(10 ** (place / 10 - 4) for place in range(41))
 
 
@@ -103,32 +103,21 @@ def study_facts(
         noises=(*NOISES, base.noise_multiplier),
     )
     cost = base.cost()
-    return StudyFacts(
+    return fact_of(
+        StudyFacts,
+        found,
+        base,
         title=title,
         version=version,
-        dataset_size=base.dataset_size,
-        batch_size=base.batch_size,
-        noise_multiplier=base.noise_multiplier,
-        epochs=base.epochs,
-        delta=base.delta,
         steps=cost.steps,
         sampling_rate=cost.sampling_rate,
-        epsilon=found.epsilon,
-        order=found.order,
         series=tuple(_series(series) for series in found.series),
-        batches=found.batches,
-        noises=found.noises,
-        surface=found.surface,
         claims=_claims(base, found.epsilon),
         published=tuple(
-            PublishedRunFact(
-                batch_size=run.batch_size,
-                noise_multiplier=run.noise_multiplier,
-                epochs=run.epochs,
-                printed=run.printed,
-                accuracy=run.accuracy,
+            fact_of(
+                PublishedRunFact,
+                run,
                 epsilon=run.epsilon(),
-                corrected_noise=run.corrected_noise,
                 corrected=run.epsilon(run.corrected_noise) if run.corrected_noise else None,
             )
             for run in PUBLISHED
@@ -141,26 +130,17 @@ def _series(series: Series) -> SeriesFact:
     return SeriesFact(
         name=series.name,
         points=tuple(
-            PointFact(
-                value=point.value,
-                epsilon=point.epsilon,
-                order=point.order,
-                is_at_edge=point.is_at_edge,
-            )
-            for point in series.points
-            if math.isfinite(point.epsilon)
+            fact_of(PointFact, point) for point in series.points if math.isfinite(point.epsilon)
         ),
     )
 
 
 def _claims(base: Choices, usual: float) -> tuple[ClaimFact, ...]:
     return tuple(
-        ClaimFact(
+        fact_of(
+            ClaimFact,
+            claim,
             epsilon=_finite(claim.epsilon),
-            sampling=str(claim.sampling),
-            adjacency=str(claim.adjacency),
-            account=claim.account,
-            worth=claim.worth,
             times=_finite(claim.epsilon / usual) if usual > 0 else None,
         )
         for sampling in Sampling
@@ -177,12 +157,10 @@ def _claims(base: Choices, usual: float) -> tuple[ClaimFact, ...]:
 
 def _plan(plan: Plan) -> PlanFact:
     cost = plan.cost()
-    return PlanFact(
+    return fact_of(
+        PlanFact,
+        cost,
         epsilon=_finite(cost.epsilon),
-        delta=cost.delta,
-        sampling=str(cost.sampling),
-        adjacency=str(cost.adjacency),
-        unit=cost.unit,
         account=cost.accountant,
         steps=plan.steps,
         sampling_rate=plan.sampling_rate,
@@ -263,16 +241,12 @@ def _outcome(one: Outcome, several: Sequence[Outcome]) -> OutcomeFact:
 
         half = float(t.ppf(0.975, one.runs - 1)) * one.sd / math.sqrt(one.runs)
         low, high = max(0.0, one.mean - half), min(1.0, one.mean + half)
-    return OutcomeFact(
-        choices=dict(one.choices),
-        is_private=one.is_private,
-        runs=one.runs,
-        mean=one.mean,
-        sd=one.sd,
+    return fact_of(
+        OutcomeFact,
+        one,
         low=low,
         high=high,
         epsilon=None if one.epsilon is None else _finite(one.epsilon),
-        times_chance=one.times_chance,
         is_front=_is_front(one, several),
     )
 
@@ -317,78 +291,27 @@ def _model(found: Evidence) -> ModelFact:
     if found.epsilon is not None and found.delta is not None:
         ceiling = Ceiling(epsilon=found.epsilon, delta=found.delta)
         curve = tuple((rate, ceiling.true_positive_rate(min(1.0, rate))) for rate in _CURVE)
-    bound = found.one_run
-    is_promised = found.epsilon is not None
-    return ModelFact(
-        name=found.name,
-        epsilon=found.epsilon,
-        delta=found.delta,
-        sampling=str(found.sampling) if is_promised else "",
-        adjacency=str(found.adjacency) if is_promised else "",
-        unit=found.unit if is_promised else "",
-        shadows=found.shadows,
-        attacks=tuple(_attack(name, rates) for name, rates in found.attacks.items()),
-        one_run=None
-        if bound is None
-        else OneRunFact(
-            epsilon=bound.epsilon,
-            canaries=bound.canaries,
-            guesses=bound.guesses,
-            right=bound.right,
-            error=bound.error,
-        ),
-        inversions=_inversions(found),
-        ceiling=curve,
-        is_refuted=found.is_refuted,
-    )
-
-
-def _attack(name: str, found: AttackRates) -> MembershipFact:
-    return MembershipFact(
-        name=name,
-        members=found.members,
-        others=found.others,
-        auc=found.auc,
-        advantage=found.advantage,
-        rates=tuple(
-            RateFact(
-                false_positive_rate=rate.false_positive_rate,
-                true_positive_rate=rate.true_positive_rate,
-                low=rate.low,
-                high=rate.high,
-                ceiling=rate.ceiling,
+    holds = {} if found.epsilon is not None else dict.fromkeys(_HOLDS, "")
+    return fact_of(
+        ModelFact,
+        found,
+        attacks=tuple(
+            fact_of(
+                MembershipFact,
+                attack,
+                name=name,
+                rates=tuple(fact_of(RateFact, rate) for rate in attack.rates),
             )
-            for rate in found.rates
+            for name, attack in found.attacks.items()
         ),
-        curve=found.curve,
-        advantage_ceiling=found.advantage_ceiling,
-        is_above=found.is_above,
-    )
-
-
-def _inversions(found: Evidence) -> tuple[InversionFact, ...]:
-    made = []
-    if found.attribute is not None:
-        made.append(_inversion("attribute", found.attribute, found.attribute.baseline))
-    if found.gradient is not None:
-        made.append(_inversion("gradient", found.gradient, None))
-    return tuple(made)
-
-
-def _inversion(
-    name: str, one: AttributeInversion | Rebuilt, baseline: float | None
-) -> InversionFact:
-    return InversionFact(
-        name=name,
-        members=one.members,
-        members_low=one.members_low,
-        members_high=one.members_high,
-        others=one.others,
-        others_low=one.others_low,
-        others_high=one.others_high,
-        baseline=baseline,
-        ceiling=one.ceiling,
-        is_above=one.is_above,
+        one_run=None if found.one_run is None else fact_of(OneRunFact, found.one_run),
+        inversions=tuple(
+            fact_of(InversionFact, one, name=name)
+            for name, one in (("attribute", found.attribute), ("gradient", found.gradient))
+            if one is not None
+        ),
+        ceiling=curve,
+        **holds,
     )
 
 
@@ -428,39 +351,18 @@ def card_facts(card: PrivacyCard, *, title: str = "", version: str) -> CardFacts
         )
     )
     member = means.membership or means.value
-    return CardFacts(
+    return fact_of(
+        CardFacts,
+        card,
+        means,
         title=title,
         version=version,
-        epsilon=card.epsilon,
-        delta=card.delta,
-        unit=card.unit,
-        records_per_unit=card.records_per_unit,
-        adjacency=str(card.adjacency),
-        sampling=str(card.sampling),
-        accounted_sampling=str(card.accounted_sampling),
-        accountant=card.accountant,
-        sampling_rate=card.sampling_rate,
-        noise_multiplier=card.noise_multiplier,
-        clipping_norm=card.clipping_norm,
-        steps=card.steps,
-        expected_batch=card.expected_batch,
-        clipping=card.clipping,
-        released=card.released,
-        data=card.data,
-        touches=card.touches,
-        trials=card.trials,
-        tuning=card.tuning,
-        randomness=card.randomness,
-        limits=card.limits,
-        doubts=card.doubts,
         odds=(_finite(member.factor), _finite(means.value.factor)),
         chances=(member.chance, means.value.chance),
         beliefs=tuple(
             (*one, *other[1:])
             for one, other in zip(member.beliefs, means.value.beliefs, strict=True)
         ),
-        rates=means.rates,
-        advantage=means.advantage,
     )
 
 

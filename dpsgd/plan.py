@@ -15,6 +15,7 @@ from dp import Adjacency
 from dpsgd.accounting.cost import Cost, Sampling, check_neighbours, cost_of, noise_for
 from dpsgd.errors import PlanError
 from dpsgd.schema import Schema
+from footing.checks import require_integer, require_number
 
 __all__ = ["AdaptiveClipping", "Plan"]
 
@@ -46,9 +47,9 @@ class AdaptiveClipping:
     count_noise: float = 10.0
 
     def __post_init__(self) -> None:
-        _check_between("quantile", self.quantile, 0, 1)
+        require_number(self.quantile, "quantile", error=PlanError, above=0, below=1)
         for name in ("rate", "count_noise"):
-            _check_positive(name, getattr(self, name))
+            require_number(getattr(self, name), name, error=PlanError, above=0)
 
     def gradient_noise(self, noise_multiplier: float) -> float:
         """Return the noise multiplier of the gradients that leaves the whole as stated.
@@ -141,21 +142,20 @@ class Plan:
     def __post_init__(self) -> None:
         _to_enumerations(self)
         for name in ("dataset_size", "steps", "augmentations"):
-            _check_whole(name, getattr(self, name))
-        _check_between("sampling_rate", self.sampling_rate, 0, 1, is_high_open=False)
-        _check_between("delta", self.delta, 0, 1)
+            _integer(getattr(self, name), name)
+        require_number(self.sampling_rate, "sampling_rate", error=PlanError, above=0, maximum=1)
+        require_number(self.delta, "delta", error=PlanError, above=0, below=1)
         if self.delta >= 1 / self.dataset_size:
             raise PlanError(
                 f"delta must lie below 1 / {self.dataset_size}, not be {self.delta:g}.",
                 hint="a mechanism that publishes somebody's record may have such a delta",
             )
-        if not (math.isfinite(self.noise_multiplier) and self.noise_multiplier >= 0):
-            raise PlanError("noise_multiplier must be finite and 0 or more.")
+        require_number(self.noise_multiplier, "noise_multiplier", error=PlanError, minimum=0)
         _check_clipping(self)
         if self.epsilon is not None:
-            _check_positive("epsilon", self.epsilon)
+            require_number(self.epsilon, "epsilon", error=PlanError, above=0)
         if self.seed is not None:
-            _check_whole("seed", self.seed, least=0)
+            _integer(self.seed, "seed", minimum=0)
         if not self.unit.strip():
             raise PlanError("unit must name who is protected.", hint="for example 'person'")
         check_neighbours(self.sampling, self.adjacency)
@@ -244,7 +244,7 @@ class Plan:
         0.05
         """
         for name, value in (("dataset_size", dataset_size), ("batch_size", batch_size)):
-            _check_whole(name, value)
+            _integer(value, name)
         if batch_size > dataset_size:
             raise PlanError(
                 f"batch_size must not exceed dataset_size, but {batch_size} exceeds "
@@ -312,7 +312,7 @@ class Plan:
             noise_multiplier=self.noise_multiplier
             if math.isfinite(self.clipping_norm)
             else 0.0,
-            steps=self.steps if steps is None else _whole("steps", steps, least=0),
+            steps=self.steps if steps is None else _integer(steps, "steps", minimum=0),
             delta=self.delta,
             adjacency=self.adjacency,
             sampling=self.sampling,
@@ -404,16 +404,20 @@ def _steps(steps: int | None, epochs: float | None, batches: int) -> int:
     if (steps is None) == (epochs is None):
         raise PlanError("A plan has steps or epochs.", hint="give one of the two")
     if steps is not None:
-        return _whole("steps", steps)
-    _check_positive("epochs", epochs)
-    return math.ceil(float(epochs or 0) * batches - 1e-9)
+        return _integer(steps, "steps")
+    passes = require_number(epochs, "epochs", error=PlanError, above=0)
+    return math.ceil(passes * batches - 1e-9)
 
 
 def _check_clipping(plan: Plan) -> None:
-    if not plan.clipping_norm > 0:
-        raise PlanError(
-            f"clipping_norm must be positive, not {plan.clipping_norm!r}.", hint="1 is usual"
-        )
+    require_number(
+        plan.clipping_norm,
+        "clipping_norm",
+        error=PlanError,
+        hint="1 is usual",
+        above=0,
+        may_be_infinite=True,
+    )
     if math.isinf(plan.clipping_norm) and (plan.noise_multiplier or plan.adaptive):
         raise PlanError(
             "Without clipping no noise is enough.",
@@ -434,26 +438,5 @@ def _check_batch(plan: Plan) -> None:
         )
 
 
-def _whole(name: str, value: Any, *, least: int = 1) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise PlanError(f"{name} must be a whole number from {least}, not {value!r}.")
-    if not least <= int(value) <= _LARGEST:
-        raise PlanError(f"{name} must be a whole number from {least}, not {value!r}.")
-    return int(value)
-
-
-def _check_whole(name: str, value: Any, *, least: int = 1) -> None:
-    _whole(name, value, least=least)
-
-
-def _check_positive(name: str, value: Any) -> None:
-    if isinstance(value, (bool, str)) or not (math.isfinite(value) and value > 0):
-        raise PlanError(f"{name} must be positive and finite, not {value!r}.")
-
-
-def _check_between(
-    name: str, value: float, low: float, high: float, *, is_high_open: bool = True
-) -> None:
-    is_in = low < value < high or (value == high and not is_high_open)
-    if isinstance(value, (bool, str)) or not is_in:
-        raise PlanError(f"{name} must lie between {low:g} and {high:g}, not {value!r}.")
+def _integer(value: Any, name: str, *, minimum: int = 1) -> int:
+    return require_integer(value, name, error=PlanError, minimum=minimum, maximum=_LARGEST)

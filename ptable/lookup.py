@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.checks import require_integer
 from ptable.errors import PTableError
 
 if TYPE_CHECKING:
@@ -87,15 +87,9 @@ class KeyIndex:
         >>> KeyIndex.build(table, 10).uppers[1].tolist()
         [4]
         """
-        if (
-            isinstance(key_range, bool)
-            or not isinstance(key_range, Integral)
-            or not 2 <= key_range <= 2**64
-        ):
-            raise PTableError(
-                f"key_range must be an integer from 2 to 2**64, not {key_range!r}."
-            )
-        keys = int(key_range)
+        keys = require_integer(
+            key_range, "key_range", error=PTableError, minimum=2, maximum=2**64
+        )
         ends = [
             [-(-upper * keys // table.key_range) for upper in uppers] for uppers in table.upper
         ]

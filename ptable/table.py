@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from footing.checks import is_integer, problems_of, require_integer
 from ptable.errors import PTableError, PTableWarning
 from ptable.lookup import KeyIndex, cycle_length, look_up
 
@@ -90,15 +90,10 @@ class PTable:
     _indexes: dict[int, KeyIndex] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.key_range, bool)
-            or not isinstance(self.key_range, Integral)
-            or not 2 <= self.key_range <= 2**64
-        ):
-            raise PTableError(
-                f"key_range must be an integer from 2 to 2**64, not {self.key_range!r}."
-            )
-        object.__setattr__(self, "key_range", int(self.key_range))
+        keys = require_integer(
+            self.key_range, "key_range", error=PTableError, minimum=2, maximum=2**64
+        )
+        object.__setattr__(self, "key_range", keys)
         problems = self._layout_problems()
         if not isinstance(self.label, str):
             problems.append(f"label must be text, not a {type(self.label).__name__}")
@@ -118,13 +113,13 @@ class PTable:
         cycle_length(self.large_counts, n_rows=len(self.noise))
 
     def _layout_problems(self) -> list[str]:
-        if not _is_integer(self.step) or self.step < 1:
-            return [f"step must be an integer of at least 1, not {self.step!r}"]
+        if problems := problems_of(self.step, "step", is_whole=True, minimum=1):
+            return problems
         object.__setattr__(self, "step", int(self.step))
         if self.anchors is None:
             return []
         anchors = tuple(self.anchors)
-        rises = all(map(_is_integer, anchors)) and all(a < b for a, b in pairwise(anchors))
+        rises = all(map(is_integer, anchors)) and all(a < b for a, b in pairwise(anchors))
         if not rises or anchors[:1] != (0,) or len(anchors) != len(self.noise):
             return ["anchors must be one rising count per row, from 0 on"]
         is_plain = anchors == tuple(range(len(anchors)))
@@ -137,7 +132,7 @@ class PTable:
         return range(len(self.noise)) if self.anchors is None else self.anchors
 
     def _place(self, count: int) -> int:
-        is_count = _is_integer(count)
+        is_count = is_integer(count)
         if is_count and self.anchors is None and 0 <= count < len(self.noise):
             return count
         if is_count and self.anchors is not None and count in self.anchors:
@@ -658,7 +653,7 @@ def _row_problems(
             problems.append(f"the row of count {count} needs one threshold per noise value")
             continue
         both = (*values, *ends)
-        if not set(map(type, both)) <= {int} and not all(map(_is_integer, both)):
+        if not set(map(type, both)) <= {int} and not all(map(is_integer, both)):
             problems.append(f"the row of count {count} must hold integers only")
             continue
         if ends[-1] != key_range:
@@ -673,10 +668,6 @@ def _row_problems(
             lowest = count + Fraction(int(min(values)), step)
             problems.append(f"count {count} would be published as {float(lowest):g}")
     return problems
-
-
-def _is_integer(number: object) -> bool:
-    return isinstance(number, Integral) and not isinstance(number, bool)
 
 
 def _canonical(

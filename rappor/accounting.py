@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.checks import require_integer, require_number
 from rappor.errors import RapporError
 
 if TYPE_CHECKING:
@@ -68,8 +69,7 @@ def reports_until(parameters: Parameters, *, share: float) -> int:
     >>> reports_until(paper, share=0.99)
     12
     """
-    if not 0 < share < 1:
-        raise RapporError(f"share must lie between 0 and 1, not {share!r}.")
+    require_number(share, "share", error=RapporError, above=0, below=1)
     limit = share * parameters.epsilon_permanent
     if math.isinf(limit):
         raise RapporError(
@@ -150,8 +150,7 @@ def bit_losses(parameters: Parameters, *, reports: int) -> tuple[float, float]:
     >>> [round(loss, 4) for loss in bit_losses(answers, reports=1)]
     [1.0986, 1.0986]
     """
-    if not _is_whole(reports) or reports < 0:
-        raise RapporError(f"reports must be a whole number, not {reports!r}.")
+    require_integer(reports, "reports", error=RapporError, minimum=0)
     if reports == 0:
         return 0.0, 0.0
     low, high = sorted((parameters.p, parameters.q))
@@ -159,10 +158,6 @@ def bit_losses(parameters: Parameters, *, reports: int) -> tuple[float, float]:
         _loss(low, high, parameters.f, reports),
         _loss(1 - high, 1 - low, parameters.f, reports),
     )
-
-
-def _is_whole(number: object) -> bool:
-    return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
 
 
 def _loss(low: float, high: float, f: float, reports: int) -> float:

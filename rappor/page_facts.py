@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reports.facts.copying import fact_of
 from reports.facts.decoding import CandidateFact, DecodingFacts, EstimateFact, SuspicionFact
 
 if TYPE_CHECKING:
@@ -41,35 +42,27 @@ def decoding_facts(found: Decoding, *, title: str = "") -> DecodingFacts:
     shape = found.parameters
     names = ("n_bits", "n_hashes", "n_cohorts", "f", "p", "q", "hash")
     letters = ("k", "h", "m", "f", "p", "q", "hash")
-    return DecodingFacts(
+    return fact_of(
+        DecodingFacts,
+        found,
+        shape,
         title=title,
         version=_version(),
         reports=found.total,
         parameters={
             letter: getattr(shape, name) for letter, name in zip(letters, names, strict=True)
         },
-        fingerprint=shape.fingerprint,
         epsilon_one=_finite(shape.epsilon_one),
         epsilon_permanent=_finite(shape.epsilon_permanent),
         candidates=tuple(_candidates(found)),
         is_ordered=shape.hash == "index" and not shape.is_boolean,
         collisions=tuple(group for group in found.groups if len(group) > 1),
-        fitted_together=found.fitted_together,
-        correction=found.correction,
-        alpha=found.alpha,
-        confidence=found.confidence,
         limit=_limit(found),
         unknown=_amount(found, found.unknown),
         rest=_amount(found, found.rest),
         mass=_amount(found, found.mass),
-        freedom=found.freedom,
-        dispersion=found.dispersion,
-        misfit=found.misfit,
-        mass_misfit=found.mass_misfit,
-        diagnostics=tuple(
-            SuspicionFact(
-                name=own.name, found=own.found, cohort=own.example[0], bit=own.example[1]
-            )
+        suspicions=tuple(
+            fact_of(SuspicionFact, own, cohort=own.example[0], bit=own.example[1])
             for own in found.diagnostics
         ),
     )

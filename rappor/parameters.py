@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from footing.checks import is_number, problems_of
 from footing.files import write_whole
 from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.text_files import read_text
@@ -284,8 +285,8 @@ def _whole_problem(parameters: Parameters) -> RapporError | None:
     limits = {"n_bits": _MAX_BITS, "n_hashes": 64, "n_cohorts": _MAX_COHORTS}
     for name, limit in limits.items():
         value = getattr(parameters, name)
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= limit:
-            return RapporError(f"{name} must be a whole number in 1..{limit}, not {value!r}.")
+        for problem in problems_of(value, name, is_whole=True, minimum=1, maximum=limit):
+            return RapporError(f"{problem}.")
     if parameters.n_bits * parameters.n_cohorts > _MAX_COUNTS:
         return RapporError(
             f"{parameters.n_bits} bits in {parameters.n_cohorts} cohorts are more than "
@@ -303,8 +304,7 @@ def _whole_problem(parameters: Parameters) -> RapporError | None:
 def _probability_problem(parameters: Parameters) -> RapporError | None:
     for name in ("f", "p", "q"):
         value = getattr(parameters, name)
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or not 0 <= value <= 1:  # a NaN fails this too
+        if not is_number(value, minimum=0, maximum=1):
             return RapporError(f"{name} must be a probability, not {value!r}.")
     if parameters.f == 1:
         return RapporError(

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from footing.checks import require_integer, require_number
 from rappor.errors import RapporError, RapporInfeasibleError
 from rappor.parameters import Parameters
 
@@ -61,19 +62,25 @@ class Goal:
     is_closed: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("epsilon_one", "epsilon_permanent"):
-            if not getattr(self, name) > 0:
-                raise RapporError(f"{name} must be above 0, not {getattr(self, name)!r}.")
-        if math.isinf(self.epsilon_one):
-            raise RapporError("epsilon_one must be finite: else there is nothing to protect.")
+        require_number(
+            self.epsilon_one,
+            "epsilon_one",
+            error=RapporError,
+            hint="an infinite one protects nothing",
+            above=0,
+        )
+        require_number(
+            self.epsilon_permanent,
+            "epsilon_permanent",
+            error=RapporError,
+            above=0,
+            may_be_infinite=True,
+        )
         for name in ("population", "n_candidates"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise RapporError(f"{name} must be a whole number above 0, not {value!r}.")
+            require_integer(getattr(self, name), name, error=RapporError, minimum=1)
         for name in ("alpha", "power", "frequency"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < 1:
-                raise RapporError(f"{name} must lie between 0 and 1, not {value!r}.")
+            if (value := getattr(self, name)) is not None:
+                require_number(value, name, error=RapporError, above=0, below=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

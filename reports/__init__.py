@@ -1,6 +1,7 @@
 """Reports: from numbers to one self-contained HTML page, in English and French.
 
-Nothing is computed here. `reports.facts` says what a report needs to know.
+Nothing is computed here. `reports.facts.release` and the modules beside it say what a report
+needs to know.
 """
 
 from reports.disclosure import Mark, scan

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
+
+from reports.catalogues.wording import written
 
 if TYPE_CHECKING:
-    from reports.facts.release import Outcome
+    from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["Cell", "Column", "Entry", "Figure", "Rating", "Table", "numbers", "texts"]
+    from reports.catalogues.wording import Kind
+    from reports.facts.release import Outcome
+    from reports.i18n.languages import Words
+
+__all__ = [
+    "NOTHING",
+    "Cell",
+    "Column",
+    "Entry",
+    "Figure",
+    "Lines",
+    "Rating",
+    "Table",
+    "numbers",
+    "texts",
+]
+
+#: What stands where there is no number.
+NOTHING = "–"
+_Item = TypeVar("_Item")
+_Key = TypeVar("_Key")
 
 #: Whether a figure is the best that can be, the worst, or between.
 Rating: TypeAlias = Literal["best", "part", "worst"]
@@ -133,3 +156,107 @@ def numbers(*headings: str) -> tuple[Column, ...]:
     (Column(heading='Cells', is_number=True),)
     """
     return tuple(Column(heading, is_number=True) for heading in headings)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines(Generic[_Item]):
+    """A table in the making: a line per item, to which columns are added from left to right.
+
+    Parameters
+    ----------
+    words
+        The language.
+    items
+        What the lines are about.
+    columns, entries
+        The columns so far, and what each says of an item.
+
+    Examples
+    --------
+    >>> from reports.i18n.languages import words_of
+    >>> lines = Lines(words_of("fr"), [("a", 1200), ("b", None)])
+    >>> lines = lines.text("Table", lambda line: line[0])
+    >>> lines.number("Cells", lambda line: line[1], "count").table("t", "").rows
+    (('a', '1\u202f200'), ('b', '–'))
+    """
+
+    words: Words
+    items: Iterable[_Item]
+    columns: tuple[Column, ...] = ()
+    entries: tuple[Callable[[_Item], Entry], ...] = ()
+
+    def column(self, column: Column, entry: Callable[[_Item], Entry]) -> Lines[_Item]:
+        """Add a column whose heading is in the language of the page."""
+        return replace(self, columns=(*self.columns, column), entries=(*self.entries, entry))
+
+    def text(
+        self, heading: str, entry: Callable[[_Item], Entry], **values: str
+    ) -> Lines[_Item]:
+        """Add a column of texts; the heading is a message, as for `Words.say`."""
+        return self.column(Column(self.words.say(heading, **values)), entry)
+
+    def number(
+        self,
+        heading: str,
+        entry: Callable[[_Item], Entry | float | None],
+        kind: Kind = "plain",
+        **values: str,
+    ) -> Lines[_Item]:
+        """Add a column of numbers, each written as the kind says."""
+        heading = self.words.say(heading, **values)
+        return self.column(Column(heading, is_number=True), self._written(entry, kind))
+
+    def _written(
+        self, entry: Callable[[_Item], Entry | float | None], kind: Kind
+    ) -> Callable[[_Item], Entry]:
+        def said(item: _Item) -> Entry:
+            value = entry(item)
+            if isinstance(value, Cell):
+                return value
+            return NOTHING if value is None else written(self.words, value, kind)
+
+        return said
+
+    def numbers(
+        self,
+        headings: Mapping[_Key, str],
+        entry: Callable[[_Item, _Key], Entry | float | None],
+        kind: Kind = "plain",
+    ) -> Lines[_Item]:
+        """Add a column of numbers per key, under its heading in the language of the page."""
+        lines = self
+        for key, heading in headings.items():
+            said = self._written(partial(_of_key, entry, key), kind)
+            lines = lines.column(Column(heading, is_number=True), said)
+        return lines
+
+    def table(
+        self, ident: str, caption: str, *, n_heads: int = 1, notes: Iterable[str] = ()
+    ) -> Table:
+        """Give the table."""
+        return Table(
+            id=ident,
+            caption=caption,
+            columns=self.columns,
+            rows=tuple(tuple(entry(item) for entry in self.entries) for item in self.items),
+            n_heads=n_heads,
+            notes=tuple(notes),
+        )
+
+    def figure(
+        self, ident: str, title: str, svg: str, *, caption: str = "", notes: Iterable[str] = ()
+    ) -> Figure:
+        """Give a picture whose data the table is."""
+        return Figure(
+            id=ident,
+            title=title,
+            svg=svg,
+            data=self.table(f"{ident}-data", caption or title),
+            notes=tuple(notes),
+        )
+
+
+def _of_key(
+    entry: Callable[[_Item, _Key], Entry | float | None], key: _Key, item: _Item
+) -> Entry | float | None:
+    return entry(item, key)

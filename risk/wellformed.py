@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footing.checks import require_integer, require_number
 from risk.errors import RiskError
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ptable.table import PTable
 
 __all__ = [
-    "is_between",
-    "is_whole",
     "read_array",
     "read_numbers",
     "read_pair",
@@ -28,55 +26,6 @@ __all__ = [
     "require_plain",
     "require_whole",
 ]
-
-
-def is_whole(number: object, *, least: int = 0, most: int | None = None) -> bool:
-    """Tell whether something is a whole number between two ends; truth values are none.
-
-    Parameters
-    ----------
-    number
-        Anything.
-    least, most
-        The ends, which belong; None leaves it open.
-
-    Examples
-    --------
-    >>> is_whole(3), is_whole(True), is_whole(None), is_whole(3, most=2)
-    (True, False, False, False)
-    """
-    if type(number) is not int and (
-        isinstance(number, bool) or not isinstance(number, Integral)
-    ):
-        return False
-    return least <= int(number) and (most is None or int(number) <= most)
-
-
-def is_between(
-    number: object, *, least: float = 0.0, most: float = 1.0, strictly: bool = False
-) -> bool:
-    """Tell whether something is a finite number between two ends.
-
-    Parameters
-    ----------
-    number
-        Anything.
-    least, most
-        The ends.
-    strictly
-        Whether the ends are left out.
-
-    Examples
-    --------
-    >>> is_between(1), is_between(1, strictly=True), is_between(float("nan")), is_between(None)
-    (True, False, False, False)
-    """
-    if isinstance(number, bool) or not isinstance(number, Real):
-        return False
-    value = float(number)
-    if not math.isfinite(value):
-        return False
-    return least < value < most if strictly else least <= value <= most
 
 
 def read_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
@@ -188,51 +137,16 @@ def require_counts(numbers: ArrayLike, *, name: str) -> NDArray[np.int64]:
 
 
 def require_whole(number: int, *, name: str, least: int = 0) -> int:
-    """Read one whole number.
-
-    Parameters
-    ----------
-    number
-        The number.
-    name
-        How an error calls it.
-    least
-        The smallest that is allowed.
-
-    Examples
-    --------
-    >>> require_whole(3, name="k")
-    3
-    """
-    if not is_whole(number, least=least):
-        raise RiskError(f"{name} must be a whole number of at least {least}, not {number!r}.")
-    return int(number)
+    """Read one integer that is not below the least."""
+    return require_integer(number, name, error=RiskError, minimum=least)
 
 
 def require_between(
     number: float, *, name: str, least: float = 0.0, most: float = math.inf
 ) -> float:
-    """Read one finite number from an interval that includes its ends.
-
-    Parameters
-    ----------
-    number
-        The number.
-    name
-        How an error calls it.
-    least, most
-        The ends.
-
-    Examples
-    --------
-    >>> require_between(0.95, name="level", most=1)
-    0.95
-    """
-    is_number = isinstance(number, Real) and not isinstance(number, bool)
-    if not is_number or not math.isfinite(number) or not least <= number <= most:
-        ends = f"of at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
-        raise RiskError(f"{name} must be a number {ends}, not {number!r}.")
-    return float(number)
+    """Read one finite number from an interval that includes its ends."""
+    ends = [None if math.isinf(end) else end for end in (least, most)]
+    return require_number(number, name, error=RiskError, minimum=ends[0], maximum=ends[1])
 
 
 def require_plain(table: PTable) -> PTable:

@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reports.catalogues.word_lists import messages_in
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -145,22 +147,17 @@ def _of_code() -> Iterator[Sentence]:
 def _of_data() -> Iterator[Sentence]:
     """Give texts of four words and more of data files; those of pages are messages."""
     for package in set(PACKAGES) - {"reports"}:
-        for path in sorted((ROOT / package).rglob("*.toml")):
-            for text in _texts(tomllib.loads(path.read_text(encoding="utf-8"))):
-                for sentence in _promising(text):
+        for path in sorted(
+            path for path in (ROOT / package).rglob("*") if path.suffix in {".md", ".toml"}
+        ):
+            text = path.read_text(encoding="utf-8")
+            is_list = path.suffix == ".toml" and path.parent.name != "files"
+            parts = messages_in(tomllib.loads(text)) if is_list else [(text, "")]
+            for part, claim in parts:
+                for sentence in _promising(part):
                     if len(sentence.split()) > 3:
-                        yield Sentence(path.relative_to(ROOT).as_posix(), sentence, ())
-
-
-def _texts(data: object) -> Iterator[str]:
-    """Give the texts of a data file."""
-    if isinstance(data, str):
-        yield data
-    elif isinstance(data, dict):
-        data = list(data.values())
-    if isinstance(data, list):
-        for part in data:
-            yield from _texts(part)
+                        named = (claim,) if claim else ()
+                        yield Sentence(path.relative_to(ROOT).as_posix(), sentence, named)
 
 
 def _strings(tree: ast.AST) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckm import __version__
@@ -17,6 +17,7 @@ from ckm.assessment.observed import ObservedCells
 from ckm.assessment.risk_utility_scenarios import map_scenarios
 from ckm.config.words import one_text
 from ckm.formats.words import LANGUAGES, MISSING, say
+from reports.facts.copying import fact_of
 from reports.facts.release import (
     CheckFact,
     ExceptionFact,
@@ -179,26 +180,17 @@ def release_facts(
         How to make the release again.
     """
     report = job.report
-    return ReleaseFacts(
-        id=report.id,
+    return fact_of(
+        ReleaseFacts,
+        found,
+        report,
         title=job.title_of(),
-        date=report.date,
-        contact=report.contact,
-        ptable_label=report.ptable_label,
         version=__version__,
-        checks=found.checks,
         tables=tuple(_table(record, assessor, job) for record in tables),
-        noise=found.noise,
-        utility=found.utility,
-        risk=found.risk,
-        scenarios=found.scenarios,
         amounts=tuple(assessor.amounts),
         cautions=_cautions(job),
         levels=level_facts(job, _levels(found.utility)),
-        exceptions=tuple(
-            ExceptionFact(what=entry.what, who=entry.who, when=entry.when, why=entry.why)
-            for entry in report.exceptions
-        ),
+        exceptions=tuple(fact_of(ExceptionFact, entry) for entry in report.exceptions),
         warnings=tuple(warnings),
         reproduction=reproduction,
     )
@@ -268,7 +260,9 @@ def level_facts(job: Job, levels: Mapping[str, Iterable[str]]) -> dict[str, Leve
 
 def _table(record: TableRecord, assessor: Assessor, job: Job) -> TableFact:
     request, seen = job.tables[record.name], assessor.tables[record.name]
-    return TableFact(
+    return fact_of(
+        TableFact,
+        seen,
         name=record.name,
         title=job.title_of(record.name),
         dimensions=tuple(_dimension(name, job) for name in request.dimensions),
@@ -276,7 +270,5 @@ def _table(record: TableRecord, assessor: Assessor, job: Job) -> TableFact:
         where=request.where or "",
         published=record.rows,
         cells=len(seen.cells),
-        empty=seen.empty,
-        margins=seen.margins,
-        files=tuple(FileFact(**asdict(file)) for file in record.files),
+        files=tuple(fact_of(FileFact, file) for file in record.files),
     )

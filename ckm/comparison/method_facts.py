@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ckm import __version__
 from ckm.config.comparison.method_settings import DEFAULTS
+from reports.facts.copying import fact_of
 from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
 from reports.facts.release import ComparisonFacts, ScenarioFacts
 
@@ -38,7 +39,10 @@ def method_facts(found: MethodComparison) -> MethodFacts:
     'areas'
     """
     testbed = found.testbed
-    return MethodFacts(
+    return fact_of(
+        MethodFacts,
+        found.experiment,
+        testbed,
         methods=tuple(_method(result) for result in found.results),
         tables=tuple(
             tuple(testbed.names[place] for place in table) for table in testbed.tables
@@ -47,13 +51,6 @@ def method_facts(found: MethodComparison) -> MethodFacts:
         target=testbed.names[testbed.target],
         records=len(testbed.records),
         all_records=testbed.n_records,
-        drawn=testbed.drawn,
-        persons=found.experiment.persons,
-        seed=found.experiment.seed,
-        levels=dict(testbed.levels),
-        left_out=testbed.left_out,
-        filtered=testbed.filtered,
-        summed=testbed.summed,
     )
 
 
@@ -126,19 +123,16 @@ def _method(result: MethodResult) -> MethodFact:
     choice = result.choice
     default = DEFAULTS.get(choice.name)
     measured = () if result.criteria is None else result.criteria.measured
-    return MethodFact(
+    return fact_of(
+        MethodFact,
+        result,
         name=choice.name,
         kind=_kind(choice),
         is_default=default is not None and _kind(default) == _kind(choice),
         parameters=_shown(choice),
         simple=choice.simple or "",
-        reason=result.reason,
         records=result.n_records,
-        criteria=tuple(
-            CriterionFact(name=c.name, share=c.share, base=c.base) for c in measured
-        ),
-        mean_change=result.mean_change,
-        facts=dict(result.facts),
+        criteria=tuple(fact_of(CriterionFact, criterion) for criterion in measured),
         guarantee=None if result.guarantee is None else result.guarantee.fact(),
     )
 

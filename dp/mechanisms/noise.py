@@ -140,9 +140,7 @@ class Noise:
         >>> round(Laplace.calibrated(count(), epsilon=0.5).accuracy(0.95), 3)
         5.991
         """
-        confidence = checked_probability(confidence, "confidence")
-        if not 0 < confidence < 1:
-            raise DPError(f"confidence must lie between 0 and 1, not {confidence:g}.")
+        confidence = checked_probability(confidence, "confidence", is_open=True)
         # 1 - confidence ** (1 / numbers), without losing digits
         beta = -math.expm1(math.log(confidence) / checked_count(numbers, "numbers"))
         return self._reach(beta)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dp import Adjacency, Guarantee
 from dpsgd.accounting.accounts import epsilon_of_run, guessed_noise
 from dpsgd.errors import PlanError
+from footing.checks import require_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,8 +209,7 @@ def noise_for(
             dataset_size=dataset_size,
         ).epsilon
 
-    if not 0 < epsilon < math.inf:
-        raise PlanError(f"epsilon must be positive and finite, not {epsilon!r}.")
+    require_number(epsilon, "epsilon", error=PlanError, above=0)
     rate = 1.0 if sampling == Sampling.SHUFFLED else sampling_rate
     guess = guessed_noise(epsilon, delta=delta, rate=rate, steps=steps)
     return _least(spent, epsilon, guess)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dp.accounting.rdp import RenyiCurve
-from dp.checking import checked_count, checked_delta, checked_positive
+from dp.checking import checked_count, checked_delta
 from dp.errors import DPError
+from footing.checks import require_number
 
 if TYPE_CHECKING:
     from dp.accounting.rdp import Spent
@@ -128,14 +129,11 @@ def draw_trials(
 
 def _gamma(mean_trials: float, shape: float) -> float:
     """Return the parameter of the law with this mean."""
-    mean = checked_positive(mean_trials, "mean_trials")
-    if not 1 < mean <= _MAX_TRIALS:
-        raise DPError(
-            f"mean_trials must lie between 1 and {_MAX_TRIALS:,}, not {mean:g}.",
-            hint="a single trial costs what it costs",
-        )
-    if not (math.isfinite(shape) and shape > -1):
-        raise DPError(f"shape must lie above -1, not {shape!r}.", hint="0 or 1 is usual")
+    way = "a single trial costs what it costs"
+    mean = require_number(
+        mean_trials, "mean_trials", error=DPError, hint=way, above=1, maximum=_MAX_TRIALS
+    )
+    require_number(shape, "shape", error=DPError, hint="0 or 1 is usual", above=-1)
     low, high = math.log(1e-300), 0.0
     for _ in range(_ROUNDS):  # the mean falls as the parameter rises
         middle = (low + high) / 2

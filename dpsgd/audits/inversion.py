@@ -10,6 +10,7 @@ import numpy as np
 from dpsgd.audits.rates import binomial_interval
 from dpsgd.audits.shares import MemberShares
 from dpsgd.errors import DPSGDError
+from footing.checks import require_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,8 +104,9 @@ def attribute_inversion(
             "weights need a positive number for each of at least two values.",
             hint="leave out values that nobody has",
         )
-    if not 0 < confidence < 1:
-        raise DPSGDError("confidence must lie between 0 and 1.", hint="0.95 is usual")
+    require_number(
+        confidence, "confidence", error=DPSGDError, hint="0.95 is usual", above=0, below=1
+    )
     found, ends = [], []
     truths = [np.asarray(truth) for truth in actual]
     for records, truth in zip((members, others), truths, strict=True):

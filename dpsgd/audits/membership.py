@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from dpsgd.errors import DPSGDError
+from footing.checks import require_number
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -209,8 +210,7 @@ def rmia_scores(
     others = _table(shadow_population, "shadow_population")
     if others.shape != (len(models), len(population)):
         raise DPSGDError("shadow_population needs a row a model and a column a record.")
-    if not (np.isfinite(gamma) and gamma > 0):
-        raise DPSGDError(f"gamma must be positive, not {gamma!r}.", hint="1 is usual")
+    require_number(gamma, "gamma", error=DPSGDError, hint="1 is usual", above=0)
     chances = np.exp(models)
     mean_out = _mean_where(chances, ~member)
     if offline is None:

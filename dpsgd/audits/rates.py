@@ -9,6 +9,7 @@ import numpy as np
 
 from dp.checking import checked_probability
 from dpsgd.errors import DPSGDError
+from footing.checks import require_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,9 +144,9 @@ def attack_rates(
     (0.76, 0.1)
     """
     first, second = _scores(members, "members"), _scores(others, "others")
-    error = 1 - checked_probability(confidence, "confidence")
-    if not 0 < error < 1:
-        raise DPSGDError("confidence must lie between 0 and 1.", hint="0.95 is usual")
+    error = 1 - require_number(
+        confidence, "confidence", error=DPSGDError, hint="0.95 is usual", above=0, below=1
+    )
     cuts = np.unique(np.concatenate((first, second)))[::-1]
     found = _share_from(first, cuts)
     wrong = _share_from(second, cuts)

@@ -11,6 +11,7 @@ import numpy as np
 from dpsgd.audits.rates import binomial_interval
 from dpsgd.audits.shares import MemberShares
 from dpsgd.errors import DPSGDError
+from footing.checks import require_number
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -67,10 +68,12 @@ def rebuilt(
     >>> found.members, found.others
     (1.0, 0.0)
     """
-    if not (np.isfinite(tolerance) and tolerance > 0):
-        raise DPSGDError("tolerance must be positive.", hint="a tenth of the usual spread")
-    if not 0 < confidence < 1:
-        raise DPSGDError("confidence must lie between 0 and 1.", hint="0.95 is usual")
+    require_number(
+        tolerance, "tolerance", error=DPSGDError, hint="a tenth of the usual spread", above=0
+    )
+    require_number(
+        confidence, "confidence", error=DPSGDError, hint="0.95 is usual", above=0, below=1
+    )
     tables = [_rows(rows) for rows in (guesses, members, others)]
     if not len(tables[1]) or not len(tables[2]):
         raise DPSGDError("Give at least one member and one other record.")

@@ -18,6 +18,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpsgd.errors import DPSGDError
+from footing.checks import require_integer
 from footing.files import write_whole
 
 if TYPE_CHECKING:
@@ -90,8 +91,7 @@ class Sweep:
             )
         for name, several in self.values.items():
             _check(name, several)
-        if self.repetitions < 1 or isinstance(self.repetitions, bool):
-            raise DPSGDError("repetitions must be a whole number from 1.")
+        require_integer(self.repetitions, "repetitions", error=DPSGDError, minimum=1)
         number = math.prod(len(several) for several in self.values.values())
         if number * self.repetitions > _MAX_RUNS:
             raise DPSGDError(

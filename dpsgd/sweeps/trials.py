@@ -13,6 +13,7 @@ from dpsgd.errors import DPSGDError, PlanError
 from dpsgd.estimators import DPClassifier
 from dpsgd.networks import started
 from dpsgd.training.training import PrivateTraining
+from footing.checks import require_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -170,8 +171,7 @@ def pooled(images: NDArray[Any], factor: int) -> NDArray[np.float32]:
             [10.5, 12.5]]], dtype=float32)
     """
     size, rows, columns, *rest = np.shape(images)
-    if not 1 <= factor <= min(rows, columns):
-        raise DPSGDError(f"factor must lie between 1 and {min(rows, columns)}, not {factor!r}.")
+    require_integer(factor, "factor", error=DPSGDError, minimum=1, maximum=min(rows, columns))
     high, wide = rows // factor, columns // factor
     cut = np.asarray(images, dtype=np.float32)[:, : high * factor, : wide * factor]
     found: NDArray[np.float32] = cut.reshape(size, high, factor, wide, factor, *rest).mean(

@@ -16,6 +16,7 @@ from dpsgd.errors import BudgetEndedError, DPSGDError, PlanError, TrainingDataEr
 from dpsgd.training.gradients import RecordGradients
 from dpsgd.training.randomness import Randomness
 from dpsgd.training.sampler import check_size, draws
+from footing.checks import require_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,8 +96,7 @@ class PrivateTraining:
                 f"micro_batch must hold all copies of a record, {plan.augmentations}, "
                 f"not {micro_batch}."
             )
-        if not 0 <= average < 1:
-            raise PlanError(f"average must lie between 0 and 1, not {average!r}.")
+        require_number(average, "average", error=PlanError, minimum=0, below=1)
         self.plan, self.model, self.optimizer = plan, model, optimizer
         if precision not in _PRECISIONS:
             raise PlanError(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral
 from typing import Any, get_args
 
+from footing.checks import is_number, problems_of
 from ptable.design.spec import Monotone, NoiseSpec
 from ptable.errors import InfeasibleError, PTableError
 
@@ -49,26 +49,20 @@ class Goal:
     min_probability: float = 0.0
 
     def __post_init__(self) -> None:
-        sizes: tuple[tuple[str, Any, int], ...] = (
-            ("max_noise", self.max_noise, 1),
-            ("small", self.small, 0),
-        )
         problems = [
-            f"{name} must be an integer of at least {least}, not {value!r}"
-            for name, value, least in sizes
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least
+            *problems_of(self.max_noise, "max_noise", is_whole=True, minimum=1),
+            *problems_of(self.small, "small", is_whole=True, minimum=0),
+            *problems_of(self.tolerance, "tolerance", above=0, below=1),
         ]
-        if self.p_stay is not None and not _is_between(self.p_stay, 0, 1):
-            problems.append(f"p_stay must be a probability below 1, not {self.p_stay!r}")
-        if not _is_between(self.tolerance, 0, 1) or not self.tolerance:
-            problems.append(f"tolerance must lie in (0, 1), not {self.tolerance!r}")
+        if self.p_stay is not None:
+            problems += problems_of(self.p_stay, "p_stay", minimum=0, below=1)
         if self.monotone not in get_args(Monotone):
             problems.append(f"monotone must be one of {get_args(Monotone)}")
         given: Any = self.variance
         ends: tuple[Any, ...] = given if isinstance(given, tuple) else (given, given)
         if given is not None and not (
             len(ends) == 2
-            and all(_is_between(end, 0, float("inf")) and end for end in ends)
+            and all(is_number(end, above=0) for end in ends)
             and float(ends[0] or 0) <= float(ends[1] or 0)
         ):
             problems.append(
@@ -107,8 +101,3 @@ class Goal:
         """
         names = ("max_noise", "small", "monotone", "symmetric", "min_probability")
         return {name: getattr(self, name) for name in names}
-
-
-def _is_between(value: Any, low: float, high: float) -> bool:
-    is_number = hasattr(value, "__float__") and not isinstance(value, bool)
-    return is_number and low <= float(value) < high

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from footing.checks import problems_of
 from ptable.errors import PTableError
 
 if TYPE_CHECKING:
@@ -80,11 +80,10 @@ def checked_parameters(name: object, given: Mapping[str, Any]) -> dict[str, Any]
             problems.append(f"{parameter} is missing")
             continue
         check, cast = _CHECKS[parameter]
-        wrong = check(value)
-        if wrong is None:
+        wrong = check(value, parameter)
+        problems += wrong
+        if not wrong:
             values[parameter] = cast(value)
-        else:
-            problems.append(f"{parameter} must {wrong}, not {value!r}")
     if problems:
         raise PTableError(
             f"The mechanism {name} cannot be used: {'; '.join(problems)}.",
@@ -93,42 +92,30 @@ def checked_parameters(name: object, given: Mapping[str, Any]) -> dict[str, Any]
     return values
 
 
-def _whole_check(least: int, most: int) -> Callable[[Any], str | None]:
-    def problem(value: Any) -> str | None:
-        is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if is_whole and least <= value <= most:
-            return None
-        return f"be an integer from {least} to {most}"
-
-    return problem
+_Check: TypeAlias = "Callable[[Any, str], list[str]]"
 
 
-def _word_check(*words: str) -> Callable[[Any], str | None]:
-    def problem(value: Any) -> str | None:
+def _integer_check(minimum: int, maximum: int) -> _Check:
+    return partial(problems_of, is_whole=True, minimum=minimum, maximum=maximum)
+
+
+def _word_check(*words: str) -> _Check:
+    def problems(value: Any, name: str) -> list[str]:
         if isinstance(value, str) and value in words:
-            return None
-        return f"be one of {', '.join(words)}"
+            return []
+        return [f"{name} must be one of {', '.join(words)}, not {value!r}"]
 
-    return problem
-
-
-def _positive(value: Any) -> str | None:
-    wrong = "be a finite number above 0"
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return wrong
-    try:
-        return None if 0 < float(value) < math.inf else wrong
-    except OverflowError:
-        return wrong
+    return problems
 
 
-_CHECKS: dict[str, tuple[Callable[[Any], str | None], Callable[[Any], Any]]] = {
-    "base": (_whole_check(2, _MAX_ROWS), int),
+_POSITIVE = partial(problems_of, above=0)
+_CHECKS: dict[str, tuple[_Check, Callable[[Any], Any]]] = {
+    "base": (_integer_check(2, _MAX_ROWS), int),
     "ties": (_word_check("up", "down", "even"), str),
-    "threshold": (_whole_check(0, _MAX_ROWS), int),
-    "epsilon": (_positive, float),
-    "variance": (_positive, float),
-    "max_noise": (_whole_check(1, _MAX_NOISE), int),
+    "threshold": (_integer_check(0, _MAX_ROWS), int),
+    "epsilon": (_POSITIVE, float),
+    "variance": (_POSITIVE, float),
+    "max_noise": (_integer_check(1, _MAX_NOISE), int),
     "edge": (_word_check("clamp", "fold", "truncate"), str),
     "zeros": (_word_check("noise", "keep"), str),
 }

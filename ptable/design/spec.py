@@ -6,12 +6,11 @@ import math
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
+from footing.checks import is_integer, is_number, problems_of
 from ptable.errors import InfeasibleError, PTableError
 from ptable.solver.row import RowProblem, Rule
 
@@ -133,13 +132,9 @@ class NoiseSpec:
         """Check what says which rows there are and which noise they may use."""
         noises = _as_tuple(self.max_noise)
         problems = [
-            f"{name} must be an integer of at least {least}, not {value!r}"
-            for name, value, least in (
-                *(("max_noise", value, 1) for value in noises),
-                ("small", self.small, 0),
-                ("step", self.step, 1),
-            )
-            if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least
+            *(p for n in noises for p in problems_of(n, "max_noise", is_whole=True, minimum=1)),
+            *problems_of(self.small, "small", is_whole=True, minimum=0),
+            *problems_of(self.step, "step", is_whole=True, minimum=1),
         ]
         if not noises:
             problems.append("max_noise must have a value per row, not none at all")
@@ -179,8 +174,7 @@ class NoiseSpec:
 
     def _normalise_anchors(self, last_noise: int) -> list[str]:
         anchors = _as_tuple(self.anchors)
-        is_whole = all(isinstance(a, Integral) and not isinstance(a, bool) for a in anchors)
-        rises = is_whole and all(low < high for low, high in pairwise(anchors))
+        rises = all(map(is_integer, anchors)) and all(a < b for a, b in pairwise(anchors))
         if not anchors or not rises or anchors[0] < 1 or anchors[-1] < last_noise or self.small:
             return [
                 (
@@ -220,7 +214,7 @@ class NoiseSpec:
     def _floor_problem(self, value: Any) -> str | None:
         most = 2 * max(self.max_noises) * self.step + 1
         limit = 1 / most
-        if not _is_number(value) or not 0 <= float(value) < limit:
+        if not is_number(value, minimum=0, below=limit):
             return (
                 f"lie in [0, {limit:.4g}), because a row has up to {most} noise values, not "
                 f"{value!r}"
@@ -231,7 +225,7 @@ class NoiseSpec:
 
     def _normalise_zero(self) -> list[str]:
         largest = self.max_noises[0]
-        if not _is_number(self.zero_bias) or not 0 <= float(self.zero_bias) < largest:
+        if not is_number(self.zero_bias, minimum=0, below=largest):
             return [f"zero_bias must lie in [0, {largest}), not {self.zero_bias!r}"]
         object.__setattr__(self, "zero_bias", float(self.zero_bias))
         if 0 < self.zero_bias < _ONE_KEY:
@@ -515,13 +509,13 @@ def _sum_of_keys(mean: Fraction, noise: Sequence[int]) -> Fraction:
 
 
 def _variance_problem(value: Any) -> str | None:
-    if _is_number(value) and 0 < float(value) < math.inf:
+    if is_number(value, above=0):
         return None
     return f"be a finite number above 0, not {value!r}"
 
 
 def _stay_problem(value: Any) -> str | None:
-    if value is None or (_is_number(value) and 0 <= float(value) < 1):
+    if value is None or is_number(value, minimum=0, below=1):
         return None
     return f"be a probability below 1, or None, not {value!r}"
 
@@ -543,15 +537,6 @@ def _is_wrapped(value: Any) -> bool:
     """Tell arrays without an axis, which hold one value and cannot be iterated over."""
     is_word = isinstance(value, str)
     return not is_word and hasattr(value, "__iter__") and getattr(value, "shape", None) == ()
-
-
-def _is_number(value: Any) -> bool:
-    """Tell real numbers, Decimals included, from what merely turns into one."""
-    is_real = isinstance(value, Real | Decimal) and not isinstance(value, bool)
-    try:
-        return is_real and math.isfinite(value)
-    except (OverflowError, ValueError):
-        return False
 
 
 def _float_or_none(value: Any) -> float | None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from footing.checks import is_integer
 from ptable.design.spec import NoiseSpec
 from ptable.errors import PTableError
 
@@ -53,10 +54,7 @@ class StackedSpec:
             ) from None
         object.__setattr__(self, "parts", parts)
         firsts = [part[0] for part in parts]
-        is_whole = all(
-            isinstance(first, Integral) and not isinstance(first, bool) for first in firsts
-        )
-        rises = is_whole and all(a < b for a, b in pairwise(firsts))
+        rises = all(map(is_integer, firsts)) and all(a < b for a, b in pairwise(firsts))
         if not rises or firsts[:1] != [0] or firsts[-1] > _MAX_ROWS:
             raise PTableError(
                 f"parts must start at counts that rise from 0 to at most {_MAX_ROWS}, not "

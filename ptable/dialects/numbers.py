@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cache
-from numbers import Integral
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from footing.checks import require_integer
 from ptable.errors import PTableError
 
 if TYPE_CHECKING:
@@ -266,12 +266,7 @@ def check_options(
     ):
         if number is None:
             continue
-        is_whole = isinstance(number, Integral) and not isinstance(number, bool)
-        if not is_whole or not least <= int(number) <= most:  # type: ignore[call-overload]
-            text = "2**64" if most == 2**64 else most
-            raise PTableError(
-                f"{name} must be an integer from {least} to {text}, not {number!r}."
-            )
+        require_integer(number, name, error=PTableError, minimum=least, maximum=most)
 
 
 def digits_for(key_range: int) -> int | None:

@@ -7,6 +7,7 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
+from footing.checks import require_number
 from ptable.errors import PTableError
 
 if TYPE_CHECKING:
@@ -126,10 +127,9 @@ def require_epsilon(epsilon: float) -> float:
     >>> require_epsilon(1)
     1.0
     """
-    number = _number(epsilon)
-    if not number >= 0:
-        raise PTableError(f"epsilon must be a number of at least 0, not {epsilon!r}.")
-    return number
+    return require_number(
+        epsilon, "epsilon", error=PTableError, minimum=0, may_be_infinite=True
+    )
 
 
 def require_delta(delta: float) -> float:
@@ -145,19 +145,7 @@ def require_delta(delta: float) -> float:
     >>> require_delta(0)
     0.0
     """
-    number = _number(delta)
-    if not 0 <= number < 1:
-        raise PTableError(f"delta must be a number from 0 to below 1, not {delta!r}.")
-    return number
-
-
-def _number(value: object) -> float:
-    if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
-        return math.nan
-    try:
-        return float(value)
-    except (TypeError, OverflowError):
-        return math.nan
+    return require_number(delta, "delta", error=PTableError, minimum=0, below=1)
 
 
 def _logarithm(ratio: Fraction) -> float:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from numbers import Integral
 from typing import TYPE_CHECKING
 
+from footing.checks import require_integer
 from ptable.errors import PTableError
 from ptable.proof.divergence import (
     hockey_stick,
@@ -361,9 +362,7 @@ def guarantee(
     """
     epsilon, delta = require_epsilon(epsilon), require_delta(delta)
     keys = table.key_range if key_range is None else key_range
-    if not isinstance(keys, Integral) or isinstance(keys, bool) or not 2 <= keys <= 2**64:
-        raise PTableError(f"key_range must be an integer from 2 to 2**64, not {key_range!r}.")
-    keys = int(keys)
+    keys = require_integer(keys, "key_range", error=PTableError, minimum=2, maximum=2**64)
     laws = laws_of(table, key_range=keys)
     beside = neighbours(laws, large_counts=table.large_counts) if _is_plain(table) else None
     rows = []

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.checks import require_integer
 from ptable.errors import PTableError
 from ptable.table import PTable
 
@@ -129,9 +130,5 @@ def _looped(matrix: NDArray[np.integer], loop: int, n: int) -> NDArray[np.intege
     return matrix[:, first + np.arange(1, n + 1) % loop]
 
 
-def _whole(name: str, number: object, *, least: int, most: int = _MAX_CELLS) -> int:
-    if isinstance(number, bool | np.bool) or not isinstance(number, int | np.integer):
-        raise PTableError(f"{name} must be an integer, not {number!r}.")
-    if not least <= number <= most:
-        raise PTableError(f"{name} must lie in {least}..{most}, not {number}.")
-    return int(number)
+def _whole(name: str, value: object, *, least: int, most: int = _MAX_CELLS) -> int:
+    return require_integer(value, name, error=PTableError, minimum=least, maximum=most)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from numbers import Integral
 from typing import TYPE_CHECKING
 
+from footing.checks import require_integer
 from ptable.errors import PTableError
 from ptable.quantisation.row_goal import goal_of_row
 from ptable.quantisation.row_keys import keys_of_row
@@ -226,16 +226,14 @@ def quantise(
     >>> quantise(solve(NoiseSpec(max_noise=2, variance=1.0)), 256).table.units(2)
     {-2: 16, -1: 64, 0: 96, 1: 64, 2: 16}
     """
-    if (
-        isinstance(key_range, bool)
-        or not isinstance(key_range, Integral)
-        or not 2 <= key_range <= _MAX_KEYS
-    ):
-        raise PTableError(
-            f"key_range must be an integer from 2 to 2**24, not {key_range!r}.",
-            hint="a solved table of 2**32 keys has exact means, and variances close to exact",
-        )
-    total = int(key_range)
+    total = require_integer(
+        key_range,
+        "key_range",
+        error=PTableError,
+        hint="a solved table of 2**32 keys has exact means, and variances close to exact",
+        minimum=2,
+        maximum=_MAX_KEYS,
+    )
     known: dict[object, RowKeys] = {}
     units: list[dict[int, int]] = []
     rows = []

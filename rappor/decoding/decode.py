@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.checks import require_number
 from rappor.decoding.diagnostics import diagnostics
 from rappor.decoding.observed import observe
 from rappor.decoding.result import Amount, Decoding
@@ -230,5 +231,4 @@ def _check(counts: Counts, candidates: Candidates, *, alpha: float, confidence: 
             hint="hash the candidates with the parameters of the counts",
         )
     for name, number in {"alpha": alpha, "confidence": confidence}.items():
-        if not 0 < number < 1:
-            raise RapporError(f"{name} must lie between 0 and 1, not be {number!r}.")
+        require_number(number, name, error=RapporError, above=0, below=1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.checks import require_number
 from rappor.errors import MismatchError, RapporError
 
 if TYPE_CHECKING:
@@ -104,8 +105,7 @@ def population_map(
     from scipy.special import ndtri
 
     for name, value in (("alpha", alpha), ("confidence", confidence)):
-        if not 0 < value < 1:
-            raise RapporError(f"{name} must lie between 0 and 1, not {value!r}.")
+        require_number(value, name, error=RapporError, above=0, below=1)
     if not periods or any(len(counts) != areas.n_levels for counts in periods):
         raise MismatchError(f"Each period needs counts of {areas.n_levels} levels.")
     width = float(ndtri((1 + confidence) / 2))

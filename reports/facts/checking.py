@@ -6,40 +6,40 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
-from reports.catalogues.comparison import CRITERIA, DETAILS, DRAWN, FINDINGS, METHODS
-from reports.catalogues.decoding import CORRECTIONS, PARAMETERS, SUSPICIONS
+from reports.catalogues import comparison, decoding, synthesis, training
 from reports.catalogues.release import ATTACKS, CHECKS, OWN_PRIORS, PRIORS
-from reports.catalogues.synthesis import CONCLUSIONS, CONTROLS, REASONS
-from reports.catalogues.synthesis import FIGURES as SYNTHESIS_FIGURES
-from reports.catalogues.training import (
-    ADJACENCIES,
-    CHOICES,
-    DOUBTS,
-    INVERSIONS,
-    SAMPLINGS,
-    TUNING,
-    WORTHS,
-)
 from reports.errors import ReportError
-from reports.facts.decoding import DecodingFacts
-from reports.facts.release import ComparisonFacts, Outcome, PublicFacts, ReleaseFacts
-from reports.facts.synthesis import SynthesisFacts
-from reports.facts.training import AuditFacts, CardFacts, StudyFacts, SweepFacts
+from reports.facts import release
+from reports.facts.decoding import DecodingFacts, SuspicionFact
+from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
+from reports.facts.synthesis import SynthesisFacts, SynthesisFigure, SynthesisFinding
+from reports.facts.training import (
+    AuditFacts,
+    CardFacts,
+    ClaimFact,
+    InversionFact,
+    ModelFact,
+    OutcomeFact,
+    PlanFact,
+    SeriesFact,
+    StudyFacts,
+    SweepFacts,
+    TuningFact,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from reports.facts.release import ScenarioFacts
+    from collections.abc import Container, Iterator
 
 __all__ = ["Facts", "require_sound", "walk"]
 
 #: What pages are made of.
 Facts: TypeAlias = (
-    ReleaseFacts
-    | PublicFacts
-    | ComparisonFacts
+    release.ReleaseFacts
+    | release.PublicFacts
+    | release.ComparisonFacts
     | DecodingFacts
     | SynthesisFacts
     | StudyFacts
@@ -48,7 +48,9 @@ Facts: TypeAlias = (
     | CardFacts
 )
 
-_OUTCOMES = get_args(Outcome)
+_OUTCOMES = get_args(release.Outcome)
+#: Facts about how batches are drawn, and about neighbours.
+_SCHEMES = (ClaimFact, PlanFact, SweepFacts, ModelFact, CardFacts)
 _MAX_PROBLEMS = 10
 _LARGEST = 10**30 - 1
 _BROKEN = re.compile("[\ud800-\udfff]")
@@ -84,9 +86,7 @@ def walk(facts: object, place: str = "") -> Iterator[tuple[str, object]]:
         yield place, facts
 
 
-def require_sound(
-    facts: Facts,
-) -> None:
+def require_sound(facts: Facts) -> None:
     """Refuse facts with numbers that are none, and names that no catalogue has words for.
 
     Parameters
@@ -115,7 +115,7 @@ def require_sound(
     There is no page of these facts: the check 'smell' is in no catalogue.
       hint: reports.catalogues has the names that pages know
     """
-    problems = [*_bad_values(facts), *_unknown_names(facts)]
+    problems = list(dict.fromkeys((*_bad_values(facts), *_unknown_names(facts))))
     if problems:
         shown = "; ".join(problems[:_MAX_PROBLEMS])
         more = len(problems) - _MAX_PROBLEMS
@@ -142,112 +142,65 @@ def _bad_values(facts: object) -> Iterator[str]:
             yield f"{place} is {value}, not a number"
 
 
-def _unknown_names(
-    facts: Facts,
-) -> Iterator[str]:
-    if isinstance(facts, (StudyFacts, SweepFacts, AuditFacts, CardFacts)):
-        yield from _unknown_of_training(facts)
-        return
-    if isinstance(facts, SynthesisFacts):
-        yield from _unknown_of_synthesis(facts)
-        return
-    if isinstance(facts, DecodingFacts):
-        yield from _unknown("correction", [facts.correction], CORRECTIONS)
-        yield from _unknown("parameter", facts.parameters, PARAMETERS)
-        yield from _unknown("suspicion", [fact.name for fact in facts.diagnostics], SUSPICIONS)
-        return
-    if isinstance(facts, PublicFacts):
-        yield from _unknown("check", facts.checks, CHECKS)
-        yield from _unknown("outcome", facts.checks.values(), _OUTCOMES)
-        return
+@cache
+def _known() -> Mapping[tuple[type, str], tuple[str, Container[object]]]:
+    """Give for each field that holds names what they are, and which have words."""
+    from risk.risk_map.catalogue import FIGURES
     from risk.utility import DEFINITIONS
 
-    if isinstance(facts, ReleaseFacts):
-        yield from _unknown("check", [check.name for check in facts.checks], CHECKS)
-        yield from _unknown("outcome", [check.outcome for check in facts.checks], _OUTCOMES)
-        yield from _unknown("attack", [attack.name for attack in facts.risk.attacks], ATTACKS)
-        yield from _unknown("prior", [facts.risk.prior], PRIORS)
-        yield from _unknown("prior", [fact.prior for fact in facts.risk.worst], OWN_PRIORS)
-        yield from _unknown("measure", [fact.name for fact in facts.utility], DEFINITIONS)
-    else:
-        yield from _unknown_of_methods(facts)
-        measures = [fact.name for several in facts.utility.values() for fact in several]
-        yield from _unknown("measure", measures, DEFINITIONS)
-        yield from _unknown("finding", facts.conclusion, FINDINGS)
-        for designs in facts.by_table.values():
-            yield from _unknown_figures([name for design in designs for name in design.figures])
-    if facts.scenarios is not None:
-        yield from _unknown_figures(_figures(facts.scenarios))
+    samplings = ("sampling", {"", *training.SAMPLINGS})
+    adjacencies = ("adjacency", {"", *training.ADJACENCIES})
+    return {
+        (release.CheckFact, "name"): ("check", CHECKS),
+        (release.CheckFact, "outcome"): ("outcome", _OUTCOMES),
+        (release.PublicFacts, "checks"): ("check", CHECKS),
+        (release.AttackFact, "name"): ("attack", ATTACKS),
+        (release.RiskFacts, "prior"): ("prior", PRIORS),
+        (release.WorstFact, "prior"): ("prior", OWN_PRIORS),
+        (release.MeasureFact, "name"): ("measure", DEFINITIONS),
+        (release.DesignFact, "figures"): ("figure", FIGURES),
+        (release.ScenarioFacts, "risk"): ("figure", FIGURES),
+        (release.ScenarioFacts, "utility"): ("figure", FIGURES),
+        (release.ComparisonFacts, "conclusion"): ("finding", comparison.FINDINGS),
+        (MethodFacts, "drawn"): ("sample", comparison.DRAWN),
+        (MethodFact, "kind"): ("method", comparison.METHODS),
+        (MethodFact, "facts"): ("detail", comparison.DETAILS),
+        (CriterionFact, "name"): ("criterion", comparison.CRITERIA),
+        (DecodingFacts, "correction"): ("correction", decoding.CORRECTIONS),
+        (DecodingFacts, "parameters"): ("parameter", decoding.PARAMETERS),
+        (SuspicionFact, "name"): ("suspicion", decoding.SUSPICIONS),
+        (SynthesisFigure, "name"): ("figure", synthesis.FIGURES),
+        (SynthesisFigure, "controls"): ("control", synthesis.CONTROLS),
+        (SynthesisFigure, "reason"): ("reason", {"", *synthesis.REASONS}),
+        (SynthesisFinding, "name"): ("conclusion", synthesis.CONCLUSIONS),
+        **dict.fromkeys([(kind, "sampling") for kind in _SCHEMES], samplings),
+        **dict.fromkeys([(kind, "adjacency") for kind in _SCHEMES], adjacencies),
+        (CardFacts, "accounted_sampling"): samplings,
+        (CardFacts, "doubts"): ("doubt", training.DOUBTS),
+        (SeriesFact, "name"): ("choice", training.CHOICES),
+        (ClaimFact, "worth"): ("worth", training.WORTHS),
+        (OutcomeFact, "choices"): ("choice", training.CHOICES),
+        (TuningFact, "name"): ("way to choose", training.TUNING),
+        (InversionFact, "name"): ("inversion", training.INVERSIONS),
+    }
 
 
-def _unknown_of_methods(facts: ComparisonFacts) -> Iterator[str]:
-    if facts.methods is None:
+def _unknown_names(facts: object) -> Iterator[str]:
+    """Tell of names, in facts and in all that is in them, that have no words."""
+    if isinstance(facts, Mapping):
+        facts = tuple(facts.values())
+    if isinstance(facts, (tuple, list)):
+        for part in facts:
+            yield from _unknown_names(part)
+    if not is_dataclass(facts):
         return
-    several = facts.methods.methods
-    yield from _unknown("sample", [facts.methods.drawn], DRAWN)
-    yield from _unknown("method", [method.kind for method in several], METHODS)
-    criteria = [criterion.name for method in several for criterion in method.criteria]
-    yield from _unknown("criterion", criteria, CRITERIA)
-    details = [name for method in several for name in method.facts]
-    yield from _unknown("detail", details, DETAILS)
-
-
-def _unknown_of_synthesis(facts: SynthesisFacts) -> Iterator[str]:
-    figures = [figure for several in facts.figures.values() for figure in several]
-    findings = [finding.name for several in facts.findings.values() for finding in several]
-    yield from _unknown("figure", [figure.name for figure in figures], SYNTHESIS_FIGURES)
-    yield from _unknown("control", [c for f in figures for c in f.controls], CONTROLS)
-    yield from _unknown("reason", [f.reason for f in figures if f.reason], REASONS)
-    yield from _unknown("conclusion", findings, CONCLUSIONS)
-
-
-def _unknown_of_training(
-    facts: StudyFacts | SweepFacts | AuditFacts | CardFacts,
-) -> Iterator[str]:
-    samplings, adjacencies = _schemes(facts)
-    yield from _unknown("sampling", samplings, SAMPLINGS)
-    yield from _unknown("adjacency", adjacencies, ADJACENCIES)
-    if isinstance(facts, StudyFacts):
-        yield from _unknown("choice", [series.name for series in facts.series], CHOICES)
-        yield from _unknown("worth", [claim.worth for claim in facts.claims], WORTHS)
-    elif isinstance(facts, SweepFacts):
-        yield from _unknown("choice", [c for o in facts.outcomes for c in o.choices], CHOICES)
-        yield from _unknown("way to choose", [fact.name for fact in facts.tuning], TUNING)
-    elif isinstance(facts, AuditFacts):
-        names = [one.name for model in facts.models for one in model.inversions]
-        yield from _unknown("inversion", names, INVERSIONS)
-    else:
-        yield from _unknown("doubt", facts.doubts, DOUBTS)
-
-
-def _schemes(
-    facts: StudyFacts | SweepFacts | AuditFacts | CardFacts,
-) -> tuple[list[str], list[str]]:
-    if isinstance(facts, StudyFacts):
-        several: list[tuple[str, str]] = [(c.sampling, c.adjacency) for c in facts.claims]
-        if facts.plan is not None:
-            several.append((facts.plan.sampling, facts.plan.adjacency))
-    elif isinstance(facts, SweepFacts):
-        several = [(facts.sampling, facts.adjacency)]
-    elif isinstance(facts, AuditFacts):
-        several = [(model.sampling, model.adjacency) for model in facts.models]
-    else:
-        several = [(facts.sampling, facts.adjacency), (facts.accounted_sampling, "")]
-    return [s for s, _ in several if s], [a for _, a in several if a]
-
-
-def _figures(scenarios: ScenarioFacts) -> list[str]:
-    names = [name for design in scenarios.designs for name in design.figures]
-    return [scenarios.risk, scenarios.utility, *names]
-
-
-def _unknown_figures(names: Collection[str]) -> Iterator[str]:
-    from risk.risk_map.catalogue import FIGURES
-
-    yield from _unknown("figure", names, FIGURES)
-
-
-def _unknown(what: str, names: Collection[str], known: Collection[str]) -> Iterator[str]:
-    for name in dict.fromkeys(names):
-        if name not in known:
-            yield f"the {what} {name!r} is in no catalogue"
+    for member in fields(facts):
+        value = getattr(facts, member.name)
+        yield from _unknown_names(value)
+        if (place := (type(facts), member.name)) in _known():
+            what, known = _known()[place]
+            names = [value] if isinstance(value, str) else list(value)
+            yield from (f"the {what} {n!r} is in no catalogue" for n in names if n not in known)
+    if isinstance(facts, release.PublicFacts):
+        wrong = [outcome for outcome in facts.checks.values() if outcome not in _OUTCOMES]
+        yield from (f"the outcome {outcome!r} is in no catalogue" for outcome in wrong)

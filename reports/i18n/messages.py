@@ -25,6 +25,8 @@ _DOMAIN = "reports"
 _KEYWORDS: dict[str, Any] = {
     "mark": None,
     "say": None,
+    "text": None,
+    "number": None,
     "say_many": (1, 2),
     "gettext": None,
     "ngettext": (1, 2),

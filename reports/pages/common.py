@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from reports.parts import Cell
+from reports.parts import Cell, Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Iterable
 
-    from reports.facts.release import FileFact, Outcome
+    from reports.facts.release import FileFact, Outcome, PublicTableFact, TableFact
     from reports.i18n.languages import Words
-    from reports.parts import Entry
+    from reports.parts import Table
 
-__all__ = ["file_entries", "has_failed", "outcome_cell", "page_title", "verdict"]
+__all__ = [
+    "file_columns",
+    "has_failed",
+    "outcome_cell",
+    "page_title",
+    "released_files",
+    "verdict",
+]
+
+_Item = TypeVar("_Item")
 
 
 def page_title(words: Words, title: str, ident: str) -> str:
@@ -125,25 +134,51 @@ def has_failed(outcomes: Collection[Outcome]) -> bool:
     return any(outcome in ("failed", "not computed") for outcome in outcomes)
 
 
-def file_entries(words: Words, file: FileFact) -> tuple[Entry, Entry, Entry]:
-    """Give name, size and hash of a file.
+def file_columns(lines: Lines[_Item], file_of: Callable[[_Item], FileFact]) -> Lines[_Item]:
+    """Add name, size and hash of a file.
 
     Parameters
     ----------
-    words
-        The language.
-    file
-        The file.
+    lines
+        What the files belong to.
+    file_of
+        Gives the file of a line.
 
     Examples
     --------
     >>> from reports.facts.release import FileFact
     >>> from reports.i18n.languages import words_of
-    >>> file_entries(words_of("en"), FileFact(file="a.csv", bytes=1200, sha256="00"))[1]
+    >>> lines = Lines(words_of("en"), [FileFact(file="a.csv", bytes=1200, sha256="00")])
+    >>> file_columns(lines, lambda file: file).table("files", "").rows[0][1]
     '1,200'
     """
     return (
-        Cell(text=file.file, is_code=True),
-        words.numbers.count(file.bytes),
-        Cell(text=file.sha256, is_code=True),
+        lines.text("File", lambda item: Cell(text=file_of(item).file, is_code=True))
+        .number("Bytes", lambda item: file_of(item).bytes, "count")
+        .text("SHA-256", lambda item: Cell(text=file_of(item).sha256, is_code=True))
+    )
+
+
+def released_files(
+    words: Words, tables: Iterable[TableFact] | Iterable[PublicTableFact]
+) -> Table:
+    """List the files of released tables.
+
+    Parameters
+    ----------
+    words
+        The language.
+    tables
+        The tables.
+
+    Examples
+    --------
+    >>> from reports.i18n.languages import words_of
+    >>> released_files(words_of("en"), ()).caption
+    'Released files'
+    """
+    files = [(table.name, file) for table in tables for file in table.files]
+    lines = Lines(words, files).text("Table", lambda line: line[0])
+    return file_columns(lines, lambda line: line[1]).table(
+        "files", words.say("Released files"), n_heads=2
     )

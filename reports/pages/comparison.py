@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.comparison import FINDINGS
+from reports.catalogues.pages import headings
 from reports.pages.definitions import definitions
 from reports.pages.methods import method_parts
 from reports.pages.release.risk import posterior_table
 from reports.pages.release.utility import by_variable
 from reports.pages.scenarios import figure_table, scenario_parts
-from reports.parts import Table, numbers, texts
+from reports.parts import Lines, Table, texts
 
 if TYPE_CHECKING:
     from reports.facts.release import ComparisonFacts, SetFact
@@ -84,28 +85,18 @@ def _title(words: Words, facts: ComparisonFacts) -> str:
 
 def _headings(words: Words, facts: ComparisonFacts) -> dict[str, str]:
     """Name the parts of the page: those of methods, those of designs, or both."""
-    headings = {}
-    if facts.methods is not None:
-        headings["methods"] = words.say("Methods, by what was measured")
-        if not facts.scenarios.designs:
-            return headings
-    return headings | {
-        "conclusion": words.say("Conclusion"),
-        "compared": words.say("What was compared"),
-        "scenarios": words.say("Risk and utility"),
-        "sets": words.say("What may become of a count"),
-        "posteriors": words.say("What a published count tells"),
-        "utility": words.say("Utility by variable"),
-        "definitions": words.say("Definitions and references"),
-    }
+    found = headings(words, "comparison", without=("methods",) if facts.methods is None else ())
+    if facts.methods is None or facts.scenarios.designs:
+        return found
+    return {"methods": found["methods"]}
 
 
 def _tables(words: Words, facts: ComparisonFacts) -> Table:
-    return Table(
-        id="tables",
-        caption=words.say("Tables, with their cells, empty ones included"),
-        columns=(*texts(words.say("Table")), *numbers(words.say("Cells"))),
-        rows=tuple((name, words.numbers.count(cells)) for name, cells in facts.tables.items()),
+    return (
+        Lines(words, facts.tables.items())
+        .text("Table", lambda line: line[0])
+        .number("Cells", lambda line: line[1], "count")
+        .table("tables", words.say("Tables, with their cells, empty ones included"))
     )
 
 
@@ -134,7 +125,7 @@ def _sets(
     return Table(
         id=ident,
         caption=caption,
-        columns=(*texts(words.say("Design"), *(words.numbers.count(n) for n in counts)),),
+        columns=texts(words.say("Design"), *(words.numbers.count(n) for n in counts)),
         rows=tuple(
             (
                 design,
@@ -148,25 +139,22 @@ def _sets(
 def _certainty(words: Words, facts: ComparisonFacts) -> Table:
     """Arrange P(sensitive | published) with designs down and published counts across."""
     published = sorted({f.published for some in facts.posteriors.values() for f in some})
-    rows = []
-    for design, some in facts.posteriors.items():
-        known = {fact.published: fact.sensitive for fact in some}
-        rows.append(
-            (
-                design,
-                *(
-                    words.numbers.probability(known[n]) if n in known else words.say("never")
-                    for n in published
-                ),
-            )
+    known = {
+        (design, fact.published): fact.sensitive
+        for design, some in facts.posteriors.items()
+        for fact in some
+    }
+    return (
+        Lines(words, facts.posteriors)
+        .text("Design", str)
+        .numbers(
+            {n: words.numbers.count(n) for n in published},
+            lambda design, n: known.get((design, n), words.say("never")),
+            "probability",
         )
-    return Table(
-        id="certainty",
-        caption=words.say("Probability that the original is sensitive, by published count"),
-        columns=(
-            *texts(words.say("Design")),
-            *numbers(*(words.numbers.count(n) for n in published)),
-        ),
-        rows=tuple(rows),
-        notes=(words.say("Never: the design never publishes this count."),),
+        .table(
+            "certainty",
+            words.say("Probability that the original is sensitive, by published count"),
+            notes=(words.say("Never: the design never publishes this count."),),
+        )
     )

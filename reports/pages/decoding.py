@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reports.catalogues.decoding import CORRECTIONS, PARAMETERS, SUSPICIONS
+from reports.catalogues.pages import headings
+from reports.catalogues.wording import written
 from reports.charts.intervals import Interval, Intervals, interval_bars, interval_lines
 from reports.pages.common import outcome_cell
-from reports.parts import Cell, Figure, Table, numbers, texts
+from reports.parts import Cell, Figure, Lines, Table, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from reports.facts.decoding import CandidateFact, DecodingFacts, EstimateFact
     from reports.facts.release import Outcome
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["decoding_page"]
 
+_Item = TypeVar("_Item")
 #: Names in a picture, from the largest estimate on.
 _MAX_LINES = 40
 #: Values in a picture of bars.
@@ -49,7 +52,7 @@ def decoding_page(words: Words, facts: DecodingFacts) -> tuple[str, dict[str, An
         "title": facts.title or words.say("Decoded reports"),
         "id": "",
         "facts": facts,
-        "headings": _headings(words),
+        "headings": headings(words, "decoding"),
         "verdict": _verdict(words, facts, len(found)),
         "correction": words.say(
             CORRECTIONS[facts.correction], alpha=words.numbers.plain(facts.alpha)
@@ -57,7 +60,7 @@ def decoding_page(words: Words, facts: DecodingFacts) -> tuple[str, dict[str, An
         "checks": _checks(words, facts),
         "suspicions": [
             words.say(SUSPICIONS[fact.name], found=words.numbers.count(fact.found))
-            for fact in facts.diagnostics
+            for fact in facts.suspicions
         ],
         "pictures": _pictures(words, facts, found),
         "found": _estimates(
@@ -73,18 +76,6 @@ def decoding_page(words: Words, facts: DecodingFacts) -> tuple[str, dict[str, An
         "limit": None if facts.limit is None else _reports(words, facts, facts.limit),
         "confidence": words.numbers.plain(100 * facts.confidence),
         "parameters": _parameters(words, facts),
-    }
-
-
-def _headings(words: Words) -> dict[str, str]:
-    return {
-        "verdict": words.say("What was found"),
-        "checks": words.say("Do the reports fit?"),
-        "estimates": words.say("Estimates"),
-        "unknown": words.say("What has no name"),
-        "privacy": words.say("What a report tells of a person"),
-        "method": words.say("Method in plain words"),
-        "reproduction": words.say("How to reproduce"),
     }
 
 
@@ -107,8 +98,8 @@ def _checks(words: Words, facts: DecodingFacts) -> Table:
     lines: list[tuple[Entry, ...]] = [
         (
             words.say("The counts are possible with these parameters"),
-            outcome_cell(words, "failed" if facts.diagnostics else "passed"),
-            words.say_many("%(n)s remark", "%(n)s remarks", len(facts.diagnostics)),
+            outcome_cell(words, "failed" if facts.suspicions else "passed"),
+            words.say_many("%(n)s remark", "%(n)s remarks", len(facts.suspicions)),
         ),
         (
             words.say("All reports are accounted for"),
@@ -220,35 +211,35 @@ def _pictures(
 def _estimates(
     words: Words, facts: Sequence[CandidateFact], *, ident: str, caption: str
 ) -> Table:
-    return Table(
-        id=ident,
-        caption=caption,
-        columns=(
-            *texts(words.say("Candidate")),
-            *numbers(
-                words.say("Reports"),
-                words.say("Standard deviation"),
-                words.say("Interval from"),
-                words.say("to"),
-                words.say("Adjusted p-value"),
+    return (
+        _amounts(
+            Lines(words, facts).text(
+                "Candidate", lambda fact: fact.name or words.say("(empty)")
             ),
-        ),
-        rows=tuple(
-            (
-                Cell(text=fact.name or words.say("(empty)")),
-                *_amounts(words, fact.amount),
-                words.numbers.probability(fact.adjusted),
-            )
-            for fact in facts
-        ),
+            lambda fact: fact.amount,
+        )
+        .number("Adjusted p-value", lambda fact: fact.adjusted, "probability")
+        .table(ident, caption)
     )
 
 
-def _amounts(words: Words, amount: EstimateFact | None) -> tuple[str, str, str, str]:
-    if amount is None:
-        return ("–", "–", "–", "–")
-    write = words.numbers.count
-    return (write(amount.estimate), write(amount.sd), write(amount.low), write(amount.high))
+def _amounts(
+    lines: Lines[_Item], amount_of: Callable[[_Item], EstimateFact | None]
+) -> Lines[_Item]:
+    """Add an estimate, its deviation and its interval."""
+
+    def part(item: _Item, name: str) -> float | None:
+        amount = amount_of(item)
+        return None if amount is None else getattr(amount, name)
+
+    say = lines.words.say
+    headings = {
+        "estimate": say("Reports"),
+        "sd": say("Standard deviation"),
+        "low": say("Interval from"),
+        "high": say("to"),
+    }
+    return lines.numbers(headings, part, "count")
 
 
 def _masses(words: Words, facts: DecodingFacts) -> Table:
@@ -260,28 +251,16 @@ def _masses(words: Words, facts: DecodingFacts) -> Table:
         lines.append((says, facts.rest))
     if facts.mass is not None:
         lines.append((words.say("Everything together"), facts.mass))
-    return Table(
-        id="masses",
-        caption=words.say("Reports without a name"),
-        columns=(
-            *texts(words.say("What")),
-            *numbers(
-                words.say("Reports"),
-                words.say("Standard deviation"),
-                words.say("Interval from"),
-                words.say("to"),
-                words.say("Share of all reports"),
+    return (
+        _amounts(Lines(words, lines).text("What", lambda line: line[0]), lambda line: line[1])
+        .number("Share of all reports", lambda line: line[1].estimate / facts.reports, "amount")
+        .table(
+            "masses",
+            words.say("Reports without a name"),
+            notes=(
+                words.say("An estimate may be below 0 or above all reports: noise does that."),
             ),
-        ),
-        rows=tuple(
-            (
-                says,
-                *_amounts(words, amount),
-                words.numbers.amount(amount.estimate / facts.reports),
-            )
-            for says, amount in lines
-        ),
-        notes=(words.say("An estimate may be below 0 or above all reports: noise does that."),),
+        )
     )
 
 
@@ -331,16 +310,10 @@ def _privacy(words: Words, facts: DecodingFacts) -> list[str]:
 
 
 def _parameters(words: Words, facts: DecodingFacts) -> Table:
-    return Table(
-        id="parameters",
-        caption=words.say("Parameters of the reports"),
-        columns=texts(words.say("Name"), words.say("Meaning"), words.say("Value")),
-        rows=tuple(
-            (
-                Cell(text=name, is_code=True),
-                words.say(PARAMETERS[name]),
-                value if isinstance(value, str) else words.numbers.plain(value),
-            )
-            for name, value in facts.parameters.items()
-        ),
+    return (
+        Lines(words, facts.parameters.items())
+        .text("Name", lambda line: Cell(text=line[0], is_code=True))
+        .text("Meaning", lambda line: words.say(PARAMETERS[line[0]]))
+        .text("Value", lambda line: written(words, line[1], "plain"))
+        .table("parameters", words.say("Parameters of the reports"))
     )

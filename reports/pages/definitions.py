@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.measures import figure_name, measure_name
+from reports.catalogues.pages import TERMS
 from reports.catalogues.release import ATTACKS, REFERENCES
-from reports.parts import Cell, Table, texts
+from reports.parts import Cell, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reports.facts.release import MeasureFact, RiskFacts, ScenarioFacts
     from reports.i18n.languages import Words
+    from reports.parts import Table
 
 __all__ = ["definitions"]
 
@@ -39,87 +41,11 @@ def definitions(
     ['figures', 'measures', 'references', 'terms']
     """
     return {
-        "terms": _terms(words),
+        "terms": [(words.say(name), words.say(meaning)) for name, meaning in TERMS],
         "measures": _measures(words, dict.fromkeys(fact.name for fact in utility)),
         "figures": _figures(words, scenarios),
         "references": _references(risk),
     }
-
-
-def _terms(words: Words) -> list[tuple[str, str]]:
-    return [
-        (
-            words.say("X, original count"),
-            words.say("How many records are in a cell; also written o."),
-        ),
-        (
-            words.say("X′, published count"),
-            words.say("The count after protection; also written p."),
-        ),
-        (
-            words.say("d, noise"),
-            words.say("Published minus original count: d = X′ − X."),
-        ),
-        (
-            words.say("p-table"),
-            words.say(
-                "The probabilities p(i, j) = P(X′ = j | X = i) that a count i is published "
-                "as j."
-            ),
-        ),
-        (
-            words.say("Record key, cell key"),
-            words.say("A random number of each record; the sum of those of a cell."),
-        ),
-        (
-            words.say("P(X = i | X′ = j)"),
-            words.say(
-                "What a reader believes of the original count after seeing j: π(i) p(i, j) "
-                "divided by the sum of π(k) p(k, j) over all k, with the prior π."
-            ),
-        ),
-        (
-            words.say("Prior π"),
-            words.say("What is believed of a count before anything is published."),
-        ),
-        (
-            words.say("S, sensitive counts"),
-            words.say("The original counts that nobody should be able to infer."),
-        ),
-        (
-            words.say("Draw"),
-            words.say(
-                "The noise of a set of records; cells that hold the same records share it."
-            ),
-        ),
-        (
-            words.say("Base"),
-            words.say("How many cells, or totals with their parts, a measure is made of."),
-        ),
-        (
-            words.say("Interval as tried"),
-            words.say("Wilson's interval of a share, at a level of 95 percent."),
-        ),
-        (
-            words.say("Margin"),
-            words.say("A cell that is a total over at least one dimension."),
-        ),
-        (
-            words.say("Gap"),
-            words.say("A published total minus the sum of its published parts."),
-        ),
-        (
-            words.say("Front"),
-            words.say("The designs that no other beats on both risk and utility."),
-        ),
-        (
-            words.say("0.000 and < 0.001"),
-            words.say(
-                "Probabilities have three decimals. 0.000 is exactly 0 and 1.000 exactly 1; "
-                "what is close to them is written as less or more."
-            ),
-        ),
-    ]
 
 
 def _measures(words: Words, names: Iterable[str]) -> Table:
@@ -157,16 +83,13 @@ def _figures(words: Words, scenarios: ScenarioFacts | None) -> Table:
 def _defined(
     words: Words, *, ident: str, caption: str, lines: Sequence[tuple[str, str, str, str]]
 ) -> Table:
-    return Table(
-        id=ident,
-        caption=caption,
-        columns=texts(
-            words.say("Name"), words.say("In words"), words.say("Unit"), words.say("Definition")
-        ),
-        rows=tuple(
-            (Cell(text=name, is_code=True), called, words.say(unit), words.say(definition))
-            for name, called, unit, definition in lines
-        ),
+    return (
+        Lines(words, lines)
+        .text("Name", lambda line: Cell(text=line[0], is_code=True))
+        .text("In words", lambda line: line[1])
+        .text("Unit", lambda line: words.say(line[2]))
+        .text("Definition", lambda line: words.say(line[3]))
+        .table(ident, caption)
     )
 
 

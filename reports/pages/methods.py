@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.comparison import CRITERIA, DETAILS, DRAWN, METHODS
 from reports.catalogues.synthesis import say_guarantee
-from reports.parts import Cell, Table, numbers, texts
+from reports.catalogues.wording import written
+from reports.parts import Cell, Lines, Table, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
     from reports.i18n.languages import Words
-    from reports.parts import Entry, Rating
+    from reports.parts import Rating
 
 __all__ = ["method_parts", "rating_of"]
 
@@ -135,34 +136,29 @@ def _limits(words: Words, facts: MethodFacts) -> Iterator[str]:
 
 
 def _matrix(words: Words, facts: MethodFacts) -> Table:
-    headings = [words.say(criterion.heading) for criterion in CRITERIA.values()]
     tried = [method for method in facts.methods if method.criteria]
-    return Table(
-        id="methods-matrix",
-        caption=words.say("Methods and criteria, as measured"),
-        columns=(
-            *texts(words.say("Method")),
-            *numbers(*headings),
-        ),
-        rows=tuple(_row(words, method) for method in tried),
-        notes=(
-            words.say("Below each share stands its base: cells, parts, lines or persons."),
-            words.say("● the best there is    ◐ between    ○ the worst there is"),
-            *(
-                words.say(
-                    "Behind the ledger, the planned tables pass; what is asked for beside them "
-                    "is refused where it differs by too few records."
-                )
-                for _ in [method for method in tried if method.kind == "cell-key-ledger"][:1]
+    notes = [
+        words.say("Below each share stands its base: cells, parts, lines or persons."),
+        words.say("● the best there is    ◐ between    ○ the worst there is"),
+    ]
+    if any(method.kind == "cell-key-ledger" for method in tried):
+        notes.append(
+            words.say(
+                "Behind the ledger, the planned tables pass; what is asked for beside them "
+                "is refused where it differs by too few records."
+            )
+        )
+    return (
+        Lines(words, tried)
+        .text("Method", lambda method: _head(words, method))
+        .numbers(
+            {name: words.say(criterion.heading) for name, criterion in CRITERIA.items()},
+            lambda method, name: _share(
+                words, next(one for one in method.criteria if one.name == name)
             ),
-        ),
+        )
+        .table("methods-matrix", words.say("Methods and criteria, as measured"), notes=notes)
     )
-
-
-def _row(words: Words, method: MethodFact) -> tuple[Entry, ...]:
-    measured = {criterion.name: criterion for criterion in method.criteria}
-    cells = [_share(words, measured[name]) for name in CRITERIA if name in measured]
-    return (_head(words, method), *cells)
 
 
 def _head(words: Words, method: MethodFact) -> Cell:
@@ -175,31 +171,27 @@ def _head(words: Words, method: MethodFact) -> Cell:
 def _parameters(words: Words, facts: MethodFacts) -> Table:
     """Arrange what each was tried with, how far numbers moved, and what was declared."""
     simple = {"yes": words.say("yes"), "no": words.say("no")}
-    rows: list[tuple[Entry, ...]] = []
-    for method in facts.methods:
-        parameters = [
-            f"{name} = {value if isinstance(value, str) else words.numbers.plain(value)}"
+
+    def parameters(method: MethodFact) -> str:
+        return words.listed(
+            f"{name} = {written(words, value, 'plain')}"
             for name, value in method.parameters.items()
-        ]
-        change = method.mean_change
-        rows.append(
-            (
-                _head(words, method),
-                Cell(text=method.name, is_code=True),
-                words.listed(parameters),
-                words.say("none") if change is None else words.numbers.amount(change),
-                simple.get(method.simple, method.simple),
-            )
         )
-    return Table(
-        id="methods-parameters",
-        caption=words.say("What the methods were tried with, and how far numbers moved"),
-        columns=(
-            *texts(words.say("Method"), words.say("Name in files"), words.say("Parameters")),
-            *numbers(words.say("Mean change of a number")),
-            *texts(words.say("Simple to run, as declared")),
-        ),
-        rows=tuple(rows),
+
+    def change(method: MethodFact) -> float | str:
+        return words.say("none") if method.mean_change is None else method.mean_change
+
+    return (
+        Lines(words, facts.methods)
+        .text("Method", lambda method: _head(words, method))
+        .text("Name in files", lambda method: Cell(text=method.name, is_code=True))
+        .text("Parameters", parameters)
+        .number("Mean change of a number", change, "amount")
+        .text("Simple to run, as declared", lambda m: simple.get(m.simple, m.simple))
+        .table(
+            "methods-parameters",
+            words.say("What the methods were tried with, and how far numbers moved"),
+        )
     )
 
 

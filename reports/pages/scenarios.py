@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from reports.catalogues.measures import figure_name, kind_of
 from reports.catalogues.wording import written
 from reports.charts.points import Points, Spot, points
-from reports.parts import Cell, Figure, Table, numbers, texts
+from reports.parts import Cell, Figure, Lines, Table, texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,30 +134,21 @@ def figure_table(
     >>> figure_table(words_of("en"), [design], names=["aad"], ident="t", caption="c").rows[0][3]
     '1.500'
     """
-    return Table(
-        id=ident,
-        caption=caption,
-        columns=(
-            *numbers(words.say("No.")),
-            *texts(words.say("Design"), words.say("Place")),
-            *numbers(*(figure_name(words, name) for name in names)),
-        ),
-        rows=tuple(
-            (
-                words.numbers.count(place),
-                design.name,
-                _standing(words, design),
-                *(
-                    figure_entry(words, name, design.figures[name])
-                    if name in design.figures
-                    else words.say("not computed")
-                    for name in names
-                ),
-            )
-            for place, design in enumerate(designs, start=1)
-        ),
-        notes=notes,
-        n_heads=2,
+    absent = words.say("not computed")
+    return (
+        Lines(words, list(enumerate(designs, start=1)))
+        .number("No.", lambda line: line[0], "count")
+        .text("Design", lambda line: line[1].name)
+        .text("Place", lambda line: _standing(words, line[1]))
+        .numbers(
+            {name: figure_name(words, name) for name in names},
+            lambda line, name: (
+                figure_entry(words, name, line[1].figures[name])
+                if name in line[1].figures
+                else absent
+            ),
+        )
+        .table(ident, caption, n_heads=2, notes=notes)
     )
 
 
@@ -204,23 +195,15 @@ def _map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
     )
     shown = [scenarios.designs[int(spot.name) - 1] for spot in spots]
     names = (scenarios.risk, scenarios.utility)
-    table = Table(
-        id="map-data",
-        caption=words.say("The two figures of the map"),
-        columns=(
-            *numbers(words.say("No.")),
-            *texts(words.say("Design")),
-            *numbers(*(figure_name(words, name) for name in names)),
-        ),
-        rows=tuple(
-            (
-                spot.name,
-                design.name,
-                *(figure_entry(words, n, design.figures[n]) for n in names),
-            )
-            for spot, design in zip(spots, shown, strict=True)
-        ),
-        n_heads=2,
+    table = (
+        Lines(words, list(zip(spots, shown, strict=True)))
+        .number("No.", lambda line: line[0].name)
+        .text("Design", lambda line: line[1].name)
+        .numbers(
+            {name: figure_name(words, name) for name in names},
+            lambda line, name: figure_entry(words, name, line[1].figures[name]),
+        )
+        .table("map-data", words.say("The two figures of the map"), n_heads=2)
     )
     svg = points(words, data, spots)
     return [Figure(id="map", title=title, svg=svg, data=table)]

@@ -15,7 +15,7 @@ from reports.catalogues.synthesis import (
 from reports.catalogues.wording import written
 from reports.charts.marked import Marked, MarkedLine, marked_bars
 from reports.downloads import as_csv, as_json, download
-from reports.parts import Cell, Figure, Table, numbers, texts
+from reports.parts import Cell, Lines, Table, texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reports.downloads import Download
     from reports.facts.synthesis import SynthesisFacts, SynthesisFigure
     from reports.i18n.languages import Words
-    from reports.parts import Entry
+    from reports.parts import Entry, Figure
 
 __all__ = ["synthesis_page"]
 
@@ -99,11 +99,11 @@ def _sizes(words: Words, facts: SynthesisFacts) -> Table:
             for n, size in facts.synthetic.items()
         ),
     ]
-    return Table(
-        id="sizes",
-        caption=words.say("Numbers of records"),
-        columns=(*texts(words.say("Records")), *numbers(words.say("How many"))),
-        rows=tuple((name, words.numbers.count(size)) for name, size in lines),
+    return (
+        Lines(words, lines)
+        .text("Records", lambda line: line[0])
+        .number("How many", lambda line: line[1], "count")
+        .table("sizes", words.say("Numbers of records"))
     )
 
 
@@ -130,33 +130,29 @@ def _group(words: Words, facts: SynthesisFacts, group: str) -> Table:
         if figure.name == key and FIGURES[key].group == group
     ]
     controls = [c for c in CONTROLS if any(c in figure.controls for _, figure in lines)]
-    heads = [words.say("Figure"), *([words.say("Records")] if several else [])]
-    rows = []
-    for name, figure in lines:
-        known = FIGURES[figure.name]
-        rows.append(
-            (
-                Cell(text=words.say(known.name), small=figure.subject),
-                *([name] if several else []),
-                _value(words, figure),
-                *(_number(words, figure, figure.controls.get(c)) for c in controls),
-                words.say(GOOD[known.good]),
-            )
+    shown = Lines(words, lines).text("Figure", lambda line: _name(words, line[1]))
+    if several:
+        shown = shown.text("Records", lambda line: line[0])
+    return (
+        shown.number("Synthetic", lambda line: _value(words, line[1]))
+        .numbers(
+            {c: words.say(CONTROLS[c]) for c in controls},
+            lambda line, c: _number(words, line[1], line[1].controls.get(c)),
         )
-    return Table(
-        id=f"figures-{group}",
-        caption=words.say(
-            "%(group)s: beside each figure, that of known records",
-            group=words.say(GROUPS[group]),
-        ),
-        columns=(
-            *texts(*heads),
-            *numbers(words.say("Synthetic"), *(words.say(CONTROLS[c]) for c in controls)),
-            *texts(words.say("Good values")),
-        ),
-        rows=tuple(rows),
-        n_heads=len(heads),
+        .text("Good values", lambda line: words.say(GOOD[FIGURES[line[1].name].good]))
+        .table(
+            f"figures-{group}",
+            words.say(
+                "%(group)s: beside each figure, that of known records",
+                group=words.say(GROUPS[group]),
+            ),
+            n_heads=1 + several,
+        )
     )
+
+
+def _name(words: Words, figure: SynthesisFigure) -> Cell:
+    return Cell(text=words.say(FIGURES[figure.name].name), small=figure.subject)
 
 
 def _value(words: Words, figure: SynthesisFigure) -> Entry:
@@ -246,23 +242,13 @@ def _picture(
         marks={c: words.say(CONTROLS[c]) for c in used},
         start=start,
     )
-    table = Table(
-        id=f"{ident}-data",
-        caption=title,
-        columns=(
-            *texts(words.say("Figure")),
-            *numbers(words.say("Synthetic"), *data.marks.values()),
-        ),
-        rows=tuple(
-            (
-                line.name,
-                _number(words, figure, figure.value),
-                *(_number(words, figure, figure.controls.get(c)) for c in used),
-            )
-            for line, figure in zip(lines, shown, strict=True)
-        ),
+    table = (
+        Lines(words, list(zip(lines, shown, strict=True)))
+        .text("Figure", lambda line: line[0].name)
+        .number("Synthetic", lambda line: _number(words, line[1], line[1].value))
+        .numbers(data.marks, lambda line, c: _number(words, line[1], line[1].controls.get(c)))
     )
-    return [Figure(id=ident, title=title, svg=marked_bars(words, data, lines), data=table)]
+    return [table.figure(ident, title, marked_bars(words, data, lines))]
 
 
 def _definitions(words: Words, facts: SynthesisFacts) -> Table:

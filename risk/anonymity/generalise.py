@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from footing.checks import is_number, problems_of, require_number
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
 from risk.anonymity.lattice import Lattice
 from risk.errors import RiskError
-from risk.wellformed import is_between, is_whole, require_between
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -180,11 +179,10 @@ def bins(values: Sequence[Any], *, width: float, start: float = 0) -> dict[Any, 
     >>> bins([19, 27, 35], width=10)
     {19: '10-20', 27: '20-30', 35: '30-40'}
     """
-    if not is_between(width, most=math.inf, strictly=True):
-        raise RiskError(f"width must be a number above 0, not {width!r}.")
-    require_between(start, name="start", least=-math.inf)
+    require_number(width, "width", error=RiskError, above=0)
+    require_number(start, "start", error=RiskError)
     known = sorted({value for value in values if value is not None and value == value})  # noqa: PLR0124
-    if not all(is_between(value, least=-math.inf, most=math.inf) for value in known):
+    if not all(is_number(value) for value in known):
         raise RiskError("values must be finite numbers; some are not.")
     lows = [start + width * ((value - start) // width) for value in known]
     return {v: f"{low:g}-{low + width:g}" for v, low in zip(known, lows, strict=True)}
@@ -194,9 +192,8 @@ def _require(hierarchies: Any, k: int, max_suppressed: float, cost: str) -> None
     problems = []
     if not hierarchies:
         problems.append("hierarchies must name at least one column")
-    if not is_whole(k, least=1):
-        problems.append(f"k must be a whole number of at least 1, not {k!r}")
-    if not is_between(max_suppressed):
+    problems += problems_of(k, "k", is_whole=True, minimum=1)
+    if not is_number(max_suppressed, minimum=0, maximum=1):
         problems.append(f"max_suppressed must be a share, not {max_suppressed!r}")
     if cost not in {"height", "precision", "discernibility"}:
         problems.append(f"cost must be 'height', 'precision' or 'discernibility', not {cost!r}")

@@ -10,7 +10,6 @@ import numpy as np
 from risk.attacks.oracle.checks import truth_of
 from risk.attacks.oracle.laws import noise_law, row_of
 from risk.attacks.oracle.oracle import CountRequest, Questioner
-from risk.attacks.oracle.result import AttackResult
 from risk.errors import RiskError
 from risk.wellformed import read_pair
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from ptable import PTable
     from risk.attacks.oracle.oracle import Oracle
+    from risk.attacks.oracle.result import AttackResult
 
 __all__ = ["AdditiveKeys", "Leakage", "joint_noise"]
 
@@ -185,12 +185,10 @@ class AdditiveKeys:
             guess = guesses.get(first + second - total)
             if guess is not None:
                 successes += [first - guess[0], second - guess[1]] == counts
-        return AttackResult(
-            name=f"key leakage, {self.keys} keys",
-            successes=successes,
+        return questioner.result(
+            f"key leakage, {self.keys} keys",
+            successes,
             trials=len(lines),
-            queries=questioner.queries,
-            refused=questioner.refused,
             closed_form=closed_form,
         )
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.laws import noise_law, p_mean_rounds_to_zero, row_of
 from risk.attacks.oracle.oracle import Questioner
-from risk.attacks.oracle.result import AttackResult
 from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available, rounded_mean
 from risk.distributions.distribution import Law
 from risk.errors import RiskError
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from ptable import PTable
     from risk.attacks.oracle.oracle import Oracle
+    from risk.attacks.oracle.result import AttackResult
 
 __all__ = ["TwoPartition"]
 
@@ -117,13 +117,8 @@ class TwoPartition:
                 pairs = [all_pairs[place] for place in drawn]
             sums = pair_sums(questioner, pairs, line=line)
             successes += bool(sums) and rounded_mean(sums) == total
-        return AttackResult(
-            name="two-partition averaging",
-            successes=successes,
-            trials=len(totals),
-            queries=questioner.queries,
-            refused=questioner.refused,
-            closed_form=closed_form,
+        return questioner.result(
+            "two-partition averaging", successes, trials=len(totals), closed_form=closed_form
         )
 
     def closed_form(self, ptable: PTable, *, counts: Sequence[int] | None = None) -> float:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from footing.checks import problems_of
 from risk.attacks.oracle.checks import truth_of
 from risk.attacks.oracle.laws import noise_law
 from risk.attacks.oracle.oracle import CountRequest, Questioner
-from risk.attacks.oracle.result import AttackResult
 from risk.errors import RiskError
-from risk.wellformed import is_between, require_between, require_whole
+from risk.wellformed import require_between, require_whole
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
     from risk.attacks.oracle.oracle import Oracle
+    from risk.attacks.oracle.result import AttackResult
 
 __all__ = ["Differencing", "DifferencingFigures"]
 
@@ -92,9 +93,7 @@ class Differencing:
     measure: Literal["detection", "accuracy"] = "detection"
 
     def __post_init__(self) -> None:
-        problems = []
-        if not is_between(self.prior, strictly=True):
-            problems.append(f"prior must lie between 0 and 1, not {self.prior!r}")
+        problems = problems_of(self.prior, "prior", above=0, below=1)
         if self.measure not in {"detection", "accuracy"}:
             problems.append(f"measure must be 'detection' or 'accuracy', not {self.measure!r}")
         if problems:
@@ -153,12 +152,10 @@ class Differencing:
             else:
                 successes += truly == (inner != outer or not says_empty_if_equal)
         is_detection = self.measure == "detection"
-        return AttackResult(
-            name=f"same-contributor differencing, {self.measure}",
-            successes=successes,
+        return questioner.result(
+            f"same-contributor differencing, {self.measure}",
+            successes,
             trials=int(is_there.sum()) if is_detection else len(is_there),
-            queries=questioner.queries,
-            refused=questioner.refused,
             closed_form=closed_form,
         )
 

@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from footing.checks import require_number
 from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.laws import noise_law
 from risk.attacks.oracle.oracle import Questioner
-from risk.attacks.oracle.result import AttackResult
 from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available
 from risk.errors import RiskError
-from risk.wellformed import is_between
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from ptable import PTable
     from risk.attacks.oracle.oracle import Oracle
+    from risk.attacks.oracle.result import AttackResult
 
 __all__ = ["HiddenBound"]
 
@@ -115,13 +115,8 @@ class HiddenBound:
             widest = max((abs(published - total) for published in sums), default=0)
             guess = -(-widest // 2) if self.rounds_up else widest // 2
             successes += bool(sums) and guess == max_noise
-        return AttackResult(
-            name="hidden bound",
-            successes=successes,
-            trials=len(totals),
-            queries=questioner.queries,
-            refused=questioner.refused,
-            closed_form=closed_form,
+        return questioner.result(
+            "hidden bound", successes, trials=len(totals), closed_form=closed_form
         )
 
     def closed_form(self, ptable: PTable) -> float:
@@ -169,8 +164,7 @@ class HiddenBound:
         >>> f"{HiddenBound(n_pairs=1, rounds_up=False).queries_needed(table):.1e}"
         '2.1e+05'
         """
-        if not is_between(confidence, strictly=True):
-            raise RiskError(f"confidence must lie between 0 and 1, not {confidence!r}.")
+        require_number(confidence, "confidence", error=RiskError, above=0, below=1)
         return 2 * math.log1p(-confidence) / math.log1p(-self._p_wide(ptable))
 
     def _p_wide(self, ptable: PTable) -> float:

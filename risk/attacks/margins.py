@@ -11,7 +11,6 @@ import numpy as np
 from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.laws import noise_law
 from risk.attacks.oracle.oracle import CountRequest, Questioner
-from risk.attacks.oracle.result import AttackResult
 from risk.distributions.distribution import Law
 from risk.errors import RiskError
 from risk.wellformed import require_counts
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from ptable import PTable
     from risk.attacks.oracle.oracle import Oracle
+    from risk.attacks.oracle.result import AttackResult
 
 __all__ = ["MarginBounds", "reveal"]
 
@@ -141,13 +141,8 @@ class MarginBounds:
             if len(known) == len(answers):
                 found = reveal(known[:-1], total=known[-1], max_noise=self.max_noise)
                 successes += found == tuple(counts)
-        return AttackResult(
-            name="bounds and margins",
-            successes=successes,
-            trials=len(lines),
-            queries=questioner.queries,
-            refused=questioner.refused,
-            closed_form=closed_form,
+        return questioner.result(
+            "bounds and margins", successes, trials=len(lines), closed_form=closed_form
         )
 
     def closed_form(self, ptable: PTable, *, counts: Sequence[int] | None = None) -> float:

@@ -9,7 +9,6 @@ import numpy as np
 
 from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.oracle import CountRequest, Questioner
-from risk.attacks.oracle.result import AttackResult
 from risk.errors import RiskError
 from risk.wellformed import read_numbers, require_counts
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from risk.attacks.oracle.oracle import Oracle
+    from risk.attacks.oracle.result import AttackResult
 
 __all__ = ["MeansBesideCounts", "candidate_counts"]
 
@@ -174,11 +174,9 @@ class MeansBesideCounts:
             answers = [a for a in questioner.ask(request) if a is not None]
             if len(answers) == 3:
                 successes += self.solve(answers, means=means[line]).tolist() == [original]
-        return AttackResult(
-            name="original means beside counts",
-            successes=successes,
+        return questioner.result(
+            "original means beside counts",
+            successes,
             trials=len(lines),
-            queries=questioner.queries,
-            refused=questioner.refused,
             closed_form=closed_form,
         )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from itertools import compress
 from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
+from footing.checks import is_number
 from risk.attacks.oracle.checks import require_integers
 from risk.attacks.oracle.oracle import CountRequest
 from risk.errors import RiskError
-from risk.wellformed import is_between
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,7 +71,7 @@ def pairs_needed(variance: float, *, confidence: float = 0.95) -> float:
     >>> round(pairs_needed(1.0), 1), round(2 * pairs_needed(2.0))
     (30.7, 123)
     """
-    if not is_between(variance, most=math.inf) or not is_between(confidence, strictly=True):
+    if not is_number(variance, minimum=0) or not is_number(confidence, above=0, below=1):
         raise RiskError(
             "pairs_needed takes a variance of 0 or more and a confidence between 0 and 1, not "
             f"{variance!r} and {confidence!r}."

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.laws import noise_law, p_mean_rounds_to_zero
 from risk.attacks.oracle.oracle import CountRequest, Questioner
-from risk.attacks.oracle.result import AttackResult
 from risk.attacks.pairs import complementary_groups, pairs_available, sums_of
 from risk.distributions.distribution import Law
 from risk.wellformed import require_whole
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from ptable import PTable
     from risk.attacks.oracle.oracle import Oracle
+    from risk.attacks.oracle.result import AttackResult
 
 __all__ = ["SmallCell"]
 
@@ -91,13 +91,8 @@ class SmallCell:
                 over = 2 * (sum(sums) * len(others) - sum(others) * len(sums))
                 scale = len(sums) * len(others)
                 successes += (over + scale) // (2 * scale) == cell
-        return AttackResult(
-            name="small cell by two averages",
-            successes=successes,
-            trials=len(cells),
-            queries=questioner.queries,
-            refused=questioner.refused,
-            closed_form=closed_form,
+        return questioner.result(
+            "small cell by two averages", successes, trials=len(cells), closed_form=closed_form
         )
 
     def closed_form(self, ptable: PTable, *, cell: int | None = None) -> float:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from footing.checks import is_integer
 from risk.errors import RiskError
-from risk.wellformed import is_whole, read_array
+from risk.wellformed import read_array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +46,7 @@ class CubeRequest:
 
     def __post_init__(self) -> None:
         places = [*self.dimensions, *self.within, *self.without]
-        if not all(is_whole(place) for place in places):
+        if not all(is_integer(place, minimum=0) for place in places):
             raise RiskError("A request names attributes and records by places from 0 on.")
         if len(set(self.dimensions)) < len(self.dimensions):
             raise RiskError("A request must name each dimension once.")

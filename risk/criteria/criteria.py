@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
+from footing.checks import is_integer
 from risk.criteria.coded import CodedRecords, CubeRequest
 from risk.criteria.methods import CountingMethod
 from risk.criteria.result import Criteria, Criterion
 from risk.errors import RiskError
-from risk.wellformed import is_whole, require_whole
+from risk.wellformed import require_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -102,7 +103,7 @@ def measure_criteria(
     if not tables or not any(tables):
         raise RiskError("tables must name at least one with a dimension.", hint="[(0, 1)]")
     for name, place in (("geography", geography), ("sensitive", sensitive)):
-        if not is_whole(place, most=len(records.sizes) - 1):
+        if not is_integer(place, minimum=0, maximum=len(records.sizes) - 1):
             raise RiskError(
                 f"{name} must be the place of one of {len(records.sizes)} attributes, not"
                 f" {place!r}."

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footing.checks import is_integer
 from risk.errors import RiskError
 from risk.reconstruction.origins import possible_origins, possible_range
-from risk.wellformed import is_whole, read_array
+from risk.wellformed import read_array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,7 +98,7 @@ class PublishedCounts:
     def _problems(self) -> list[str]:
         n_sums, noise = len(self.published), np.asarray(self.max_noise)
         problems = []
-        if not is_whole(self.n_cells, least=1):
+        if not is_integer(self.n_cells, minimum=1):
             problems.append(f"n_cells must be at least 1, not {self.n_cells}")
         is_layout = self.starts.shape == (n_sums + 1,) and self.starts[0] == 0
         if not is_layout or (np.diff(self.starts) < 1).any():
@@ -112,7 +113,7 @@ class PublishedCounts:
             problems.append("published counts must not be negative")
         if noise.ndim > 1 or (noise.ndim == 1 and len(noise) != n_sums) or (noise < 0).any():
             problems.append("max_noise must be 0 or more: one for all, or one per sum")
-        if not is_whole(self.small):
+        if not is_integer(self.small, minimum=0):
             problems.append(f"small must be 0 or more, not {self.small}")
         return problems
 

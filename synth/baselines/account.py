@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from footing.checks import Limits, require_number
 from synth.errors import OverspentError, SynthError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Account", "Charge", "checked_epsilon", "is_whole"]
+__all__ = ["Account", "Charge", "checked_epsilon"]
 
 _ROUNDING = 1e-9
 
@@ -199,29 +200,6 @@ def checked_epsilon(epsilon: Any, *, may_be_zero: bool = False) -> float:
     >>> checked_epsilon(1)
     1.0
     """
-    is_number = isinstance(epsilon, (int, float)) and not isinstance(epsilon, bool)
-    if is_number and math.isfinite(epsilon) and (epsilon > 0 or (may_be_zero and epsilon == 0)):
-        return float(epsilon)
-    raise SynthError(
-        f"epsilon must be positive and finite, not {epsilon!r}.",
-        hint="0, for no noise, is for the published methods alone" if epsilon == 0 else None,
-    )
-
-
-def is_whole(number: Any, *, least: int = 1) -> bool:
-    """Tell whether something is a whole number that is large enough.
-
-    Parameters
-    ----------
-    number
-        Anything.
-    least
-        The smallest that will do.
-
-    Examples
-    --------
-    >>> is_whole(3), is_whole(True), is_whole(2.0), is_whole(0)
-    (True, False, False, False)
-    """
-    is_integer = hasattr(number, "__index__") and not isinstance(number, bool)
-    return bool(is_integer and number >= least)
+    least: Limits = {"minimum": 0} if may_be_zero else {"above": 0}
+    way = "0, for no noise, is for the published methods alone" if epsilon == 0 else None
+    return require_number(epsilon, "epsilon", error=SynthError, hint=way, **least)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.checks import require_number
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
@@ -43,9 +44,8 @@ def split_records(
     >>> {name: len(rows) for name, rows in folds.items()}
     {'encoder': 2, 'histogram': 4, 'copula': 4}
     """
-    for name, share in (("histogram_share", histogram_share), ("encoder_share", encoder_share)):
-        if not 0 <= share < 1 or (name == "histogram_share" and share == 0):
-            raise SynthError(f"{name} must lie between 0 and 1, not {share}.")
+    require_number(histogram_share, "histogram_share", error=SynthError, above=0, below=1)
+    require_number(encoder_share, "encoder_share", error=SynthError, minimum=0, below=1)
     order = (np.random.default_rng() if rng is None else rng).permutation(n)
     first = max(_LEAST, round(n * encoder_share)) if encoder_share else 0
     second = first + max(1, round((n - first) * histogram_share))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synth.baselines.account import is_whole
+from footing.checks import require_integer
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
@@ -69,9 +69,8 @@ class BaselineModel:
         >>> model.sample(2)["sex"].tolist()
         ['F', 'F']
         """
-        if not is_whole(n):
-            raise SynthError(f"n must be a positive whole number, not {n!r}.")
-        return self.draw(int(n), np.random.default_rng() if rng is None else rng)
+        size = require_integer(n, "n", error=SynthError, minimum=1)
+        return self.draw(size, np.random.default_rng() if rng is None else rng)
 
     @property
     def folds(self) -> Mapping[str, NDArray[np.int64]]:

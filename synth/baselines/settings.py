@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from synth.baselines.account import is_whole
+from footing.checks import is_integer, require_integer, require_number
 from synth.copulas.pair import FAMILIES
 from synth.errors import SynthError
 
@@ -32,8 +32,7 @@ class NetworkSettings:
     degree: int = 3
 
     def __post_init__(self) -> None:
-        if not is_whole(self.degree):
-            raise SynthError(f"degree must be a whole number from 1, not {self.degree!r}.")
+        require_integer(self.degree, "degree", error=SynthError, minimum=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +65,9 @@ class VineSettings:
     def __post_init__(self) -> None:
         _require("encoder", self.encoder, _ENCODERS)
         _require("measure", self.measure, ("tau", "rho"))
-        if self.truncation not in ("all", "auto") and not is_whole(self.truncation):
+        if self.truncation not in ("all", "auto") and not is_integer(
+            self.truncation, minimum=1
+        ):
             raise SynthError("truncation is a whole number from 1, 'all' or 'auto'.")
         given: object = self.families  # one name, where somebody wrote it as text
         names = (given,) if isinstance(given, str) else tuple(self.families)
@@ -119,12 +120,8 @@ class ThesisSettings(VineSettings):
     def __post_init__(self) -> None:
         VineSettings.__post_init__(self)
         _require("mechanism", self.mechanism, _MECHANISMS)
-        shares = {"ratio": self.ratio, "encoder_ratio": self.encoder_ratio, "delta": self.delta}
-        numbers: dict[str, object] = {**shares}
-        for name, share in numbers.items():
-            is_number = isinstance(share, (int, float)) and not isinstance(share, bool)
-            if not is_number or not 0 < share < 1:  # type: ignore[operator]
-                raise SynthError(f"{name} lies between 0 and 1, not {share!r}.")
+        for name in ("ratio", "encoder_ratio", "delta"):
+            require_number(getattr(self, name), name, error=SynthError, above=0, below=1)
 
 
 def _require(name: str, value: object, known: tuple[str, ...]) -> None:

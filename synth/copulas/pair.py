@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from footing.checks import require_integer
 from synth.copulas.library import checked_uniforms, seeds_from, vines
 from synth.errors import SynthError
 
@@ -247,8 +248,7 @@ class PairCopula:
         >>> PairCopula("frank", [5.0]).sample(3, np.random.default_rng(1)).shape
         (3, 2)
         """
-        if n < 1:
-            raise SynthError(f"n must be at least 1, not {n}.")
+        require_integer(n, "n", error=SynthError, minimum=1)
         return np.asarray(self._bicop.sample(int(n), seeds=seeds_from(rng)))
 
     def log_likelihood(self, u: ArrayLike) -> float:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from footing.checks import require_integer
 from synth.copulas.gaussian import nearest_correlation
 from synth.copulas.library import checked_uniforms, seeds_from, vines
 from synth.copulas.pair import FAMILIES, PairCopula, fit_controls
@@ -159,8 +160,7 @@ class FittedVine:
         >>> vine.sample(4, np.random.default_rng(1)).shape
         (4, 2)
         """
-        if n < 1:
-            raise SynthError(f"n must be at least 1, not {n}.")
+        require_integer(n, "n", error=SynthError, minimum=1)
         drawn = self._vinecop.sample(int(n), num_threads=threads, seeds=seeds_from(rng))
         return np.asarray(drawn)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reports.facts.copying import fact_of
 from reports.facts.synthesis import SynthesisFacts, SynthesisFigure, SynthesisFinding
 from synth.evaluation.errors import EvaluationError
 from synth.evaluation.measures.scores import auc_interval
@@ -92,15 +93,7 @@ def _figure(figure: Figure, found: Evaluation) -> SynthesisFigure:
     n = _sizes(found).get(figure.name)
     if figure.value is not None and n:
         low, high = auc_interval(figure.value, n, n)
-    return SynthesisFigure(
-        name=figure.name,
-        value=figure.value,
-        controls=dict(figure.controls),
-        subject=figure.subject,
-        reason=figure.reason,
-        low=low,
-        high=high,
-    )
+    return fact_of(SynthesisFigure, figure, low=low, high=high)
 
 
 def _sizes(found: Evaluation) -> dict[str, int]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from footing.checks import require_integer
 from synth.errors import SynthError
 from synth.sanitisers.frames import checked_rows, numbers_of, opened
 
@@ -149,8 +150,8 @@ def mdav_groups(values: NDArray[np.float64], *, k: int) -> list[list[int]]:
 
 
 def _check_k(k: Any, n: int) -> None:
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= n:
-        raise SynthError(f"k must be a whole number from 1 to the {n} records, not {k!r}.")
+    way = f"there are {n} records"
+    require_integer(k, "k", error=SynthError, hint=way, minimum=1, maximum=n)
 
 
 def _frequency(held: list[Any]) -> Any:

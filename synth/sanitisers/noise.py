@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footing.checks import require_number
 from synth.errors import SynthError
 from synth.sanitisers.frames import numbers_of, opened
 
@@ -59,8 +60,7 @@ def add_noise(
         raise SynthError(f"lower must not exceed upper, but {lower} does {upper}.")
     source = np.random.default_rng() if rng is None else rng
     for name, scale in wanted.items():
-        if not 0 < scale < np.inf:
-            raise SynthError(f"The scale of {name!r} must be positive, not {scale}.")
+        require_number(scale, f"The scale of {name!r}", error=SynthError, above=0)
         given[name] = list(source.laplace(0.0, scale, len(table)))
     for name, noise in given.items():
         if len(noise) != len(table):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footing.checks import require_number
 from synth.errors import SynthError
 from synth.sanitisers.frames import opened
 
@@ -37,8 +38,7 @@ def sample_rows(
     9
     """
     table = opened(frame)
-    if not 0 <= share <= 1:
-        raise SynthError(f"share must lie between 0 and 1, not {share}.")
+    require_number(share, "share", error=SynthError, minimum=0, maximum=1)
     source = np.random.default_rng() if rng is None else rng
     kept = source.choice(len(table), size=round(share * len(table)), replace=False)
     return table.iloc[np.sort(kept)].reset_index(drop=True)

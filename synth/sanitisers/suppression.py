@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from footing.checks import require_integer
 from synth.errors import SynthError
 from synth.sanitisers.frames import checked_rows, opened
 
@@ -65,8 +66,7 @@ def suppress_rare(
     >>> suppress_rare({"land": ["F", "F", "Y"]}, columns=["land"])["land"].tolist()
     ['F', 'F', '*']
     """
-    if least < 1:
-        raise SynthError(f"least must be at least 1, not {least}.")
+    require_integer(least, "least", error=SynthError, minimum=1)
     table = opened(frame, columns)
     cells = {}
     for name in columns:

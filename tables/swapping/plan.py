@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
+from footing.checks import problems_of, require_integer
 from tables.errors import RequestError, unknown_name
 from tables.secret import Secret
 
@@ -115,13 +114,10 @@ class SwapPlan:
             )
 
     def _wrong_numbers(self) -> list[str]:
-        problems = []
-        if not _is_whole(self.k):
-            problems.append(f"k must be a whole number of 0 or more, not {self.k!r}")
-        is_number = isinstance(self.rate, Real) and not isinstance(self.rate, bool)
-        if not is_number or not math.isfinite(self.rate) or not 0 <= self.rate <= 1:
-            problems.append(f"rate must be a number from 0 to 1, not {self.rate!r}")
-        return problems
+        return [
+            *problems_of(self.k, "k", is_whole=True, minimum=0),
+            *problems_of(self.rate, "rate", minimum=0, maximum=1),
+        ]
 
     def _wrong_columns(self) -> list[str]:
         problems = [
@@ -175,8 +171,7 @@ def draw_secret(seed: int | None, secret: Secret | None) -> Secret:
         )
     if secret is not None:
         return Secret(secret.derive("ckm record swapping v1"))
-    if not _is_whole(seed):
-        raise RequestError(f"The seed must be an integer of 0 or more, not {seed!r}.")
+    require_integer(seed, "The seed", error=RequestError, minimum=0)
     return Secret(hashlib.sha256(f"ckm record swapping v1|{seed}".encode()).digest())
 
 
@@ -222,9 +217,3 @@ def read_profiles(given: object) -> tuple[tuple[str, ...], ...]:
         read_columns(given, name="similar")
         return ()
     return tuple(read_columns(profile, name="a profile of similar") for profile in given)
-
-
-def _is_whole(number: object) -> bool:
-    if isinstance(number, bool) or not isinstance(number, Integral):
-        return False
-    return int(number) >= 0

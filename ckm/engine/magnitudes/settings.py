@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass, fields
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from ckm.engine.magnitudes.noise.bases import Base
@@ -20,6 +19,7 @@ from ckm.engine.magnitudes.sensitive.conditions import (
 )
 from ckm.engine.magnitudes.sensitive.named import NamedCell, as_named_cells
 from ckm.errors import ConfigError
+from footing.checks import is_number, problems_of, require_number
 from ptable import PTable
 
 if TYPE_CHECKING:
@@ -152,9 +152,7 @@ class MagnitudeNoise:
         """
         from ckm.engine.magnitudes.ptables import magnitude_ptable
 
-        number = float(spread) if _is_number(spread) else math.nan
-        if not 0 < number <= 1:
-            raise ConfigError(f"spread must lie above 0 and be at most 1, not {spread!r}.")
+        number = require_number(spread, "spread", error=ConfigError, above=0, maximum=1)
         unknown = set(changes) - {entry.name for entry in fields(cls)}
         if unknown:
             raise ConfigError(f"The noise of amounts has no field {min(unknown)!r}.")
@@ -265,18 +263,17 @@ class MagnitudeNoise:
     def _range_problems(self) -> Iterator[str]:
         values: Any = self.factors
         is_list = isinstance(values, tuple) and 1 <= len(values) <= _MAX_COMPONENTS
-        if not is_list or not all(_is_number(v) and 0 < v <= 1 for v in values):
+        if not is_list or not all(is_number(v, above=0, maximum=1) for v in values):
             yield f"factors must be a tuple of 1 to {_MAX_COMPONENTS} numbers in (0, 1]"
         elif values[0] != 1:
             yield f"the first of the factors must be 1, not {values[0]!r}"
-        if not _is_number(self.least_noise) or not 0 <= self.least_noise < math.inf:
-            yield f"least_noise must be a finite number of at least 0, not {self.least_noise!r}"
+        yield from problems_of(self.least_noise, "least_noise", minimum=0)
         for name, least in (("decimals", -_MAX_DECIMALS), ("key_decimals", 1)):
             value = getattr(self, name)
-            if (name != "decimals" or value is not None) and not (
-                _is_whole(value) and least <= value <= _MAX_DECIMALS
-            ):
-                yield f"{name} must be a whole number in {least}..15, not {value!r}"
+            if name != "decimals" or value is not None:
+                yield from problems_of(
+                    value, name, is_whole=True, minimum=least, maximum=_MAX_DECIMALS
+                )
 
     def _joint_problems(self) -> Iterator[str]:
         by_parity = self.even is not None and self.odd is not None
@@ -319,11 +316,3 @@ def _plain(part: Scale | Condition) -> list[object]:
 def _last_variance(table: PTable) -> float:
     units = table.units(int(table.counts[-1]))
     return sum(v * v * n for v, n in units.items()) / table.key_range / table.step**2
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from ckm.service.answering.query import are_in_margins
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -76,13 +78,7 @@ class Publication:
             self.variables[s.variable].level_of[ranks.get(s.variable, nothing)]
             for s in self.query.selections
         ]
-        is_in = np.zeros(len(cells), bool)
-        for wanted in self.query.margins or ():
-            is_here = np.ones(len(cells), bool)
-            for level, want in zip(levels, wanted, strict=True):
-                is_here &= level == want
-            is_in |= is_here
-        return is_in
+        return are_in_margins(levels, self.query.margins or (), size=len(cells))
 
 
 class Ledger(Protocol):

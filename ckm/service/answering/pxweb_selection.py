@@ -19,11 +19,19 @@ import numpy as np
 from ckm.service.answering.client_error import ClientError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ckm.service.answering.variables import Variable
 
-__all__ = ["CONTENTS", "codelists_of", "max_patterns", "parts_of", "ranks_of", "split_codes"]
+__all__ = [
+    "CONTENTS",
+    "codelists_of",
+    "max_patterns",
+    "measures_of",
+    "parts_of",
+    "ranks_of",
+    "split_codes",
+]
 
 #: The dimension of the measures.
 CONTENTS = "ContentsCode"
@@ -147,6 +155,31 @@ def ranks_of(
     if not found:
         raise ClientError("nothing_selected", variable=variable.name)
     return tuple(found)
+
+
+def measures_of(codes: Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the measures of a selection, each once.
+
+    Parameters
+    ----------
+    codes
+        Names of measures; ``"*"`` for all.
+    known
+        Those that there are.
+
+    Raises
+    ------
+    ClientError
+        If there is no such measure, or none is selected.
+    """
+    measures: dict[str, None] = {}
+    for code in codes:
+        if code != "*" and code not in known:
+            raise ClientError("no_category", variable=CONTENTS, name=code, known=known)
+        measures |= dict.fromkeys(known if code == "*" else [code])
+    if not measures:
+        raise ClientError("nothing_selected", variable=CONTENTS)
+    return tuple(measures)
 
 
 @dataclass(frozen=True)

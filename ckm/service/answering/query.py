@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ckm.service.answering.cells.lru_cache import digest_of
 from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.words.messages import Phrase
@@ -13,9 +15,11 @@ from ckm.service.answering.words.messages import Phrase
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from ckm.service.answering.variables import Variable
 
-__all__ = ["Query", "Selection", "query_of_request"]
+__all__ = ["Query", "Selection", "are_in_margins", "query_of_request"]
 
 _MEASURES = ("count", "weighted")
 
@@ -65,6 +69,27 @@ class Query:
         for selection in self.selections:
             total *= len(selection.ranks)
         return total
+
+
+def are_in_margins(
+    levels: Sequence[NDArray[np.int64]], margins: Iterable[tuple[int, ...]], *, size: int
+) -> NDArray[np.bool_]:
+    """Tell which cells belong to the combinations of levels that were asked for.
+
+    Parameters
+    ----------
+    levels
+        For each variable the level of each cell.
+    margins
+        The combinations.
+    size
+        Number of cells.
+    """
+    found = np.zeros(size, bool)
+    for wanted in margins:
+        pairs = zip(levels, wanted, strict=True)
+        found |= np.logical_and.reduce([level == want for level, want in pairs])
+    return found
 
 
 def query_of_request(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.engine.published_table import PublishedTable
+from ckm.service.answering.query import are_in_margins
 from ckm.service.rules import Slices
 
 if TYPE_CHECKING:
@@ -131,12 +132,7 @@ def _shown(
         variables[s.variable].level_of[list(s.ranks)][place]
         for s, place in zip(selections, index, strict=True)
     ]
-    shown = np.zeros(len(index[0]), bool)
-    for wanted in query.margins:
-        shown |= np.logical_and.reduce(
-            [level == want for level, want in zip(levels, wanted, strict=True)]
-        )
-    return shown
+    return are_in_margins(levels, query.margins, size=len(index[0]))
 
 
 def _places(

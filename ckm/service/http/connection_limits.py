@@ -56,9 +56,8 @@ class _Connection(asyncio.Protocol):
         """Whether the connection is about to end."""
         return self._transport.is_closing()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, or turn it away where there are too many."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101  (TCP has no other)
         self._transport = transport
         if len(self._connections) >= self._max_connections:
             transport.set_protocol(asyncio.Protocol())

@@ -12,13 +12,13 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
+from starlette.datastructures import MutableHeaders
+
 from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.words.messages import Phrase
 from ckm.service.http.problem_details import problem_of_mistake
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from ckm.service.process.metrics import Metrics
@@ -28,12 +28,12 @@ __all__ = ["RequestLimits", "language_of"]
 logger = logging.getLogger("ckm.service")
 
 _HEADERS = {
-    b"x-content-type-options": b"nosniff",
-    b"x-frame-options": b"DENY",
-    b"referrer-policy": b"no-referrer",
-    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
-    b"permissions-policy": b"interest-cohort=()",
-    b"cross-origin-opener-policy": b"same-origin",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "permissions-policy": "interest-cohort=()",
+    "cross-origin-opener-policy": "same-origin",
 }
 _MAX_HEADERS = 100
 
@@ -72,7 +72,7 @@ class RequestLimits:
         self._max_bytes = max_bytes
         self._seconds = seconds
         self._metrics = metrics
-        self._headers = _HEADERS | ({b"ckm-notice": notice.encode()} if notice else {})
+        self._headers = _HEADERS | ({"ckm-notice": notice} if notice else {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -86,7 +86,9 @@ class RequestLimits:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message = _with_headers(message, self._headers)
+                headers = MutableHeaders(scope=message)
+                for name, text in self._headers.items():
+                    headers.setdefault(name, text)
             await send(message)
 
         try:
@@ -199,13 +201,6 @@ def language_of(scope: Scope, languages: tuple[str, ...]) -> str:
         if tag in languages and share < 0:
             return str(tag)
     return languages[0]
-
-
-def _with_headers(message: Message, more: Mapping[bytes, bytes]) -> Message:
-    headers: list[tuple[bytes, bytes]] = list(message.get("headers", []))
-    present = {name.lower() for name, _ in headers}
-    headers += [(name, text) for name, text in more.items() if name not in present]
-    return {**message, "headers": headers}
 
 
 def _noted(error: BaseException) -> ClientError:

@@ -12,6 +12,7 @@ from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.pxweb_selection import (
     CONTENTS,
     codelists_of,
+    measures_of,
     ranks_of,
     split_codes,
 )
@@ -55,7 +56,7 @@ _OUTPUT_VALUES = ("aggregated", "single")
 class Criterion:
     """What is wanted of one variable."""
 
-    codes: Sequence[str] | None = None
+    codes: Sequence[str] = ("*",)
     codelist: str | None = None
     is_single: bool = False
 
@@ -234,7 +235,7 @@ def criteria_of_body(body: SelectionBody, parameters: Parameters) -> dict[str, C
         The parameters beside it: pxweb of R names code lists there.
     """
     beside = criteria_of_parameters(parameters)
-    if any(criterion.codes is not None for criterion in beside.values()):
+    if any(word == "valuecodes" for word, _, _ in parameters.deep):
         raise ClientError("bad_parameter", name="valueCodes")
     criteria: dict[str, Criterion] = {}
     for part in body.selection:
@@ -280,7 +281,12 @@ def query_of_wishes(
     for name in [*criteria, *order]:
         if name not in variables and name != CONTENTS:
             raise ClientError("no_variable", name=name, known=[*variables, CONTENTS])
-    measures = _measures(table_service, criteria.get(CONTENTS))
+    chosen = criteria.get(CONTENTS)
+    measures = (
+        table_service.measures[:1]
+        if chosen is None
+        else measures_of(chosen.codes, table_service.measures)
+    )
     asked: dict[str, Criterion] = {n: w for n, w in criteria.items() if n != CONTENTS}
     if not criteria:
         asked = {name: Criterion() for name in _first_look(table_service)}
@@ -297,25 +303,7 @@ def query_of_wishes(
     return Query(selections=tuple(selections), where=where, measures=measures)
 
 
-def _measures(table_service: TableService, criterion: Criterion | None) -> tuple[str, ...]:
-    if criterion is None or criterion.codes is None:
-        return table_service.measures[:1] if criterion is None else table_service.measures
-    measures: dict[str, None] = {}
-    for code in criterion.codes:
-        if code == "*":
-            measures |= dict.fromkeys(table_service.measures)
-        elif code in table_service.measures:
-            measures[code] = None
-        else:
-            raise ClientError(
-                "no_category", variable=CONTENTS, name=code, known=table_service.measures
-            )
-    if not measures:
-        raise ClientError("nothing_selected", variable=CONTENTS)
-    return tuple(measures)
-
-
 def _first_look(table_service: TableService) -> list[str]:
     """Return the variables of a table that nobody chose: the mandatory ones, or the first."""
-    mandatory: Any = table_service.service.rules["mandatory"]
+    mandatory: Any = table_service.service.rules.mandatory
     return list(mandatory) or list(table_service.variables)[:1]

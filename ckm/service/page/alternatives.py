@@ -7,14 +7,16 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from ckm.service.answering.pxweb_selection import codelists_of
+from ckm.service.page.page_state import is_fine
 from reports.service import Try
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ckm.service.answering.refusal import Refusal
     from ckm.service.answering.variables import Variable
     from ckm.service.page.page_state import PageState, Wanted
+    from ckm.service.table_service import TableService
     from reports.facts.service import Kind
 
     Step = tuple[PageState, Try]
@@ -25,30 +27,25 @@ _MOST = 6
 
 
 def tries_of(
-    refusal: Refusal,
-    asked: PageState,
-    variables: Mapping[str, Variable],
-    *,
-    area: str | None,
-    mandatory: Sequence[str],
-    language: str,
-    is_fine: Callable[[PageState], bool],
+    refusal: Refusal, asked: PageState, table_service: TableService, *, language: str
 ) -> tuple[Try, ...]:
     """Return tables that follow what a rule advises.
+
+    Those whose shape breaks no rule; where all do, all are returned.
 
     Parameters
     ----------
     refusal, asked
         Why a table is not published, and its address.
-    variables, area, mandatory
-        What there is: all variables, that of areas, those no table may lack.
+    table_service
+        What there is.
     language
         ``"en"`` or ``"fr"``.
-    is_fine
-        Tells whether the shape of a table breaks no rule; where none is, all are returned.
     """
-    steps = _Steps(asked, variables, mandatory, language)
-    one = refusal.dimension
+    steps = _Steps(
+        asked, table_service.variables, table_service.service.rules.mandatory, language
+    )
+    one, area = refusal.dimension, table_service.service.area
     reason = refusal.reason
     if reason == "mandatory":
         made = steps.add(one)
@@ -65,7 +62,7 @@ def tries_of(
     else:
         made = chain(steps.coarser(one), steps.coarser(area), steps.leave_out(one))
     found = list(made)
-    fine = [step for step in found if is_fine(step[0])]
+    fine = [step for step in found if is_fine(step[0], table_service)]
     return tuple({made.href: made for _, made in fine or found}.values())[:_MOST]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from ckm.formats import FORMATS
@@ -18,7 +18,6 @@ from ckm.service.page.form import (
     measure_choices,
 )
 from ckm.service.page.grid import grid_of
-from ckm.service.page.page_state import query_of
 from ckm.service.page.suggested_tables import starts_of
 from reports.service import Download, PageFacts, Problem, Reader, Unpublished, Withheld
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from ckm.service.answering.refusal import Refusal
     from ckm.service.page.page_state import PageState
     from ckm.service.table_service import TableService
-    from reports.service import Choice, Try
 
 __all__ = ["Outcome", "Visitor", "page_facts"]
 
@@ -56,20 +54,19 @@ class Outcome:
 
     mistakes: Sequence[ClientError] = ()
     answer: Answer | None = None
-    refusal: Refusal | None = None
     may_filter: bool = True
 
     @property
-    def refused(self) -> Refusal | None:
+    def refusal(self) -> Refusal | None:
         """Why there is no table."""
-        return self.answer.refusal if self.answer is not None else self.refusal
+        return None if self.answer is None else self.answer.refusal
 
     @property
     def status(self) -> int:
         """The status code of HTTP."""
         if self.mistakes:
             return self.mistakes[0].status
-        return 200 if self.refused is None else 403
+        return 200 if self.refusal is None else 403
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +96,7 @@ def page_facts(
     outcome: Outcome,
     *,
     language: str,
-    visitor: Visitor | None = None,
+    visitor: Visitor,
 ) -> PageFacts:
     """Gather all that the page shows.
 
@@ -114,21 +111,20 @@ def page_facts(
     visitor
         Who looks at it.
     """
-    visitor = visitor or Visitor()
     service, variables = table_service.service, table_service.variables
     notice = notice_of(service, language)
     labels = {name: v.offer.labels[language] for name, v in variables.items()}
     idents = {name: f"v{place}" for place, name in enumerate(variables, start=1)}
     facts = PageFacts(
-        title=service.title[language],
-        description=service.description.get(language, ""),
-        source=service.source.get(language, ""),
-        unit=service.unit.get(language, ""),
-        contact=service.contact,
-        updated="" if service.updated is None else service.updated.isoformat(),
+        title=service.about.title[language],
+        description=service.about.description.get(language, ""),
+        source=service.about.source.get(language, ""),
+        unit=service.about.unit.get(language, ""),
+        contact=service.about.contact,
+        updated="" if service.about.updated is None else service.about.updated.isoformat(),
         languages={
             other: replace(asked, language=other).href()
-            for other in service.languages
+            for other in service.about.languages
             if other != language
         },
         language_given=language if asked.language else "",
@@ -160,17 +156,21 @@ def page_facts(
         sign_in=_sign_in(visitor, language),
         reader=_reader(table_service, visitor, language),
     )
-    if outcome.refused is not None:
-        return replace(
-            facts, unpublished=_unpublished(outcome.refused, table_service, asked, language)
-        )
+    if outcome.refusal is not None:
+        why = _why(outcome.refusal, table_service, asked, language)
+        return replace(facts, unpublished=Unpublished(**why))
     if outcome.answer is None:
-        return (
-            facts
-            if outcome.mistakes
-            else replace(facts, starts=_starts(table_service, asked, language))
-        )
-    return _with_table(facts, outcome.answer, table_service, asked, language)
+        if outcome.mistakes:
+            return facts
+        starts = starts_of(table_service, language=language, is_given=bool(asked.language))
+        return replace(facts, starts=starts)
+    return replace(
+        facts,
+        grid=grid_of(outcome.answer, asked, table_service.variables, language=language),
+        withheld=_withheld(outcome.answer, table_service, asked, language),
+        restrictions=_restrictions(outcome.answer, table_service, language),
+        downloads=_downloads(outcome.answer, table_service, asked),
+    )
 
 
 def _sign_in(visitor: Visitor, language: str) -> str:
@@ -190,33 +190,6 @@ def _reader(table_service: TableService, visitor: Visitor, language: str) -> Rea
         most_cells=table_service.rules(visitor.caller).maximum_cells,
         proof=visitor.leaving,
         back=visitor.address,
-    )
-
-
-def _with_table(
-    facts: PageFacts,
-    answer: Answer,
-    table_service: TableService,
-    asked: PageState,
-    language: str,
-) -> PageFacts:
-    return replace(
-        facts,
-        grid=grid_of(answer, asked, table_service.variables, language=language),
-        withheld=_withheld(answer, table_service, asked, language),
-        restrictions=_restrictions(answer, table_service, language),
-        downloads=_downloads(answer, table_service, asked),
-    )
-
-
-def _starts(table_service: TableService, asked: PageState, language: str) -> tuple[Choice, ...]:
-    return starts_of(
-        table_service.variables,
-        area=table_service.service.area,
-        mandatory=table_service.service.rules["mandatory"],
-        language=language,
-        is_given=bool(asked.language),
-        is_fine=lambda other: _is_fine(table_service, other),
     )
 
 
@@ -241,35 +214,16 @@ def _problem(
     return Problem(text=text, field=field_id, suggestion=client_error.suggestion)
 
 
-def _unpublished(
+def _why(
     refusal: Refusal, table_service: TableService, asked: PageState, language: str
-) -> Unpublished:
-    return Unpublished(
-        rule=refusal.reason,
-        detail=refusal.detail[language],
-        advice=refusal.tries[language],
-        tries=_tries(refusal, table_service, asked, language),
-    )
-
-
-def _tries(
-    refusal: Refusal, table_service: TableService, asked: PageState, language: str
-) -> tuple[Try, ...]:
-    return tries_of(
-        refusal,
-        asked,
-        table_service.variables,
-        area=table_service.service.area,
-        mandatory=table_service.service.rules["mandatory"],
-        language=language,
-        is_fine=lambda other: _is_fine(table_service, other),
-    )
-
-
-def _is_fine(table_service: TableService, asked: PageState) -> bool:
-    """Return whether no rule speaks against the shape of a table."""
-    query, wrong = query_of(asked, table_service.variables, measures=table_service.measures)
-    return not wrong and not table_service.answerer.refuses_shape(query)
+) -> dict[str, Any]:
+    """Say why something is not published, and what to try."""
+    return {
+        "rule": refusal.reason,
+        "detail": refusal.detail[language],
+        "advice": refusal.tries[language],
+        "tries": tries_of(refusal, asked, table_service, language=language),
+    }
 
 
 def _withheld(
@@ -287,15 +241,8 @@ def _withheld(
     found = []
     for refusal, codes in sorted(by_reason.values(), key=lambda pair: -len(pair[1])):
         names = [variable.label(ranks[code], language) for code in codes]
-        found.append(
-            Withheld(
-                rule=refusal.reason,
-                detail=refusal.detail[language],
-                advice=refusal.tries[language],
-                areas=tuple(names),
-                tries=_tries(refusal, table_service, asked, language),
-            )
-        )
+        why = _why(refusal, table_service, asked, language)
+        found.append(Withheld(areas=tuple(names), **why))
     return tuple(found)
 
 
@@ -324,7 +271,7 @@ def _downloads(
         Download(
             label=_NAMES.get(name, name),
             href=plain.href(outputFormat=name),
-            file=file_name(table_service.service.id, shown, format=name),
+            file=file_name(table_service.service.about.id, shown, format=name),
             is_common=name in _FIRST,
         )
         for name in names

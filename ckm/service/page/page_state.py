@@ -17,6 +17,7 @@ from ckm.service.answering.pxweb_selection import (
     CONTENTS,
     codelists_of,
     max_patterns,
+    measures_of,
     parts_of,
     ranks_of,
     split_codes,
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ckm.service.answering.variables import Variable
+    from ckm.service.table_service import TableService
 
-__all__ = ["PageState", "Wanted", "asked_of", "query_of"]
+__all__ = ["PageState", "Wanted", "asked_of", "is_fine", "query_of"]
 
 _DEEP = re.compile(r"(valuecodes|codelist|find)\[([^\[\]]{1,2000})\]")
 _PLAIN = {"lang", "filter", "heading", "sort", "rows", "outputFormat"}
@@ -210,18 +212,27 @@ def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
     )
 
 
-def query_of(
-    asked: PageState, variables: Mapping[str, Variable], *, measures: tuple[str, ...]
-) -> tuple[Query, list[ClientError]]:
+def is_fine(asked: PageState, table_service: TableService) -> bool:
+    """Return whether no rule speaks against the shape of a table.
+
+    Parameters
+    ----------
+    asked, table_service
+        The address of the table, and where it would be answered.
+    """
+    query, wrong = query_of(asked, table_service)
+    return not wrong and not table_service.answerer.refuses_shape(query)
+
+
+def query_of(asked: PageState, table_service: TableService) -> tuple[Query, list[ClientError]]:
     """Return the query of an address, and all that is wrong with it.
 
     Parameters
     ----------
-    asked
-        The address.
-    variables, measures
-        What there is.
+    asked, table_service
+        The address, and where it is answered.
     """
+    variables, measures = table_service.variables, table_service.measures
     mistakes: list[ClientError] = []
     shown, within = [], []
     for name, wanted in asked.wanted.items():
@@ -236,14 +247,19 @@ def query_of(
             mistakes.append(client_error)
     if asked.heading and asked.heading not in variables:
         mistakes.append(ClientError("no_variable", name=asked.heading, known=list(variables)))
-    chosen, wrong = _measures(asked.measures, measures)
+    chosen = measures[:1]
+    if asked.measures:
+        try:
+            chosen = measures_of(asked.measures, measures)
+        except ClientError as client_error:
+            mistakes.append(client_error)
     query = Query(
         selections=tuple(shown),
         where=asked.where or None,
         measures=chosen,
         within=tuple(within),
     )
-    return query, [*mistakes, *wrong]
+    return query, mistakes
 
 
 def _shown_ranks(variable: Variable, wanted: Wanted) -> tuple[int, ...]:
@@ -286,20 +302,3 @@ def _parts(variable: Variable, ranks: Iterable[int], level: int) -> set[int]:
     if not found:
         raise ClientError("nothing_selected", variable=variable.name)
     return found
-
-
-def _measures(
-    given: tuple[str, ...], known: tuple[str, ...]
-) -> tuple[tuple[str, ...], list[ClientError]]:
-    if not given:
-        return known[:1], []
-    chosen: dict[str, None] = {}
-    for code in given:
-        if code == "*":
-            chosen |= dict.fromkeys(known)
-        elif code in known:
-            chosen[code] = None
-        else:
-            client_error = ClientError("no_category", variable=CONTENTS, name=code, known=known)
-            return known[:1], [client_error]
-    return tuple(chosen), []

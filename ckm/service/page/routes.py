@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ckm.service.answering.answer import Answer
 from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.refusal import Refusal
 from ckm.service.answering.render import Rendered, etag_of
@@ -79,7 +80,7 @@ class Page:
 
     async def get_page(self, request: Request) -> Response:
         """Answer with the page, or with a file of its table."""
-        language = language_of(request.scope, self._table_service.service.languages)
+        language = language_of(request.scope, self._table_service.service.about.languages)
         items = request.query_params.multi_items()
         try:
             asked, wrong = asked_of(items, self._table_service.variables)
@@ -145,9 +146,7 @@ class Page:
         language: str,
         deadline: Deadline,
     ) -> Outcome | Rendered:
-        query, wrong = query_of(
-            asked, self._table_service.variables, measures=self._table_service.measures
-        )
+        query, wrong = query_of(asked, self._table_service)
         self._table_service.require_filters(query, caller)  # before any work for the filter
         wrong += self._wrong_filter(query)
         if wrong:
@@ -164,7 +163,7 @@ class Page:
             deadline=deadline,
         )
         if isinstance(made, Refusal):
-            return Outcome(refusal=made)
+            return Outcome(answer=Answer(query=query, refusal=made))
         return made
 
     def _wrong_filter(self, query: Query) -> list[ClientError]:

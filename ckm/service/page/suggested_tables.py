@@ -6,13 +6,14 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ckm.service.answering.pxweb_selection import codelists_of
-from ckm.service.page.page_state import PageState, Wanted
+from ckm.service.page.page_state import PageState, Wanted, is_fine
 from reports.service import Choice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from ckm.service.answering.variables import Variable
+    from ckm.service.table_service import TableService
 
 __all__ = ["starts_of"]
 
@@ -22,34 +23,27 @@ _MAX_CATEGORIES = 100
 
 
 def starts_of(
-    variables: Mapping[str, Variable],
-    *,
-    area: str | None,
-    mandatory: Sequence[str],
-    language: str,
-    is_given: bool,
-    is_fine: Callable[[PageState], bool],
+    table_service: TableService, *, language: str, is_given: bool
 ) -> tuple[Choice, ...]:
-    """Return addresses of small tables, each with its name.
+    """Return addresses of small tables whose shape breaks no rule, each with its name.
 
     Parameters
     ----------
-    variables, area, mandatory
-        What there is: all variables, that of areas, those no table may lack.
+    table_service
+        What there is.
     language, is_given
         ``"en"`` or ``"fr"``, and whether the address names it.
-    is_fine
-        Tells whether the shape of a table breaks no rule.
     """
+    variables, mandatory = table_service.variables, table_service.service.rules.mandatory
     small = [name for name, v in variables.items() if len(_coarsest(v)[1]) <= _MAX_CATEGORIES]
     found: dict[tuple[str, ...], Choice] = {}
-    for names in _combinations(small, area):
+    for names in _combinations(small, table_service.service.area):
         chosen = tuple(dict.fromkeys((*names, *mandatory)))
         asked = PageState(
             wanted={name: Wanted(codelist=_coarsest(variables[name])[0]) for name in chosen},
             language=language if is_given else "",
         )
-        if chosen not in found and is_fine(asked):
+        if chosen not in found and is_fine(asked, table_service):
             label = _BY.join(_words(variables[name], language) for name in chosen)
             found[chosen] = Choice(value=asked.href(), label=label)
     return tuple(islice(found.values(), _MOST))

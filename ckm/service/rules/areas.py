@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.service.rules import concentration, population, sparsity
+from ckm.service.rules.counts import RULES, group_disclosure, permille_dominant
 from ckm.service.rules.finding import Finding
 
 if TYPE_CHECKING:
@@ -15,21 +15,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckm.service.rules.settings import RuleSettings
+    from ckm.config.service.rules import RuleSettings
     from ckm.service.rules.slices import Slices
 
 __all__ = ["commonest", "judge_areas"]
 
 _FINE = ("too_fine_try",)
-_RULES = (
-    (sparsity.empty, ("empty_try",)),
-    (population.mean_cell_size, _FINE),
-    (sparsity.sparsity_a, _FINE),
-    (sparsity.sparsity_b, _FINE),
-    (sparsity.permille_zeros, _FINE),
-    (sparsity.permille_ones, _FINE),
-)
-_BY_VARIABLE = (concentration.permille_dominant, concentration.group_disclosure)
 
 
 def judge_areas(
@@ -76,29 +67,31 @@ def commonest(findings: Sequence[Finding | None]) -> Finding | None:
 def _verdicts(
     slices: Slices, settings: RuleSettings, sensitive: Sequence[str]
 ) -> Iterator[tuple[Finding, NDArray[np.bool_]]]:
-    finest = _finest(slices)
-    fails = population.minimum_population(slices, settings)
-    if fails is not None:
+    limit: float | None = settings.minimum_population
+    if limit is not None:
         tries = ("minimum_population_try",)
-        filled = {"limit": settings.minimum_population}
-        yield Finding(rule="minimum_population", tries=tries, filled=filled), fails
+        finding = Finding(rule="minimum_population", tries=tries, filled={"limit": limit})
+        yield finding, slices.population < limit
+    finest = _finest(slices)
     if finest is None:
         return
-    for rule, tries in _RULES:
-        fails = rule(slices, settings)
-        if fails is not None:
-            name = rule.__name__
-            filled = {"limit": getattr(settings, name, None)}
-            dimension = None if name == "empty" else finest
-            yield Finding(rule=name, dimension=dimension, tries=tries, filled=filled), fails
-    for by_variable in _BY_VARIABLE:
-        is_group = by_variable is concentration.group_disclosure
-        for variable in slices.codes:
-            if not is_group or variable in sensitive:
-                fails = by_variable(slices, settings, variable=variable)
-                if fails is not None:
-                    name = by_variable.__name__
-                    yield Finding(rule=name, dimension=variable, tries=_FINE), fails
+    if settings.sparsity_a is not None or settings.sparsity_b is not None:
+        yield Finding(rule="empty", tries=("empty_try",)), slices.count_of() == 0
+    for rule, fails in RULES.items():
+        limit = getattr(settings, rule)
+        if limit is not None:
+            filled = {"limit": limit}
+            finding = Finding(rule=rule, dimension=finest, tries=_FINE, filled=filled)
+            yield finding, fails(slices, limit)
+    for by_variable, variables in (
+        (permille_dominant, list(slices.codes)),
+        (group_disclosure, [name for name in slices.codes if name in sensitive]),
+    ):
+        name = by_variable.__name__
+        if getattr(settings, name) is not None:
+            for variable in variables:
+                finding = Finding(rule=name, dimension=variable, tries=_FINE)
+                yield finding, by_variable(slices, settings, variable=variable)
 
 
 def _finest(slices: Slices) -> str | None:

@@ -11,9 +11,9 @@ import numpy as np
 from ckm.service.rules.finding import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from ckm.service.rules.settings import RuleSettings
+    from ckm.config.service.rules import RuleSettings
 
 __all__ = ["Shape", "judge_shape"]
 
@@ -66,26 +66,20 @@ def judge_shape(shape: Shape, settings: RuleSettings) -> Finding | None:
 
     Examples
     --------
-    >>> from ckm.service.rules.settings import RuleSettings
+    >>> from ckm.config.service.rules import RuleSettings
     >>> found = judge_shape(
     ...     Shape(cells=9, categories={"sex": 2}), RuleSettings(maximum_cells=8)
     ... )
     >>> found.rule
     'maximum_cells'
     """
-    for rule in _RULES:
-        for finding in rule(shape, settings):
-            return finding
-    return None
+    return next(_findings(shape, settings), None)
 
 
-def _mandatory(shape: Shape, settings: RuleSettings) -> Iterator[Finding]:
+def _findings(shape: Shape, settings: RuleSettings) -> Iterator[Finding]:
     for name in settings.mandatory:
         if name not in shape.categories:
             yield Finding(rule="mandatory", dimension=name, tries=("mandatory_try",))
-
-
-def _exclusive(shape: Shape, settings: RuleSettings) -> Iterator[Finding]:
     for group in settings.exclusive:
         together = [name for name in group if name in shape.variables]
         if len(together) > 1:
@@ -95,75 +89,33 @@ def _exclusive(shape: Shape, settings: RuleSettings) -> Iterator[Finding]:
                 tries=("exclusive_try",),
                 filled={"group": tuple(group)},
             )
-
-
-def _small_areas(shape: Shape, settings: RuleSettings) -> Iterator[Finding]:
-    limit = settings.maximum_variables_small_areas
-    asked = shape.levels.get(shape.area or "", ())
-    if limit is not None and set(asked) & set(settings.small_areas):
-        found = len(shape.variables)
-        if found > limit:
-            yield Finding(
-                rule="maximum_variables_small_areas",
-                dimension=shape.area,
-                tries=("maximum_variables_small_areas_try",),
-                filled={"limit": limit, "found": found},
-            )
-
-
-def _variables(shape: Shape, settings: RuleSettings) -> Iterator[Finding]:
-    limit, found = settings.maximum_variables, len(shape.variables)
-    if limit is not None and found > limit:
-        yield Finding(
-            rule="maximum_variables",
-            tries=("maximum_variables_try",),
-            filled={"limit": limit, "found": found},
-        )
-
-
-def _categories(shape: Shape, settings: RuleSettings) -> Iterator[Finding]:
-    limit = settings.maximum_categories
+    n_variables = len(shape.variables)
+    if set(shape.levels.get(shape.area or "", ())) & set(settings.small_areas):
+        rule = "maximum_variables_small_areas"
+        yield from _above(rule, n_variables, settings, dimension=shape.area)
+    yield from _above("maximum_variables", n_variables, settings)
     for name, found in shape.categories.items():
-        if limit is not None and found > limit:
-            yield Finding(
-                rule="maximum_categories",
-                dimension=name,
-                tries=("maximum_categories_try",),
-                filled={"limit": limit, "found": found},
-            )
-
-
-def _cells(shape: Shape, settings: RuleSettings) -> Iterator[Finding]:
-    limit = settings.maximum_cells
-    if limit is not None and shape.cells > limit:
-        yield Finding(
-            rule="maximum_cells",
-            tries=("maximum_cells_try",),
-            filled={"limit": limit, "found": shape.cells},
-        )
-
-
-def _levels(shape: Shape, settings: RuleSettings) -> Iterator[Finding]:
-    """Bound the work: levels multiply, and every combination of them is counted."""
-    del settings  # whatever they say
+        yield from _above("maximum_categories", found, settings, dimension=name)
+    yield from _above("maximum_cells", shape.cells, settings)
     found = math.prod(len(sizes) for sizes in shape.sizes)
-    is_heavy = found > _MAX_COMBINATIONS
-    if not is_heavy:
-        products = np.ones(1)
-        for sizes in shape.sizes:
-            products = np.outer(products, np.array(sizes, float)).ravel()
-        is_heavy = float(np.minimum(products, _MAX_OF_ONE).sum()) > _MAX_COUNTED
-    if is_heavy:
+    if found > _MAX_COMBINATIONS or _cells(shape) > _MAX_COUNTED:
         tries = ("maximum_levels_try", "maximum_variables_try")
         yield Finding(rule="maximum_levels", tries=tries, filled={"found": found})
 
 
-_RULES: tuple[Callable[[Shape, RuleSettings], Iterator[Finding]], ...] = (
-    _mandatory,
-    _exclusive,
-    _small_areas,
-    _variables,
-    _categories,
-    _cells,
-    _levels,
-)
+def _above(
+    rule: str, found: int, settings: RuleSettings, *, dimension: str | None = None
+) -> Iterator[Finding]:
+    """Compare what was found with the limit of the rule's name."""
+    limit = getattr(settings, rule)
+    if limit is not None and found > limit:
+        filled = {"limit": limit, "found": found}
+        yield Finding(rule=rule, dimension=dimension, tries=(f"{rule}_try",), filled=filled)
+
+
+def _cells(shape: Shape) -> float:
+    """Bound the work: levels multiply, and every combination of them is counted."""
+    products = np.ones(1)
+    for sizes in shape.sizes:
+        products = np.outer(products, np.array(sizes, float)).ravel()
+    return float(np.minimum(products, _MAX_OF_ONE).sum())

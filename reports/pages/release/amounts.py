@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reports.parts import Table, numbers, texts
+from reports.parts import Lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reports.facts.release import AmountFact
     from reports.i18n.languages import Words
+    from reports.parts import Table
 
 __all__ = ["change_table", "exposure_table"]
 
@@ -33,38 +34,29 @@ def change_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
     >>> change_table(words_of("en"), [fact]).rows[0][:4]
     ('t', 'income', '9', '0.010')
     """
-    return Table(
-        id="sums",
-        caption=words.say("How far published sums lie from the original ones"),
-        columns=(
-            *texts(words.say("Table"), words.say("Variable")),
-            *numbers(
-                words.say("Cells with a sum"),
-                words.say("Bias"),
-                words.say("Half of the cells deviate by at most"),
-                words.say("Nine tenths deviate by at most"),
-                words.say("Share of cells within 5 % of the original sum"),
-            ),
-        ),
-        rows=tuple(
-            (
-                fact.table,
-                fact.variable,
-                words.numbers.count(fact.cells),
-                *(
-                    _share(words, number)
-                    for number in (fact.bias, fact.median, fact.most, fact.within)
+    return (
+        Lines(words, amounts)
+        .text("Table", lambda fact: fact.table)
+        .text("Variable", lambda fact: fact.variable)
+        .number("Cells with a sum", lambda fact: fact.cells, "count")
+        .number("Bias", lambda fact: _share(words, fact.bias))
+        .number("Half of the cells deviate by at most", lambda fact: _share(words, fact.median))
+        .number("Nine tenths deviate by at most", lambda fact: _share(words, fact.most))
+        .number(
+            "Share of cells within 5 % of the original sum",
+            lambda fact: _share(words, fact.within),
+        )
+        .table(
+            "sums",
+            words.say("How far published sums lie from the original ones"),
+            n_heads=2,
+            notes=(
+                words.say(
+                    "The bias is the summed deviations as a share of the summed original sums; "
+                    "deviations are shares of the original sum, whatever their direction."
                 ),
-            )
-            for fact in amounts
-        ),
-        n_heads=2,
-        notes=(
-            words.say(
-                "The bias is the summed deviations as a share of the summed original sums; "
-                "deviations are shares of the original sum, whatever their direction."
             ),
-        ),
+        )
     )
 
 
@@ -86,41 +78,37 @@ def exposure_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
     >>> exposure_table(words_of("en"), [fact]).rows[0]
     ('t', 'x', '2', '0.000', '0.500')
     """
-    return Table(
-        id="contributors",
-        caption=words.say("What sums tell of the largest contributor"),
-        columns=(
-            *texts(words.say("Table"), words.say("Variable")),
-            *numbers(
-                words.say("Exposed cells"),
-                words.say("Probability of a near estimate, by formula"),
-                words.say("Share of exposed cells with a near estimate"),
+    return (
+        Lines(words, amounts)
+        .text("Table", lambda fact: fact.table)
+        .text("Variable", lambda fact: fact.variable)
+        .number("Exposed cells", lambda fact: fact.exposed, "count")
+        .number(
+            "Probability of a near estimate, by formula",
+            lambda fact: _share(words, fact.expected),
+        )
+        .number(
+            "Share of exposed cells with a near estimate",
+            lambda fact: _share(words, fact.found),
+        )
+        .table(
+            "contributors",
+            words.say("What sums tell of the largest contributor"),
+            n_heads=2,
+            notes=(
+                words.say(
+                    "The second largest contributor knows the own amount and subtracts it from "
+                    "the sum. An estimate is near when it is within 10 % of the largest "
+                    "contribution. A cell is exposed where the original sum would give a near "
+                    "estimate. Cells of three or more contributors with amounts of both signs "
+                    "are not counted."
+                ),
             ),
-        ),
-        rows=tuple(
-            (
-                fact.table,
-                fact.variable,
-                "–" if fact.exposed is None else words.numbers.count(fact.exposed),
-                _share(words, fact.expected),
-                _share(words, fact.found),
-            )
-            for fact in amounts
-        ),
-        n_heads=2,
-        notes=(
-            words.say(
-                "The second largest contributor knows the own amount and subtracts it from "
-                "the sum. An estimate is near when it is within 10 % of the largest "
-                "contribution. A cell is exposed where the original sum would give a near "
-                "estimate. Cells of three or more contributors with amounts of both signs are "
-                "not counted."
-            ),
-        ),
+        )
     )
 
 
-def _share(words: Words, number: float | None) -> str:
+def _share(words: Words, number: float | None) -> str | None:
     if number is None:
-        return "–"
+        return None
     return words.numbers.probability(number) if number >= 0 else words.numbers.amount(number)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from reports.catalogues.measures import measure_name
 from reports.charts.spread import Spread, SpreadLine, spread
 from reports.pages.release.measures import class_words, measure_entry
-from reports.parts import Figure, Table, numbers, texts
+from reports.parts import Figure, Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from reports.facts.release import MeasureFact
     from reports.i18n.languages import Words
+    from reports.parts import Table
 
 __all__ = ["quantile_table", "spread_picture"]
 
@@ -37,52 +38,45 @@ def quantile_table(words: Words, overall: Sequence[MeasureFact]) -> Table:
     lines = []
     for kind in ("d1", "d2"):
         for cells in dict.fromkeys(fact.cells for fact in overall):
-            some = [
-                _renamed(fact, kind)
+            known = {
+                fact.name.removeprefix(f"{kind}_"): fact
                 for fact in overall
                 if fact.cells == cells and fact.name.startswith(f"{kind}_")
-            ]
-            if some:
-                head = (measure_name(words, kind), class_words(words, cells))
-                lines.append((head, dict(some).get))
+            }
+            if known:
+                lines.append((kind, cells, known))
+    write = words.numbers.plain
     columns = {
         "min": words.say("least"),
-        "q10": "0.1",
+        "q10": write(0.1),
         "median": words.say("median"),
-        "q90": "0.9",
-        "q95": "0.95",
-        "q99": "0.99",
+        "q90": write(0.9),
+        "q95": write(0.95),
+        "q99": write(0.99),
         "max": words.say("largest"),
     }
-    write = words.numbers.plain
-    headings = [
-        text if not text.startswith("0.") else write(float(text)) for text in columns.values()
-    ]
-    rows = []
-    for head, find in lines:
-        facts = [find(name) for name in columns]
-        base = max((fact.base for fact in facts if fact is not None), default=0)
-        rows.append(
-            (
-                *head,
-                words.numbers.count(base),
-                *(measure_entry(words, fact, base=base) for fact in facts),
-            )
+    return (
+        Lines(words, lines)
+        .text("Deviation", lambda line: measure_name(words, line[0]))
+        .text("Cells", lambda line: class_words(words, line[1]))
+        .number("Base", lambda line: _base(line[2], columns), "count")
+        .numbers(
+            columns,
+            lambda line, name: measure_entry(
+                words, line[2].get(name), base=_base(line[2], columns)
+            ),
         )
-    return Table(
-        id="quantiles",
-        caption=words.say("Quantiles of absolute and relative deviations"),
-        columns=(
-            *texts(words.say("Deviation"), words.say("Cells")),
-            *numbers(words.say("Base"), *headings),
-        ),
-        rows=tuple(rows),
-        n_heads=2,
+        .table(
+            "quantiles",
+            words.say("Quantiles of absolute and relative deviations"),
+            n_heads=2,
+        )
     )
 
 
-def _renamed(fact: MeasureFact, kind: str) -> tuple[str, MeasureFact]:
-    return fact.name.removeprefix(f"{kind}_"), fact
+def _base(known: Mapping[str, MeasureFact], names: Iterable[str]) -> int:
+    """Give the number of cells that a line is about."""
+    return max((known[name].base for name in names if name in known), default=0)
 
 
 def spread_picture(words: Words, overall: Sequence[MeasureFact]) -> list[Figure]:
@@ -130,33 +124,25 @@ def spread_picture(words: Words, overall: Sequence[MeasureFact]) -> list[Figure]
         ),
         across=words.say("counts"),
     )
-    write = words.numbers.amount
+    table = (
+        Lines(words, lines)
+        .text("Cells", lambda line: line.name)
+        .number("least", lambda line: line.least, "amount")
+        .numbers({0.1: words.numbers.plain(0.1)}, lambda line, _: line.q10, "amount")
+        .number("median", lambda line: line.median, "amount")
+        .numbers({0.9: words.numbers.plain(0.9)}, lambda line, _: line.q90, "amount")
+        .number("largest", lambda line: line.most, "amount")
+        .table(
+            "spread-data",
+            words.say("Absolute deviation of a cell, by class of original counts"),
+        )
+    )
     return [
         Figure(
             id="spread",
             title=title,
             svg=spread(words, data, lines),
-            data=Table(
-                id="spread-data",
-                caption=words.say("Absolute deviation of a cell, by class of original counts"),
-                columns=(
-                    *texts(words.say("Cells")),
-                    *numbers(
-                        words.say("least"),
-                        words.numbers.plain(0.1),
-                        words.say("median"),
-                        words.numbers.plain(0.9),
-                        words.say("largest"),
-                    ),
-                ),
-                rows=tuple(
-                    (
-                        line.name,
-                        *map(write, (line.least, line.q10, line.median, line.q90, line.most)),
-                    )
-                    for line in lines
-                ),
-            ),
+            data=table,
             notes=(words.say("Box: the middle 80 percent of the cells; bar: the median."),),
         )
     ]

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.pages import headings
 from reports.catalogues.release import CHECKS
-from reports.pages.common import file_entries, has_failed, outcome_cell, page_title, verdict
+from reports.pages.common import (
+    file_columns,
+    has_failed,
+    outcome_cell,
+    page_title,
+    released_files,
+    verdict,
+)
 from reports.pages.definitions import definitions
 from reports.pages.release.amounts import change_table, exposure_table
 from reports.pages.release.noise import noise_parts
@@ -13,11 +21,12 @@ from reports.pages.release.pairs import pair_picture
 from reports.pages.release.risk import risk_parts
 from reports.pages.release.utility import utility_parts
 from reports.pages.scenarios import scenario_parts
-from reports.parts import Cell, Table, numbers, texts
+from reports.parts import NOTHING, Cell, Lines
 
 if TYPE_CHECKING:
-    from reports.facts.release import CheckFact, ReleaseFacts
+    from reports.facts.release import CheckFact, ReleaseFacts, TableFact
     from reports.i18n.languages import Words
+    from reports.parts import Entry, Table
 
 __all__ = ["internal_page"]
 
@@ -45,12 +54,12 @@ def internal_page(words: Words, facts: ReleaseFacts) -> tuple[str, dict[str, Any
         "title": page_title(words, words.text(facts.title), facts.id),
         "id": facts.id,
         "facts": facts,
-        "headings": _headings(words),
+        "headings": headings(words, "internal"),
         "verdict": verdict(words, outcomes),
         "has_failed": has_failed(outcomes),
         "checks": _checks(words, facts),
         "tables": _tables(words, facts),
-        "files": _files(words, facts),
+        "files": released_files(words, facts.tables),
         "noise": noise_parts(words, facts.noise),
         "pairs": pair_picture(words, facts.noise.pairs),
         "utility": utility_parts(words, facts.utility, facts.levels),
@@ -66,42 +75,15 @@ def internal_page(words: Words, facts: ReleaseFacts) -> tuple[str, dict[str, Any
     }
 
 
-def _headings(words: Words) -> dict[str, str]:
-    return {
-        "verdict": words.say("Verdict and checks"),
-        "released": words.say("What was released"),
-        "protection": words.say("How the counts are protected"),
-        "noise": words.say("Noise, designed and drawn"),
-        "utility": words.say("Utility"),
-        "risk": words.say("Risk"),
-        "scenarios": words.say("Scenarios"),
-        "exceptions": words.say("Warnings and exceptions"),
-        "reproduction": words.say("How to reproduce the release"),
-        "definitions": words.say("Definitions and references"),
-    }
-
-
 def _checks(words: Words, facts: ReleaseFacts) -> Table:
-    return Table(
-        id="checks",
-        caption=words.say("Checks of the release"),
-        columns=texts(
-            words.say("Check"),
-            words.say("Rule"),
-            words.say("Found"),
-            words.say("Result"),
-            words.say("Where"),
-        ),
-        rows=tuple(
-            (
-                words.say(CHECKS[check.name].name),
-                _rule(words, check),
-                _found(words, check),
-                outcome_cell(words, check.outcome),
-                _where(words, check),
-            )
-            for check in facts.checks
-        ),
+    return (
+        Lines(words, facts.checks)
+        .text("Check", lambda check: words.say(CHECKS[check.name].name))
+        .text("Rule", lambda check: _rule(words, check))
+        .text("Found", lambda check: _found(words, check))
+        .text("Result", lambda check: outcome_cell(words, check.outcome))
+        .text("Where", lambda check: _where(words, check))
+        .table("checks", words.say("Checks of the release"))
     )
 
 
@@ -132,107 +114,60 @@ def _found(words: Words, check: CheckFact) -> str:
 
 def _where(words: Words, check: CheckFact) -> str:
     if check.outcome == "not computed":
-        return "–"
+        return NOTHING
     return check.where or words.say("everywhere")
 
 
 def _tables(words: Words, facts: ReleaseFacts) -> Table:
-    count = words.numbers.count
-    return Table(
-        id="tables",
-        caption=words.say("Released tables"),
-        columns=(
-            *texts(
-                words.say("Table"),
-                words.say("Dimensions"),
-                words.say("Measures"),
-                words.say("Only records where"),
-            ),
-            *numbers(
-                words.say("Published rows"),
-                words.say("Cells that hold somebody"),
-                words.say("of them margins"),
-                words.say("Empty cells"),
-            ),
-        ),
-        rows=tuple(
-            (
-                Cell(text=table.name, small=words.text(table.title)),
-                ", ".join(map(words.text, table.dimensions)),
-                ", ".join(table.measures),
-                Cell(text=table.where, is_code=True) if table.where else words.say("all"),
-                count(table.published),
-                count(table.cells),
-                count(table.margins),
-                count(table.empty),
-            )
-            for table in facts.tables
-        ),
-    )
+    def where(table: TableFact) -> Entry:
+        return Cell(text=table.where, is_code=True) if table.where else words.say("all")
 
-
-def _files(words: Words, facts: ReleaseFacts) -> Table:
-    return Table(
-        id="files",
-        caption=words.say("Released files"),
-        columns=(
-            *texts(words.say("Table"), words.say("File")),
-            *numbers(words.say("Bytes")),
-            *texts(words.say("SHA-256")),
-        ),
-        rows=tuple(
-            (table.name, *file_entries(words, file))
-            for table in facts.tables
-            for file in table.files
-        ),
-        n_heads=2,
+    return (
+        Lines(words, facts.tables)
+        .text("Table", lambda table: Cell(text=table.name, small=words.text(table.title)))
+        .text("Dimensions", lambda table: ", ".join(map(words.text, table.dimensions)))
+        .text("Measures", lambda table: ", ".join(table.measures))
+        .text("Only records where", where)
+        .number("Published rows", lambda table: table.published, "count")
+        .number("Cells that hold somebody", lambda table: table.cells, "count")
+        .number("of them margins", lambda table: table.margins, "count")
+        .number("Empty cells", lambda table: table.empty, "count")
+        .table("tables", words.say("Released tables"))
     )
 
 
 def _exceptions(words: Words, facts: ReleaseFacts) -> Table:
-    return Table(
-        id="granted",
-        caption=words.say("Exceptions granted"),
-        columns=texts(
-            words.say("What"), words.say("Who granted it"), words.say("When"), words.say("Why")
-        ),
-        rows=tuple(
-            (item.what, item.who, words.numbers.date(item.when), item.why)
-            for item in facts.exceptions
-        ),
+    return (
+        Lines(words, facts.exceptions)
+        .text("What", lambda item: item.what)
+        .text("Who granted it", lambda item: item.who)
+        .text("When", lambda item: words.numbers.date(item.when))
+        .text("Why", lambda item: item.why)
+        .table("granted", words.say("Exceptions granted"))
     )
 
 
 def _inputs(words: Words, facts: ReleaseFacts) -> Table:
     made = facts.reproduction
-    return Table(
-        id="inputs",
-        caption=words.say("What the numbers depend on"),
-        columns=(
-            *texts(words.say("File")),
-            *numbers(words.say("Bytes")),
-            *texts(words.say("SHA-256")),
-        ),
-        rows=tuple(file_entries(words, file) for file in (made.job, *made.inputs)),
+    lines = Lines(words, (made.job, *made.inputs))
+    return file_columns(lines, lambda file: file).table(
+        "inputs", words.say("What the numbers depend on")
     )
 
 
 def _versions(words: Words, facts: ReleaseFacts) -> Table:
-    return Table(
-        id="versions",
-        caption=words.say("Versions"),
-        columns=texts(words.say("Program"), words.say("Version")),
-        rows=tuple(facts.reproduction.versions.items()),
+    return (
+        Lines(words, facts.reproduction.versions.items())
+        .text("Program", lambda line: line[0])
+        .text("Version", lambda line: line[1])
+        .table("versions", words.say("Versions"))
     )
 
 
 def _seconds(words: Words, facts: ReleaseFacts) -> Table:
-    return Table(
-        id="seconds",
-        caption=words.say("How long it took"),
-        columns=(*texts(words.say("Stage")), *numbers(words.say("Seconds"))),
-        rows=tuple(
-            (stage, words.numbers.amount(seconds))
-            for stage, seconds in facts.reproduction.seconds.items()
-        ),
+    return (
+        Lines(words, facts.reproduction.seconds.items())
+        .text("Stage", lambda line: line[0])
+        .number("Seconds", lambda line: line[1], "amount")
+        .table("seconds", words.say("How long it took"))
     )

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from reports.charts.bars import Bars, paired_bars
 from reports.charts.matrix import Matrix, matrix
-from reports.parts import Cell, Figure, Table, numbers, texts
+from reports.parts import Cell, Lines
 
 if TYPE_CHECKING:
     from reports.facts.release import NoiseClassFact, NoiseFacts
     from reports.i18n.languages import Words
-    from reports.parts import Entry
+    from reports.parts import Figure, Table
 
 __all__ = ["class_name", "noise_parts"]
 
@@ -48,23 +48,16 @@ def noise_parts(words: Words, noise: NoiseFacts) -> dict[str, Any]:
     ['certificate', 'classes', 'parameters', 'pictures']
     """
     return {
-        "parameters": Table(
-            id="parameters",
-            caption=words.say("Parameters of the noise"),
-            columns=texts(words.say("Parameter"), words.say("Value")),
-            rows=tuple(
-                (Cell(text=name, is_code=True), value)
-                for name, value in noise.parameters.items()
-            ),
-        ),
-        "certificate": Table(
-            id="certificate",
-            caption=words.say("Certificate of the p-table: by how much it misses each demand"),
-            columns=(*texts(words.say("Demand")), *numbers(words.say("Residual"))),
-            rows=tuple(
-                (Cell(text=name, is_code=True), words.numbers.tiny(residual))
-                for name, residual in noise.certificate.items()
-            ),
+        "parameters": Lines(words, noise.parameters.items())
+        .text("Parameter", lambda line: Cell(text=line[0], is_code=True))
+        .text("Value", lambda line: line[1])
+        .table("parameters", words.say("Parameters of the noise")),
+        "certificate": Lines(words, noise.certificate.items())
+        .text("Demand", lambda line: Cell(text=line[0], is_code=True))
+        .number("Residual", lambda line: line[1], "tiny")
+        .table(
+            "certificate",
+            words.say("Certificate of the p-table: by how much it misses each demand"),
         ),
         "classes": _classes(words, noise),
         "pictures": [*_shares(words, noise), *_transition(words, noise)],
@@ -94,58 +87,43 @@ def class_name(words: Words, low: int, high: int | None) -> str:
 
 
 def _classes(words: Words, noise: NoiseFacts) -> Table:
-    return Table(
-        id="classes",
-        caption=words.say("Noise by class of original counts"),
-        columns=(
-            *texts(words.say("Original count")),
-            *numbers(
-                words.say("Draws"),
-                words.say("Mean, designed"),
-                words.say("Mean, drawn"),
-                words.say("Variance, designed"),
-                words.say("Variance, drawn"),
-                words.say("Share unchanged, designed"),
-                words.say("Share unchanged, drawn"),
-                words.say("Range, designed"),
-                words.say("Range, drawn"),
-            ),
-        ),
-        rows=tuple(_class_row(words, fact) for fact in noise.classes),
-        notes=(
-            words.say(
-                "Over independent draws of noise: cells that hold the same records share "
-                "theirs and count once."
-            ),
-        ),
-    )
+    def or_absent(fact: NoiseClassFact, value: float | None) -> float | str:
+        if value is not None:
+            return value
+        return words.say("not defined") if fact.cells else words.say("no cells")
 
+    def span(fact: NoiseClassFact, least: int | None, most: int | None) -> float | str:
+        if least is None or most is None:
+            return or_absent(fact, None)
+        low, high = words.numbers.signed(least), words.numbers.signed(most)
+        return words.say("%(low)s to %(high)s", low=low, high=high)
 
-def _class_row(words: Words, fact: NoiseClassFact) -> tuple[Entry, ...]:
-    number = words.numbers
-    lines = (
-        (number.amount, fact.mean_designed, fact.mean_drawn),
-        (number.amount, fact.variance_designed, fact.variance_drawn),
-        (number.probability, fact.stay_designed, fact.stay_drawn),
-    )
-    absent = words.say("no cells") if not fact.cells else words.say("not defined")
-    ends = ((fact.least_designed, fact.max_designed), (fact.least_drawn, fact.max_drawn))
     return (
-        class_name(words, fact.low, fact.high),
-        number.count(fact.cells),
-        *(
-            absent if value is None else write(value)
-            for write, *values in lines
-            for value in values
-        ),
-        *(
-            absent
-            if least is None or most is None
-            else words.say(
-                "%(low)s to %(high)s", low=number.signed(least), high=number.signed(most)
-            )
-            for least, most in ends
-        ),
+        Lines(words, noise.classes)
+        .text("Original count", lambda f: class_name(words, f.low, f.high))
+        .number("Draws", lambda f: f.cells, "count")
+        .number("Mean, designed", lambda f: or_absent(f, f.mean_designed), "amount")
+        .number("Mean, drawn", lambda f: or_absent(f, f.mean_drawn), "amount")
+        .number("Variance, designed", lambda f: or_absent(f, f.variance_designed), "amount")
+        .number("Variance, drawn", lambda f: or_absent(f, f.variance_drawn), "amount")
+        .number(
+            "Share unchanged, designed",
+            lambda f: or_absent(f, f.stay_designed),
+            "probability",
+        )
+        .number("Share unchanged, drawn", lambda f: or_absent(f, f.stay_drawn), "probability")
+        .number("Range, designed", lambda f: span(f, f.least_designed, f.most_designed))
+        .number("Range, drawn", lambda f: span(f, f.least_drawn, f.most_drawn))
+        .table(
+            "classes",
+            words.say("Noise by class of original counts"),
+            notes=(
+                words.say(
+                    "Over independent draws of noise: cells that hold the same records share "
+                    "theirs and count once."
+                ),
+            ),
+        )
     )
 
 
@@ -171,18 +149,19 @@ def _shares(words: Words, noise: NoiseFacts) -> list[Figure]:
         first=words.say("designed"),
         second=words.say("drawn"),
     )
-    data = Table(
-        id="noise-shares-data",
-        caption=words.say("Share of draws with each noise"),
-        columns=numbers(words.say("Noise"), words.say("Designed"), words.say("Drawn")),
-        rows=tuple(
-            (number.signed(n), number.probability(p), number.probability(q))
-            for n, p, q in lines
-        ),
+    figure = (
+        Lines(words, lines)
+        .number("Noise", lambda line: line[0], "signed")
+        .number("Designed", lambda line: line[1], "probability")
+        .number("Drawn", lambda line: line[2], "probability")
+        .figure(
+            bars.id,
+            title,
+            paired_bars(words, bars, lines),
+            caption=words.say("Share of draws with each noise"),
+        )
     )
-    return [
-        Figure(id="noise-shares", title=title, svg=paired_bars(words, bars, lines), data=data)
-    ]
+    return [figure]
 
 
 def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
@@ -232,15 +211,26 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
                 n=count(_MAX_LINES),
             )
         )
-    return [
-        Figure(
-            id="transition",
-            title=title,
-            svg=matrix(words, data, cells),
-            data=_transition_data(words, law, names, columns),
-            notes=tuple(notes),
+    shown = law[: max(1, min(rows, _MAX_CELLS // columns))]
+    figure = (
+        Lines(words, list(zip(names, shown, strict=False)))
+        .number("Original", lambda line: line[0])
+        .numbers(
+            {j: count(j) for j in range(columns)},
+            lambda line, j: line[1][j] if j < len(line[1]) else 0,
+            "probability",
         )
-    ]
+        .figure(
+            data.id,
+            title,
+            matrix(words, data, cells),
+            caption=words.say(
+                "Probability of each published count (columns), by original (rows)"
+            ),
+            notes=notes,
+        )
+    )
+    return [figure]
 
 
 def _row_name(words: Words, row: int, *, last: int, cycle: int) -> str:
@@ -251,21 +241,3 @@ def _row_name(words: Words, row: int, *, last: int, cycle: int) -> str:
     if cycle == 1:
         return class_name(words, row, None)
     return f"{count(row)}, {count(row + cycle)}, …"
-
-
-def _transition_data(
-    words: Words, law: tuple[tuple[float, ...], ...], names: list[str], columns: int
-) -> Table:
-    write = words.numbers.probability
-    shown = law[: max(1, min(len(names), _MAX_CELLS // columns))]
-    return Table(
-        id="transition-data",
-        caption=words.say("Probability of each published count (columns), by original (rows)"),
-        columns=numbers(
-            words.say("Original"), *(words.numbers.count(j) for j in range(columns))
-        ),
-        rows=tuple(
-            (name, *(write(row[j]) if j < len(row) else write(0) for j in range(columns)))
-            for name, row in zip(names, shown, strict=False)
-        ),
-    )

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from reports.charts.matrix import Matrix, matrix
-from reports.parts import Column, Figure, Table, numbers
+from reports.parts import Figure, Lines
 
 if TYPE_CHECKING:
     from reports.facts.release import PairFact
@@ -67,24 +67,21 @@ def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
         for pair in pairs
         if pair.original in place and pair.published in place
     }
+    table = (
+        Lines(words, pairs[:_MAX_PAIRS])
+        .number("Original", lambda pair: pair.original, "count")
+        .number("Published", lambda pair: pair.published, "count")
+        .number("Cells", lambda pair: pair.cells, "count")
+        .table(
+            "pairs-data", words.say("Cells by original and published count, from"), n_heads=2
+        )
+    )
     return [
         Figure(
             id="pairs",
             title=title,
             svg=matrix(words, data, cells),
-            data=Table(
-                id="pairs-data",
-                caption=words.say("Cells by original and published count, from"),
-                columns=(
-                    *(Column(words.say("Original"), is_number=True),),
-                    *numbers(words.say("Published"), words.say("Cells")),
-                ),
-                rows=tuple(
-                    (count(pair.original), count(pair.published), count(pair.cells))
-                    for pair in pairs[:_MAX_PAIRS]
-                ),
-                n_heads=2,
-            ),
+            data=table,
             notes=_cut(words, len(every)),
         )
     ]

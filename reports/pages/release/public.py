@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.pages import headings
 from reports.catalogues.release import CHECKS
-from reports.pages.common import file_entries, has_failed, outcome_cell, page_title, verdict
-from reports.parts import Table, numbers, texts
+from reports.pages.common import has_failed, outcome_cell, page_title, released_files, verdict
+from reports.parts import Lines
 
 if TYPE_CHECKING:
     from reports.facts.release import PublicFacts
     from reports.i18n.languages import Words
+    from reports.parts import Table
 
 __all__ = ["public_page"]
 
@@ -47,77 +49,31 @@ def public_page(words: Words, facts: PublicFacts) -> tuple[str, dict[str, Any]]:
         "title": page_title(words, words.text(facts.title), facts.id),
         "id": facts.id,
         "facts": facts,
-        "headings": _headings(words),
+        "headings": headings(words, "public"),
         "verdict": verdict(words, outcomes),
         "has_failed": has_failed(outcomes),
         "checks": _checks(words, facts),
         "tables": _tables(words, facts),
-        "files": _files(words, facts),
-    }
-
-
-def _headings(words: Words) -> dict[str, str]:
-    return {
-        "verdict": words.say("Verdict and checks"),
-        "released": words.say("What was released"),
-        "protection": words.say("How the counts are protected"),
-        "effect": words.say("What the protection does to the counts"),
-        "risk": words.say("What risk remains"),
-        "reproduction": words.say("How to check what you have"),
-        "definitions": words.say("Definitions"),
-        "contact": words.say("Contact"),
+        "files": released_files(words, facts.tables),
     }
 
 
 def _checks(words: Words, facts: PublicFacts) -> Table:
-    return Table(
-        id="checks",
-        caption=words.say("Checks before the release"),
-        columns=texts(words.say("Check"), words.say("What it asks"), words.say("Result")),
-        rows=tuple(
-            (
-                words.say(CHECKS[name].name),
-                words.say(CHECKS[name].public),
-                outcome_cell(words, outcome),
-            )
-            for name, outcome in facts.checks.items()
-        ),
+    return (
+        Lines(words, facts.checks)
+        .text("Check", lambda name: words.say(CHECKS[name].name))
+        .text("What it asks", lambda name: words.say(CHECKS[name].public))
+        .text("Result", lambda name: outcome_cell(words, facts.checks[name]))
+        .table("checks", words.say("Checks before the release"))
     )
 
 
 def _tables(words: Words, facts: PublicFacts) -> Table:
-    return Table(
-        id="tables",
-        caption=words.say("Released tables"),
-        columns=(
-            *texts(words.say("Table"), words.say("Title"), words.say("Dimensions")),
-            *numbers(words.say("Published rows")),
-        ),
-        rows=tuple(
-            (
-                table.name,
-                words.text(table.title),
-                ", ".join(map(words.text, table.dimensions)),
-                words.numbers.count(table.published),
-            )
-            for table in facts.tables
-        ),
-    )
-
-
-def _files(words: Words, facts: PublicFacts) -> Table:
-    return Table(
-        id="files",
-        caption=words.say("Released files"),
-        columns=(
-            *texts(words.say("Table"), words.say("File")),
-            *numbers(words.say("Bytes")),
-            *texts(words.say("SHA-256")),
-        ),
-        rows=tuple(
-            (table.name, *file_entries(words, file))
-            for table in facts.tables
-            for file in table.files
-        ),
-        n_heads=2,
+    return (
+        Lines(words, facts.tables)
+        .text("Table", lambda table: table.name)
+        .text("Title", lambda table: words.text(table.title))
+        .text("Dimensions", lambda table: ", ".join(map(words.text, table.dimensions)))
+        .number("Published rows", lambda table: table.published, "count")
+        .table("tables", words.say("Released tables"))
     )

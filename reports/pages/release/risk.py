@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.release import ATTACK_SETTINGS, ATTACKS, OWN_PRIORS, PRIORS, REFERENCES
 from reports.charts.bars import Bars, lines_of_shares
-from reports.parts import Cell, Figure, Table, numbers, texts
+from reports.parts import Cell, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reports.facts.release import AttackFact, PosteriorFact, RiskFacts
     from reports.i18n.languages import Words
-    from reports.parts import Entry
+    from reports.parts import Entry, Figure, Table
 
 __all__ = ["posterior_picture", "posterior_table", "risk_parts"]
 
@@ -77,27 +77,13 @@ def posterior_table(
     >>> posterior_table(words_of("en"), [fact], ident="a", caption="b").rows[0][2]
     '0.400'
     """
-    probability = words.numbers.probability
-    return Table(
-        id=ident,
-        caption=caption,
-        columns=(
-            *numbers(
-                words.say("Published"),
-                words.say("Expected share of cells"),
-                words.say("P(X is sensitive | X′)"),
-            ),
-            *texts(words.say("Likely original counts X, with P(X | X′)")),
-        ),
-        rows=tuple(
-            (
-                words.numbers.count(fact.published),
-                probability(fact.share),
-                probability(fact.sensitive),
-                _originals(words, fact),
-            )
-            for fact in posteriors
-        ),
+    return (
+        Lines(words, posteriors)
+        .number("Published", lambda fact: fact.published, "count")
+        .number("Expected share of cells", lambda fact: fact.share, "probability")
+        .number("P(X is sensitive | X′)", lambda fact: fact.sensitive, "probability")
+        .text("Likely original counts X, with P(X | X′)", lambda fact: _originals(words, fact))
+        .table(ident, caption)
     )
 
 
@@ -147,95 +133,91 @@ def posterior_picture(words: Words, posteriors: Sequence[PosteriorFact]) -> list
         upwards=words.say("published count X′"),
     )
     lines = [(number.count(f.published), f.sensitive, "") for f in shown]
-    data = Table(
-        id="posterior-bars-data",
-        caption=words.say("Probability that the original count is sensitive"),
-        columns=numbers(words.say("Published"), words.say("P(X is sensitive | X′)")),
-        rows=tuple((name, number.probability(share)) for name, share, _ in lines),
+    figure = (
+        Lines(words, shown)
+        .number("Published", lambda fact: fact.published, "count")
+        .number("P(X is sensitive | X′)", lambda fact: fact.sensitive, "probability")
+        .figure(
+            bars.id,
+            title,
+            lines_of_shares(words, bars, lines),
+            caption=words.say("Probability that the original count is sensitive"),
+        )
     )
-    svg = lines_of_shares(words, bars, lines)
-    return [Figure(id="posterior-bars", title=title, svg=svg, data=data)]
+    return [figure]
 
 
 def _worst(words: Words, risk: RiskFacts) -> Table:
-    count, probability = words.numbers.count, words.numbers.probability
-    return Table(
-        id="worst",
-        caption=words.say("Worst tables: the most that one of their published counts tells"),
-        columns=(
-            *texts(words.say("Table")),
-            *numbers(
-                words.say("Published X′"),
-                words.say("Original X"),
-                words.say("P(X | X′)"),
-                words.say("Published X′, for the set"),
-                words.say("P(X is sensitive | X′)"),
-            ),
-            *texts(words.say("Prior: the counts of")),
-        ),
-        rows=tuple(
-            (
-                fact.table or words.say("all tables"),
-                count(fact.published),
-                count(fact.original),
-                probability(fact.probability),
-                count(fact.set_published),
-                probability(fact.set_probability),
-                words.say(OWN_PRIORS[fact.prior]),
-            )
-            for fact in risk.worst
-        ),
+    return (
+        Lines(words, risk.worst)
+        .text("Table", lambda fact: fact.table or words.say("all tables"))
+        .number("Published X′", lambda fact: fact.published, "count")
+        .number("Original X", lambda fact: fact.original, "count")
+        .number("P(X | X′)", lambda fact: fact.probability, "probability")
+        .number("Published X′, for the set", lambda fact: fact.set_published, "count")
+        .number("P(X is sensitive | X′)", lambda fact: fact.set_probability, "probability")
+        .text("Prior: the counts of", lambda fact: words.say(OWN_PRIORS[fact.prior]))
+        .table(
+            "worst",
+            words.say("Worst tables: the most that one of their published counts tells"),
+        )
     )
 
 
 def _attacks(words: Words, risk: RiskFacts) -> Table:
-    return Table(
-        id="attack-table",
-        caption=words.say("Attacks: what they assume, how often they succeed, what is allowed"),
-        columns=(
-            *texts(words.say("Attack"), words.say("Assumption"), words.say("Target")),
-            *numbers(
-                words.say("Success by formula"),
-                words.say("Success as tried"),
-                words.say("Requests per target"),
-                words.say("Allowed"),
-            ),
-        ),
-        rows=tuple(_attack_row(words, fact) for fact in risk.attacks),
+    no_formula, not_counted = words.say("no formula"), words.say("not counted")
+    return (
+        Lines(words, risk.attacks)
+        .text("Attack", lambda fact: _named(words, fact))
+        .text("Assumption", lambda fact: _assumed(words, fact))
+        .text("Target", lambda fact: words.say(ATTACKS[fact.name].target))
+        .number(
+            "Success by formula",
+            lambda fact: no_formula if fact.closed_form is None else fact.closed_form,
+            "probability",
+        )
+        .number("Success as tried", lambda fact: _tried(words, fact))
+        .number(
+            "Requests per target",
+            lambda fact: not_counted if fact.queries is None else fact.queries,
+            "count",
+        )
+        .number("Allowed", lambda fact: _allowed(words, fact))
+        .table(
+            "attack-table",
+            words.say("Attacks: what they assume, how often they succeed, what is allowed"),
+        )
     )
 
 
-def _attack_row(words: Words, fact: AttackFact) -> tuple[Entry, ...]:
-    says, number = ATTACKS[fact.name], words.numbers
+def _named(words: Words, fact: AttackFact) -> Cell:
+    says = ATTACKS[fact.name]
     papers = words.listed(REFERENCES[name].short for name in says.references)
+    return Cell(text=words.say(says.name), small=papers)
+
+
+def _assumed(words: Words, fact: AttackFact) -> Cell:
     settings = words.listed(
         words.say(
             "%(name)s: %(value)s",
             name=words.say(ATTACK_SETTINGS.get(name, name)),
-            value=number.plain(value),
+            value=words.numbers.plain(value),
         )
         for name, value in fact.settings.items()
     )
-    formula, allowed = fact.closed_form, fact.allowed
-    return (
-        Cell(text=words.say(says.name), small=papers),
-        Cell(text=words.say(says.assumption), small=settings),
-        words.say(says.target),
-        words.say("no formula") if formula is None else number.probability(formula),
-        _tried(words, fact),
-        words.say("not counted") if fact.queries is None else number.count(fact.queries),
-        words.say("no limit") if allowed is None else _allowed(words, fact, allowed),
-    )
+    return Cell(text=words.say(ATTACKS[fact.name].assumption), small=settings)
 
 
-def _allowed(words: Words, fact: AttackFact, allowed: float) -> Entry:
+def _allowed(words: Words, fact: AttackFact) -> Entry:
     """Write the limit, and what lies above it."""
+    if fact.allowed is None:
+        return words.say("no limit")
     above = []
-    if fact.closed_form is not None and fact.closed_form > allowed:
+    if fact.closed_form is not None and fact.closed_form > fact.allowed:
         above.append(words.say("exceeded by formula"))
-    if fact.successes is not None and fact.trials and fact.successes > allowed * fact.trials:
+    if fact.trials and (fact.successes or 0) > fact.allowed * fact.trials:
         above.append(words.say("exceeded as tried"))
-    return Cell(text=words.numbers.probability(allowed), small=words.listed(above))
+    return Cell(text=words.numbers.probability(fact.allowed), small=words.listed(above))
 
 
 def _tried(words: Words, fact: AttackFact) -> Entry:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from reports.catalogues.measures import measure_name
 from reports.pages.release.deviations import quantile_table, spread_picture
 from reports.pages.release.measures import class_words, measure_entry
-from reports.parts import Cell, Table, numbers, texts
+from reports.parts import Cell, Lines, Table, numbers, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -111,29 +111,25 @@ def _by_class(words: Words, overall: Sequence[MeasureFact]) -> Table:
     """Measures down, classes of cells across: names are long, classes few."""
     classes = list(dict.fromkeys(fact.cells for fact in overall))
     known = {(fact.name, fact.cells): fact for fact in overall}
-    rows = tuple(
-        (
-            measure_name(words, name),
-            *(measure_entry(words, known.get((name, cells)), base=-1) for cells in classes),
+    names = [name for name in _MAIN if any((name, cells) in known for cells in classes)]
+    return (
+        Lines(words, names)
+        .text("Measure", lambda name: measure_name(words, name))
+        .numbers(
+            {cells: class_words(words, cells) for cells in classes},
+            lambda name, cells: measure_entry(words, known.get((name, cells)), base=-1),
         )
-        for name in _MAIN
-        if any((name, cells) in known for cells in classes)
-    )
-    return Table(
-        id="utility-classes",
-        caption=words.say("Main measures on all tables together, by class of original counts"),
-        columns=(
-            *texts(words.say("Measure")),
-            *numbers(*(class_words(words, cells) for cells in classes)),
-        ),
-        rows=rows,
-        notes=(
-            words.say("Below each number stands how many cells or lines it is made of."),
-            words.say(
-                "Cells that hold somebody; one that several tables show counts once. Tests "
-                "take each set of records once, as its noise is one draw."
+        .table(
+            "utility-classes",
+            words.say("Main measures on all tables together, by class of original counts"),
+            notes=(
+                words.say("Below each number stands how many cells or lines it is made of."),
+                words.say(
+                    "Cells that hold somebody; one that several tables show counts once. Tests "
+                    "take each set of records once, as its noise is one draw."
+                ),
             ),
-        ),
+        )
     )
 
 
@@ -281,25 +277,14 @@ def all_measures(
     >>> all_measures(words_of("en"), (), {}).id
     'measures'
     """
-    return Table(
-        id="measures",
-        caption=words.say("All measures of utility"),
-        columns=(
-            *texts(words.say("Table"), words.say("Cells"), words.say("Original count")),
-            *texts(words.say("Measure"), words.say("Name")),
-            *numbers(words.say("Number"), words.say("Base")),
-        ),
-        rows=tuple(
-            (
-                _table(words, fact),
-                _group(words, fact, levels),
-                class_words(words, fact.cells),
-                measure_name(words, fact.name),
-                Cell(text=fact.name, is_code=True),
-                measure_entry(words, fact),
-                words.numbers.count(fact.base),
-            )
-            for fact in utility
-        ),
-        n_heads=4,
+    return (
+        Lines(words, utility)
+        .text("Table", lambda fact: _table(words, fact))
+        .text("Cells", lambda fact: _group(words, fact, levels))
+        .text("Original count", lambda fact: class_words(words, fact.cells))
+        .text("Measure", lambda fact: measure_name(words, fact.name))
+        .text("Name", lambda fact: Cell(text=fact.name, is_code=True))
+        .number("Number", lambda fact: measure_entry(words, fact))
+        .number("Base", lambda fact: fact.base, "count")
+        .table("measures", words.say("All measures of utility"), n_heads=4)
     )

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.pages import headings
 from reports.catalogues.training import ATTACKS, INVERSIONS
 from reports.charts.curves import Curve, Curves, Spot, curves
 from reports.charts.marked import Marked, MarkedLine, marked_bars
 from reports.downloads import as_csv, as_json, download
 from reports.pages.training.private import delta, scheme, unit_of
-from reports.parts import Cell, Figure, Table, numbers, texts
+from reports.parts import NOTHING, Cell, Lines
 
 if TYPE_CHECKING:
     from reports.downloads import Download
-    from reports.facts.training import AuditFacts, InversionFact, MembershipFact, ModelFact
+    from reports.facts.training import AuditFacts, MembershipFact, ModelFact, RateFact
     from reports.i18n.languages import Words
-    from reports.parts import Entry
+    from reports.parts import Entry, Figure, Table
 
 __all__ = ["audits_page"]
 
@@ -39,25 +40,11 @@ def audits_page(words: Words, facts: AuditFacts) -> tuple[str, dict[str, Any]]:
     >>> audits_page.__name__  # see `audits_report`
     'audits_page'
     """
-    has_attacks = any(model.attacks for model in facts.models)
-    has_bounds = any(model.one_run for model in facts.models)
-    has_inversions = any(model.inversions for model in facts.models)
     return "audits.html", {
         "title": facts.title or words.say("Attacks on trained models"),
         "id": "",
         "facts": facts,
-        "headings": {
-            "verdict": words.say("Verdict"),
-            **({"membership": words.say("Who was in the data?")} if has_attacks else {}),
-            **({"bounds": words.say("What one run proves")} if has_bounds else {}),
-            **(
-                {"inversions": words.say("What was guessed or rebuilt")}
-                if has_inversions
-                else {}
-            ),
-            "reading": words.say("How to read it"),
-            "numbers": words.say("The numbers as files"),
-        },
+        "headings": headings(words, "audits", without=_missing(facts)),
         "verdict": _verdict(words, facts),
         "is_broken": any(_is_broken(model) for model in facts.models),
         "models": _models(words, facts),
@@ -79,6 +66,16 @@ def audits_page(words: Words, facts: AuditFacts) -> tuple[str, dict[str, Any]]:
         ),
         "downloads": _downloads(facts),
     }
+
+
+def _missing(facts: AuditFacts) -> list[str]:
+    """Name the parts of the page that no model has anything for."""
+    parts = {"membership": "attacks", "bounds": "one_run", "inversions": "inversions"}
+    return [
+        part
+        for part, field in parts.items()
+        if not any(getattr(model, field) for model in facts.models)
+    ]
 
 
 def _is_broken(model: ModelFact) -> bool:
@@ -116,43 +113,44 @@ def _promise(words: Words, model: ModelFact) -> str:
 
 
 def _models(words: Words, facts: AuditFacts) -> Table:
-    return Table(
-        id="models",
-        caption=words.say("The models, and what each promises"),
-        columns=(
-            *texts(words.say("Model"), words.say("Promise"), words.say("Holds for")),
-            *numbers(words.say("Shadow models")),
-            *texts(words.say("Outcome")),
-        ),
-        rows=tuple(
-            (
-                model.name,
-                _promise(words, model),
-                words.say(
-                    "%(scheme)s, per %(unit)s",
-                    scheme=scheme(words, model.sampling, model.adjacency),
-                    unit=unit_of(words, model.unit),
-                )
-                if model.adjacency
-                else "–",
-                words.numbers.count(model.shadows) if model.shadows else "–",
-                _outcome(words, model),
-            )
-            for model in facts.models
-        ),
+    return (
+        Lines(words, facts.models)
+        .text("Model", lambda model: model.name)
+        .text("Promise", lambda model: _promise(words, model))
+        .text("Holds for", lambda model: _holds_for(words, model))
+        .number("Shadow models", lambda model: model.shadows or None, "count")
+        .text("Outcome", lambda model: _kept(words, model))
+        .table("models", words.say("The models, and what each promises"))
     )
 
 
-def _outcome(words: Words, model: ModelFact) -> Entry:
-    if model.epsilon is None:
+def _holds_for(words: Words, model: ModelFact) -> str:
+    if not model.adjacency:
+        return NOTHING
+    return words.say(
+        "%(scheme)s, per %(unit)s",
+        scheme=scheme(words, model.sampling, model.adjacency),
+        unit=unit_of(words, model.unit),
+    )
+
+
+def _kept(words: Words, model: ModelFact) -> Entry:
+    said = _outcome(words, is_bounded=model.epsilon is not None, is_above=_is_broken(model))
+    if model.epsilon is None or isinstance(said, Cell):
+        return said
+    return Cell(text=said, outcome="passed")
+
+
+def _outcome(words: Words, *, is_bounded: bool, is_above: bool) -> Entry:
+    if not is_bounded:
         return words.say("no promise")
-    if _is_broken(model):
+    if is_above:
         return Cell(text=words.say("above the bound"), outcome="failed")
-    return Cell(text=words.say("within the bound"), outcome="passed")
+    return words.say("within the bound")
 
 
 def _name(words: Words, attack: MembershipFact) -> str:
-    return words.say(ATTACKS[attack.name][0]) if attack.name in ATTACKS else attack.name
+    return words.say(ATTACKS[attack.name].name) if attack.name in ATTACKS else attack.name
 
 
 def _roc(words: Words, model: ModelFact, number: int) -> list[Figure]:
@@ -204,20 +202,13 @@ def _roc(words: Words, model: ModelFact, number: int) -> list[Figure]:
         is_log_upwards=True,
         least=_LEAST_RATE,
     )
-    table = Table(
-        id=f"roc-{number}-data",
-        caption=title,
-        columns=(
-            *texts(words.say("Attack")),
-            *numbers(words.say("others taken for members"), words.say("members found")),
-        ),
-        rows=tuple(
-            (_name(words, attack), words.numbers.ratio(x), words.numbers.ratio(y))
-            for attack in drawn
-            for x, y in attack.curve
-        ),
+    table = (
+        Lines(words, [(attack, x, y) for attack in drawn for x, y in attack.curve])
+        .text("Attack", lambda line: _name(words, line[0]))
+        .number("others taken for members", lambda line: line[1], "ratio")
+        .number("members found", lambda line: line[2], "ratio")
     )
-    return [Figure(id=data.id, title=title, svg=curves(words, data, lines), data=table)]
+    return [table.figure(data.id, title, curves(words, data, lines))]
 
 
 def _low_rates(words: Words, model: ModelFact, number: int) -> list[Figure]:
@@ -259,30 +250,15 @@ def _low_rates(words: Words, model: ModelFact, number: int) -> list[Figure]:
         least=_LEAST_RATE,
         most=1.0,
     )
-    table = Table(
-        id=f"{data.id}-data",
-        caption=title,
-        columns=(
-            *texts(words.say("Attack")),
-            *numbers(
-                words.say("members found"),
-                words.say("Interval from"),
-                words.say("to"),
-                words.say("at most allowed"),
-            ),
-        ),
-        rows=tuple(
-            (
-                _name(words, attack),
-                words.numbers.ratio(rate.true_positive_rate),
-                words.numbers.ratio(rate.low),
-                words.numbers.ratio(rate.high),
-                "–" if rate.ceiling is None else words.numbers.ratio(rate.ceiling),
-            )
-            for attack, rate in shown
-        ),
+    table = (
+        Lines(words, shown)
+        .text("Attack", lambda line: _name(words, line[0]))
+        .number("members found", lambda line: line[1].true_positive_rate, "ratio")
+        .number("Interval from", lambda line: line[1].low, "ratio")
+        .number("to", lambda line: line[1].high, "ratio")
+        .number("at most allowed", lambda line: line[1].ceiling, "ratio")
     )
-    return [Figure(id=data.id, title=title, svg=marked_bars(words, data, lines), data=table)]
+    return [table.figure(data.id, title, marked_bars(words, data, lines))]
 
 
 def _short(name: str) -> str:
@@ -291,134 +267,101 @@ def _short(name: str) -> str:
 
 
 def _attacks(words: Words, facts: AuditFacts) -> Table:
-    at = dict.fromkeys(
+    places = dict.fromkeys(
         rate.false_positive_rate
         for model in facts.models
         for attack in model.attacks
         for rate in attack.rates
     )
-    rows = []
-    for model in facts.models:
-        for attack in model.attacks:
-            known = {rate.false_positive_rate: rate for rate in attack.rates}
-            line: list[Entry] = [
-                _name(words, attack),
-                model.name,
-                words.numbers.probability(attack.auc),
-                _beside(words, attack.advantage, attack.advantage_ceiling),
-            ]
-            for place in at:
-                rate = known.get(place)
-                line.append(
-                    "–"
-                    if rate is None
-                    else Cell(
-                        text=words.numbers.ratio(rate.true_positive_rate),
-                        small=_between(words, rate.low, rate.high, rate.ceiling),
-                    )
-                )
-            line.append(
-                Cell(text=words.say("above the bound"), outcome="failed")
-                if attack.is_above
-                else words.say("within the bound")
-                if attack.advantage_ceiling is not None
-                else words.say("no promise")
-            )
-            rows.append(tuple(line))
-    return Table(
-        id="attacks",
-        caption=words.say("What each attack reached, and the most that the promise allows"),
-        columns=(
-            *texts(words.say("Attack"), words.say("Model")),
-            *numbers(
-                words.say("area under the curve"),
-                words.say("advantage"),
-                *(
-                    words.say("members found at %(rate)s", rate=words.numbers.share(place))
-                    for place in at
-                ),
-            ),
-            *texts(words.say("Outcome")),
-        ),
-        rows=tuple(rows),
-        n_heads=2,
+
+    def found_at(line: tuple[ModelFact, MembershipFact], place: float) -> Entry:
+        rates = [rate for rate in line[1].rates if rate.false_positive_rate == place]
+        return _rate(words, rates[-1]) if rates else NOTHING
+
+    say, share = words.say, words.numbers.share
+    return (
+        Lines(words, [(model, attack) for model in facts.models for attack in model.attacks])
+        .text("Attack", lambda line: _name(words, line[1]))
+        .text("Model", lambda line: line[0].name)
+        .number("area under the curve", lambda line: line[1].auc, "probability")
+        .number("advantage", lambda line: _advantage(words, line[1]))
+        .numbers(
+            {place: say("members found at %(rate)s", rate=share(place)) for place in places},
+            found_at,
+        )
+        .text("Outcome", lambda line: _attack_outcome(words, line[1]))
+        .table(
+            "attacks",
+            words.say("What each attack reached, and the most that the promise allows"),
+            n_heads=2,
+        )
     )
 
 
-def _beside(words: Words, value: float, ceiling: float | None) -> Entry:
-    text = words.numbers.probability(value)
-    if ceiling is None:
+def _attack_outcome(words: Words, attack: MembershipFact) -> Entry:
+    is_bounded = attack.is_above or attack.advantage_ceiling is not None
+    return _outcome(words, is_bounded=is_bounded, is_above=attack.is_above)
+
+
+def _advantage(words: Words, attack: MembershipFact) -> Entry:
+    text = words.numbers.probability(attack.advantage)
+    if attack.advantage_ceiling is None:
         return text
+    most = words.numbers.probability(attack.advantage_ceiling)
+    return Cell(text=text, small=words.say("at most %(most)s", most=most))
+
+
+def _rate(words: Words, rate: RateFact) -> Cell:
+    write = words.numbers.ratio
+    low, high = write(rate.low), write(rate.high)
     return Cell(
-        text=text,
-        small=words.say("at most %(most)s", most=words.numbers.probability(ceiling)),
-    )
-
-
-def _between(words: Words, low: float, high: float, ceiling: float | None) -> str:
-    low_text, high_text = words.numbers.ratio(low), words.numbers.ratio(high)
-    if ceiling is None:
-        return words.say("%(low)s to %(high)s", low=low_text, high=high_text)
-    return words.say(
-        "%(low)s to %(high)s; at most %(most)s",
-        low=low_text,
-        high=high_text,
-        most=words.numbers.ratio(ceiling),
+        text=write(rate.true_positive_rate),
+        small=words.say("%(low)s to %(high)s", low=low, high=high)
+        if rate.ceiling is None
+        else words.say(
+            "%(low)s to %(high)s; at most %(most)s",
+            low=low,
+            high=high,
+            most=write(rate.ceiling),
+        ),
     )
 
 
 def _bounds(words: Words, facts: AuditFacts) -> Table:
-    rows = []
-    for model in facts.models:
-        if (found := model.one_run) is None:
-            continue
-        rows.append(
-            (
-                model.name,
-                words.numbers.amount(found.epsilon),
-                "–" if model.epsilon is None else words.numbers.amount(model.epsilon),
-                words.numbers.count(found.canaries),
-                words.numbers.count(found.guesses),
-                words.numbers.count(found.right),
-                words.numbers.share(found.error),
-                words.say("no promise")
-                if model.epsilon is None
-                else Cell(text=words.say("promise refuted"), outcome="failed")
-                if model.is_refuted
-                else words.say("not refuted"),
-            )
-        )
-    return Table(
-        id="lower-bounds",
-        caption=words.say("Lower bounds of ε from one run with canaries"),
-        columns=(
-            *texts(words.say("Model")),
-            *numbers(
-                words.say("ε is not below"),
-                words.say("ε promised"),
-                words.say("canaries"),
-                words.say("guesses"),
-                words.say("right guesses"),
-                words.say("chance that the bound is wrong"),
-            ),
-            *texts(words.say("Outcome")),
-        ),
-        rows=tuple(rows),
+    return (
+        Lines(words, [(model, model.one_run) for model in facts.models if model.one_run])
+        .text("Model", lambda line: line[0].name)
+        .number("ε is not below", lambda line: line[1].epsilon, "amount")
+        .number("ε promised", lambda line: line[0].epsilon, "amount")
+        .number("canaries", lambda line: line[1].canaries, "count")
+        .number("guesses", lambda line: line[1].guesses, "count")
+        .number("right guesses", lambda line: line[1].right, "count")
+        .number("chance that the bound is wrong", lambda line: line[1].error, "share")
+        .text("Outcome", lambda line: _refuted(words, line[0]))
+        .table("lower-bounds", words.say("Lower bounds of ε from one run with canaries"))
     )
 
 
+def _refuted(words: Words, model: ModelFact) -> Entry:
+    if model.epsilon is None:
+        return words.say("no promise")
+    if model.is_refuted:
+        return Cell(text=words.say("promise refuted"), outcome="failed")
+    return words.say("not refuted")
+
+
 def _bounds_drawn(words: Words, facts: AuditFacts) -> Figure | None:
-    shown = [model for model in facts.models if model.one_run is not None]
+    shown = [(model, model.one_run) for model in facts.models if model.one_run]
     if not shown:
         return None
     title = words.say("ε from below, by one run, and ε promised")
     lines = [
         MarkedLine(
             name=_short(model.name),
-            value=model.one_run.epsilon if model.one_run else 0.0,
+            value=found.epsilon,
             marks={} if model.epsilon is None else {"promise": model.epsilon},
         )
-        for model in shown
+        for model, found in shown
     ]
     data = Marked(
         id="bounds-drawn",
@@ -430,71 +373,48 @@ def _bounds_drawn(words: Words, facts: AuditFacts) -> Figure | None:
         bar=words.say("lower bound"),
         marks={"promise": words.say("ε promised")} if any(line.marks for line in lines) else {},
     )
-    table = Table(
-        id="bounds-drawn-data",
-        caption=title,
-        columns=(
-            *texts(words.say("Model")),
-            *numbers(words.say("lower bound"), words.say("ε promised")),
-        ),
-        rows=tuple(
-            (
-                model.name,
-                words.numbers.amount(line.value),
-                "–" if model.epsilon is None else words.numbers.amount(model.epsilon),
-            )
-            for model, line in zip(shown, lines, strict=True)
-        ),
-    )
-    return Figure(
-        id="bounds-drawn", title=title, svg=marked_bars(words, data, lines), data=table
+    return (
+        Lines(words, shown)
+        .text("Model", lambda line: line[0].name)
+        .number("lower bound", lambda line: line[1].epsilon, "amount")
+        .number("ε promised", lambda line: line[0].epsilon, "amount")
+        .figure(data.id, title, marked_bars(words, data, lines))
     )
 
 
 def _inversions(words: Words, facts: AuditFacts) -> Table:
-    return Table(
-        id="inversions-table",
-        caption=words.say("Share guessed or rebuilt, of records used and of others"),
-        columns=(
-            *texts(words.say("What"), words.say("Model")),
-            *numbers(
-                words.say("of records used"),
-                words.say("of others"),
-                words.say("without a model"),
-                words.say("at most allowed"),
-            ),
-            *texts(words.say("Outcome")),
-        ),
-        rows=tuple(
-            _inversion(words, model, one) for model in facts.models for one in model.inversions
-        ),
-        n_heads=2,
-    )
-
-
-def _inversion(words: Words, model: ModelFact, one: InversionFact) -> tuple[Entry, ...]:
     def share(value: float, low: float, high: float) -> Cell:
+        write = words.numbers.probability
         return Cell(
-            text=words.numbers.probability(value),
-            small=words.say(
-                "%(low)s to %(high)s",
-                low=words.numbers.probability(low),
-                high=words.numbers.probability(high),
-            ),
+            text=write(value),
+            small=words.say("%(low)s to %(high)s", low=write(low), high=write(high)),
         )
 
     return (
-        words.say(INVERSIONS[one.name][0]),
-        model.name,
-        share(one.members, one.members_low, one.members_high),
-        share(one.others, one.others_low, one.others_high),
-        "–" if one.baseline is None else words.numbers.probability(one.baseline),
-        "–" if one.ceiling is None else words.numbers.probability(one.ceiling),
-        words.say("no promise")
-        if one.ceiling is None
-        else Cell(text=words.say("above the bound"), outcome="failed")
-        if one.is_above
-        else words.say("within the bound"),
+        Lines(words, [(model, one) for model in facts.models for one in model.inversions])
+        .text("What", lambda line: words.say(INVERSIONS[line[1].name].name))
+        .text("Model", lambda line: line[0].name)
+        .number(
+            "of records used",
+            lambda line: share(line[1].members, line[1].members_low, line[1].members_high),
+        )
+        .number(
+            "of others",
+            lambda line: share(line[1].others, line[1].others_low, line[1].others_high),
+        )
+        .number("without a model", lambda line: line[1].baseline, "probability")
+        .number("at most allowed", lambda line: line[1].ceiling, "probability")
+        .text(
+            "Outcome",
+            lambda line: _outcome(
+                words, is_bounded=line[1].ceiling is not None, is_above=line[1].is_above
+            ),
+        )
+        .table(
+            "inversions-table",
+            words.say("Share guessed or rebuilt, of records used and of others"),
+            n_heads=2,
+        )
     )
 
 

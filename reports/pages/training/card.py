@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.pages import headings
 from reports.catalogues.training import CARD_TEXTS, DOUBTS, NEIGHBOURS
 from reports.downloads import as_csv, as_json, download
 from reports.i18n.languages import mark
 from reports.pages.training.private import account, delta, neighbours, sampler, scheme, unit_of
-from reports.parts import Cell, Table, numbers, texts
+from reports.parts import Cell, Lines, Table, texts
 
 if TYPE_CHECKING:
     from reports.downloads import Download
@@ -38,14 +39,7 @@ def card_page(words: Words, facts: CardFacts) -> tuple[str, dict[str, Any]]:
         "title": facts.title or words.say("Privacy card of a model"),
         "id": "",
         "facts": facts,
-        "headings": {
-            "promise": words.say("Promise"),
-            "meaning": words.say("What that means"),
-            "protected": words.say("Who is protected"),
-            "training": words.say("How it was trained"),
-            "uses": words.say("Data and choices"),
-            "limits": words.say("Limits"),
-        },
+        "headings": headings(words, "card"),
         "is_demonstration": "seed" in facts.doubts,
         "verdict": _verdict(words, facts),
         "doubts": [words.say(DOUBTS[name]) for name in facts.doubts],
@@ -131,47 +125,38 @@ def _meaning(words: Words, facts: CardFacts) -> list[str]:
 
 
 def _beliefs(words: Words, facts: CardFacts) -> Table:
-    return Table(
-        id="beliefs",
-        caption=words.say(
-            "What somebody can believe after of one %(unit)s, within these factors",
-            unit=unit_of(words, facts.unit),
-        ),
-        columns=numbers(
-            words.say("before"),
-            words.say("in the data, at least"),
-            words.say("in the data, at most"),
-            words.say("other statement, at least"),
-            words.say("other statement, at most"),
-        ),
-        rows=tuple(
-            tuple(words.numbers.share(chance) for chance in line) for line in facts.beliefs
-        ),
+    return (
+        Lines(words, facts.beliefs)
+        .number("before", lambda line: line[0], "share")
+        .number("in the data, at least", lambda line: line[1], "share")
+        .number("in the data, at most", lambda line: line[2], "share")
+        .number("other statement, at least", lambda line: line[3], "share")
+        .number("other statement, at most", lambda line: line[4], "share")
+        .table(
+            "beliefs",
+            words.say(
+                "What somebody can believe after of one %(unit)s, within these factors",
+                unit=unit_of(words, facts.unit),
+            ),
+        )
     )
 
 
 def _tables(words: Words, facts: CardFacts) -> list[dict[str, Any]]:
-    captions = {
-        "protected": words.say("The unit and the neighbours"),
-        "training": words.say("What the account assumes, and what was done"),
-        "uses": words.say("The data, what leaves, and what was tried"),
-    }
-    lines = {
-        "protected": _protected(words, facts),
-        "training": _training(words, facts),
-        "uses": _uses(words, facts),
-    }
+    parts = (
+        ("protected", words.say("The unit and the neighbours"), _protected),
+        ("training", words.say("What the account assumes, and what was done"), _training),
+        ("uses", words.say("The data, what leaves, and what was tried"), _uses),
+    )
+    columns = texts(words.say("Name"), words.say("Value"))
     return [
         {
             "id": name,
             "table": Table(
-                id=f"{name}-table",
-                caption=captions[name],
-                columns=texts(words.say("Name"), words.say("Value")),
-                rows=rows,
+                id=f"{name}-table", caption=caption, columns=columns, rows=rows(words, facts)
             ),
         }
-        for name, rows in lines.items()
+        for name, caption, rows in parts
     ]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.pages import headings
 from reports.catalogues.training import CHOICES, ERRATA, NEIGHBOURS, WAYS, WORTHS
 from reports.catalogues.wording import written
 from reports.charts.curves import Curve, Curves, Spot, curves
@@ -19,12 +21,19 @@ from reports.pages.training.private import (
     scheme,
     unit_of,
 )
-from reports.parts import Cell, Figure, Table, numbers, texts
+from reports.parts import NOTHING, Cell, Figure, Lines
 
 if TYPE_CHECKING:
     from reports.downloads import Download
-    from reports.facts.training import ClaimFact, SeriesFact, StudyFacts
+    from reports.facts.training import (
+        ClaimFact,
+        PointFact,
+        PublishedRunFact,
+        SeriesFact,
+        StudyFacts,
+    )
     from reports.i18n.languages import Words
+    from reports.parts import Entry, Table
 
 __all__ = ["study_page"]
 
@@ -54,15 +63,7 @@ def study_page(words: Words, facts: StudyFacts) -> tuple[str, dict[str, Any]]:
         "title": facts.title or words.say("What private training costs"),
         "id": "",
         "facts": facts,
-        "headings": {
-            "result": words.say("Result"),
-            "schemes": words.say("Other ways to draw batches, other neighbours"),
-            "choices": words.say("One choice at a time"),
-            "surface": words.say("Batch size and noise together"),
-            "formula": words.say("Where the formula comes from"),
-            **({"published": words.say("Published runs")} if facts.published else {}),
-            "reproduction": words.say("Reproduction"),
-        },
+        "headings": headings(words, "study", without=() if facts.published else ("published",)),
         "verdict": _verdict(words, facts),
         "warnings": _warnings(words, facts),
         "scheme": scheme(words, *_HOLDS),
@@ -149,32 +150,22 @@ def _warnings(words: Words, facts: StudyFacts) -> list[str]:
 
 
 def _claims(words: Words, facts: StudyFacts) -> Table:
-    return Table(
-        id="claims",
-        caption=words.say(
-            "Every ε of this run, at δ = %(delta)s", delta=delta(words, facts.delta)
-        ),
-        columns=(
-            *texts(
-                words.say("Batches"),
-                words.say("Neighbours"),
-                words.say("Account"),
-                words.say("What it is"),
-            ),
-            *numbers(words.say("ε"), words.say("Times the classic ε")),
-        ),
-        rows=tuple(
-            (
-                sampler(words, claim.sampling),
-                neighbours(words, claim.adjacency),
-                account(words, claim.account),
-                words.say(WORTHS[claim.worth]),
-                epsilon(words, claim.epsilon),
-                "–" if claim.times is None else words.numbers.plain(round(claim.times, 2)),
-            )
-            for claim in facts.claims
-        ),
-        n_heads=2,
+    return (
+        Lines(words, facts.claims)
+        .text("Batches", lambda claim: sampler(words, claim.sampling))
+        .text("Neighbours", lambda claim: neighbours(words, claim.adjacency))
+        .text("Account", lambda claim: account(words, claim.account))
+        .text("What it is", lambda claim: words.say(WORTHS[claim.worth]))
+        .number("ε", lambda claim: epsilon(words, claim.epsilon))
+        .number(
+            "Times the classic ε",
+            lambda claim: None if claim.times is None else round(claim.times, 2),
+        )
+        .table(
+            "claims",
+            words.say("Every ε of this run, at δ = %(delta)s", delta=delta(words, facts.delta)),
+            n_heads=2,
+        )
     )
 
 
@@ -214,13 +205,12 @@ def _schemes(words: Words, facts: StudyFacts) -> Figure | None:
         bar=words.say("least promise"),
         marks={"floor": words.say(_FLOOR)} if floors else {},
     )
-    table = Table(
-        id="promises-data",
-        caption=title,
-        columns=(*texts(words.say("Batches, neighbours")), *numbers(words.say("ε"))),
-        rows=tuple((line.name, words.numbers.amount(line.value)) for line in lines),
+    return (
+        Lines(words, lines)
+        .text("Batches, neighbours", lambda line: line.name)
+        .number("ε", lambda line: line.value, "amount")
+        .figure("promises", title, marked_bars(words, data, lines))
     )
-    return Figure(id="promises", title=title, svg=marked_bars(words, data, lines), data=table)
 
 
 def _series(words: Words, facts: StudyFacts, series: SeriesFact) -> Figure:
@@ -248,30 +238,26 @@ def _series(words: Words, facts: StudyFacts, series: SeriesFact) -> Figure:
     )
     spots = tuple(Spot(x=point.value, y=point.epsilon) for point in series.points)
     line = Curve(name="", spots=spots, is_marked=len(spots) < 40)
-    return Figure(
-        id=data.id,
-        title=title,
-        svg=curves(words, data, [line]),
-        data=Table(
-            id=f"{data.id}-data",
-            caption=words.say(
-                "%(title)s: %(scheme)s, classic formula",
-                title=title,
-                scheme=scheme(words, *_HOLDS),
-            ),
-            columns=numbers(name, words.say("ε"), words.say("best order α")),
-            rows=tuple(
-                (
-                    _value(words, series.name, point.value),
-                    words.numbers.amount(point.epsilon),
-                    Cell(
-                        text=words.numbers.plain(point.order),
-                        small=words.say("end of the list") if point.is_at_edge else "",
-                    ),
-                )
-                for point in series.points
-            ),
-        ),
+    return (
+        Lines(words, series.points)
+        .number(choice.name, lambda point: _value(words, series.name, point.value))
+        .number("ε", lambda point: point.epsilon, "amount")
+        .number("best order α", lambda point: _order(words, point))
+        .figure(data.id, title, curves(words, data, [line]), caption=_held(words, title))
+    )
+
+
+def _order(words: Words, point: PointFact) -> Cell:
+    return Cell(
+        text=words.numbers.plain(point.order),
+        small=words.say("end of the list") if point.is_at_edge else "",
+    )
+
+
+def _held(words: Words, title: str) -> str:
+    """Say what the figures of a table hold for."""
+    return words.say(
+        "%(title)s: %(scheme)s, classic formula", title=title, scheme=scheme(words, *_HOLDS)
     )
 
 
@@ -285,7 +271,7 @@ def _drawn(words: Words, facts: StudyFacts, series: SeriesFact) -> list[Figure]:
     near = tuple(p for p in series.points if p.epsilon <= _NEAR * facts.epsilon)
     if series.name != "order" or len(near) < 3:
         return [whole]
-    title, order = words.say("ε by order α, near the least"), words.say(_ORDER)
+    title = words.say("ε by order α, near the least")
     data = Curves(
         id="near-least",
         title=title,
@@ -294,22 +280,19 @@ def _drawn(words: Words, facts: StudyFacts, series: SeriesFact) -> list[Figure]:
             least=words.numbers.amount(facts.epsilon),
             order=words.numbers.plain(facts.order),
         ),
-        across=order,
+        across=words.say(_ORDER),
         upwards=words.say("ε (%(scheme)s)", scheme=scheme(words, *_HOLDS)),
         from_zero=False,
         home=_home(facts, series),
     )
     line = Curve(name="", spots=tuple(Spot(x=p.value, y=p.epsilon) for p in near))
-    table = Table(
-        id="near-least-data",
-        caption=title,
-        columns=numbers(order, words.say("ε")),
-        rows=tuple(
-            (words.numbers.plain(p.value), words.numbers.amount(p.epsilon)) for p in near
-        ),
+    figure = (
+        Lines(words, near)
+        .number(_ORDER, lambda point: point.value)
+        .number("ε", lambda point: point.epsilon, "amount")
+        .figure(data.id, title, curves(words, data, [line]))
     )
-    svg = curves(words, data, [line])
-    return [whole, Figure(id="near-least", title=title, svg=svg, data=table)]
+    return [whole, figure]
 
 
 def _home(facts: StudyFacts, series: SeriesFact) -> tuple[float, float]:
@@ -344,96 +327,82 @@ def _surface(words: Words, facts: StudyFacts) -> Figure:
         if is_there
         else None,
     )
+    lines = (
+        Lines(words, list(zip(rows, facts.surface, strict=True)))
+        .number("batch size", itemgetter(0))
+        .numbers(
+            {place: f"σ = {noise}" for place, noise in enumerate(columns)},
+            lambda line, place: line[1][place],
+            "amount",
+        )
+    )
     return Figure(
         id=data.id,
         title=title,
         svg=surface(words, data, facts.surface),
-        data=Table(
-            id="surface-data",
-            caption=words.say(
-                "%(title)s: %(scheme)s, classic formula",
-                title=title,
-                scheme=scheme(words, *_HOLDS),
-            ),
-            columns=(
-                *numbers(words.say("batch size")),
-                *numbers(*(f"σ = {noise}" for noise in columns)),
-            ),
-            rows=tuple(
-                (name, *(words.numbers.amount(epsilon) for epsilon in line))
-                for name, line in zip(rows, facts.surface, strict=True)
-            ),
-        ),
+        data=lines.table("surface-data", _held(words, title)),
     )
 
 
 def _errata(words: Words) -> Table:
-    return Table(
-        id="errata",
-        caption=words.say("What the source of this study prints, and what is right"),
-        columns=texts(words.say("Place"), words.say("Printed"), words.say("Right")),
-        rows=tuple(tuple(words.say(text) for text in line) for line in ERRATA.values()),
+    return (
+        Lines(words, ERRATA.values())
+        .text("Place", lambda erratum: words.say(erratum.place))
+        .text("Printed", lambda erratum: words.say(erratum.printed))
+        .text("Right", lambda erratum: words.say(erratum.right))
+        .table("errata", words.say("What the source of this study prints, and what is right"))
     )
 
 
 def _published(words: Words, facts: StudyFacts) -> Table:
-    def corrected(value: float | None, noise: float | None) -> Cell | str:
-        if value is None or noise is None:
-            return "–"
-        return Cell(
-            text=words.numbers.amount(value),
-            small=words.say("with σ = %(noise)s", noise=words.numbers.plain(noise)),
+    return (
+        Lines(words, facts.published)
+        .number("batch size", lambda run: run.batch_size, "count")
+        .number("noise multiplier σ", lambda run: run.noise_multiplier)
+        .number("passes over the data", lambda run: run.epochs, "count")
+        .number("ε printed", lambda run: run.printed)
+        .number("ε counted again", lambda run: run.epsilon, "amount")
+        .number("ε corrected", lambda run: _corrected(words, run))
+        .number("accuracy printed", lambda run: run.accuracy, "share")
+        .table(
+            "published-runs",
+            words.say(
+                "Runs on 6,552 images of flowers, at δ = 10⁻⁴: ε as printed and counted again "
+                "(%(scheme)s, classic formula)",
+                scheme=scheme(words, *_HOLDS),
+            ),
+            n_heads=3,
         )
+    )
 
-    return Table(
-        id="published-runs",
-        caption=words.say(
-            "Runs on 6,552 images of flowers, at δ = 10⁻⁴: ε as printed and counted again "
-            "(%(scheme)s, classic formula)",
-            scheme=scheme(words, *_HOLDS),
-        ),
-        columns=numbers(
-            words.say("batch size"),
-            words.say("noise multiplier σ"),
-            words.say("passes over the data"),
-            words.say("ε printed"),
-            words.say("ε counted again"),
-            words.say("ε corrected"),
-            words.say("accuracy printed"),
-        ),
-        rows=tuple(
-            (
-                words.numbers.count(run.batch_size),
-                words.numbers.plain(run.noise_multiplier),
-                words.numbers.count(run.epochs),
-                words.numbers.plain(run.printed),
-                words.numbers.amount(run.epsilon),
-                corrected(run.corrected, run.corrected_noise),
-                words.numbers.share(run.accuracy),
-            )
-            for run in facts.published
-        ),
-        n_heads=3,
+
+def _corrected(words: Words, run: PublishedRunFact) -> Entry:
+    if run.corrected is None or run.corrected_noise is None:
+        return NOTHING
+    return Cell(
+        text=words.numbers.amount(run.corrected),
+        small=words.say("with σ = %(noise)s", noise=words.numbers.plain(run.corrected_noise)),
     )
 
 
 def _parameters(words: Words, facts: StudyFacts) -> Table:
+    write = words.numbers
     lines = (
-        (words.say("number of records"), words.numbers.count(facts.dataset_size)),
-        (words.say("batch size"), words.numbers.count(facts.batch_size)),
-        (words.say("sampling rate q"), words.numbers.plain(round(facts.sampling_rate, 6))),
-        (words.say("noise multiplier σ"), words.numbers.plain(facts.noise_multiplier)),
-        (words.say("passes over the data"), words.numbers.count(facts.epochs)),
-        (words.say("steps"), words.numbers.count(facts.steps)),
+        (words.say("number of records"), write.count(facts.dataset_size)),
+        (words.say("batch size"), write.count(facts.batch_size)),
+        (words.say("sampling rate q"), write.plain(round(facts.sampling_rate, 6))),
+        (words.say("noise multiplier σ"), write.plain(facts.noise_multiplier)),
+        (words.say("passes over the data"), write.count(facts.epochs)),
+        (words.say("steps"), write.count(facts.steps)),
         (words.say("δ"), delta(words, facts.delta)),
-        (words.say("ε, classic formula"), words.numbers.amount(facts.epsilon)),
-        (words.say("best order α"), words.numbers.plain(facts.order)),
+        (words.say("ε, classic formula"), write.amount(facts.epsilon)),
+        (words.say("best order α"), write.plain(facts.order)),
     )
-    return Table(
-        id="parameters",
-        caption=words.say("The run"),
-        columns=(*texts(words.say("Name")), *numbers(words.say("Value"))),
-        rows=lines,
+    return (
+        Lines(words, lines)
+        .text("Name", itemgetter(0))
+        .number("Value", itemgetter(1))
+        .table("parameters", words.say("The run"))
     )
 
 

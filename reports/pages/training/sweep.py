@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.pages import headings
 from reports.catalogues.training import CHOICES, TUNING
 from reports.catalogues.wording import written
 from reports.charts.curves import Curve, Curves, Spot, curves
 from reports.charts.marked import Marked, MarkedLine, marked_bars
 from reports.downloads import as_csv, as_json, download
 from reports.pages.training.private import delta, epsilon, scheme
-from reports.parts import Cell, Figure, Table, numbers, texts
+from reports.parts import NOTHING, Cell, Figure, Lines
 
 if TYPE_CHECKING:
     from reports.downloads import Download
     from reports.facts.training import OutcomeFact, SweepFacts
     from reports.i18n.languages import Words
-    from reports.parts import Entry
+    from reports.parts import Entry, Table
 
 __all__ = ["sweep_page"]
 
@@ -41,14 +42,7 @@ def sweep_page(words: Words, facts: SweepFacts) -> tuple[str, dict[str, Any]]:
         "title": facts.title or words.say("Training runs compared"),
         "id": "",
         "facts": facts,
-        "headings": {
-            "result": words.say("Result"),
-            "frontier": words.say("Accuracy by ε"),
-            "settings": words.say("Every setting"),
-            "tuning": words.say("What choosing costs"),
-            "reading": words.say("How to read it"),
-            "numbers": words.say("The numbers as files"),
-        },
+        "headings": headings(words, "sweep"),
         "verdict": _verdict(words, facts),
         "remarks": _remarks(words, facts),
         "scheme": _holds(words, facts),
@@ -224,43 +218,32 @@ def _outcomes(
     words: Words, facts: SweepFacts, several: list[OutcomeFact], *, ident: str, caption: str
 ) -> Table:
     names = [name for name in CHOICES if any(name in o.choices for o in facts.outcomes)]
-    has_chance = facts.classes is not None
-    rows = []
-    for outcome in several:
-        line: list[Entry] = [
-            words.say("with privacy") if outcome.is_private else words.say("without"),
-            *(_choice(words, name, outcome.choices.get(name)) for name in names),
-            words.numbers.count(outcome.runs),
-            _accuracy(words, outcome),
-            "–" if outcome.sd is None else words.numbers.ratio(outcome.sd),
-        ]
-        if has_chance:
-            times = outcome.times_chance
-            line.append("–" if times is None else words.numbers.plain(round(times, 1)))
-        line.append("–" if outcome.epsilon is None else words.numbers.amount(outcome.epsilon))
-        line.append(words.say("frontier") if outcome.is_front else "–")
-        rows.append(tuple(line))
-    return Table(
-        id=ident,
-        caption=caption,
-        columns=(
-            *texts(words.say("Training")),
-            *numbers(
-                *(words.say(CHOICES[name].name) for name in names),
-                words.say("runs"),
-                words.say("accuracy"),
-                words.say("standard deviation"),
-                *([words.say("times chance")] if has_chance else []),
-                words.say("ε of one run"),
-            ),
-            *texts(words.say("Frontier")),
-        ),
-        rows=tuple(rows),
+    trainings = {True: words.say("with privacy"), False: words.say("without")}
+    lines = (
+        Lines(words, several)
+        .text("Training", lambda outcome: trainings[outcome.is_private])
+        .numbers(
+            {name: words.say(CHOICES[name].name) for name in names},
+            lambda outcome, name: _choice(words, name, outcome.choices.get(name)),
+        )
+        .number("runs", lambda outcome: outcome.runs, "count")
+        .number("accuracy", lambda outcome: _accuracy(words, outcome))
+        .number("standard deviation", lambda outcome: outcome.sd, "ratio")
+    )
+    if facts.classes is not None:
+        lines = lines.number(
+            "times chance",
+            lambda o: None if o.times_chance is None else round(o.times_chance, 1),
+        )
+    return (
+        lines.number("ε of one run", lambda outcome: outcome.epsilon, "amount")
+        .text("Frontier", lambda o: words.say("frontier") if o.is_front else NOTHING)
+        .table(ident, caption)
     )
 
 
 def _choice(words: Words, name: str, value: float | None) -> str:
-    return "–" if value is None else written(words, value, CHOICES[name].kind)
+    return NOTHING if value is None else written(words, value, CHOICES[name].kind)
 
 
 def _accuracy(words: Words, outcome: OutcomeFact) -> Entry:
@@ -280,22 +263,13 @@ def _accuracy(words: Words, outcome: OutcomeFact) -> Entry:
 def _tuning(words: Words, facts: SweepFacts) -> Table:
     holds = _holds(words, facts)
     caption = words.say("What it costs to keep the best")
-    return Table(
-        id="tuning-table",
-        caption=f"{caption} ({holds})" if holds else caption,
-        columns=(
-            *texts(words.say("Way to choose")),
-            *numbers(words.say("runs, or their mean"), words.say("ε"), words.say("δ")),
-        ),
-        rows=tuple(
-            (
-                words.say(TUNING[fact.name][0]),
-                words.numbers.count(fact.runs),
-                epsilon(words, fact.epsilon),
-                delta(words, fact.delta),
-            )
-            for fact in facts.tuning
-        ),
+    return (
+        Lines(words, facts.tuning)
+        .text("Way to choose", lambda fact: words.say(TUNING[fact.name].name))
+        .number("runs, or their mean", lambda fact: fact.runs, "count")
+        .number("ε", lambda fact: epsilon(words, fact.epsilon))
+        .number("δ", lambda fact: delta(words, fact.delta))
+        .table("tuning-table", f"{caption} ({holds})" if holds else caption)
     )
 
 
@@ -317,18 +291,17 @@ def _costs(words: Words, facts: SweepFacts) -> Figure | None:
         bar=words.say("cost of the model that is kept"),
         marks={},
     )
-    table = Table(
-        id="costs-data",
-        caption=title,
-        columns=(*texts(words.say("Way to choose")), *numbers(words.say("ε"))),
-        rows=tuple((line.name, words.numbers.amount(line.value)) for line in lines),
+    return (
+        Lines(words, lines)
+        .text("Way to choose", lambda line: line.name)
+        .number("ε", lambda line: line.value, "amount")
+        .figure(data.id, title, marked_bars(words, data, lines))
     )
-    return Figure(id="costs", title=title, svg=marked_bars(words, data, lines), data=table)
 
 
 def _way(words: Words, name: str) -> str:
     """Name a way to choose; of drawn numbers, the law alone has room beside a bar."""
-    text = words.say(TUNING[name][0])
+    text = words.say(TUNING[name].name)
     return text.partition(", ")[2] if name in {"geometric", "logarithmic"} else text
 
 

@@ -3,163 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from footing.checks import is_integer, is_number
 from risk.attacks._solvers.linear import least_squares, read_sums
 from risk.errors import RiskError
-from risk.wellformed import is_between, is_whole
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import ArrayLike, NDArray
-
-    from ptable import PTable
 
     Method = Literal["least-squares", "linear-program"]
 
-__all__ = ["BitsRebuilt", "decode_bits", "expected_share_right", "rebuild_bits"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BitsRebuilt:
-    """Hold how many bits an intruder got right.
-
-    Parameters
-    ----------
-    n_people, n_queries, n_repetitions
-        The size of the attack.
-    shares
-        The share of bits that were right, per repetition.
-
-    Examples
-    --------
-    >>> BitsRebuilt(n_people=4, n_queries=8, n_repetitions=2, shares=(1.0, 0.5)).share
-    0.75
-    """
-
-    n_people: int
-    n_queries: int
-    n_repetitions: int
-    shares: tuple[float, ...]
-
-    @property
-    def share(self) -> float:
-        """The mean share of bits that were right; guessing gives a half.
-
-        Examples
-        --------
-        >>> BitsRebuilt(n_people=4, n_queries=8, n_repetitions=1, shares=(1.0,)).share
-        1.0
-        """
-        return math.fsum(self.shares) / len(self.shares)
-
-    @property
-    def standard_error(self) -> float:
-        """The standard error of the mean share; infinite for a single repetition.
-
-        Examples
-        --------
-        >>> BitsRebuilt(
-        ...     n_people=4, n_queries=8, n_repetitions=2, shares=(1.0, 0.5)
-        ... ).standard_error
-        0.25
-        """
-        n = len(self.shares)
-        if n < 2:
-            return math.inf
-        return math.sqrt(math.fsum((s - self.share) ** 2 for s in self.shares) / (n - 1) / n)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Give one line per repetition.
-
-        Examples
-        --------
-        >>> BitsRebuilt(
-        ...     n_people=4, n_queries=8, n_repetitions=1, shares=(1.0,)
-        ... ).to_frame().values.tolist()
-        [[0.0, 1.0]]
-        """
-        import pandas as pd
-
-        return pd.DataFrame({"repetition": range(len(self.shares)), "share": self.shares})
-
-
-def rebuild_bits(
-    ptable: PTable,
-    *,
-    n_people: int,
-    n_queries: int,
-    rng: np.random.Generator,
-    n_repetitions: int = 1,
-    share_asked: float = 0.5,
-    share_ones: float = 0.5,
-    method: Method = "least-squares",
-) -> BitsRebuilt:
-    """Simulate the attack on people drawn anew in every repetition.
-
-    Parameters
-    ----------
-    ptable
-        The p-table; subsets that differ get independent uniform cell keys.
-    n_people, n_queries
-        How many people there are, and how many random subsets are counted.
-    rng
-        Where people, subsets and keys come from.
-    n_repetitions
-        How often the attack is run.
-    share_asked
-        The probability that a person is in a subset.
-    share_ones
-        The probability that a bit is 1.
-    method
-        As for `decode_bits`.
-
-    References
-    ----------
-    I. Dinur, K. Nissim (2003), Revealing information while preserving privacy, PODS.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec, solve
-    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
-    >>> rng = np.random.default_rng(1)
-    >>> rebuild_bits(table, n_people=50, n_queries=200, rng=rng).share
-    1.0
-    """
-    problems = [
-        f"{name} must be a whole number of at least 1, not {number!r}"
-        for name, number in (
-            ("n_people", n_people),
-            ("n_queries", n_queries),
-            ("n_repetitions", n_repetitions),
-        )
-        if not is_whole(number, least=1)
-    ]
-    problems += [
-        f"{name} must lie between 0 and 1, not {number!r}"
-        for name, number in (("share_asked", share_asked), ("share_ones", share_ones))
-        if not is_between(number, strictly=True)
-    ]
-    if problems:
-        raise RiskError("The attack cannot run: " + "; ".join(problems) + ".")
-    shares = []
-    for _ in range(n_repetitions):
-        bits = rng.random(n_people) < share_ones
-        queries = rng.random((n_queries, n_people)) < share_asked
-        counts = (queries & bits).sum(axis=1)
-        keys = rng.integers(0, 2**32, n_queries, dtype=np.uint64)
-        answers = counts + ptable.lookup(counts, keys)
-        found = decode_bits(queries, answers, method=method)
-        shares.append(float((found == bits).mean()))
-    return BitsRebuilt(
-        n_people=n_people,
-        n_queries=n_queries,
-        n_repetitions=n_repetitions,
-        shares=tuple(shares),
-    )
+__all__ = ["decode_bits", "expected_share_right"]
 
 
 def decode_bits(
@@ -235,9 +92,9 @@ def expected_share_right(
     >>> round(expected_share_right(n_people=100, n_queries=200, variance=3.0), 3)
     0.925
     """
-    fits = is_whole(n_people, least=1) and is_whole(n_queries, least=n_people + 2)
-    is_noise = is_between(variance, most=math.inf, strictly=True)
-    if not fits or not is_noise or not is_between(share_asked, strictly=True):
+    fits = is_integer(n_people, minimum=1) and is_integer(n_queries, minimum=n_people + 2)
+    is_noise = is_number(variance, above=0)
+    if not fits or not is_noise or not is_number(share_asked, above=0, below=1):
         raise RiskError(
             "The approximation needs n_queries above n_people + 1, a positive variance and "
             "share_asked between 0 and 1."

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footing.checks import problems_of
 from risk.errors import RiskError
-from risk.wellformed import is_whole, read_array
+from risk.wellformed import read_array
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["require_integers", "truth_of"]
@@ -31,12 +30,11 @@ def require_integers(what: str, **limits: tuple[Any, int, int | None]) -> None:
     --------
     >>> require_integers("an attack", n_pairs=(3, 1, None))
     """
-    problems = []
-    given: Mapping[str, tuple[Any, int, int | None]] = limits
-    for name, (value, least, most) in given.items():
-        if not is_whole(value, least=least, most=most):
-            bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
-            problems.append(f"{name} must be an integer {bounds}, not {value!r}")
+    problems = [
+        problem
+        for name, (value, least, most) in limits.items()
+        for problem in problems_of(value, name, is_whole=True, minimum=least, maximum=most)
+    ]
     if problems:
         raise RiskError(f"Parameters of {what}: " + "; ".join(problems) + ".")
 

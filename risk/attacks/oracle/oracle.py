@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Protocol
 
+from footing.checks import is_integer
+from risk.attacks.oracle.result import AttackResult
 from risk.errors import RiskError
-from risk.wellformed import is_whole, require_whole
+from risk.wellformed import require_whole
 
 __all__ = ["Answers", "CountRequest", "Oracle", "Questioner"]
 
@@ -44,7 +46,7 @@ class CountRequest:
             group
             for group in self.groups
             if not group
-            or not all(is_whole(place) for place in group)
+            or not all(is_integer(place, minimum=0) for place in group)
             or len(set(group)) < len(group)
         ]
         if not self.groups or wrong:
@@ -145,3 +147,16 @@ class Questioner:
         counts = [None if answer is None else int(answer) for answer in answers]
         self.refused += counts.count(None)
         return counts
+
+    def result(
+        self, name: str, successes: int, *, trials: int, closed_form: float | None
+    ) -> AttackResult:
+        """Return what an attack with these questions came to."""
+        return AttackResult(
+            name=name,
+            successes=successes,
+            trials=trials,
+            queries=self.queries,
+            refused=self.refused,
+            closed_form=closed_form,
+        )

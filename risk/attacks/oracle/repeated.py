@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
+from footing.checks import is_number
 from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.laws import noise_law, p_mean_rounds_to_zero
 from risk.attacks.oracle.oracle import CountRequest, Questioner
-from risk.attacks.oracle.result import AttackResult
 from risk.attacks.pairs import rounded_mean
 from risk.distributions.distribution import Law
 from risk.errors import RiskError
-from risk.wellformed import is_between
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
     from risk.attacks.oracle.oracle import Oracle
+    from risk.attacks.oracle.result import AttackResult
 
 __all__ = ["RepeatedAnswers", "repeats_needed"]
 
@@ -44,7 +43,7 @@ def repeats_needed(variance: float, *, confidence: float = 0.95) -> float:
     >>> round(repeats_needed(3.0), 1)
     46.1
     """
-    if not is_between(variance, most=math.inf) or not is_between(confidence, strictly=True):
+    if not is_number(variance, minimum=0) or not is_number(confidence, above=0, below=1):
         raise RiskError(
             "repeats_needed takes a variance of 0 or more and a confidence between 0 and 1, "
             f"not {variance!r} and {confidence!r}."
@@ -104,13 +103,8 @@ class RepeatedAnswers:
             answers = [questioner.ask(request)[0] for _ in range(self.n_repeats)]
             known = [answer for answer in answers if answer is not None]
             successes += bool(known) and rounded_mean(known) == count
-        return AttackResult(
-            name="repeated answers",
-            successes=successes,
-            trials=len(counts),
-            queries=questioner.queries,
-            refused=questioner.refused,
-            closed_form=closed_form,
+        return questioner.result(
+            "repeated answers", successes, trials=len(counts), closed_form=closed_form
         )
 
     def closed_form(

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
+from footing.checks import is_integer, problems_of
 from risk.attacks.oracle.checks import require_integers
 from risk.errors import RiskError
-from risk.wellformed import is_between, is_whole, require_between
+from risk.wellformed import require_between
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,11 +50,9 @@ def wilson(successes: int, trials: int, *, level: float = 0.95) -> tuple[float, 
     (0.0, 0.037)
     """
     require_integers("an interval", successes=(successes, 0, None), trials=(trials, 1, None))
-    problems = []
+    problems = problems_of(level, "level", above=0, below=1)
     if successes > trials:
         problems.append(f"successes must be at most trials = {trials}, not {successes}")
-    if not is_between(level, strictly=True):
-        problems.append(f"level must lie between 0 and 1, not {level!r}")
     if problems:
         raise RiskError("No interval of a share: " + "; ".join(problems) + ".")
     z = NormalDist().inv_cdf((1 + level) / 2)
@@ -106,7 +105,7 @@ class AttackResult:
         require_integers("a result", queries=(self.queries, 0, None))
         if self.closed_form is not None:
             require_between(self.closed_form, name="closed_form", most=1.0)
-        if not is_whole(self.refused, most=self.queries):
+        if not is_integer(self.refused, minimum=0, maximum=self.queries):
             raise RiskError(
                 f"refused must lie in 0..{self.queries}, the queries, not {self.refused}."
             )

@@ -11,7 +11,6 @@ import numpy as np
 from risk.attacks.margins import MarginBounds
 from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.oracle import CountRequest, Questioner
-from risk.attacks.oracle.result import AttackResult
 from risk.errors import RiskError
 from risk.reconstruction.counts import PublishedCounts
 from risk.reconstruction.intervals import Intervals, intervals
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from ptable import PTable
     from risk.attacks.oracle.oracle import Oracle
+    from risk.attacks.oracle.result import AttackResult
     from risk.attacks.pairs import Group
 
 __all__ = ["FeasibilityIntervals"]
@@ -150,13 +150,8 @@ class FeasibilityIntervals:
                 known = [(g, a) for g, a in zip(groups, answers, strict=True) if a is not None]
                 determined[answers] = self._determined(known, ptable) if known else {}
             successes += sum(bool(counts[cell] == n) for cell, n in determined[answers].items())
-        return AttackResult(
-            name="feasibility intervals",
-            successes=successes,
-            trials=lines.size,
-            queries=questioner.queries,
-            refused=questioner.refused,
-            closed_form=closed_form,
+        return questioner.result(
+            "feasibility intervals", successes, trials=lines.size, closed_form=closed_form
         )
 
     def closed_form(self, ptable: PTable, *, counts: Sequence[int] | None = None) -> float:

@@ -10,7 +10,6 @@ import numpy as np
 from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.laws import noise_law
 from risk.attacks.oracle.oracle import CountRequest, Questioner
-from risk.attacks.oracle.result import AttackResult
 from risk.distributions.noise_distributions import difference_law
 from risk.errors import RiskError
 from risk.reconstruction.differences import SliverLaw
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from ptable import PTable
     from risk.attacks.oracle.oracle import Oracle
+    from risk.attacks.oracle.result import AttackResult
 
 __all__ = ["GeographicDifferencing"]
 
@@ -123,12 +123,10 @@ class GeographicDifferencing:
                 continue
             difference = known[-1] - sum(known[:-1])
             successes += difference != 0 if self.measure == "seen" else difference == sliver
-        return AttackResult(
-            name=f"geographic differencing, {self.measure}",
-            successes=successes,
+        return questioner.result(
+            f"geographic differencing, {self.measure}",
+            successes,
             trials=int((slivers > 0).sum()),
-            queries=questioner.queries,
-            refused=questioner.refused,
             closed_form=closed_form,
         )
 

@@ -14,7 +14,6 @@ from risk.attacks._solvers.linear import rebuild_counts
 from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.laws import noise_law, p_mean_rounds_to_zero, row_of
 from risk.attacks.oracle.oracle import CountRequest, Questioner
-from risk.attacks.oracle.result import AttackResult
 from risk.distributions.distribution import Law
 from risk.errors import RiskError
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from ptable import PTable
     from risk.attacks.oracle.oracle import Oracle
+    from risk.attacks.oracle.result import AttackResult
     from risk.attacks.pairs import Group
 
 __all__ = ["LinearReconstruction", "membership"]
@@ -122,13 +122,8 @@ class LinearReconstruction:
             if known:
                 seen = np.array([answers[place] for place in known], np.int64)
                 successes += int((rebuild_counts(asked[known], seen) == counts).sum())
-        return AttackResult(
-            name="linear reconstruction",
-            successes=successes,
-            trials=lines.size,
-            queries=questioner.queries,
-            refused=questioner.refused,
-            closed_form=closed_form,
+        return questioner.result(
+            "linear reconstruction", successes, trials=lines.size, closed_form=closed_form
         )
 
     def closed_form(self, ptable: PTable, *, counts: Sequence[int] | None = None) -> float:

@@ -90,13 +90,8 @@ class Linkage:
             answers = questioner.ask(CountRequest(groups=groups, line=line))
             if None not in answers:
                 successes += [place for place, seen in enumerate(answers) if seen] == [own]
-        return AttackResult(
-            name="linkage",
-            successes=successes,
-            trials=len(places),
-            queries=questioner.queries,
-            refused=questioner.refused,
-            closed_form=closed_form,
+        return questioner.result(
+            "linkage", successes, trials=len(places), closed_form=closed_form
         )
 
     def closed_form(self, ptable: PTable, *, counts: ArrayLike, truth: ArrayLike) -> float:

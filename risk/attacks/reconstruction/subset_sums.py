@@ -11,7 +11,6 @@ from risk.attacks._solvers.subset_sums import decode_bits, expected_share_right
 from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.laws import noise_law
 from risk.attacks.oracle.oracle import CountRequest, Questioner
-from risk.attacks.oracle.result import AttackResult
 from risk.errors import RiskError
 from risk.wellformed import require_between
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from ptable import PTable
     from risk.attacks.oracle.oracle import Oracle
+    from risk.attacks.oracle.result import AttackResult
 
 __all__ = ["SubsetSums"]
 
@@ -128,13 +128,8 @@ class SubsetSums:
                 seen = np.array([answers[place] for place in known], np.int64)
                 found = decode_bits(asked[known], seen, method=self.method)
                 successes += int((found == bits).sum())
-        return AttackResult(
-            name="subset sums",
-            successes=successes,
-            trials=lines.size,
-            queries=questioner.queries,
-            refused=questioner.refused,
-            closed_form=closed_form,
+        return questioner.result(
+            "subset sums", successes, trials=lines.size, closed_form=closed_form
         )
 
     def closed_form(self, ptable: PTable) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from footing.checks import require_number
 from synth.baselines.account import Account, Charge, checked_epsilon
 from synth.baselines.coded import code_frame, decode_frame
 from synth.baselines.copulas.drawing import drawn_frame, fit_active
@@ -224,8 +225,7 @@ def _strict(
     delta: float,
     rng: np.random.Generator | None,
 ) -> BaselineModel:
-    if not 0 < share < 1:
-        raise SynthError(f"histogram_share must lie between 0 and 1, not {share}.")
+    require_number(share, "histogram_share", error=SynthError, above=0, below=1)
     if truncation == "auto":
         raise SynthError(
             "Mode 'strict' cannot choose the depth from records.", hint="name a number of trees"

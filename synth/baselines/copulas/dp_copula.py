@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footing.checks import require_number
 from synth.baselines.account import Account, Charge, checked_epsilon
 from synth.baselines.coded import code_frame, decode_frame
 from synth.baselines.dp_histogram import charge_bins
@@ -79,8 +80,7 @@ def dp_copula(
         raise SynthError(
             f"Unknown defect {min(unknown)!r}.", hint=f"known: {', '.join(LEGACY_DEFECTS)}"
         )
-    if not 0 < margin_share < 1:
-        raise SynthError(f"margin_share must lie between 0 and 1, not {margin_share}.")
+    require_number(margin_share, "margin_share", error=SynthError, above=0, below=1)
     columns = code_frame(frame, domains=domains)
     is_bounded = domains is not None and not defects
     account = Account(claimed=epsilon, limit=epsilon if is_bounded else None)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dp import Adjacency, Exponential, Laplace, Sensitivity
-from synth.baselines.account import Account, Charge, checked_epsilon, is_whole
+from footing.checks import require_integer
+from synth.baselines.account import Account, Charge, checked_epsilon
 from synth.baselines.binned import bin_columns
 from synth.baselines.coded import code_frame, decode_frame
 from synth.baselines.dp_histogram import charge_bins
@@ -89,8 +90,7 @@ def priv_bayes(
     (True, 'epsilon 30 (dependence 15, margins 15)')
     """
     epsilon = checked_epsilon(epsilon)
-    if not is_whole(degree):
-        raise SynthError(f"degree must be a whole number from 1, not {degree!r}.")
+    require_integer(degree, "degree", error=SynthError, minimum=1)
     columns = code_frame(frame, domains=domains)
     is_bounded = domains is not None and not is_legacy
     account = Account(claimed=epsilon, limit=epsilon if is_bounded else None)

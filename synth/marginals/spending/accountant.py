@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from footing.checks import require_number
 from synth.errors import OverspentError, SynthError
 
 if TYPE_CHECKING:
@@ -106,11 +107,8 @@ class PrivacyAccountant:
     spends: list[Spend] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if not (0 < self.rho < math.inf):
-            raise SynthError(
-                f"rho must be positive and finite, not {self.rho:g}.",
-                hint="dp.rho_of_epsilon(1, delta=1e-5) is 0.0306",
-            )
+        way = "dp.rho_of_epsilon(1, delta=1e-5) is 0.0306"
+        require_number(self.rho, "rho", error=SynthError, hint=way, above=0)
 
     @property
     def spent(self) -> float:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from dp import Adjacency, rho_of_epsilon
+from footing.checks import require_number
 from synth.errors import SynthError
 
 __all__ = ["Budget"]
@@ -72,6 +72,4 @@ class Budget:
                     hint="1e-6, or less than 1 in 10 times the number of people",
                 )
             rho = rho_of_epsilon(self.epsilon or 0.0, delta=self.delta - aside)
-        if not 0 < rho < math.inf:
-            raise SynthError("The budget must be positive and finite.")
-        return rho
+        return require_number(rho, "The budget", error=SynthError, above=0)

@@ -69,7 +69,7 @@ from risk.attacks import (
 from risk.attacks._solvers.geographic import find_slivers
 from risk.attacks._solvers.linear import rebuild_counts
 from risk.attacks._solvers.linkage import link
-from risk.attacks._solvers.subset_sums import decode_bits, expected_share_right, rebuild_bits
+from risk.attacks._solvers.subset_sums import decode_bits, expected_share_right
 from risk.reconstruction.counts import PublishedCounts
 from risk.reconstruction.differences import sliver_posterior
 from risk.utility import (
@@ -351,10 +351,6 @@ WITH_NUMBERS = {
         TABLE, published_larger=5, published_part=5, largest=bad
     ),
     "find_slivers": lambda bad: find_slivers(["A", "A"], ["a", "b"], largest=bad),
-    "rebuild_bits": lambda bad: rebuild_bits(TABLE, n_people=bad, n_queries=4, rng=rng()),
-    "rebuild_bits, n_queries": lambda bad: rebuild_bits(
-        TABLE, n_people=4, n_queries=bad, rng=rng()
-    ),
     "expected_share_right": lambda bad: expected_share_right(
         n_people=bad, n_queries=9, variance=1.0
     ),
@@ -397,12 +393,6 @@ WITH_CHANCES = {
         TABLE, confidence=bad
     ),
     "SubsetSums": lambda bad: SubsetSums(n_people=3, n_queries=9, share_asked=bad),
-    "rebuild_bits": lambda bad: rebuild_bits(
-        TABLE, n_people=3, n_queries=9, rng=rng(), share_asked=bad
-    ),
-    "rebuild_bits, share_ones": lambda bad: rebuild_bits(
-        TABLE, n_people=3, n_queries=9, rng=rng(), share_ones=bad
-    ),
     "expected_share_right": lambda bad: expected_share_right(
         n_people=3, n_queries=9, variance=1.0, share_asked=bad
     ),

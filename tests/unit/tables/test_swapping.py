@@ -290,7 +290,7 @@ def test_bad_data_are_refused_with_a_reason(tmp_path):
         ({"geography": ["town", "town"]}, "each column once"),
         ({"household": "hom"}, "did you mean 'home'"),
         ({"seed": None}, "a seed or a secret"),
-        ({"seed": -1}, "integer of 0 or more"),
+        ({"seed": -1}, "integer of at least 0"),
         ({"secret": Secret(bytes(16))}, "not both"),
     ],
 )

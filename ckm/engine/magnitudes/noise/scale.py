@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ckm.errors import ConfigError
+from footing.checks import require_integer, require_number
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -100,16 +99,12 @@ class Flex:
                 f"ones, {self.small:g}.",
                 hint="exchange small and large",
             )
-        point = _number(self.point)
-        if point is None or not 0 < point < math.inf:
-            raise ConfigError(f"point must be a finite number above 0, not {self.point!r}.")
-        is_whole = isinstance(self.power, Integral) and not isinstance(self.power, bool)
-        if not is_whole or not 1 <= self.power <= _LARGEST_POWER:
-            raise ConfigError(
-                f"power must be a whole number from 1 to {_LARGEST_POWER}, not {self.power!r}."
-            )
+        point = require_number(self.point, "point", error=ConfigError, above=0)
+        power = require_integer(
+            self.power, "power", error=ConfigError, minimum=1, maximum=_LARGEST_POWER
+        )
         object.__setattr__(self, "point", point)
-        object.__setattr__(self, "power", int(self.power))
+        object.__setattr__(self, "power", power)
 
     def shares(self, amounts: ArrayLike) -> NDArray[np.float64]:
         """Give the share that one step is of each amount.
@@ -178,16 +173,4 @@ def flex_curve(
 
 
 def _share(name: str, value: object) -> float:
-    number = _number(value)
-    if number is None or not 0 < number <= 1:
-        raise ConfigError(f"{name} must lie above 0 and be at most 1, not {value!r}.")
-    return number
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return None
+    return require_number(value, name, error=ConfigError, above=0, maximum=1)

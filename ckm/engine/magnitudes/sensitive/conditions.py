@@ -7,13 +7,13 @@ because it depends on the contributors alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
 from ckm.engine.magnitudes.errors import MagnitudeError
 from ckm.errors import ConfigError
+from footing.checks import is_number, require_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -313,13 +313,10 @@ def _parts(
 
 
 def _whole(name: str, value: object, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ConfigError(f"{name} must be a whole number of at least {least}, not {value!r}.")
-    return int(value)
+    return require_integer(value, name, error=ConfigError, minimum=least)
 
 
 def _percent(name: str, value: object, *, most: float = 99.999999) -> float:
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_number or not 0 < value <= most:  # type: ignore[operator]
+    if not is_number(value, above=0, maximum=most):
         raise ConfigError(f"{name} must be a per cent above 0 and below 100, not {value!r}.")
     return float(value)  # type: ignore[arg-type]

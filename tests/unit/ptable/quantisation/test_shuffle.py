@@ -179,13 +179,21 @@ def test_a_last_row_for_all_fills_as_many_columns_as_are_looped(table):
         (PTable.from_units([{0: 4}, {-2: 2, 2: 2}], key_range=4, step=2), {}, "for magnitudes"),
         (PTable.from_units([{0: 2, 1: 2}], key_range=4), {}, "no column for a count of 0"),
         (PTable.from_units([{0: 2**32}] * 2), {}, "quantise the table"),
-        (PTable.from_units([{0: 4}] * 3, key_range=4), {"n_counts": 0}, "n_counts must lie in"),
+        (
+            PTable.from_units([{0: 4}] * 3, key_range=4),
+            {"n_counts": 0},
+            "n_counts must be an integer from 1",
+        ),
         (PTable.from_units([{0: 4}] * 3, key_range=4), {"n_counts": 2.0}, "must be an integer"),
-        (PTable.from_units([{0: 4}] * 3, key_range=4), {"small_n": 0}, "small_n must lie in 1"),
+        (
+            PTable.from_units([{0: 4}] * 3, key_range=4),
+            {"small_n": 0},
+            "small_n must be an integer from 1",
+        ),
         (
             PTable.from_units([{0: 4}] * 3, key_range=4),
             {"n_counts": 2, "small_n": 3},
-            "in 1..2",
+            "from 1 to 2",
         ),
     ],
 )
@@ -206,5 +214,5 @@ def test_what_is_no_matrix_of_noise_is_refused(wrong):
 def test_noise_that_leads_below_zero_is_refused():
     with pytest.raises(PTableError, match="count 1 would be published as -1"):
         table_from_key_matrix([[-2, 0], [0, 0]])
-    with pytest.raises(PTableError, match=r"small_n must lie in 1\.\.2, not 3"):
+    with pytest.raises(PTableError, match=r"small_n must be an integer from 1 to 2, not 3"):
         table_from_key_matrix([[0, 0], [0, 0]], small_n=3)

@@ -66,5 +66,5 @@ def test_a_refused_line_is_missed_and_nothing_to_detect_is_an_error():
     assert (result.successes, result.refused) == (0, 2)
     with pytest.raises(RiskError, match="a line with a person"):
         Differencing().run(lambda _: [5, 5], truth=[0])
-    with pytest.raises(RiskError, match=r"prior must lie .* measure must be"):
+    with pytest.raises(RiskError, match=r"prior must be .* measure must be"):
         Differencing(prior=1.0, measure="guess")

@@ -62,7 +62,7 @@ def test_thin_tails_hide_the_bound_and_no_noise_has_none():
     silent = PTable.from_units([{0: 8}], key_range=8)
     with pytest.raises(RiskError, match="never shows"):
         HiddenBound(n_pairs=3).closed_form(silent)
-    with pytest.raises(RiskError, match="confidence must lie"):
+    with pytest.raises(RiskError, match="confidence must be a number above 0 and below 1"):
         HiddenBound(n_pairs=3).queries_needed(r_table(2, 1), confidence=1.0)
     with pytest.raises(RiskError, match="n_pairs must be an integer from 1 to 7, not 8"):
         HiddenBound(n_pairs=8, n_categories=4)

@@ -287,7 +287,7 @@ def test_a_method_that_is_not_private_as_claimed_says_so_everywhere(
         (("--method", "copula-shirley", "--epsilon", 1, "--set", "encoder=x"), "one-hot"),
         (("--method", "copula-shirley", "--epsilon", 1, "--set", "depth=2"), "truncation"),
         (("--method", "copula-shirley", "--epsilon", 1, "--set", "ratio"), "NAME"),
-        (("--method", "priv-bayes", "--rho", 1, "--set", "degree=0"), "whole number"),
+        (("--method", "priv-bayes", "--rho", 1, "--set", "degree=0"), "an integer"),
         (("--method", "priv-bayes", "--rho", 1), "--adjacency replace"),
         (("--method", "histogram", "--rho", 1, "--set", "a=1"), "no settings"),
         (("--method", "tables", "--rho", 1, "--set", "rounds=x"), "wrong type"),

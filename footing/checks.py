@@ -1,0 +1,203 @@
+"""Whether a number is one that may be used; the same words for it in all packages."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from numbers import Integral, Real
+from operator import ge, gt, le, lt
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+
+from footing.errors import ExplainedError
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+__all__ = [
+    "Limits",
+    "is_integer",
+    "is_number",
+    "problems_of",
+    "require_integer",
+    "require_number",
+]
+
+
+_Error: TypeAlias = type[ExplainedError]
+_FITS = {"above": gt, "minimum": ge, "below": lt, "maximum": le}
+_WORDS = {
+    (): "",
+    ("above",): " above {}",
+    ("minimum",): " of at least {}",
+    ("below",): " below {}",
+    ("maximum",): " of at most {}",
+    ("above", "below"): " above {} and below {}",
+    ("above", "maximum"): " above {} and at most {}",
+    ("minimum", "below"): " from {} to below {}",
+    ("minimum", "maximum"): " from {} to {}",
+}
+
+
+class Limits(TypedDict, total=False):
+    """The ends of an interval, which belong to it or not; None for none."""
+
+    above: float | None
+    minimum: float | None
+    below: float | None
+    maximum: float | None
+    may_be_infinite: bool
+
+
+def is_integer(value: object, **limits: Unpack[Limits]) -> bool:
+    """Tell whether something is an integer from an interval; truth values are none.
+
+    Parameters
+    ----------
+    value
+        Anything.
+    limits
+        The ends.
+
+    Examples
+    --------
+    >>> is_integer(3), is_integer(True), is_integer(2.0), is_integer(3, maximum=2)
+    (True, False, False, False)
+    """
+    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, Integral)):
+        return False
+    return _is_within(int(value), limits)
+
+
+def is_number(value: object, **limits: Unpack[Limits]) -> bool:
+    """Tell whether something is a number from an interval; truth values are none.
+
+    Parameters
+    ----------
+    value
+        Anything.
+    limits
+        The ends, and whether the number may be infinite.
+
+    Examples
+    --------
+    >>> is_number(0.5, above=0, below=1), is_number(float("nan")), is_number("1")
+    (True, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        return False
+    try:
+        found = float(value)
+    except (OverflowError, ValueError):
+        return False
+    if math.isnan(found) or (math.isinf(found) and not limits.get("may_be_infinite")):
+        return False
+    return _is_within(found, limits)
+
+
+def _is_within(found: float, limits: Limits) -> bool:
+    ends = _ends(limits)
+    return all(_FITS[name](found, end) for name, end in ends.items())
+
+
+def _ends(limits: Limits) -> dict[str, Any]:
+    given = ((name, limits.get(name)) for name in _FITS)
+    return {name: end for name, end in given if end is not None}
+
+
+def problems_of(
+    value: object, name: str, *, is_whole: bool = False, **limits: Unpack[Limits]
+) -> list[str]:
+    """Say what a number must be where it is not: one sentence without its full stop, or none.
+
+    Parameters
+    ----------
+    value
+        Anything.
+    name
+        What it is.
+    is_whole
+        Whether it must be an integer.
+    limits
+        As for `is_number`.
+
+    Examples
+    --------
+    >>> problems_of(0, "base", is_whole=True, minimum=2, maximum=2**64)
+    ['base must be an integer from 2 to 2**64, not 0']
+    >>> problems_of(float("nan"), "epsilon", above=0), problems_of(0.5, "share", maximum=1)
+    (['epsilon must be a finite number above 0, not nan'], [])
+    """
+    if is_integer(value, **limits) if is_whole else is_number(value, **limits):
+        return []
+    ends = _ends(limits)
+    is_open = not ends.keys() & {"below", "maximum"} and not limits.get("may_be_infinite")
+    kind = "an integer" if is_whole else "a finite number" if is_open else "a number"
+    words = _WORDS[tuple(ends)].format(*map(_shown, ends.values()))
+    return [f"{name} must be {kind}{words}, not {value!r:.80}"]
+
+
+def require_number(
+    value: Any,
+    name: str,
+    *,
+    error: _Error = ExplainedError,
+    hint: str | None = None,
+    **limits: Unpack[Limits],
+) -> float:
+    """Return a number, or refuse what is none or lies outside an interval.
+
+    Parameters
+    ----------
+    value
+        Anything.
+    name
+        What it is.
+    error, hint
+        What to raise.
+    limits
+        As for `is_number`.
+
+    Examples
+    --------
+    >>> require_number(2, "scale", above=0)
+    2.0
+    """
+    for problem in problems_of(value, name, **limits):
+        raise error(f"{problem}.", hint=hint)
+    return float(value)
+
+
+def require_integer(
+    value: Any,
+    name: str,
+    *,
+    error: _Error = ExplainedError,
+    hint: str | None = None,
+    **limits: Unpack[Limits],
+) -> int:
+    """Return an integer, or refuse what is none or lies outside an interval.
+
+    Parameters
+    ----------
+    value
+        Anything.
+    name
+        What it is.
+    error, hint
+        What to raise.
+    limits
+        As for `is_number`.
+
+    Examples
+    --------
+    >>> require_integer(3, "times", minimum=1)
+    3
+    """
+    for problem in problems_of(value, name, is_whole=True, **limits):
+        raise error(f"{problem}.", hint=hint)
+    return int(value)
+
+
+def _shown(end: float) -> str:
+    is_power = isinstance(end, int) and end >= 2**16 and not end & (end - 1)
+    return f"2**{int(end).bit_length() - 1}" if is_power else f"{end:.15g}"

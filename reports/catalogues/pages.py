@@ -1,0 +1,39 @@
+"""The headings of pages, and the terms that they define."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from footing.data_files import read_data
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from reports.i18n.languages import Words
+
+__all__ = ["TERMS", "headings"]
+
+_PAGES = read_data("reports.catalogues", "pages.toml")
+TERMS: tuple[tuple[str, str], ...] = tuple((t["name"], t["meaning"]) for t in _PAGES["terms"])
+
+
+def headings(words: Words, page: str, *, without: Collection[str] = ()) -> dict[str, str]:
+    """Name the parts of a page, in their order.
+
+    Parameters
+    ----------
+    words
+        The language.
+    page
+        The name of the page.
+    without
+        Parts that it does not have this time.
+
+    Examples
+    --------
+    >>> from reports.i18n.languages import words_of
+    >>> headings(words_of("fr"), "sweep", without=("reading", "numbers"))["result"]
+    'Résultat'
+    """
+    known = _PAGES[page].items()
+    return {part: words.say(heading) for part, heading in known if part not in without}
