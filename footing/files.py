@@ -14,7 +14,15 @@ from footing.errors import ExplainedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["locked", "new_file", "require_private", "write_whole"]
+__all__ = [
+    "alone",
+    "is_same_file",
+    "locked",
+    "new_file",
+    "require_private",
+    "try_lock",
+    "write_whole",
+]
 
 _OTHERS = 0o077
 _DRAFT = re.compile(r"\..{0,40}\.[0-9a-f]{16}\.tmp(\.|$)")
@@ -99,7 +107,7 @@ def _make_locked(draft: Path, mode: int) -> int:
     """Make a file that stays locked as long as this process lives; return its handle."""
     while True:
         handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-        _try_lock(handle)
+        try_lock(handle)
         if draft.exists():  # else another process took it for abandoned before the lock
             return handle
         os.close(handle)
@@ -120,14 +128,26 @@ def _remove_abandoned(folder: Path) -> None:
 def _remove_unlocked(draft: Path) -> None:
     handle = os.open(draft, os.O_RDWR | os.O_NOFOLLOW)
     try:
-        if os.fstat(handle).st_uid == os.geteuid() and _try_lock(handle):
+        if os.fstat(handle).st_uid == os.geteuid() and try_lock(handle):
             draft.unlink()
     finally:
         os.close(handle)
 
 
-def _try_lock(handle: int) -> bool:
-    """Lock an open file; False where another process holds it or there are no locks."""
+def try_lock(handle: int) -> bool:
+    """Lock an open file; False where another process holds it or there are no locks.
+
+    Parameters
+    ----------
+    handle
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryFile() as file:
+    ...     _ = try_lock(file.fileno())
+    """
     try:
         import fcntl
 
@@ -243,17 +263,62 @@ def locked(
     except FileNotFoundError:
         raise error(f"There is no folder '{target.parent}'.", hint="make it first") from None
     try:
-        if os.name == "nt":
-            import msvcrt
+        with alone(handle):
+            yield
+    finally:
+        os.close(handle)
 
-            msvcrt.locking(handle, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        else:
-            import fcntl
 
-            fcntl.flock(handle, fcntl.LOCK_EX)
+@contextlib.contextmanager
+def alone(handle: int) -> Iterator[None]:
+    """Wait until no other process holds the lock of an open file, and hold it.
+
+    Parameters
+    ----------
+    handle
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryFile() as file, alone(file.fileno()):
+    ...     file.write(b"a line")
+    6
+    """
+    if os.name == "nt":
+        import msvcrt
+
+        msvcrt.locking(handle, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        yield  # the lock ends when the file is closed
+        return
+    import fcntl
+
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
         yield
     finally:
-        os.close(handle)  # which ends the lock
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+def is_same_file(handle: int, path: Path) -> bool:
+    """Tell whether an open file is the one of a name.
+
+    Parameters
+    ----------
+    handle, path
+        The file, and the name, under which there need not be any.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     is_same_file(file.fileno(), Path(file.name))
+    True
+    """
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def write_whole(

@@ -61,7 +61,7 @@ def decoding_facts(found: Decoding, *, title: str = "") -> DecodingFacts:
         unknown=_amount(found, found.unknown),
         rest=_amount(found, found.rest),
         mass=_amount(found, found.mass),
-        diagnostics=tuple(
+        suspicions=tuple(
             fact_of(SuspicionFact, own, cohort=own.example[0], bit=own.example[1])
             for own in found.diagnostics
         ),

@@ -97,7 +97,7 @@ class DecodingFacts:
         Degrees of freedom, residual squares per degree, and their chance.
     mass_misfit
         The chance of a mass this far from all reports.
-    diagnostics
+    suspicions
         What hardly happens when everything is right.
     """
 
@@ -123,4 +123,4 @@ class DecodingFacts:
     dispersion: float | None
     misfit: float | None
     mass_misfit: float | None
-    diagnostics: tuple[SuspicionFact, ...] = field(default=())
+    suspicions: tuple[SuspicionFact, ...] = field(default=())

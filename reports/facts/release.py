@@ -149,8 +149,8 @@ class NoiseClassFact:
     stay_drawn: float | None
     least_designed: int | None
     least_drawn: int | None
-    max_designed: int | None
-    max_drawn: int | None
+    most_designed: int | None
+    most_drawn: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,7 +60,7 @@ def decoding_page(words: Words, facts: DecodingFacts) -> tuple[str, dict[str, An
         "checks": _checks(words, facts),
         "suspicions": [
             words.say(SUSPICIONS[fact.name], found=words.numbers.count(fact.found))
-            for fact in facts.diagnostics
+            for fact in facts.suspicions
         ],
         "pictures": _pictures(words, facts, found),
         "found": _estimates(
@@ -98,8 +98,8 @@ def _checks(words: Words, facts: DecodingFacts) -> Table:
     lines: list[tuple[Entry, ...]] = [
         (
             words.say("The counts are possible with these parameters"),
-            outcome_cell(words, "failed" if facts.diagnostics else "passed"),
-            words.say_many("%(n)s remark", "%(n)s remarks", len(facts.diagnostics)),
+            outcome_cell(words, "failed" if facts.suspicions else "passed"),
+            words.say_many("%(n)s remark", "%(n)s remarks", len(facts.suspicions)),
         ),
         (
             words.say("All reports are accounted for"),

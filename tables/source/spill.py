@@ -12,6 +12,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from footing.files import try_lock
+
 __all__ = ["SpillFolder"]
 
 _PREFIX = "ckm-spill-"
@@ -36,7 +38,7 @@ class SpillFolder:
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         draft = self.path / "lock.new"  # takes its name when locked, never before
         self._lock = os.open(draft, os.O_RDWR | os.O_CREAT, 0o600)
-        _try_lock(self._lock)
+        try_lock(self._lock)
         draft.rename(self.path / _LOCK)
 
     def remove(self) -> None:
@@ -57,17 +59,6 @@ def _remove_abandoned(parent: Path) -> None:
             handle = os.open(folder / _LOCK, os.O_RDWR)
         except OSError:
             continue  # being made or removed at this moment
-        if _try_lock(handle):
+        if try_lock(handle):
             shutil.rmtree(folder, ignore_errors=True)
         os.close(handle)
-
-
-def _try_lock(handle: int) -> bool:
-    """Lock an open file; False where another process holds it or there are no locks."""
-    try:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
-        return False
-    return True

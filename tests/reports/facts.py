@@ -200,8 +200,8 @@ def noise() -> NoiseFacts:
                 stay_drawn=None if low == 21 else 1.0 if low == 0 else 0.1876,
                 least_designed=0 if low == 0 else -5,
                 least_drawn=None if low == 21 else -5 if low else 0,
-                max_designed=0 if low == 0 else 5,
-                max_drawn=None if low == 21 else 5 if low else 0,
+                most_designed=0 if low == 0 else 5,
+                most_drawn=None if low == 21 else 5 if low else 0,
             )
             for low, high in classes
         ),
@@ -505,7 +505,7 @@ def decoding() -> DecodingFacts:
         dispersion=1.31,
         misfit=2e-6,
         mass_misfit=0.52,
-        diagnostics=tuple(
+        suspicions=tuple(
             SuspicionFact(name=name, found=3, cohort=1, bit=4) for name in SUSPICIONS
         ),
     )
@@ -529,7 +529,7 @@ def ordered_decoding() -> DecodingFacts:
         dispersion=None,
         misfit=None,
         mass_misfit=None,
-        diagnostics=(),
+        suspicions=(),
     )
 
 

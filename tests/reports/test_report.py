@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html as parser
 
-from reports import ReportError, comparison_report, release_report
+from reports import ReportError, comparison_report, decoding_report, release_report
 from reports.facts.checking import walk
 from reports.facts.release import AttackFact, CheckFact, MeasureFact, NoiseFacts, RiskFacts
 from tests.reports import facts as made
@@ -171,6 +171,17 @@ def test_json_has_every_number_of_the_facts_and_is_the_same_in_every_language(ed
     assert {str(value) for value in wanted} <= texts
     french = release_report(facts, edition=edition, language="fr")
     assert french.to_json() == report.to_json()
+
+
+def test_the_names_of_numbers_in_json_stay():
+    noise = json.loads(internal(made.release()).to_json())["noise"]
+    assert list(noise["classes"][0]) == [
+        "low", "high", "cells", "mean_designed", "mean_drawn", "variance_designed",
+        "variance_drawn", "stay_designed", "stay_drawn", "least_designed", "least_drawn",
+        "most_designed", "most_drawn",
+    ]  # fmt: skip
+    decoded = json.loads(decoding_report(made.decoding(), language="en").to_json())
+    assert list(decoded["suspicions"][0]) == ["name", "found", "cohort", "bit"]
 
 
 def test_a_page_is_the_same_every_time():

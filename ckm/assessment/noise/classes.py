@@ -116,8 +116,8 @@ def _one_class(
         stay_drawn=float((noise == 0).mean()) if n else None,
         least_designed=int(design.least[served].min()),
         least_drawn=int(noise.min()) if n else None,
-        max_designed=int(design.most[served].max()),
-        max_drawn=int(noise.max()) if n else None,
+        most_designed=int(design.most[served].max()),
+        most_drawn=int(noise.max()) if n else None,
     )
 
 

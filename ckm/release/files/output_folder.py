@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.errors import ReleaseError
+from footing.files import is_same_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -293,7 +294,7 @@ def only_writer(path: Path, *, what: str = "folder") -> Iterator[None]:
             handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             _try_lock(handle, path)
-            is_current = _is_same_file(handle, name)
+            is_current = is_same_file(handle, name)
         except BaseException:
             os.close(handle)
             raise
@@ -325,10 +326,3 @@ def _try_lock(handle: int, path: Path) -> None:
             f"Another process is writing {path.name!r} at this moment.",
             hint="wait until it has ended, or choose another folder",
         ) from None
-
-
-def _is_same_file(handle: int, name: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), name.stat())
-    except FileNotFoundError:
-        return False

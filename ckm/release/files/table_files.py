@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ckm.config.job.job import Job, JobOutput
+    from ckm.config.job.job import Job
+    from ckm.config.job.output import JobOutput
     from ckm.formats import TableAbout
 
 __all__ = ["TableFiles", "file_names", "files_of", "formula_cautions", "in_formats"]
@@ -80,8 +80,8 @@ def files_of(table: str, output: JobOutput) -> Iterator[tuple[str, str, tuple[st
 
     Examples
     --------
-    >>> from ckm.config.job.job import JobOutput
-    >>> found = files_of("jobs", JobOutput(formats=("csv", "px"), languages=("en", "fr")))
+    >>> from ckm.config.job.output import JobOutput
+    >>> found = files_of("jobs", JobOutput(formats=("csv", "px"), language=("en", "fr")))
     >>> [names for _, _, (names,) in found]
     ['jobs.csv', 'jobs.en.px', 'jobs.fr.px']
     """
@@ -115,7 +115,7 @@ def in_formats(job: Job, formats: Sequence[str]) -> Job:
     ('px',)
     """
     names = without_repeats(format_named(name).name for name in formats)
-    return replace(job, output=replace(job.output, formats=names))
+    return job.changed(output=job.output.changed(formats=names))
 
 
 class TableFiles:
@@ -265,7 +265,7 @@ def formula_cautions(
 
     Examples
     --------
-    >>> from ckm.config.job.job import JobOutput
+    >>> from ckm.config.job.output import JobOutput
     >>> formula_cautions({"sex": []}, JobOutput())
     ()
     """

@@ -12,9 +12,9 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from ckm.service.answering.client_error import ClientError
+from footing.files import alone, is_same_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from ckm.service.answering.query import Query
@@ -73,10 +73,10 @@ class Audit:
     def _append(self, line: bytes) -> None:
         """Write a line that stands alone, whatever a full disk or a kill left before it."""
         assert self._path is not None  # noqa: S101
-        if self._handle is None or not _is_there(self._handle, self._path):
+        if self._handle is None or not is_same_file(self._handle, self._path):
             self.close()
             self._handle = _opened(self._path)
-        with _alone(self._handle):
+        with alone(self._handle):
             size = os.fstat(self._handle).st_size
             if size and os.pread(self._handle, 1, size - 1) != b"\n":
                 line = b"\n" + line
@@ -96,28 +96,6 @@ class Audit:
 
 def _opened(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-
-
-def _is_there(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-@contextlib.contextmanager
-def _alone(handle: int) -> Iterator[None]:
-    """Keep other processes from writing meanwhile."""
-    if os.name == "nt":
-        yield
-        return
-    import fcntl
-
-    fcntl.flock(handle, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def shape_of(query: Query) -> dict[str, Any]:

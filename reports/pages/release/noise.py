@@ -112,8 +112,8 @@ def _classes(words: Words, noise: NoiseFacts) -> Table:
             "probability",
         )
         .number("Share unchanged, drawn", lambda f: or_absent(f, f.stay_drawn), "probability")
-        .number("Range, designed", lambda f: span(f, f.least_designed, f.max_designed))
-        .number("Range, drawn", lambda f: span(f, f.least_drawn, f.max_drawn))
+        .number("Range, designed", lambda f: span(f, f.least_designed, f.most_designed))
+        .number("Range, drawn", lambda f: span(f, f.least_drawn, f.most_drawn))
         .table(
             "classes",
             words.say("Noise by class of original counts"),

@@ -172,7 +172,7 @@ def test_classes_of_noise_show_design_and_draw(found):
     one, two, three = found.noise.classes[:3]
     assert (one.cells, one.mean_designed, one.mean_drawn) == (1, -1, -1)
     assert (two.variance_designed, two.variance_drawn, two.stay_drawn) == (0, 0, 0)
-    assert (three.stay_designed, three.least_designed, three.max_drawn) == (1, 0, 0)
+    assert (three.stay_designed, three.least_designed, three.most_drawn) == (1, 0, 0)
     assert found.noise.classes[-1].cells == 0
     assert found.noise.classes[-1].mean_designed == 0
     assert found.noise.classes[-1].mean_drawn is None

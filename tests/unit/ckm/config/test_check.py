@@ -18,8 +18,9 @@ from click.testing import CliRunner
 
 from ckm.cli import app
 from ckm.cli.terminal.exit_codes import explain
-from ckm.config.job.schema import known_keys
-from ckm.config.service.build import read_service
+from ckm.config.job.job import Job
+from ckm.config.section import keys_of
+from ckm.config.service.service import read_service
 from ckm.ledger import Ledger
 from ckm.service.process.server import open_table_service
 from footing.errors import ExplainedError
@@ -160,7 +161,7 @@ def with_section(section: str, key: str, value: Any) -> dict[str, Any]:
 
 
 def wrong_types() -> Iterator[Case]:
-    for section, keys in known_keys().items():
+    for section, keys in keys_of(Job).items():
         for key in keys:
             name = f"{section or 'top'}.{key}"
             if name == "report.exceptions.check" or key == "schema":

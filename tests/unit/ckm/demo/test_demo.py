@@ -144,7 +144,7 @@ def test_the_demonstration_makes_a_folder_that_explains_itself(made):
 
 
 def test_its_service_gives_the_numbers_of_its_tables(made):
-    from ckm.config.service.build import read_service
+    from ckm.config.service.service import read_service
     from ckm.service.answering.query import query_of_request
     from ckm.service.process.server import open_table_service
 
@@ -152,7 +152,7 @@ def test_its_service_gives_the_numbers_of_its_tables(made):
     assert service.job.ptable == read_job(made.folder / "job.toml").ptable
     with open_table_service(service) as table_service:
         query = query_of_request(table_service.variables, dimensions=["geo", "sex", "category"])
-        rules = dataclasses.replace(table_service.answerer.settings, maximum_cells=None)
+        rules = table_service.answerer.settings.changed(maximum_cells=None)
         answer = table_service.answerer.answer(query, settings=rules)
     served = {
         (row["geo"], row["sex"], row["category"]): row["count"]

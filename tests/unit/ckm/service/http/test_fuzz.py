@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
@@ -176,9 +175,9 @@ def test_the_api_does_what_its_own_description_says(served, tmp_path, mode):
     """Good and bad data made from the description, every method, jobs from start to end."""
     file = TokenFile(tmp_path / "tokens.json")
     token = file.add(role="officer", label="it", requests_per_hour=10**9)
-    access = replace(served.service.access, mode=mode, tokens=file.path)
+    access = served.service.access.changed(mode=mode, tokens=file.path)
     table_service = TableService(
-        replace(served.service, access=access), served.answerer, folder=tmp_path / "jobs"
+        served.service.changed(access=access), served.answerer, folder=tmp_path / "jobs"
     )
     headers = {"Authorization": f"Bearer {token}"} if mode == "tokens" else {}
     passed, statuses, wrong = found_by_schemathesis(make_app(table_service), headers)
